@@ -135,7 +135,7 @@ func report(rooms map[string]*room) {
 		}
 	}
 	table("product", product)
-	table("beside it", rest)
+	table("other", rest)
 }
 
 func table(title string, rooms []*room) {

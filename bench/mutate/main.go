@@ -107,7 +107,7 @@ func parse(text string) (all []mutation, err error) {
 			all[len(all)-1].new += rest + "\n"
 		case "", "#":
 		default:
-			return nil, fmt.Errorf("%q is no line of a mutation", line)
+			return nil, fmt.Errorf("%q is not the line of a mutation", line)
 		}
 	}
 	return all, nil

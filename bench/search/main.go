@@ -179,7 +179,7 @@ func (c *contest) once(env *tool.Env, dir string) error {
 	return nil
 }
 
-// compare says whether both find the same. An answer that was cut is compared as far as it goes.
+// compare reports whether both find the same. An answer that was cut is compared as far as it goes.
 func (c *contest) compare(env *tool.Env, dir string) (string, error) {
 	text, err := c.call(env)
 	if err != nil {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"omniagent/internal/setting"
 )
@@ -68,7 +70,7 @@ type Cell struct {
 
 // Cell finds a cell. One that is not there is None.
 func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
-	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Feature == feature && r.Value == value })
+	i := m.find(feature, value)
 	if i < 0 {
 		return Cell{Level: None}
 	}
@@ -85,3 +87,86 @@ func (r Row) Cell(mode setting.Mode) Cell {
 
 // Both is a row whose cells are the same in both modes.
 func Both(feature, value string, c Cell) Row { return Row{feature, value, c, c} }
+
+// ReadMatrix reads a matrix as a driver keeps it beside its code; measured is the version that it is of. A line that
+// begins a cell has the feature, its value if it has one, the mode if the other has a cell of its own, and the level;
+// the lines below it have the rest.
+func ReadMatrix(measured, table string) Matrix {
+	m := Matrix{Measured: measured}
+	var cells []*Cell
+	limit := Cell{}
+	for line := range strings.Lines(table) {
+		key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case key == "" || key[0] == '#':
+		case line[0] == ' ':
+			for _, c := range cells {
+				c.read(key, rest)
+			}
+		case key == "limit":
+			cells = []*Cell{&limit}
+			for word := range strings.FieldsSeq(rest) {
+				unit, number, _ := strings.Cut(word, "=")
+				n, _ := strconv.ParseInt(number, 10, 64)
+				if unit == "bytes" {
+					m.Limit.Bytes = n
+				} else {
+					m.Limit.Characters = n
+				}
+			}
+		default:
+			cells = m.cells(strings.TrimSpace(line))
+		}
+	}
+	m.Limit.Note = limit.Note
+	return m
+}
+
+// cells are those that a line begins, in the row that has them or a new one.
+func (m *Matrix) cells(line string) []*Cell {
+	line, level, _ := strings.Cut(line, ": ")
+	line, mode, _ := strings.Cut(line, ", ")
+	feature, value, _ := strings.Cut(line, " ")
+	i := m.find(feature, value)
+	if i < 0 {
+		i, m.Rows = len(m.Rows), append(m.Rows, Row{Feature: feature, Value: value})
+	}
+	row := &m.Rows[i]
+	cells := []*Cell{&row.Interactive, &row.OneShot}
+	switch mode {
+	case "interactive":
+		cells = cells[:1]
+	case "one-shot":
+		cells = cells[1:]
+	}
+	for _, c := range cells {
+		c.Level = Level(level)
+	}
+	return cells
+}
+
+// read takes a line below the first of a cell. Notes may have several.
+func (c *Cell) read(key, rest string) {
+	switch key {
+	case "args":
+		c.Args = strings.Fields(rest)
+	case "weak":
+		c.Weak = strings.Fields(rest)
+	case "env":
+		c.Env = append(c.Env, rest)
+	case "needs":
+		c.Needs = strings.Fields(rest)
+	case "note":
+		c.Note = strings.TrimSpace(c.Note + " " + rest)
+	}
+}
+
+// Set gives a row of the matrix the same cell in both modes.
+func (m Matrix) Set(feature, value string, c Cell) {
+	i := m.find(feature, value)
+	m.Rows[i].Interactive, m.Rows[i].OneShot = c, c
+}
+
+func (m Matrix) find(feature, value string) int {
+	return slices.IndexFunc(m.Rows, func(r Row) bool { return r.Feature == feature && r.Value == value })
+}

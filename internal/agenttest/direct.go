@@ -81,7 +81,7 @@ func openDirect(t *testing.T, s Subject, w wish) side {
 	return direct{c}
 }
 
-// converse opens a conversation as the opener of the program does.
+// converse opens a conversation as the program's opener does.
 func converse(ctx context.Context, s Subject, w wish, log func(string, ...any)) (*conversation.Conversation, error) {
 	sv := agent.Services{Grace: w.grace, CanAsk: !w.mute}
 	if s.Driver == nil {
@@ -112,7 +112,7 @@ func (w wish) journal(ctx context.Context, b session.Begin) (*session.Session, e
 	return w.in.store().Create(ctx, b)
 }
 
-// specOf is what a driver is asked for.
+// specOf returns the Spec for a driver.
 func specOf(s Subject, w wish) (agent.Spec, error) {
 	env := slices.Concat(w.in.env, w.in.more)
 	lookup := func(name string) (string, bool) { return cli.Lookup(env, name) }

@@ -1,14 +1,12 @@
-// Package agenttest is the laws of a conversation as one suite: the same twenty laws, whatever the agent is and
-// whatever host drives it.
+// Package agenttest is the laws of a conversation as one suite: the same twenty laws, for every agent and every host.
 //
-// It promises that a law is tried on real processes only: the engine on a scripted model, a live agent and one
-// that is started for each turn (this test binary, started again under the agent's name), and the installed
-// agents where they are named. The conversation is driven directly, or through a host of the built program by
-// writing what a client of that host writes. What is judged is the journal, read by a reader of its own, and
-// the lines that the host printed. Whatever cannot be tried stands in Unsaid, with the reason, and the reason
-// is printed.
+// It tries a law only on real processes: the engine on a scripted model, a live agent and one that is started for each
+// turn (this test binary, started again under the agent's name), and the installed agents that are named. It drives the
+// conversation directly, or through a host of the built program by writing what a client of that host writes. It judges
+// the journal, which a separate reader reads, and the lines that the host printed. What cannot be tried is in Unsaid,
+// with the reason, which is printed.
 //
-// It refuses fakes: nothing here implements agent.Mind or a host.
+// It has no fakes: nothing here implements agent.Mind or a host.
 //
 // # Messages
 //

@@ -22,7 +22,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// order is what a process of its own does with a conversation that it holds directly.
+// order tells a separate process what to do with a conversation that it holds directly.
 type order struct {
 	Agent, Home, Work, Temp, Bin, Mark string
 	Env                                []string
@@ -32,7 +32,7 @@ type order struct {
 	Measure                            bool
 }
 
-// measured is what it cost to hear a turn.
+// measured is the cost of reading a turn.
 type measured struct {
 	Took time.Duration
 	Heap uint64 // what was in use when the turn had ended, and the reader had not gone on
@@ -40,7 +40,7 @@ type measured struct {
 
 const orderVariable = "OMNIAGENT_TEST_ORDER"
 
-// hold is that process.
+// hold is the main function of that process.
 func hold() int {
 	if err := holding(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,7 +93,7 @@ func holding() error {
 	}
 }
 
-// named is the subject of that name, driven directly.
+// named returns the subject of that name, driven directly.
 func named(name string) (Subject, error) {
 	for _, s := range []Subject{Engine(Direct()), Live(Direct()), PerTurn(Direct())} {
 		if s.Agent == name {
@@ -103,7 +103,7 @@ func named(name string) (Subject, error) {
 	return Subject{}, errors.New("there is no agent " + name)
 }
 
-// weigh hears one turn to its end, with or without a second reader that has stopped, and prints what it cost.
+// weigh reads one turn to its end, with or without a second reader that has stopped, and prints the cost.
 func weigh(c *conversation.Conversation, o order) error {
 	heard := c.Events(1)
 	if _, err := c.Send(context.Background(), []event.Block{{Text: task("say first")}}); err != nil {
@@ -138,7 +138,7 @@ func weigh(c *conversation.Conversation, o order) error {
 	return err
 }
 
-// hear reads to the end of a turn and keeps nothing of it.
+// hear reads to the end of a turn and keeps nothing.
 func hear(from *conversation.Events) error {
 	for {
 		e, err := from.Next(context.Background())
@@ -148,7 +148,7 @@ func hear(from *conversation.Events) error {
 	}
 }
 
-// inUse is the memory that is in use.
+// inUse returns the memory in use.
 func inUse() uint64 {
 	for range 3 { // what a finalizer frees is free after the second
 		runtime.GC()
@@ -158,14 +158,14 @@ func inUse() uint64 {
 	return m.HeapAlloc
 }
 
-// held is such a process, and what it prints.
+// held is such a process, and its output.
 type held struct {
 	cmd *exec.Cmd
 	id  string
 	out *bufio.Reader
 }
 
-// holdElsewhere starts it.
+// holdElsewhere starts such a process.
 func (k *place) holdElsewhere(t *testing.T, o order) *held {
 	t.Helper()
 	o.Home, o.Work, o.Temp, o.Bin, o.Mark, o.Env = k.home, k.work, k.temp, k.bin, k.mark, k.env

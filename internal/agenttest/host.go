@@ -110,14 +110,14 @@ func (h *host) listen(out io.Reader) {
 	}
 }
 
-// printed are the lines so far.
+// printed returns the lines so far.
 func (h *host) printed() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.lines)
 }
 
-// await waits for a line that matches, from that one on, and returns it and the place behind it.
+// await waits for a line that matches, from index from on, and returns it and the index after it.
 func (h *host) await(what string, from int, match func(line string) bool) (string, int) {
 	h.t.Helper()
 	over := time.NewTimer(patience)
@@ -154,13 +154,13 @@ func (h *host) frame(v any) error {
 	return err
 }
 
-// close ends the program as a system does that shuts down.
+// close ends the program as a system that shuts down does.
 func (h *host) close() error {
 	_ = h.cmd.Process.Signal(syscall.SIGTERM)
 	return h.wait()
 }
 
-// hangUp ends its input.
+// hangUp closes its input.
 func (h *host) hangUp() error {
 	_ = h.in.Close()
 	return h.wait()
@@ -175,7 +175,7 @@ func (h *host) wait() error {
 	}
 }
 
-// next reads the journal from the first record, while the program writes it and to its end.
+// next reads the journal from the first record to its end, while the program writes it.
 func (h *host) next(name func() string) func(context.Context) (event.Event, error) {
 	var r *session.Reader
 	return func(ctx context.Context) (event.Event, error) {
@@ -211,7 +211,7 @@ func (h *host) next(name func() string) func(context.Context) (event.Event, erro
 	}
 }
 
-// agentArgs are the flags that choose the agent and its model.
+// agentArgs returns the flags that choose the agent and its model.
 func (s Subject) agentArgs(p *place) []string {
 	if s.Driver == nil {
 		return []string{"--provider", "anthropic", "--model", "claude-sonnet-5-5", "--api-base", p.model.URL()}
@@ -224,7 +224,7 @@ func newName(t *testing.T) string {
 	return fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixNano()&0xffffffffffff)
 }
 
-// stop has the client read nothing more, until goOn.
+// stop makes the client read nothing more, until goOn.
 func (h *host) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -240,7 +240,7 @@ func (h *host) goOn() {
 	}
 }
 
-// memory is the most that the program had in memory.
+// memory returns the peak memory of the program.
 func (h *host) memory() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.cmd.Process.Pid))
 	if err != nil {
@@ -254,7 +254,7 @@ func (h *host) memory() int64 {
 	return 0
 }
 
-// modeFlag is a mode in the words of --permission-mode.
+// modeFlag returns a mode as a value of --permission-mode.
 func modeFlag(m setting.Approval) string {
 	if m == setting.Yolo {
 		return "auto"

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// Editor drives a conversation by the Agent Client Protocol, version 1.
+// Editor drives a conversation over the Agent Client Protocol, version 1.
 func Editor(built *Built) Host {
 	return Host{
 		Name: "acp", soft: true,
@@ -45,7 +45,7 @@ type rpc struct {
 	sent int
 }
 
-// message is one of a host.
+// message is a JSON-RPC message of a host.
 type message struct {
 	ID     any    `json:"id"`
 	Method string `json:"method"`
@@ -57,14 +57,14 @@ type message struct {
 	} `json:"error"`
 }
 
-// request sends one and returns its id.
+// request sends a request and returns its id.
 func (r *rpc) request(method string, params object) (string, error) {
 	r.sent++
 	id := fmt.Sprint("c", r.sent)
 	return id, r.frame(object{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-// response waits for that of a request.
+// response waits for the response to a request.
 func (r *rpc) response(id string) message {
 	r.t.Helper()
 	line, _ := r.await("the answer to "+id, 0, func(line string) bool {
@@ -139,7 +139,7 @@ func asksAbout(line string, ask event.Ask) bool {
 	return strings.Contains(line, `"session/request_permission"`) && strings.Contains(line, ask.Tool.ID)
 }
 
-// answer answers the question about a call. One that was answered, or taken back, is answered all the same.
+// answer answers the question about a call. It also answers one that was answered or taken back.
 func (e *editor) answer(ask event.Ask, option string) error {
 	if ask.Tool == nil {
 		return errCannot
@@ -172,7 +172,7 @@ func (e *editor) answer(ask event.Ask, option string) error {
 	return fmt.Errorf("it offers no %s: %s", kind, line)
 }
 
-// said is what the client was told.
+// said returns what the client got.
 func (e *editor) said(int64) string {
 	var b strings.Builder
 	for _, line := range e.printed() {

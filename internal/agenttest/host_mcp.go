@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Delegate drives a conversation by the calls of another agent, over the Model Context Protocol.
+// Delegate drives a conversation with the calls of another agent, over the Model Context Protocol.
 func Delegate(built *Built) Host {
 	const each = "its client names the mode with each call, and nothing between calls"
 	return Host{
@@ -29,7 +29,7 @@ func Delegate(built *Built) Host {
 			13: "its client gets the answer with the end of the call, so there is nothing to read meanwhile",
 			14: "nothing waits: a call is a turn", 17: "its client hears nothing between calls",
 			18: "the protocol has no request for steering",
-			19: "a server goes on with the sessions that it began, and it is another one behind the end of its input",
+			19: "a server continues the sessions that it began, and after the end of its input it is another server",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
 			args := []string{"mcp", "--allow-mode", "yolo"}
@@ -60,7 +60,7 @@ type delegate struct {
 	cancelled bool
 }
 
-// id is the name of the only journal: the client learns it with the end of the first call.
+// id returns the name of the only journal: the client learns it at the end of the first call.
 func (d *delegate) id() string {
 	if d.name == "" {
 		found, _ := filepath.Glob(filepath.Join(d.p.store().Dir(), "*.jsonl"))
@@ -104,7 +104,7 @@ func (d *delegate) interrupt(bool) error {
 
 func (d *delegate) answer(event.Ask, string) error { return errCannot }
 
-// Lines drives a conversation as a person does who types lines.
+// Lines drives a conversation as a person who types lines does.
 func Lines(built *Built) Host {
 	const fixed = "its mode is chosen at the start"
 	return Host{

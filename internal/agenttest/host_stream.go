@@ -17,7 +17,7 @@ import (
 
 const noAbilities = "abilities are asked for directly; through a host, the laws that need them try them"
 
-// Flat drives a conversation by the flat lines of `omniagent start`.
+// Flat drives a conversation with the flat lines of `omniagent start`.
 func Flat(built *Built) Host {
 	return Host{
 		Name: "flat lines", soft: true, freer: setting.Yolo, tight: setting.Default,
@@ -106,7 +106,7 @@ func (f *flat) said(int64) string {
 	return b.String()
 }
 
-// Nested drives a conversation by the nested lines of `omniagent start --dialect claude`.
+// Nested drives a conversation with the nested lines of `omniagent start --dialect claude`.
 func Nested(built *Built) Host {
 	return Host{
 		Name: "nested lines", soft: true,
@@ -148,7 +148,7 @@ func (n *nested) send(text string) error {
 
 func (n *nested) steer(string) (bool, error) { return false, errCannot }
 
-// request sends one and returns its error.
+// request sends a request and returns its error.
 func (n *nested) request(body object, waits bool) error {
 	n.sent++
 	id := fmt.Sprint("r", n.sent)
@@ -177,7 +177,7 @@ func (n *nested) set(c agent.Change) error {
 	return n.request(object{"subtype": "set_permission_mode", "mode": word}, true)
 }
 
-// nestedWord is a mode in the words of that dialect.
+// nestedWord returns a mode in the words of that dialect.
 func nestedWord(m setting.Approval) string {
 	return map[setting.Approval]string{
 		setting.Yolo: "bypassPermissions", setting.Default: "default", setting.Prompt: "default",

@@ -16,7 +16,7 @@ type law struct {
 	try    func(t *testing.T, s Subject)
 }
 
-// all are the laws.
+// all returns the laws.
 func all() []law {
 	return []law{
 		{1, "Send during a turn queues", queues},
@@ -37,12 +37,12 @@ func all() []law {
 		{16, "a host that is killed leaves a journal", killed},
 		{17, "a turn that nobody asked for has its own id", wakes},
 		{18, "steering reaches the turn or becomes a message", steers},
-		{19, "resuming goes on with the same id", resumes},
+		{19, "resuming keeps the id", resumes},
 		{20, "an agent forges nothing", forges},
 	}
 }
 
-// Laws tries every law on a subject, each as a subtest. What cannot be tried is skipped with the reason.
+// Laws tries every law on a subject, each as a subtest. It skips what cannot be tried, with the reason.
 func Laws(t *testing.T, s Subject) {
 	for _, l := range all() {
 		t.Run(fmt.Sprintf("law%02d %s", l.number, l.name), func(t *testing.T) {
@@ -61,7 +61,7 @@ func Laws(t *testing.T, s Subject) {
 // heavy is the law that measures.
 const heavy = 13
 
-// Heavy tries the law that measures, alone.
+// Heavy tries only the law that measures.
 func Heavy(t *testing.T, s Subject) {
 	if why := s.Unsaid(heavy); why != "" {
 		t.Skip(why)

@@ -92,7 +92,7 @@ func answersLeft(t *testing.T, s Subject, answered bool) {
 	}
 }
 
-// answersWithdrawn is what becomes of questions that nobody answers.
+// answersWithdrawn tries questions that nobody answers.
 func answersWithdrawn(t *testing.T, s Subject) {
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
@@ -149,12 +149,12 @@ func answersWithdrawn(t *testing.T, s Subject) {
 	})
 }
 
-// withdrawal is where a question was taken back; -1: nowhere.
+// withdrawal returns where a question was taken back, or -1.
 func (k *talk) withdrawal(q event.Event) int {
 	return index(k.events(), func(e event.Event) bool { return e.Kind == event.Withdrawn && e.Ask.ID == q.Ask.ID })
 }
 
-// count is how many events of a kind there are.
+// count returns how many events of a kind there are.
 func (k *talk) count(kind event.Kind) (n int) {
 	for _, e := range k.events() {
 		if e.Kind == kind {
@@ -195,7 +195,7 @@ func asksAtOnce(t *testing.T, s Subject) {
 	}
 }
 
-// steers: what is said to a turn reaches it, or becomes a message, and the host learns which.
+// steers: a message for a running turn reaches it, or becomes a message, and the host learns which.
 func steers(t *testing.T, s Subject) {
 	if s.Agent == "live" {
 		t.Run("too late", func(t *testing.T) {
@@ -224,7 +224,7 @@ func steers(t *testing.T, s Subject) {
 		k.stopTurn(false)
 		next := k.prompts("say over")
 		if len(next) != 1 || next[0].Turn != turn+1 {
-			t.Fatalf("it reached nothing, and it is no message\n%s", told(k.events()))
+			t.Fatalf("it reached nothing, and did not become a message\n%s", told(k.events()))
 		}
 		if e := k.endOf(next[0].Turn); !e.End.OK || k.text(next[0].Turn) != "over" {
 			t.Errorf("%+v, said %q", e.End, k.text(next[0].Turn))
@@ -249,7 +249,7 @@ func steers(t *testing.T, s Subject) {
 	}
 }
 
-// wakes: a turn that nobody asked for has its own number, and ends as what it is.
+// wakes: a turn that no message began has its own number, and an end of its own.
 func wakes(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	turn := k.say("say a", "wake")

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// place of an event among others; -1: there is none.
+// index returns the place of an event among others, or -1.
 func index(all []event.Event, match func(event.Event) bool) int {
 	for i, e := range all {
 		if match(e) {
@@ -28,7 +28,7 @@ func changesMode(mode setting.Approval) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Kind == event.Changed && e.Facts != nil && e.Facts.Mode == mode }
 }
 
-// announces: a change is an event that precedes the first event that it affects, whoever caused it.
+// announces: a change is an event that precedes the first event that it affects, whatever caused it.
 func announces(t *testing.T, s Subject) {
 	t.Run("by the host", func(t *testing.T) {
 		t.Parallel()
@@ -75,7 +75,7 @@ func announces(t *testing.T, s Subject) {
 	})
 }
 
-// change changes the mode, which has to hold.
+// change changes the mode and requires that the change is made.
 func (k *talk) change(mode setting.Approval) {
 	k.t.Helper()
 	if err := k.set(agent.Change{Mode: mode}); err != nil {
@@ -92,8 +92,8 @@ func (k *talk) reply(q event.Event, option string) {
 	}
 }
 
-// sets: a change in the middle of a turn holds for the next call, also for one that the same answer of the model has
-// made already; or it fails, and nothing has changed.
+// sets: a change during a turn applies to the next call, even to one that the same answer of the model contains; or it
+// fails, and nothing has changed.
 func sets(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Yolo, mute: s.Host.mute})
 	go1, made := k.p.file("go1"), k.p.file("made")
@@ -132,7 +132,7 @@ func sets(t *testing.T, s Subject) {
 		t.Errorf("set in a turn of an agent that cannot: %v", err)
 	}
 	if err == nil && !s.Host.soft {
-		t.Error("set in a turn of an agent that cannot is no error")
+		t.Error("Set during a turn of an agent that cannot do it returned no error")
 	}
 	repeated := index(k.events()[before:], changesMode(stricter))
 	if repeated >= 0 && !s.Host.soft {
@@ -143,8 +143,8 @@ func sets(t *testing.T, s Subject) {
 	}
 }
 
-// restarts: what an agent takes only when it is started is changed between turns, by a restart that goes on
-// with the same conversation.
+// restarts: a change that an agent takes only when it starts is made between turns, by a restart that continues the
+// conversation.
 func restarts(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Prompt, mute: s.Host.mute})
 	first := k.say("where")
@@ -193,7 +193,7 @@ func restarts(t *testing.T, s Subject) {
 	}
 }
 
-// facts reads what the step where says.
+// facts reads the reply to the step where.
 func facts(text string) map[string]string {
 	all := map[string]string{}
 	for word := range strings.FieldsSeq(text) {
@@ -204,14 +204,14 @@ func facts(text string) map[string]string {
 	return all
 }
 
-// pixel is the smallest image that everything accepts.
+// pixel is the smallest image that every agent accepts.
 func pixel() event.Block {
 	data, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m" +
 		"NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
 	return event.Block{Media: "image/png", Data: data}
 }
 
-// abilities: each is exercised, and each absence is refused by name.
+// abilities: each ability works, and each missing one is refused by name.
 func abilities(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	d, ok := k.side.(direct)

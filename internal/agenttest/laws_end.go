@@ -44,7 +44,7 @@ func limits(t *testing.T, s Subject) {
 	}
 }
 
-// closes: Close returns within the grace and a second, and leaves nothing alive.
+// closes: Close returns within the grace period and a second, and leaves nothing alive.
 func closes(t *testing.T, s Subject) {
 	const grace = 300 * time.Millisecond
 	states := map[string][]string{
@@ -86,10 +86,10 @@ func closes(t *testing.T, s Subject) {
 	}
 }
 
-// slack is what a machine that others use as well may take longer.
+// slack is how much longer a busy machine may take.
 const slack = 3 * time.Second
 
-// deafOf waits until the turn hears nothing.
+// deafOf waits until the turn ignores interruptions.
 func (k *talk) deafOf(turn int64) {
 	k.t.Helper()
 	k.working(turn)
@@ -99,7 +99,7 @@ func (k *talk) deafOf(turn int64) {
 	k.appears("deaf")
 }
 
-// resumes: a conversation that is opened again goes on under the same ids and with the same facts.
+// resumes: a conversation that is opened again has the same ids and the same facts.
 func resumes(t *testing.T, s Subject) {
 	t.Run("the same", func(t *testing.T) { t.Parallel(); resumesSame(t, s) })
 	t.Run("the stricter", func(t *testing.T) { t.Parallel(); resumesStricter(t, s) })

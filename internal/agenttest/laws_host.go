@@ -12,16 +12,16 @@ import (
 	"omniagent/internal/event"
 )
 
-// client is a host that a process of the built program is.
+// client is a host in a process of the built program.
 type client interface {
 	process() *host
 }
 
 func (h *host) process() *host { return h }
 
-// stallsClient is law 13 through a host: its client reads nothing while the agent says a lot. The program is
-// another process whose memory the collector gives back when it likes, so the bound is generous: what would be
-// kept were many times more.
+// stallsClient is law 13 through a host: its client reads nothing while the agent prints a lot. The program is another
+// process, in which the collector releases memory when it likes, so the bound is generous: buffering would need many
+// times more.
 func stallsClient(t *testing.T, s Subject) {
 	const bound = 24 << 20
 	weighed := func(stopped bool) (time.Duration, int64) {
@@ -62,7 +62,7 @@ func stallsClient(t *testing.T, s Subject) {
 	t.Errorf("a client that does not read costs %d MiB, and the turn takes %.2f times as long", (most-alone)>>20, least)
 }
 
-// stoppedFor is how long a client does not read, at the least; OMNIAGENT_STOPPED sets it, see bench/reader.
+// stoppedFor is the minimum time in which a client does not read; OMNIAGENT_STOPPED sets it, see bench/reader.
 func stoppedFor(t *testing.T) time.Duration {
 	text := os.Getenv("OMNIAGENT_STOPPED")
 	if text == "" {
@@ -99,7 +99,7 @@ func killHost(t *testing.T, s Subject, i int, after time.Duration) {
 		t.Fatalf("%s: left alive:\n%s", when, left)
 	}
 	before := k.events()
-	if s.Host.mute { // who calls goes on with what this process began, so it is opened directly
+	if s.Host.mute { // the caller continues what this process began, so it is opened directly
 		s.Host = Direct()
 	}
 	again := s.open(t, wish{in: k.p, resume: k.id()})

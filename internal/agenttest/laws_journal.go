@@ -77,14 +77,14 @@ func agrees(t *testing.T, s Subject) {
 	}
 }
 
-// touched makes a file and returns its path.
+// touched creates a file and returns its path.
 func (k *talk) touched(name string) string {
 	k.t.Helper()
 	k.p.touch(k.t, name)
 	return k.p.file(name)
 }
 
-// lines are those of the journal.
+// lines returns the lines of the journal.
 func (k *talk) lines() []string {
 	k.t.Helper()
 	data, err := os.ReadFile(filepath.Join(k.p.store().Dir(), k.id()+".jsonl"))
@@ -103,7 +103,7 @@ func shown(t *testing.T, all []session.Entry) string {
 	return string(data)
 }
 
-// roundTrip is the JSON form of an event, which has to read back as the same.
+// roundTrip checks that the JSON form of an event decodes to the same event.
 func roundTrip(t *testing.T, e event.Event) string {
 	t.Helper()
 	data, err := json.Marshal(e)
@@ -121,7 +121,7 @@ func roundTrip(t *testing.T, e event.Event) string {
 	return string(data)
 }
 
-// concatenates: what is told in pieces is then told as a whole, and the pieces are the whole.
+// concatenates: a text comes in pieces and then as a whole, and the pieces add up to the whole.
 func concatenates(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	turn := k.say("pieces 200", "say more")
@@ -151,10 +151,10 @@ func concatenates(t *testing.T, s Subject) {
 	}
 }
 
-// teller is a host that prints what the agent says.
+// teller is a host that prints the events of the agent.
 type teller interface{ said(turn int64) string }
 
-// forges: nothing that an agent says makes a record, an id or an end.
+// forges: no output of an agent can create a record, an id or an end.
 func forges(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	k.endOf(k.say("say a"))

@@ -47,7 +47,7 @@ func (k *talk) stopTurn(drop bool) {
 	}
 }
 
-// ends: whatever a turn comes to, each message has one end, and the ends are in the order of the messages.
+// ends: whatever happens to a turn, each message has one end, and the ends are in the order of the messages.
 func ends(t *testing.T, s Subject) {
 	k := s.open(t, wish{grace: 300 * time.Millisecond})
 	var want []string
@@ -84,8 +84,8 @@ func ends(t *testing.T, s Subject) {
 	k.equal("ends", k.ends(), want)
 }
 
-// interrupts: Interrupt returns at once whatever happens, the turn ends within the grace, and a second
-// Interrupt kills.
+// interrupts: Interrupt returns at once in every state, the turn ends within the grace period, and a second Interrupt
+// kills.
 func interrupts(t *testing.T, s Subject) {
 	t.Run("polite", func(t *testing.T) {
 		t.Parallel()
@@ -134,7 +134,7 @@ func interrupts(t *testing.T, s Subject) {
 	})
 }
 
-// deafTurn is a turn that hears no interruption.
+// deafTurn is a turn that ignores interruptions.
 func (k *talk) deafTurn() int64 {
 	k.t.Helper()
 	turn := k.say("deaf")
@@ -155,7 +155,7 @@ func (k *talk) appears(name string) {
 	}
 }
 
-// quickly interrupts several times and looks at how long that takes. From the second time on a turn is killed.
+// quickly interrupts several times and measures the time. The second interruption kills the turn.
 func (k *talk) quickly(state string) {
 	k.t.Helper()
 	var took []time.Duration
@@ -170,7 +170,7 @@ func (k *talk) quickly(state string) {
 	}
 }
 
-// drops: messages that wait are dropped, each with its end behind that of the turn, or answered next.
+// drops: messages in the queue are dropped, each with its end after that of the turn, or answered next.
 func drops(t *testing.T, s Subject) {
 	for _, drop := range []bool{true, false} {
 		t.Run(fmt.Sprint("drop ", drop), func(t *testing.T) {

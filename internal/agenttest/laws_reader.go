@@ -74,8 +74,8 @@ func stalls(t *testing.T, s Subject) {
 	t.Errorf("a reader that stopped costs %d KiB, and the turn takes %.2f times as long", more, least)
 }
 
-// killed: after kill -9 of the host at any moment the journal opens, has what readers got and nothing else,
-// names the turn whose outcome is unknown, and nothing that was started is alive.
+// killed: after kill -9 of the host at any moment the journal opens, has exactly what readers got, names the turn whose
+// outcome is unknown, and nothing that was started is alive.
 func killed(t *testing.T, s Subject) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for i := range kills() {
@@ -88,7 +88,7 @@ func killed(t *testing.T, s Subject) {
 	}
 }
 
-// truth is what a host is told while it is killed.
+// truth is what a host got while it was killed.
 func truth() []string {
 	return []string{
 		task("say a"), task("pieces 50", "family"), task("pieces 2000", "work"), task("say b"),
@@ -117,8 +117,8 @@ func killOnce(t *testing.T, s Subject, i int, after time.Duration) {
 	k.end()
 }
 
-// judgeKilled looks at a conversation that is opened again after its host was killed. said are the lines that
-// the host's reader got, each with its number; the last may be torn.
+// judgeKilled examines a conversation that is opened again after its host was killed. said are the numbered lines that
+// the host's reader got; the last one may be truncated.
 func (k *talk) judgeKilled(when, said string) {
 	k.t.Helper()
 	last := k.endOf(k.say("say on"))

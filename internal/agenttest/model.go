@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// scripted is a model that does what the last message of the user says.
+// scripted is a model that does what the user's last message says.
 type scripted struct{}
 
 // serve starts the model. wait is the command that waits for a file.
@@ -26,7 +26,7 @@ func serve(t *testing.T) *modelserver.Server {
 	return server
 }
 
-// Answer is the part of a modelserver.Backend.
+// Answer implements modelserver.Backend.
 func (m scripted) Answer(ctx context.Context, r *modelserver.Request, w modelserver.Writer) error {
 	message := lastTask(r)
 	all := steps(message)
@@ -46,7 +46,7 @@ func (m scripted) Answer(ctx context.Context, r *modelserver.Request, w modelser
 	return nil
 }
 
-// lastTask is the newest message that tells what to do.
+// lastTask returns the newest message with a task.
 func lastTask(r *modelserver.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		for j := len(r.Messages[i].Blocks) - 1; j >= 0; j-- {
@@ -76,7 +76,7 @@ func position(r *modelserver.Request) (n int) {
 	return n
 }
 
-// compile makes a script of steps.
+// compile makes a script from steps.
 func compile(all []step) (*modelserver.Script, error) {
 	script := []any{}
 	for _, s := range all {

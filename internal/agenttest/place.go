@@ -58,7 +58,7 @@ func newPlace(t *testing.T, s Subject) *place {
 	return p
 }
 
-// top is a directory for a place.
+// top returns a directory for a place.
 func (s Subject) top(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func (s Subject) top(t *testing.T) string {
 
 func (p *place) store() session.Store { return session.Default(p.home) }
 
-// file is one of the workspace.
+// file returns the path of a file in the workspace.
 func (p *place) file(name string) string { return filepath.Join(p.work, name) }
 
 func (p *place) has(name string) bool { return p.hasPath(p.file(name)) }
@@ -121,7 +121,7 @@ func (p *place) alive() string {
 	return found.String()
 }
 
-// waitGone waits until nothing is alive, and returns what is.
+// waitGone waits until nothing is alive, and returns what still is.
 func (p *place) waitGone(limit time.Duration) string {
 	over := time.Now().Add(limit)
 	for {

@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/sandbox"
 )
 
-// Built is the file of the built program, once Main has built it.
+// Built is the path of the built program, once Main has built it.
 type Built string
 
 // The names under which this binary is an agent, a process that an agent leaves behind, or a host that is killed.
@@ -32,8 +32,8 @@ const (
 	holderName  = "agenttest-holder"
 )
 
-// Main runs the tests of a package with the program that is built from the module at root. Called under another name,
-// this binary is what the name says.
+// Main builds the program from the module at root and runs the tests of a package with it. If this binary was started
+// under another name, Main plays that role instead.
 func Main(m *testing.M, root string, built *Built) int {
 	switch {
 	case process.IsGuard(os.Args):
@@ -58,7 +58,7 @@ func Main(m *testing.M, root string, built *Built) int {
 	})
 }
 
-// install puts the stubs where an agent is looked for, and returns the directory.
+// install puts the stubs where an agent is searched for, and returns the directory.
 func install(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -94,7 +94,7 @@ type speaker interface {
 	special(s step) (known, goesOn bool) // what only this wire has
 }
 
-// perform does what a message says. It returns why the turn ended: "" for well, else the reason.
+// perform does what a message says. It returns why the turn ended: "" for success, else the reason.
 func perform(sp speaker, message string) string {
 	for i, s := range steps(message) {
 		if why, over := one(sp, s, i); over {
@@ -165,7 +165,7 @@ func one(sp speaker, s step, i int) (why string, over bool) {
 	return "", false
 }
 
-// leaveBehind starts a process that outlives this one, if it may.
+// leaveBehind starts a process that outlives this one, unless it is killed.
 func leaveBehind() string {
 	child := exec.Command("/proc/self/exe")
 	if self, err := os.Executable(); err == nil {
@@ -216,7 +216,7 @@ func number(text string) int {
 	return n
 }
 
-// flag is the value of a flag of this process.
+// flag returns the value of a flag of this process.
 func flag(name string) string {
 	for i, arg := range os.Args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {

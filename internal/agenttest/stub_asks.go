@@ -31,7 +31,7 @@ func (l *live) takeBack(id string) {
 	l.line(map[string]any{"type": "control_cancel_request", "request_id": id})
 }
 
-// may asks where the mode says so. No answer: the turn was interrupted.
+// may asks if the mode requires it. No answer means that the turn was interrupted.
 func (l *live) may(id, name, parent string) []string {
 	if l.mode == "bypassPermissions" || l.mode == "acceptEdits" {
 		return []string{"allow"}
@@ -54,7 +54,7 @@ func (l *live) may(id, name, parent string) []string {
 	return []string{word}
 }
 
-// special is what a live agent alone can do.
+// special does what only a live agent can do.
 func (l *live) special(s step) (known, goesOn bool) {
 	switch s.verb {
 	case "work", "busy":
@@ -122,7 +122,7 @@ func (l *live) work(hears bool) bool {
 	return true
 }
 
-// asks has sub-agents ask, all at once.
+// asks makes several sub-agents ask at once.
 func (l *live) asks(n int) bool {
 	var requests, helpers []string
 	for i := range n {

@@ -53,7 +53,7 @@ func (f frame) text() string {
 	return b.String()
 }
 
-// live is an agent that stays for many turns. It speaks as Claude Code does, from the other side.
+// live is an agent that stays for many turns. It speaks Claude Code's side of the wire.
 type live struct {
 	printer
 	in      chan frame
@@ -100,7 +100,7 @@ func (l *live) read() {
 	}
 }
 
-// run is the agent, until its input ends.
+// run runs the agent until its input ends.
 func (l *live) run() int {
 	for {
 		if len(l.queue) > 0 {
@@ -117,7 +117,7 @@ func (l *live) run() int {
 	}
 }
 
-// take does what a line says.
+// take handles a line.
 func (l *live) take(f frame) {
 	switch f.Type {
 	case "user":
@@ -194,7 +194,7 @@ func (l *live) turn(f frame) {
 	}
 }
 
-// end ends a turn; why is "" where it ended well.
+// end ends a turn; why is "" if it succeeded.
 func (l *live) end(why string) {
 	line := map[string]any{
 		"type": "result", "subtype": "success", "is_error": why != "", "session_id": l.session, "num_turns": 1,

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// perTurn is an agent that is started for each turn. It speaks as Gemini CLI does.
+// perTurn is an agent that is started for each turn. It speaks like Gemini CLI.
 type perTurn struct {
 	printer
 	signals chan os.Signal
@@ -36,7 +36,7 @@ func newPerTurn() *perTurn {
 // exitInterrupted is the exit code of an agent that was interrupted.
 const exitInterrupted = 130
 
-// run is one turn.
+// run runs one turn.
 func (p *perTurn) run() int {
 	message, err := io.ReadAll(os.Stdin)
 	if err != nil {

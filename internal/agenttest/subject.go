@@ -69,12 +69,12 @@ func PerTurn(h Host) Subject {
 // Direct drives a conversation in this process.
 func Direct() Host { return Host{Name: "direct", open: openDirect} }
 
-// stub says whether the agent is one of ours.
+// stub reports whether the agent is one of our stubs.
 func (s Subject) stub() bool { return s.Driver != nil && !s.installed }
 
-// Installed is an agent of this machine, driven directly. env is its environment beside HOME, for a model at
-// that address; base is a directory for homes and workspaces, since some agents make none in the system's
-// temporary directory.
+// Installed is an agent of this machine, driven directly. env is its environment in addition to HOME, for a model at
+// that address. base is a directory for homes and workspaces, because some agents refuse the system's temporary
+// directory.
 func Installed(d agent.Driver, base string, rehearsal func(url, home string) agent.Rehearsal, env []string) Subject {
 	const scripted = "a scripted model cannot bring it about"
 	s := Subject{
@@ -98,10 +98,10 @@ func Installed(d agent.Driver, base string, rehearsal func(url, home string) age
 	return s
 }
 
-// live says whether the agent takes changes while a turn runs.
+// live reports whether the agent accepts changes while a turn runs.
 func (s Subject) live() bool { return s.Driver == nil || s.Agent == "live" || s.Agent == "claude" }
 
-// modes is a mode in which files are written unasked.
+// modes returns a mode that writes files without asking.
 func (h Host) modes(s Subject) setting.Approval {
 	if s.installed && !s.live() {
 		return setting.Yolo // not each has the other without a sandbox
@@ -109,5 +109,5 @@ func (h Host) modes(s Subject) setting.Approval {
 	return cmp.Or(h.freer, setting.AutoEdit)
 }
 
-// strict is one in which they are not.
+// strict returns a mode that does not.
 func (h Host) strict(Subject) setting.Approval { return cmp.Or(h.tight, setting.Prompt) }

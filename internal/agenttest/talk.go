@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// wish is what a law wants of a conversation.
+// wish is what a law wants from a conversation.
 type wish struct {
 	mode     setting.Approval // empty: everything runs
 	grace    time.Duration    // 0: five seconds
@@ -44,10 +44,10 @@ type side interface {
 	next() func(context.Context) (event.Event, error)
 }
 
-// errCannot says that a host's protocol has no word for it.
+// errCannot means that the protocol of a host cannot express it.
 var errCannot = errors.New("the protocol of this host has no word for it")
 
-// talk is a conversation that a law is tried on, and what its journal says.
+// talk is a conversation that a law is tried on, with its journal.
 type talk struct {
 	side
 	t *testing.T
@@ -70,7 +70,7 @@ type talk struct {
 // patience is how long is waited for what takes milliseconds on a machine that does nothing else.
 const patience = 20 * time.Second
 
-// open opens a conversation of the subject.
+// open opens a conversation with the subject.
 func (s Subject) open(t *testing.T, w wish) *talk {
 	t.Helper()
 	if w.in == nil {
@@ -139,7 +139,7 @@ func (k *talk) read(ctx context.Context) {
 	}
 }
 
-// events are those of the journal so far.
+// events returns the events of the journal so far.
 func (k *talk) events() []event.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -176,7 +176,7 @@ func (k *talk) when(what string, found func([]event.Event) bool) []event.Event {
 	}
 }
 
-// until returns the next event that matches, behind the one that it returned before.
+// until returns the next event that matches, after the last one that it returned.
 func (k *talk) until(what string, match func(event.Event) bool) (e event.Event) {
 	k.t.Helper()
 	k.when(what, func(all []event.Event) bool {
@@ -216,7 +216,7 @@ func (k *talk) say(parts ...string) int64 {
 	return turn
 }
 
-// prompts are the messages of that text that were accepted.
+// prompts returns the accepted messages with that text.
 func (k *talk) prompts(text string) (all []event.Event) {
 	for _, e := range k.events() {
 		if e.Kind == event.Prompted && strings.Contains(textOf(e.Blocks), text) {
@@ -250,7 +250,7 @@ func (k *talk) endOf(turn int64) event.Event {
 	return end
 }
 
-// ends are the ends so far, as turn and reason, in order.
+// ends returns the ends so far, as turn and reason, in order.
 func (k *talk) ends() (all []string) {
 	for _, e := range k.events() {
 		if e.Kind == event.Ended {
@@ -277,7 +277,7 @@ func (k *talk) working(turn int64) {
 	})
 }
 
-// asked waits until the model was sent the message of a turn.
+// asked waits until the model got the message of a turn.
 func (k *talk) asked(turn int64) {
 	k.t.Helper()
 	message := ""
@@ -298,7 +298,7 @@ func (k *talk) asked(turn int64) {
 	}
 }
 
-// text is what was said in a turn, as whole texts.
+// text returns the text of a turn, as whole texts.
 func (k *talk) text(turn int64) string {
 	var b strings.Builder
 	for _, e := range k.events() {
@@ -317,7 +317,7 @@ func (k *talk) equal(what string, got, want []string) {
 	}
 }
 
-// told shows events, the long ones cut.
+// told renders events, and shortens long ones.
 func told(all []event.Event) string {
 	var b strings.Builder
 	from := max(0, len(all)-60)
@@ -328,7 +328,7 @@ func told(all []event.Event) string {
 	return b.String()
 }
 
-// lastEvent is the number of the last record that has an event.
+// lastEvent returns the number of the last record with an event.
 func lastEvent(all []session.Entry) (n int64) {
 	for _, e := range all {
 		if e.Event() != nil {

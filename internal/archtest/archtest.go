@@ -115,7 +115,7 @@ func load(root string) (*tree, error) {
 	return t, err
 }
 
-// skipped says whether the go command would not look into a folder either.
+// skipped reports whether the go command would not look into a folder either.
 func skipped(name, base string) bool {
 	if base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
 		return true

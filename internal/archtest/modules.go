@@ -105,7 +105,7 @@ func (t *tree) checkRequirements() error {
 		}
 		indirect := reason == "indirect" || strings.HasPrefix(reason, "indirect;")
 		if !indirect && reason == "" {
-			t.problem(fmt.Sprintf("go.mod:%d", i+1), "%s has no reason beside it: // why it is needed",
+			t.problem(fmt.Sprintf("go.mod:%d", i+1), "%s has no reason in its line: // why it is needed",
 				strings.Fields(code)[0])
 		}
 	}

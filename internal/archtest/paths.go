@@ -54,7 +54,7 @@ func (t *tree) checkPaths(p *pkg, f *file) {
 	})
 }
 
-// reaches says whether a name of a package reaches files by their paths.
+// reaches reports whether a name of a package reaches files by their paths.
 func reaches(from, name string) bool {
 	if from == "filepath" {
 		return slices.Contains([]string{"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"}, name)

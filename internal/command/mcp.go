@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
@@ -97,17 +96,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		call: c, log: log, detail: func(string, ...any) {}, parts: p, provider: c.String("provider"),
 		base: c.String("api-base"), moded: true,
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
-	status := make(chan int, 1)
-	go func() {
-		select {
-		case s := <-signals:
-			status <- map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}[s]
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
 		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent,
 			error,
@@ -117,10 +107,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
 		Timeout: timeout, Most: turn, Connect: connect, Log: log,
 	})
-	select {
-	case code := <-status:
+	if code, is := ended(); is {
 		return code, nil
-	default:
 	}
 	if err != nil {
 		return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)

@@ -5,8 +5,6 @@
 package command
 
 import (
-	"slices"
-
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/codex"
@@ -63,7 +61,7 @@ func (p Parts) app() contract.App {
 			"sandbox": "the walls around commands",
 			"session": "conversations, for every agent",
 		},
-		Keys:   slices.Concat(shim.Keys(), agentKeys(), nativeKeys(), sessionKeys()),
+		Keys:   append(shim.Keys(), ownKeys()...),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
 			p.acpCommand(),

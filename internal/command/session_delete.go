@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"omniagent/internal/contract"
+	"omniagent/internal/session"
 )
 
 type sessionDeleted struct {
@@ -24,11 +25,7 @@ func sessionDelete() *contract.Command {
 			Description: "One of them",
 			Command:     "omniagent session delete sess-1a2b3c4d --confirm-destructive",
 		}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := sessionStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			d := sessionDeleted{ID: c.String("id")}
 			files, err := store.Files(d.ID)
 			if err != nil {
@@ -48,6 +45,6 @@ func sessionDelete() *contract.Command {
 				Data: d, Effect: contract.Deleted,
 				Target: map[string]any{"session": d.ID, "files": names, "bytes": d.Bytes},
 			}, nil
-		},
+		}),
 	})
 }

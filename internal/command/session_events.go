@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"syscall"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -61,27 +60,16 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, err
 	}
 	defer func() { _ = records.Close() }()
-	ctx, stop := context.WithCancel(ctx)
+	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
-	status := make(chan int, 1)
-	go func() {
-		select {
-		case s := <-signals:
-			status <- map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}[s]
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	var row []byte
 	for {
 		e, err := records.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return 0, nil
 		}
-		select {
-		case code := <-status:
+		if code, is := ended(); is {
 			return code, nil
-		default:
 		}
 		if err != nil {
 			return 0, err

@@ -33,11 +33,7 @@ func sessionExport() *contract.Command {
 			Description: "As a page",
 			Command:     "omniagent session export sess-1a2b3c4d --output plain",
 		}},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := sessionStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inStore(func(_ context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			var text strings.Builder
 			if err := store.Export(c.String("id"), session.Form(c.String("form")), &text); err != nil {
 				return contract.Result{}, err
@@ -45,6 +41,6 @@ func sessionExport() *contract.Command {
 			d := sessionExported{ID: c.String("id"), Form: c.String("form")}
 			d.Content.Value = text.String()
 			return contract.Result{Data: d}, nil
-		},
+		}),
 	})
 }

@@ -29,11 +29,7 @@ func sessionFork() *contract.Command {
 			{Code: contract.Conflict, When: "the new id is taken"},
 		},
 		Examples: []contract.Example{{Description: "Try another way", Command: "omniagent session fork sess-1a2b3c4d"}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := sessionStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
@@ -60,6 +56,6 @@ func sessionFork() *contract.Command {
 			}
 			d.ID = &id
 			return contract.Result{Data: d, Effect: contract.Created}, nil
-		},
+		}),
 	})
 }

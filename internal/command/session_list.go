@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"omniagent/internal/contract"
@@ -62,6 +64,43 @@ func sessionStore(c *contract.Call) (session.Store, error) {
 	}
 	return session.Store{}, fault.New(fault.NoHome,
 		"no home directory is known, so there is no place for sessions").Hint("set HOME")
+}
+
+// inStore runs a command on the store of sessions.
+func inStore(run func(context.Context, *contract.Call, session.Store) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := sessionStore(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return run(ctx, c, store)
+	}
+}
+
+// untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
+// there was one.
+func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
+	stop context.CancelFunc,
+) {
+	ctx, stop = context.WithCancel(ctx)
+	status := make(chan int, 1)
+	go func() {
+		select {
+		case s := <-signals:
+			status <- map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}[s]
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() (int, bool) {
+		select {
+		case code := <-status:
+			return code, true
+		default:
+			return 0, false
+		}
+	}, stop
 }
 
 // sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an
@@ -128,11 +167,7 @@ func sessionList() *contract.Command {
 			{Description: "Those of this project", Command: "omniagent session list --here"},
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 		},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := sessionStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			page, _, skipped, err := store.List(ctx, sessionFilter(c))
 			if err != nil {
 				return contract.Result{}, err
@@ -143,6 +178,6 @@ func sessionList() *contract.Command {
 				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i, time.Now())})
 			}
 			return contract.Result{Data: sessionsData{contract.RowsOf(rows)}}, nil
-		},
+		}),
 	})
 }

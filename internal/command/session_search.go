@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"omniagent/internal/contract"
+	"omniagent/internal/session"
 )
 
 type sessionHit struct {
@@ -36,11 +37,7 @@ func sessionSearch() *contract.Command {
 			Description: "Where was that said",
 			Command:     "omniagent session search deadlock",
 		}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := sessionStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			hits, skipped, err := store.Search(ctx, c.String("text"), sessionFilter(c))
 			if err != nil {
 				return contract.Result{}, err
@@ -54,6 +51,6 @@ func sessionSearch() *contract.Command {
 				}})
 			}
 			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
-		},
+		}),
 	})
 }

@@ -52,6 +52,39 @@ type Key struct {
 	Personal bool
 }
 
+// ReadKeys reads a table of keys, one a line: the name, the type, what else there is to say, and the help. A type that
+// nobody knows makes a key that takes nothing.
+func ReadKeys(table string) []Key {
+	var keys []Key
+	for line := range strings.Lines(table) {
+		declared, help, said := strings.Cut(strings.TrimSpace(line), ": ")
+		if line[0] == '#' || !said {
+			continue
+		}
+		words := strings.Fields(declared)
+		k := Key{Name: words[0], Help: help}
+		for k.Type.String() != words[1] && k.Type <= Bytes {
+			k.Type++
+		}
+		for _, word := range words[2:] {
+			switch what, value, _ := strings.Cut(word, "="); what {
+			case "personal":
+				k.Personal = true
+			case "default":
+				k.Default = value
+			case "values":
+				k.Enum = strings.Split(value, ",")
+			case "env":
+				k.Env = value
+			case "flag":
+				k.Flag = value
+			}
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}
+
 func (k Key) flag() string {
 	if k.Flag != "" {
 		return "--" + strings.TrimLeft(k.Flag, "-")

@@ -14,23 +14,23 @@ import (
 	"omniagent/internal/text"
 )
 
-// answer is how a call ended, before it is written.
+// answer is the outcome of a call before it is written.
 type answer struct {
 	data   any // a tree, or nil
 	fault  *fault.Fault
-	exit   Code // a declared code without a fault
+	exit   Code // a declared exit code, if there is no fault
 	effect Effect
 	target map[string]any
 	meta   object
 	page   *page
-	done   bool   // the handler did all its work, even if it was stopped meanwhile
-	dead   bool   // the handler did not come back
+	done   bool   // the handler did all its work, even if it was told to stop
+	dead   bool   // the handler never returned
 	human  string // what a person sees instead of the data
 	pure   bool   // leaves no trace
-	bare   bool   // human goes to standard output as it is, in any form
+	bare   bool   // human goes to standard output unchanged, in any format
 }
 
-// shape turns the handler's data into a tree. It may run for long and even panic: it belongs to the handler's time.
+// shape turns the handler's data into a tree. It may take long and even panic, so it runs in the handler's time.
 func (a *answer) shape(c *Call, data any) {
 	w := &walker{unmask: c.Bool("unmask"), untag: c.Bool("no-injection-protection"), binary: c.String("binary-mode")}
 	w.page, _ = c.window()
@@ -40,7 +40,7 @@ func (a *answer) shape(c *Call, data any) {
 	a.data, a.page = w.tree(data), w.page
 	if len(w.fields) > 0 {
 		c.warn(warning{
-			Code: "ENCODING_REPLACED", Message: "characters that are no text were replaced",
+			Code: "ENCODING_REPLACED", Message: "characters that are not text were replaced",
 			Detail: detailOf(w.fields),
 		})
 	}
@@ -70,7 +70,7 @@ func detailOf(fields map[string]int) map[string]any {
 	return out
 }
 
-// partial marks an answer that was cut short.
+// partial marks a truncated answer.
 func (a answer) partial() answer {
 	a.meta = a.meta.set("partial", true)
 	if o, ok := a.data.(object); ok {
@@ -79,7 +79,7 @@ func (a answer) partial() answer {
 	return a
 }
 
-// code is the exit code of the answer.
+// code returns the exit code of the answer.
 func (a answer) code() Code {
 	switch {
 	case a.fault != nil:
@@ -107,7 +107,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.complete(&a)
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
-	if (!a.pure || a.fault != nil) && !c.abandoned() { // after the answer: the hint is what a person reads last
+	if (!a.pure || a.fault != nil) && !c.abandoned() { // after the answer, so that the hint is what a person reads last
 		c.complain(a, status, c.format())
 	}
 	status = ended
@@ -117,8 +117,8 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	return status
 }
 
-// strays turns what others wrote to standard output into a warning. Text that looks like JSON could pass for an answer:
-// it is dropped.
+// strays turns what other code wrote to standard output into a warning. It drops text that looks like JSON, because
+// that could pass for an answer.
 func (c *Call) strays() {
 	if c.Host.stray == nil {
 		return
@@ -137,7 +137,7 @@ func (c *Call) strays() {
 	})
 }
 
-// status is the exit status. A code that was not declared is a mistake of ours, and says so.
+// status returns the exit status. An undeclared code is a mistake of ours, and the warning says so.
 func (c *Call) status(a answer) int {
 	n, known := c.Command.number(a.code())
 	if !known {
@@ -149,7 +149,7 @@ func (c *Call) status(a answer) int {
 	return n
 }
 
-// complete adds to the data what the framework knows: effects, steps, the page.
+// complete adds what the framework knows to the data: effects, steps, the page.
 func (c *Call) complete(a *answer) {
 	o, isObject := a.data.(object)
 	if a.data == nil && a.fault != nil && len(c.Command.Steps) > 0 && !slices.Contains([]fault.Phase{fault.Validation},
@@ -188,7 +188,7 @@ func (c *Call) complete(a *answer) {
 	c.cutToTokens(a)
 }
 
-// unknownFields warns of names that no answer of the command can have.
+// unknownFields warns about names that no answer of the command can have.
 func (c *Call) unknownFields(wanted []string) {
 	if len(wanted) == 0 || c.Command.Output == nil {
 		return
@@ -205,35 +205,29 @@ func (c *Call) unknownFields(wanted []string) {
 	}
 }
 
-// project keeps only the wanted members: of the rows where there are rows, else of the data.
+// project keeps only the requested members: of the rows if there are rows, else of the data.
 func (c *Call) project(data any) any {
 	wanted := c.Strings("fields")
 	o, ok := data.(object)
-	if len(wanted) == 0 || !ok || c.format() == "id" { // which looks for one member only
+	if len(wanted) == 0 || !ok || c.format() == "id" { // which selects one member itself
 		return data
-	}
-	keep := func(o object) object {
-		return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-			return !slices.Contains(wanted, m.name) &&
-				!strings.HasPrefix(m.name, "_")
-		})
 	}
 	if c.Command.List != nil {
 		if rows, found := o.get(c.Command.List.Key); found {
 			list := []any{}
 			for _, row := range rows.([]any) {
 				if r, isObject := row.(object); isObject {
-					row = keep(r)
+					row = r.only(wanted)
 				}
 				list = append(list, row)
 			}
 			return slices.Clone(o).set(c.Command.List.Key, list)
 		}
 	}
-	return keep(o)
+	return o.only(wanted)
 }
 
-// envelope is the answer for programs: always the same five members.
+// envelope returns the answer for programs: always the same five members.
 func (c *Call) envelope(a *answer, status int) object {
 	e := object{{"ok", status == 0}, {"data", a.data}, {"error", nil}, {"warnings", []any{}}}
 	if status != 0 {
@@ -243,11 +237,11 @@ func (c *Call) envelope(a *answer, status int) object {
 	for _, w := range c.warnings {
 		list = append(list, (&walker{}).text(w.Code+": "+w.Message, "", false))
 	}
-	meta := (&walker{literal: true}).tree(c.meta(a, status)) // names of directories and arguments may hold anything
+	meta := (&walker{literal: true}).tree(c.meta(a, status)) // names of directories and arguments may contain anything
 	return append(e.set("warnings", list), member{"meta", meta})
 }
 
-// errorObject tells a failure: what it is, whether to try again, what to correct.
+// errorObject describes a failure: what it is, whether to retry, what to correct.
 func (c *Call) errorObject(a *answer, status int) object {
 	f := a.fault
 	if f == nil {
@@ -270,9 +264,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 		}
 	case f.Fix != "" || f.FixCommand != "":
 		o = append(o, member{"fix_required", f.Fix})
-		if f.FixCommand != "" {
-			o = append(o, member{"fix_command", f.FixCommand})
-		}
+		o = o.when(f.FixCommand != "", "fix_command", f.FixCommand)
 	case f.In() == fault.Validation:
 		o = append(o, member{"fix_required", entry.NextStep})
 	}
@@ -280,9 +272,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 	if suggestion == "" {
 		suggestion = entry.NextStep
 	}
-	if suggestion != "" {
-		o = append(o, member{"suggestion", suggestion})
-	}
+	o = o.when(suggestion != "", "suggestion", suggestion)
 	if f.Redirect != "" {
 		o = append(o, member{"redirect", object{{"command", f.Redirect}, {"permanent", true}, {"reason", "renamed"}}})
 	}
@@ -290,9 +280,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 		o = append(o, member{"cause", f.Cause.Error()})
 	}
 	o = append(o, member{"docs_url", DocsFor(f.Code)})
-	if len(f.Problems) > 0 {
-		o = append(o, member{"errors", problemTree(f.Problems)})
-	}
+	o = o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
 	details := (&walker{}).tree(f.Detail)
 	if d, ok := details.(object); ok {
 		for _, m := range d {
@@ -314,7 +302,7 @@ func problemTree(problems []fault.Problem) []any {
 	return list
 }
 
-// cleaned gives the strings of a tree made by hand the same care as those of the data.
+// cleaned treats the strings of a tree made by hand like those of the data.
 func (w *walker) cleaned(v any) object {
 	o := v.(object)
 	for i, m := range o {
@@ -325,7 +313,7 @@ func (w *walker) cleaned(v any) object {
 	return o
 }
 
-// meta is everything about the answer that is not the answer.
+// meta returns everything about the answer that is not data, error or warning.
 func (c *Call) meta(a *answer, status int) object {
 	stable := c.Bool("stable-output")
 	elapsed := time.Since(c.started).Milliseconds()
@@ -347,11 +335,7 @@ func (c *Call) meta(a *answer, status int) object {
 		o = append(o, member{"request_id", c.id}, member{"timestamp", c.started.UTC().Format(time.RFC3339)})
 	}
 	o = append(o, member{"config_sources", names(c.Config.Sources())}, member{"effective_config_hash", c.Config.Hash()})
-	optional := func(name, value string) {
-		if value != "" {
-			o = append(o, member{name, value})
-		}
-	}
+	optional := func(name, value string) { o = o.when(value != "", name, value) }
 	if root, repository := config.ProjectRoot(c.dir); repository {
 		optional("project_root", root)
 	}
@@ -366,12 +350,8 @@ func (c *Call) meta(a *answer, status int) object {
 	if !c.Command.Quiet {
 		optional("audit_log_path", c.AuditPath())
 	}
-	if c.Host.headless() {
-		o = append(o, member{"headless", true})
-	}
-	if len(c.warnings) > 0 {
-		o = append(o, member{"warnings", (&walker{}).tree(c.warnings)})
-	}
+	o = o.when(c.Host.headless(), "headless", true)
+	o = o.when(len(c.warnings) > 0, "warnings", (&walker{}).tree(c.warnings))
 	o = append(o, faultMeta(a.fault)...)
 	o = append(append(o, c.pageMeta(a)...), c.Host.line...)
 	for _, m := range a.meta {
@@ -388,12 +368,10 @@ func faultMeta(f *fault.Fault) object {
 		return nil
 	}
 	o := object{{"phase", string(f.In())}}
-	if f.Retryable() { // nothing here tries twice by itself
+	if f.Retryable() { // this program never retries by itself
 		o = append(o, member{"attempt", json.Number("1")}, member{"max_attempts", json.Number("1")})
 	}
-	if len(f.Problems) > 0 {
-		o = append(o, member{"errors", problemTree(f.Problems)})
-	}
+	o = o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	_ "embed" // the keys
 	"strconv"
 
 	"omniagent/internal/config"
@@ -12,25 +13,25 @@ type App struct {
 	Version     string
 	Summary     string
 	Detail      string
-	Groups      map[string]string // summaries of words that only hold commands, such as "config"
+	Groups      map[string]string // summaries of groups of commands, such as "config"
 	Commands    []*Command
-	Keys        []config.Key   // beside those of Keys()
-	Environment []Variable     // beside those that the keys name
+	Keys        []config.Key   // in addition to Keys()
+	Environment []Variable     // in addition to the variables of the keys
 	Direct      func() *Direct // what a call without a command does; nil: nothing
 }
 
-// Direct is a call that names no command. It is parsed and carried out elsewhere; here it is only described.
+// Direct describes a call that names no command. Other code parses it and carries it out.
 type Direct struct {
 	Usage   string  // what follows the program's name
 	Summary string  // one line, no period
 	Detail  string  // further paragraphs of the help
 	Params  []Param //
 	Exits   []DirectExit
-	// what somebody wanted who typed a word that is no command; empty: nothing is known
+	// what was probably meant by a word that names no command, or ""
 	Suggest func(word string) string
 }
 
-// DirectExit is one of its exit codes.
+// DirectExit is one exit code of such a call.
 type DirectExit struct {
 	Number string
 	Name   string
@@ -38,14 +39,14 @@ type DirectExit struct {
 	Effect string // none, partial or complete
 }
 
-// Variable is an environment variable that is read.
+// Variable is an environment variable that the program reads.
 type Variable struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Program is an App whose declarations hold.
+// Program is an App whose declarations are valid.
 type Program struct {
 	App
 	keys    []config.Key
@@ -55,49 +56,13 @@ type Program struct {
 // prefix begins the names of the program's own variables.
 const prefix = "OMNIAGENT_"
 
-// Keys are the settings of the framework itself.
-func Keys() []config.Key {
-	return []config.Key{
-		{
-			Name: "output", Type: config.Enum, Enum: []string{"json", "jsonl", "tsv", "plain", "id"},
-			Env: prefix + "OUTPUT", Help: "form of results",
-		},
-		{Name: "timeout", Type: config.Duration, Env: prefix + "TIMEOUT", Help: "time limit of a call"},
-		{
-			Name: "grace", Type: config.Duration, Default: "2s", Env: prefix + "GRACE",
-			Help: "time that a child gets to end by itself",
-		},
-		{
-			Name: "lock_timeout", Type: config.Duration, Default: "10s", Env: prefix + "LOCK_TIMEOUT",
-			Help: "time to wait for another process's lock",
-		},
-		{
-			Name: "max_output_bytes", Type: config.Bytes, Default: "1048576", Env: prefix + "MAX_OUTPUT_BYTES",
-			Help: "size of an answer at most; 0 for any",
-		},
-		{
-			Name: "max_stdin_bytes", Type: config.Bytes, Default: "65536", Env: prefix + "MAX_STDIN_BYTES",
-			Help: "size of standard input at most",
-		},
-		{
-			Name: "current_context", Type: config.String, Env: prefix + "CONTEXT",
-			Help: "context that is used when none is named",
-		},
-		{
-			Name: "scopes", Type: config.List, Env: prefix + "SCOPES",
-			Help: "rights that the configured credentials have",
-		},
-		{Name: "audit.path", Type: config.String, Env: prefix + "AUDIT_PATH", Help: "file of the audit log"},
-		{
-			Name: "audit.max_bytes", Type: config.Bytes, Default: "104857600",
-			Help: "size at which the audit log is rotated",
-		},
-		{Name: "audit.keep", Type: config.Int, Default: "5", Help: "rotated audit logs to keep"},
-		{Name: "audit.max_age_days", Type: config.Int, Default: "30", Help: "days to keep rotated audit logs"},
-	}
-}
+//go:embed keys.txt
+var keyTable string
 
-// ConfigKeys are all settings.
+// Keys are the settings of the framework itself.
+func Keys() []config.Key { return config.ReadKeys(keyTable) }
+
+// ConfigKeys returns all settings.
 func (p *Program) ConfigKeys() []config.Key { return p.keys }
 
 // variables lists every environment variable that has an effect.
@@ -128,7 +93,7 @@ func (p *Program) variables() []Variable {
 	return list
 }
 
-// Find is the command of that path.
+// Find returns the command with that path.
 func (p *Program) Find(path string) (*Command, bool) {
 	for _, c := range p.Commands {
 		if c.Path == path {

@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Call is one invocation: what was given, where it stands, and the doors to the world that its command declared.
+// Call is one invocation: its arguments, its directory, and access to what its command declared (the doors).
 type Call struct {
 	Program *Program
 	Command *Command
@@ -27,9 +27,9 @@ type Call struct {
 	Config  *config.Set // never nil
 
 	params   map[string]Param
-	given    map[string][]string // by parameter; what was typed, or stood in the payload
-	misgiven []fault.Problem     // what is wrong with --raw-payload as a whole
-	words    []string            // the command line as it was typed, for hints and the record
+	given    map[string][]string // by parameter, as typed or from the payload
+	misgiven []fault.Problem     // problems of --raw-payload as a whole
+	words    []string            // the command line as typed, for hints and the record
 	id       string
 	started  time.Time
 	dir      string
@@ -39,16 +39,16 @@ type Call struct {
 
 	out *out
 
-	mu       *sync.Mutex // a handler that was given up on may still be writing
+	mu       *sync.Mutex // an abandoned handler may still be writing
 	warnings []warning
-	warned   int // how many there were
+	warned   int // how many warnings there were
 	steps    stepLog
-	torn     error // what is wrong with the configuration, where the command goes on all the same
+	torn     error // the error of the configuration, if the command can run without it
 	cleanups []func()
 	temp     string
 	children bool
 	recorded *process.Register
-	over     bool // nothing more may be taken that would have to be given back
+	over     bool // no more resources may be acquired
 }
 
 type warning struct {
@@ -57,19 +57,19 @@ type warning struct {
 	Detail  map[string]any `json:"detail,omitempty"`
 }
 
-// Given says whether the parameter was given by the caller.
+// Given reports whether the caller gave the parameter.
 func (c *Call) Given(name string) bool { return len(c.given[name]) > 0 }
 
-// String is the parameter's value, or its default.
+// String returns the value of a parameter, or its default.
 func (c *Call) String(name string) string {
 	if v := c.given[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
-	// the lifecycle asks every command about every shared flag; one that does not apply is not given
+	// the lifecycle reads every shared flag of every command; one that does not apply is never given
 	return c.params[name].Default
 }
 
-// Strings are all values of a parameter that may have several.
+// Strings returns all values of a parameter that may be repeated.
 func (c *Call) Strings(name string) []string {
 	list := []string{}
 	for _, v := range c.given[name] {
@@ -86,19 +86,19 @@ func (c *Call) Strings(name string) []string {
 	return list
 }
 
-// Bool is a switch.
+// Bool returns the value of a switch.
 func (c *Call) Bool(name string) bool { v, _ := strconv.ParseBool(c.String(name)); return v }
 
-// Int is a number; it was checked.
+// Int returns the value of a number, which was validated.
 func (c *Call) Int(name string) int { v, _ := strconv.Atoi(c.String(name)); return v }
 
-// Duration is a time span; it was checked.
+// Duration returns the value of a duration, which was validated.
 func (c *Call) Duration(name string) time.Duration {
 	v, _ := text.Duration(c.String(name))
 	return v
 }
 
-// Path is a path parameter made absolute against the directory of the call.
+// Path returns the value of a path, absolute from the directory of the call.
 func (c *Call) Path(name string) string {
 	v := c.String(name)
 	if v == "" {
@@ -107,7 +107,7 @@ func (c *Call) Path(name string) string {
 	return c.Abs(v)
 }
 
-// Abs makes a path absolute against the directory of the call; the process itself never changes its own.
+// Abs makes a path absolute from the directory of the call; the process never changes its own directory.
 func (c *Call) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -115,10 +115,10 @@ func (c *Call) Abs(path string) string {
 	return filepath.Join(c.dir, path)
 }
 
-// Dir is the directory of the call.
+// Dir returns the directory of the call.
 func (c *Call) Dir() string { return c.dir }
 
-// name is what the call is called in answers and records.
+// name returns the name of the call in answers and records.
 func (c *Call) name() string {
 	if c.Command.Path == "" {
 		return c.Program.Name
@@ -126,7 +126,7 @@ func (c *Call) name() string {
 	return c.Command.Key()
 }
 
-// title is how a person would name the command.
+// title returns what a person would call the command.
 func (c *Call) title() string {
 	if c.Command.Path == "" {
 		return c.Program.Name
@@ -134,15 +134,15 @@ func (c *Call) title() string {
 	return c.Command.Path
 }
 
-// Instance is the name that keeps this call's state apart, or "".
+// Instance returns the instance id, which keeps the state of this call apart, or "".
 func (c *Call) Instance() string { return c.instance }
 
-// DryRun says that nothing may be changed.
+// DryRun reports that nothing may be changed.
 func (c *Call) DryRun() bool {
 	return c.preview || c.Bool("dry-run") || c.Command.SafeDefault && !c.Bool("live")
 }
 
-// LockWait is how long to wait for another process's lock.
+// LockWait returns how long to wait for a lock that another process holds.
 func (c *Call) LockWait() time.Duration { return c.Config.Duration("lock_timeout") }
 
 // Warn adds a warning to the answer.
@@ -161,17 +161,18 @@ func (c *Call) warn(w warning) {
 	}
 }
 
-// mostWarnings keeps a handler that warns in a loop from filling the answer.
+// mostWarnings bounds the answer of a handler that warns in a loop.
 const mostWarnings = 100
 
-// Settled takes back the warnings of a code: the command has put right what they tell.
+// Settled removes the warnings with a code, because the command has solved their problem.
 func (c *Call) Settled(code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warnings = slices.DeleteFunc(c.warnings, func(w warning) bool { return w.Code == code })
 }
 
-// OnCleanup runs f when the call ends, however it ends; the last one first. When it has ended already, f runs at once.
+// OnCleanup registers f to run when the call ends, however it ends, in reverse order. If it has ended already, f runs
+// at once.
 func (c *Call) OnCleanup(f func()) {
 	c.mu.Lock()
 	over := c.over
@@ -184,7 +185,7 @@ func (c *Call) OnCleanup(f func()) {
 	}
 }
 
-// cleanup runs the hooks once. A hook that hangs is left behind after a moment: the process is about to end.
+// cleanup runs the hooks once. It abandons a hook that hangs: the process is about to end.
 func (c *Call) cleanup() {
 	c.mu.Lock()
 	hooks := c.cleanups
@@ -204,8 +205,8 @@ func (c *Call) cleanup() {
 	}
 }
 
-// left is the call as it stands when it is over, for making the answer. A handler that was given up on goes on with the
-// old one, and what it does to that is not told any more.
+// left returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes have
+// no effect any more.
 func (c *Call) left() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +215,7 @@ func (c *Call) left() *Call {
 	return &left
 }
 
-// tidy runs one hook. One that panics keeps neither the others nor the answer from their turn.
+// tidy runs one hook. A panic does not affect the other hooks or the answer.
 func (c *Call) tidy(hook func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -226,7 +227,7 @@ func (c *Call) tidy(hook func()) {
 
 const cleanupLimit = time.Second
 
-// Levels of what is said on standard error while a call runs.
+// Levels of messages on standard error while a call runs.
 const (
 	levelError = iota
 	levelWarn
@@ -234,8 +235,8 @@ const (
 	levelDebug
 )
 
-// Log writes a line to standard error if the level is wanted: errors and warnings always, progress with --verbose or
-// where a person watches, the trace with --debug. --quiet ends all of it.
+// Log writes a line to standard error if its level is enabled: errors and warnings always, progress with --verbose or
+// if a person watches, traces with --debug. --quiet disables all of them.
 func (c *Call) Log(level int, format string, args ...any) {
 	if c.Bool("quiet") {
 		return
@@ -249,7 +250,7 @@ func (c *Call) Log(level int, format string, args ...any) {
 	c.say(fmt.Sprintf(format, args...))
 }
 
-// say writes to standard error, in one piece: clean, without secrets, each line with the mark of the trace.
+// say writes to standard error in one write: cleaned, without secrets, each line with the trace id.
 func (c *Call) say(lines string) {
 	clean, _ := text.Clean(lines)
 	lines = wrap(redact.String(clean), c.Int("width"))
@@ -260,7 +261,7 @@ func (c *Call) say(lines string) {
 	_, _ = io.WriteString(c.Host.Stderr, lines+"\n")
 }
 
-// Progress tells a person what is going on.
+// Progress reports progress to a person.
 func (c *Call) Progress(format string, args ...any) { c.Log(levelInfo, format, args...) }
 
 // Debug adds to the trace.
@@ -275,7 +276,7 @@ func (c *Call) trace() string {
 	return ""
 }
 
-// Temp is a directory of this call alone, gone when it ends.
+// Temp returns a directory of this call, which is removed when the call ends.
 func (c *Call) Temp() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,10 +305,11 @@ func (c *Call) Temp() (string, error) {
 	return dir, nil
 }
 
-// tempMark is a file that says which call made a temporary directory.
+// tempMark is a file that names the call that created a temporary directory.
 const tempMark = ".made-by-call"
 
-// OwnsTemp says whether a directory is a temporary one of this program: it has the name and the mark, and is no link.
+// OwnsTemp reports whether a directory is a temporary one of this program: it has the name and the mark, and is not a
+// link.
 func (p *Program) OwnsTemp(path string) bool {
 	name, ours := strings.CutPrefix(filepath.Base(path), p.Name+"-")
 	info, err := os.Lstat(path)
@@ -318,12 +320,12 @@ func (p *Program) OwnsTemp(path string) bool {
 	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
 }
 
-// ended is what a handler gets that goes on after its call is over.
+// ended is the error for a handler that goes on after its call has ended.
 func (c *Call) ended() *fault.Fault {
 	return fault.New(fault.Interrupted, "the call of %s is over", c.title())
 }
 
-// ConfigError is what is wrong with the configuration, for commands that go on all the same.
+// ConfigError returns the error of the configuration, for commands that can run without it.
 func (c *Call) ConfigError() error { return c.torn }
 
 func (c *Call) undeclared(what string) *fault.Fault {

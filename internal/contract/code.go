@@ -8,11 +8,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Code names an exit code. It is a string, so that a bare number does not compile, and registration refuses a name that
-// is not in the table or declared by the command with Specific.
+// Code names an exit code. It is a string, so that a bare number does not compile. Registration refuses a name that is
+// neither in the table nor declared by the command with Specific.
 type Code string
 
-// The exit codes that every tool of this kind shares.
+// Exit codes that every tool of this kind has.
 const (
 	Success            Code = "SUCCESS"
 	GeneralError       Code = "GENERAL_ERROR"
@@ -33,7 +33,7 @@ const (
 	Terminated         Code = "TERMINATED"  // 143
 )
 
-// Extent says how much had been changed when the code was given.
+// Extent says how much was changed before the exit.
 type Extent string
 
 const (
@@ -42,16 +42,16 @@ const (
 	Complete Extent = "complete"
 )
 
-// Exit declares one code that a command may end with.
+// Exit declares one exit code of a command.
 type Exit struct {
 	Code      Code
 	When      string // present tense, no final period, at most 120 characters
-	Retryable bool   // the same call, unchanged, may succeed; only where nothing was changed
-	Changed   Extent // empty: as the table says
-	number    int    // only for codes of the command's own
+	Retryable bool   // the same call may succeed later; only if nothing was changed
+	Changed   Extent // empty: the default of the table
+	number    int    // only for specific codes
 }
 
-// Specific declares a code of the command's own, from 79 to 125.
+// Specific declares a code of one command, from 79 to 125.
 func Specific(number int, code Code, when string) Exit {
 	return Exit{Code: code, When: when, number: number}
 }
@@ -64,14 +64,14 @@ type standard struct {
 	means   string
 }
 
-// SharedExit is an exit code that means the same wherever a command declares it.
+// SharedExit is an exit code with the same meaning in every command that declares it.
 type SharedExit struct {
 	Number int
 	Code   Code
 	Means  string
 }
 
-// SharedExits are those codes, by number.
+// SharedExits returns those codes, by number.
 func SharedExits() []SharedExit {
 	list := []SharedExit{}
 	for _, s := range standards() {
@@ -80,7 +80,7 @@ func SharedExits() []SharedExit {
 	return list
 }
 
-// standards is the table of the shared codes. Some kinds have two exits: signals are told apart by the signal.
+// standards is the table of the shared codes. Some kinds have several exits: those of signals depend on the signal.
 func standards() []standard {
 	return []standard{
 		{Success, 0, Complete, "", "done"},
@@ -103,7 +103,7 @@ func standards() []standard {
 	}
 }
 
-// number is the exit status of a code that the command has declared or the table knows.
+// number returns the exit status of a code that the command declared or the table has.
 func (c *Command) number(code Code) (int, bool) {
 	for _, e := range c.Exits {
 		if e.Code == code && e.number != 0 {
@@ -118,7 +118,7 @@ func (c *Command) number(code Code) (int, bool) {
 	return 0, false
 }
 
-// codeFor maps a fault to the code it ends with.
+// codeFor returns the exit code of a fault.
 func codeFor(f *fault.Fault) Code {
 	if f == nil {
 		return Success
@@ -140,7 +140,7 @@ func codeFor(f *fault.Fault) Code {
 	return GeneralError
 }
 
-// ExitFor is the exit status of a kind of failure.
+// ExitFor returns the exit status of a kind of failure.
 func ExitFor(kind fault.Kind) int {
 	for _, s := range standards() {
 		if s.kind == kind && s.code != Success && s.code != Hangup && s.code != Interrupted {
@@ -150,10 +150,10 @@ func ExitFor(kind fault.Kind) int {
 	return 1
 }
 
-// DocsFor is where a code is explained.
+// DocsFor returns the place in the documentation that explains a code.
 func DocsFor(code fault.Code) string { return "docs/errors.md#" + strings.ToLower(string(code)) }
 
-// exits are the codes of the command, its own and those that every command shares, by number.
+// exits returns the exit codes of the command and those that every command has, by number.
 func (c *Command) exits() map[string]exitEntry {
 	all := map[string]exitEntry{}
 	for _, e := range append(shared130(c), c.Exits...) {
@@ -163,8 +163,8 @@ func (c *Command) exits() map[string]exitEntry {
 	return all
 }
 
-// shared130 are the exits that no command can avoid: a failure of ours, a wrong argument, the clock, a signal. A
-// command that declares one of them itself says it better, and wins.
+// shared130 returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a signal. A
+// command's own declaration of one of them wins, because it is more precise.
 func shared130(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},
@@ -202,7 +202,7 @@ func (e Exit) entry(c *Command) exitEntry {
 				out.SideEffects = s.changed
 			}
 		}
-		// A command that changes nothing leaves nothing half done, however it ends.
+		// A command that changes nothing leaves nothing half done.
 		if c.Danger == Safe {
 			out.SideEffects = None
 		}

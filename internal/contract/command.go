@@ -10,25 +10,25 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Class says what standard output carries.
+// Class is the kind of standard output.
 type Class string
 
 const (
-	Envelope Class = "envelope" // one JSON object, or its plain rendering; everything in this package applies
+	Envelope Class = "envelope" // one JSON object, or its plain form; everything in this package applies
 	Stream   Class = "stream"   // only the command's own protocol
 	Terminal Class = "terminal" // a conversation with a person
 )
 
-// Danger says what a command may do to the world.
+// Danger says what a command may change.
 type Danger string
 
 const (
 	Safe        Danger = "safe"        // reads only
 	Mutating    Danger = "mutating"    // creates or changes
-	Destructive Danger = "destructive" // loses something for ever
+	Destructive Danger = "destructive" // destroys something for ever
 )
 
-// Effect says what a command that is not safe did. Results of such commands must carry one.
+// Effect says what a command that is not safe did. Every result of such a command must have one.
 type Effect string
 
 const (
@@ -38,7 +38,7 @@ const (
 	Noop    Effect = "noop"
 )
 
-// would is the effect of a dry run.
+// would returns the effect that a dry run reports.
 func (e Effect) would() Effect {
 	verb := map[Effect]Effect{Created: "create", Updated: "update", Deleted: "delete", Noop: "noop"}[e]
 	if verb == "" {
@@ -47,10 +47,10 @@ func (e Effect) would() Effect {
 	return "would_" + verb
 }
 
-// Command declares one subcommand. A field that does not apply stays zero; what must be said even when it is empty
-// (Exits, Scopes) is refused when nil.
+// Command declares one subcommand. A field that does not apply stays zero, except that Exits and Scopes must not be nil
+// even if they are empty.
 type Command struct {
-	Path     string // its words, "config set"
+	Path     string // its words, such as "config set"
 	Summary  string // one line, no period
 	Detail   string // further paragraphs of the help
 	Class    Class
@@ -59,19 +59,19 @@ type Command struct {
 	Rules    []Rule // dependencies between parameters
 	Exits    []Exit
 	Output   reflect.Type // of Result.Data; TypeOf gives it
-	Version  string       // of the output's shape, "1.0.0"
-	Volatile []string     // fields of the data that differ from call to call, dotted
+	Version  string       // of the shape of the output, such as "1.0.0"
+	Volatile []string     // fields of the data that differ between calls, dotted
 	Examples []Example
 
 	Timeout     time.Duration // zero: 30 s
-	LongRunning bool          // may take longer than 5 s: heartbeats
-	NoConfig    bool          // does its work even where the configuration is torn, and reads none of it
-	LooseConfig bool          // goes on with the layers that can be read
-	Quiet       bool          // leaves no trace: no audit entry, no state
+	LongRunning bool          // may take longer than 5 s; has heartbeats
+	NoConfig    bool          // reads no configuration, so it works even if that is invalid
+	LooseConfig bool          // uses the layers that can be read
+	Quiet       bool          // writes no audit entry and no state
 
 	List      *List        // the result is a page of rows
 	Batch     bool         // handles several things and reports each
-	Steps     []string     // in order, when the work can stop in the middle
+	Steps     []string     // in order, if the work can stop between them
 	Resumable bool         // --resume-from
 	Stdin     *Stdin       // reads standard input
 	Network   *Network     // talks to other machines
@@ -83,68 +83,68 @@ type Command struct {
 	Auth        *Auth             // logs in
 	Scopes      []string          // rights that the credentials must have; never nil
 	Interactive bool              // may ask
-	NeedsPerson bool              // is a conversation: never without a terminal
+	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
-	Streaming   bool              // can print rows as they come
+	Streaming   bool              // can print rows as they are produced
 	StreamsRows bool              // does so by default
-	DryRun      bool              // Run looks at Call.DryRun before it changes anything
-	SafeDefault bool              // only shows what it would do until --live
-	Reversible  bool              // what it did can be undone
-	ConfigScope string            // where it writes configuration: local, global, session
-	Files       []FileEffect      // what it leaves on disk
-	Tools       map[string]string // programs it needs, with the least version
+	DryRun      bool              // Run checks Call.DryRun before it changes anything
+	SafeDefault bool              // without --live, only shows what it would do
+	Reversible  bool              // its effect can be undone
+	ConfigScope string            // scope of the configuration it writes: local, global, session
+	Files       []FileEffect      // files that it leaves on disk
+	Tools       map[string]string // programs it needs, with the minimum version
 
-	Validate func(*Call) []fault.Problem                  // no effects; everything that is wrong
+	Validate func(*Call) []fault.Problem                  // must have no effects; returns all problems
 	Run      func(context.Context, *Call) (Result, error) //
 
-	// Serve takes the place of Run in the classes Stream and Terminal: the command reads and writes its protocol itself
-	// and returns the exit status. An error is a call that cannot begin. Refuse tells one in the protocol.
+	// Serve replaces Run in the classes Stream and Terminal: the command itself reads and writes its protocol and
+	// returns the exit status. An error means that the call cannot begin; Refuse reports one in the protocol.
 	Serve  func(context.Context, *Call, <-chan os.Signal) (int, error)
 	Refuse func(*Call, *fault.Fault)
 }
 
-// Result is what a run returns. With an error beside it, Data is what can still be told.
+// Result is what Run returns. If Run also returns an error, Data is what is known nevertheless.
 type Result struct {
 	Data   any
 	Effect Effect         // of commands that are not safe
-	Target map[string]any // of a dry run: what would be touched
-	Exit   Code           // a declared code other than success, when there is no fault to speak of
-	Failed int            // of a batch: how many of it failed
-	Meta   map[string]any // further members of the answer's meta
-	Lines  bool           // the run wrote its own lines; there is no answer beside them
+	Target map[string]any // for a dry run: what would be touched
+	Exit   Code           // a declared code other than success, if there is no fault
+	Failed int            // for a batch: how many items failed
+	Meta   map[string]any // further members of meta
+	Lines  bool           // the run wrote its own lines; there is no other answer
 }
 
-// PlainTexter is data whose plain form is a text that some program reads: a script, a page.
+// PlainTexter is data whose plain form is a text for a program: a script, a page.
 type PlainTexter interface{ PlainText() string }
 
-// Example is one invocation that works as it stands.
+// Example is an invocation that works exactly as written.
 type Example struct {
 	Description string `json:"description"`
 	Command     string `json:"command"`
 }
 
-// List declares that the data holds rows under Key, in a stated order.
+// List declares that the data has rows under Key, in a stated order.
 type List struct {
 	Key   string // member of the data
-	ID    string // the member of a row that identifies it: --output id
-	Order string // the member that rows are sorted by, or "given" where their order means something
-	Limit int    // rows of a page unless told otherwise; zero: 20
+	ID    string // the member that identifies a row: --output id
+	Order string // the member that rows are sorted by, or "given" if their order is significant
+	Limit int    // default rows of a page; zero: 20
 
-	Columns []string // what a person sees of a row unless --fields says otherwise; empty: everything
+	Columns []string // default columns for a person; empty: all
 }
 
-// Stdin declares what standard input is read for.
+// Stdin declares what the command reads from standard input.
 type Stdin struct {
 	Format   string // "text", "jsonl"
-	Required bool   // without it there is nothing to do
+	Required bool   // the command cannot run without it
 }
 
-// Network declares what every connection is bound by.
+// Network declares the limits of every connection.
 type Network struct {
 	Timeout, Connect time.Duration
 }
 
-// Subprocess declares a program that is started, and which of its arguments come from the caller.
+// Subprocess declares a program that the command starts, and which of its arguments come from the caller.
 type Subprocess struct {
 	Binary         string
 	FixedArgs      []string
@@ -158,18 +158,18 @@ type Background struct {
 	MaxLifetime    time.Duration
 }
 
-// Job declares that the result is a descriptor of work that goes on.
+// Job declares that the result describes work that continues.
 type Job struct {
 	Descriptor reflect.Type
 }
 
-// Auth declares how a login works where nobody can type.
+// Auth declares how a login works if nobody can type.
 type Auth struct {
 	HeadlessSupported bool
 	TokenEnv          []string
 }
 
-// FileEffect declares something that is left on disk.
+// FileEffect declares a file that the command leaves on disk.
 type FileEffect struct {
 	Path          string `json:"path"`
 	Type          string `json:"type"` // cache, log, temp, credential, config, state
@@ -177,8 +177,8 @@ type FileEffect struct {
 	ClearableWith string `json:"clearable_with,omitempty"`
 }
 
-// Rule is a dependency between parameters: if If is given (with value Is, unless empty), then all of Then are required,
-// none of Not may be given, and Default names values for those that are absent.
+// Rule is a dependency between parameters: if If is given (with value Is, unless empty), all of Then are required, none
+// of Not may be given, and Default has values for those that are absent.
 type Rule struct {
 	If      string            `json:"if_flag"`
 	Is      string            `json:"if_value,omitempty"`
@@ -187,10 +187,10 @@ type Rule struct {
 	Default map[string]string `json:"default,omitempty"`
 }
 
-// TypeOf is the type of a command's data.
+// TypeOf returns the type of a command's data.
 func TypeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// Key is the command's name in the manifest.
+// Key returns the command's name in the manifest.
 func (c *Command) Key() string {
 	return strings.ReplaceAll(c.Path, " ", ".")
 }
@@ -219,7 +219,7 @@ func (c *Command) positionals() []Param {
 	}
 }
 
-// usage is the command's line in the help: positional arguments in their places.
+// usage returns the command's usage line, with positional arguments in their places.
 func (c *Command) usage(name string) string {
 	line := name + " " + c.Path
 	for _, p := range c.positionals() {

@@ -10,11 +10,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Shells are those that a completion script can be made for.
+// Shells lists the shells that have a completion script.
 func Shells() []string { return []string{"bash", "fish", "powershell", "zsh"} }
 
-// Completion writes the script that teaches a shell to complete our commands. The script asks the program, so it knows
-// every command; its second line tells which version it came from. The first line belongs to the shell.
+// Completion writes the completion script for a shell. The script asks the program, so it knows every command. The
+// first line belongs to the shell; the second names the version that wrote the script.
 func (p *Program) Completion(w io.Writer, shell string) error {
 	root, script := p.cobra(), &strings.Builder{}
 	var err error
@@ -37,7 +37,7 @@ func (p *Program) Completion(w io.Writer, shell string) error {
 	return err
 }
 
-// complete answers the question that such a script asks.
+// complete answers the query of a completion script.
 func (p *Program) complete(h Host) int {
 	root := p.cobra()
 	root.SetArgs(h.Args)
@@ -49,7 +49,7 @@ func (p *Program) complete(h Host) int {
 	return 0
 }
 
-// cobra is the whole tree with all flags. Only completion needs it: a call builds its own command alone.
+// cobra returns the whole tree with all flags. Only completion needs it: a call builds only its own command.
 func (p *Program) cobra() *cobra.Command {
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true,
@@ -77,9 +77,10 @@ func (p *Program) cobra() *cobra.Command {
 func (p *Program) equip(node *cobra.Command, c *Command) {
 	node.Short = c.Summary
 	for _, param := range c.allParams() {
-		node.Flags().VarP(newCollector(param.Kind), param.Name, param.Short, param.Help)
 		if param.Kind == Bool {
-			node.Flags().Lookup(param.Name).NoOptDefVal = "true"
+			node.Flags().BoolP(param.Name, param.Short, false, param.Help)
+		} else {
+			node.Flags().StringP(param.Name, param.Short, "", param.Help)
 		}
 		if len(param.Enum) > 0 {
 			_ = node.RegisterFlagCompletionFunc(param.Name,
@@ -100,7 +101,7 @@ func (p *Program) equip(node *cobra.Command, c *Command) {
 	}
 }
 
-// Man is a command's manual page.
+// Man returns a command's manual page.
 func (p *Program) Man(c *Command) string {
 	var b strings.Builder
 	name := p.Name
@@ -129,7 +130,7 @@ func (p *Program) Man(c *Command) string {
 	return b.String()
 }
 
-// manual is the program's own page: what a call without a command does, and which commands there are.
+// manual returns the program's own page: what a call without a command does, and which commands there are.
 func (p *Program) manual() string {
 	var b strings.Builder
 	paragraphs := func(list []Param) {
@@ -166,7 +167,7 @@ func (p *Program) manual() string {
 	return b.String()
 }
 
-// roff protects what a formatter would read as its own.
+// roff escapes what the formatter would interpret.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")
@@ -178,10 +179,10 @@ func roff(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Page is a file made from the declarations.
+// Page is a file generated from the declarations.
 type Page struct{ Command, Name, Text string }
 
-// ManPages are the manual: the program's page, then one a command.
+// ManPages returns the manual: the program's page, then one for each command.
 func (p *Program) ManPages() []Page {
 	pages := []Page{{"", p.Name + ".1", p.manual()}}
 	for _, c := range p.Commands {
@@ -190,7 +191,7 @@ func (p *Program) ManPages() []Page {
 	return pages
 }
 
-// SkillPages are the cards for agents: the program's, then one a command.
+// SkillPages returns the cards for agents: the program's, then one for each command.
 func (p *Program) SkillPages() []Page {
 	var context strings.Builder
 	fmt.Fprintf(&context, "---\nname: %s\ndescription: %s\nversion: %s\n---\n\n# %s\n\n%s\n\nCommands:\n\n", p.Name,
@@ -204,7 +205,7 @@ func (p *Program) SkillPages() []Page {
 	return append([]Page{{"", "CONTEXT.md", context.String()}}, pages...)
 }
 
-// SkillSchemas are the same as data: the whole description of each command.
+// SkillSchemas returns the same as data: the full description of each command.
 func (p *Program) SkillSchemas() []Page {
 	pages := []Page{}
 	for _, c := range p.Commands {
@@ -217,7 +218,7 @@ func (p *Program) SkillSchemas() []Page {
 	return pages
 }
 
-// Skill is a command's card for agents: when to use it, how, what comes back.
+// Skill returns a command's card for agents: when to use it, how, and what it returns.
 func (p *Program) Skill(c *Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name,
@@ -235,7 +236,7 @@ func (p *Program) Skill(c *Command) string {
 		}
 	}
 	if !own {
-		b.WriteString("None beside the shared ones.\n")
+		b.WriteString("None besides the shared ones.\n")
 	}
 	b.WriteString("\n## Exit codes\n\n")
 	all := c.exits()
@@ -249,7 +250,7 @@ func (p *Program) Skill(c *Command) string {
 	return b.String()
 }
 
-// skillExamples are the command's own and those that hold for every command.
+// skillExamples returns the command's own examples and those that hold for every command.
 func (p *Program) skillExamples(c *Command) []Example {
 	call := p.Name + " " + c.Path
 	list := append(append([]Example{}, c.Examples...), Example{"Describe it as data", call + " --schema"})

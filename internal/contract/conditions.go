@@ -19,7 +19,7 @@ func (c *Call) conditions() *fault.Fault {
 			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
 	}
 	active := c.Config.List("scopes")
-	// none configured: nothing is known of the rights
+	// none configured: the rights are not known
 	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
 		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
 			strings.Join(missing, ", ")).
@@ -34,13 +34,12 @@ func (c *Call) conditions() *fault.Fault {
 	return nil
 }
 
-// lacking are the needed rights that are not among those there are.
+// lacking returns the needed rights that are not active.
 func lacking(needed, active []string) []string {
 	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
 }
 
-// unconfirmed is the answer to a call that would destroy something and was not confirmed: what it would touch is found
-// by a dry run.
+// unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch.
 func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer {
 	c.preview = true
 	tried := c.supervise(ctx, signals)
@@ -58,17 +57,17 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer
 		command).With("would_affect", target)}
 }
 
-// shellCharacters have a meaning to shells. Ours never see a shell, but what a caller gives to a child as a name or a
-// path has no use for them.
+// shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a
+// child does not need them.
 const shellCharacters = ";|&$()<>`\n\r"
 
-// forChild says whether a parameter's value becomes an argument of a child.
+// forChild reports whether a parameter's value becomes an argument of a child.
 func (c *Command) forChild(p Param) bool {
 	return p.Kind != Text &&
 		slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
 }
 
-// systemFault gives failures of the system that have no fault of their own the code that callers can act on.
+// systemFault gives failures of the system without a fault of their own the code that callers can act on.
 func systemFault(f *fault.Fault) *fault.Fault {
 	if f != nil && f.Code == fault.Internal && diskFull(f) {
 		f.Code = fault.DiskFull

@@ -8,20 +8,19 @@ import (
 	"omniagent/internal/redact"
 )
 
-// Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both are the same: a budget of
-// bytes that the data is fitted into. Rows are left out whole, from the end; other data loses the ends of its longest
-// members.
+// Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both become a budget in bytes.
+// To fit the data into it, whole rows are left out, from the end; other data loses the ends of its longest members.
 
 const (
 	cutMark       = "[TRUNCATED]"
-	bytesPerToken = 4 // an estimate: it needs no vocabulary, and the flag's help says so
+	bytesPerToken = 4 // an estimate without a vocabulary, as the flag's help says
 )
 
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
 func size(v any) int { return len(appendJSON(nil, v)) }
 
-// cutter remembers what it left out.
+// cutter records what it left out.
 type cutter struct {
 	fields []cutField
 }
@@ -31,10 +30,10 @@ type cutField struct {
 	had, kept int    // bytes
 }
 
-// least is what any value needs: null. Nothing is made smaller than that.
+// least is the size of the smallest value: null. Nothing is made smaller.
 const least = len("null")
 
-// fit makes v fit into budget bytes, or the least.
+// fit makes v fit into budget bytes, or into the least.
 func (k *cutter) fit(v any, budget int, path string) any {
 	had := size(v)
 	if had <= max(budget, least) {
@@ -61,7 +60,7 @@ func (k *cutter) note(path string, had, kept int) {
 	k.fields = append(k.fields, cutField{path, had, kept})
 }
 
-// cutText is false where there is no room even for the mark.
+// cutText returns false if there is no room even for the mark.
 func cutText(s string, budget int) (string, bool) {
 	left := budget - len(cutMark) - len(`""`)
 	if left < 0 {
@@ -79,7 +78,8 @@ func cutText(s string, budget int) (string, bool) {
 	return s[:keep] + cutMark, true
 }
 
-// list keeps whole elements; a first one that has no room by itself is cut inside, or nobody would ever see any of it.
+// list keeps whole elements. If not even the first one fits, it is cut inside, because nobody would ever see any of it
+// otherwise.
 func (k *cutter) list(list []any, budget int, path string) []any {
 	kept := cutList(list, budget)
 	if room := budget - 2; len(kept) == 0 && len(list) > 0 && room >= least {
@@ -98,10 +98,10 @@ func cutList(list []any, budget int) []any {
 	return list
 }
 
-// members keeps what is small and shares the rest of the budget among what is not. Where there is no room even for the
-// names, the last members are left out.
+// members keeps small members and shares the rest of the budget among the others. If there is no room even for the
+// names, it leaves out the last members.
 func (k *cutter) members(o object, budget int, path string) any {
-	marks := object{} // what marks foreign content goes with it, or nothing goes
+	marks := object{} // a mark of foreign content stays with the content
 	for _, m := range o {
 		if m.name == "_source" || m.name == "_trusted" {
 			marks = append(marks, m)
@@ -149,7 +149,7 @@ func (k *cutter) members(o object, budget int, path string) any {
 	return out
 }
 
-// cutToTokens serves --token-offset, --token-limit and --token-count.
+// cutToTokens implements --token-offset, --token-limit and --token-count.
 func (c *Call) cutToTokens(a *answer) {
 	if c.Bool("token-count") && a.fault == nil {
 		a.meta = a.meta.set("token_count", number(float64(tokens(size(a.data)))))
@@ -184,7 +184,7 @@ func (c *Call) cutToTokens(a *answer) {
 	}
 }
 
-// skipRows leaves out the first rows of a page: the next one then begins that much later.
+// skipRows leaves out the first rows of a page: the next page begins that much later.
 func (c *Call) skipRows(a *answer, offset int) any {
 	rows, isList := c.rows(a.data)
 	if a.page == nil || !isList {
@@ -196,8 +196,8 @@ func (c *Call) skipRows(a *answer, offset int) any {
 	return slices.Clone(a.data.(object)).set(a.page.key, left)
 }
 
-// cut makes the data fit and says what is missing and which command brings it: next, unless it is the page after this
-// one.
+// cut makes the data fit and reports what is missing and which command returns it: next, unless it is the page after
+// this one.
 func (c *Call) cut(a *answer, budget int, next string) {
 	a.meta = a.meta.set("total_bytes", number(float64(size(a.data))))
 	k := &cutter{}
@@ -221,7 +221,7 @@ func (c *Call) cut(a *answer, budget int, next string) {
 	a.meta = a.meta.set("truncated", true).set("truncation_hint", next)
 }
 
-// cutsTold is how many shortened members are told one by one: the telling must have room beside what is left of them.
+// cutsTold is how many shortened members are listed: the list must leave room for the data.
 const cutsTold = 10
 
 func (c *Call) tellCuts(a *answer, cuts []cutField) {
@@ -244,11 +244,11 @@ func (c *Call) tellCuts(a *answer, cuts []cutField) {
 	a.meta = a.meta.set("truncated_fields", fields)
 }
 
-// next is the command that brings the page after this one.
+// next returns the command for the next page.
 func (c *Call) next(pg *page) string { return c.again("--token-offset", "", "--cursor", pg.next()) }
 
-// again is the call as it was typed with other values for some flags, which take one each: the command to run next.
-// Without a value a flag is left out.
+// again returns the call as typed with other values for some flags, each of which takes one: the command to run next.
+// An empty value removes the flag.
 func (c *Call) again(flags ...string) string {
 	var words, end []string
 	typed := redact.Args(c.words)
@@ -274,8 +274,8 @@ func (c *Call) again(flags ...string) string {
 	return strings.Join(slices.Concat([]string{c.Program.Name}, words, end), " ")
 }
 
-// A caller reads on where the last answer was cut by skipping what it has, counted in tokens of the longest string or
-// list. longest is the way there, member by member.
+// To continue where the last answer was cut, a caller skips what it has, counted in tokens of the longest string or
+// list. longest returns the path to that, member by member.
 func longest(v any) (way []int) {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {
@@ -301,7 +301,7 @@ func follow(v any, way []int) any {
 	return v
 }
 
-// replace puts another value at the end of the way, and copies what it passes.
+// replace returns a copy of the tree with another value at the end of the path.
 func replace(v any, way []int, value any) any {
 	if len(way) == 0 {
 		return value
@@ -311,7 +311,7 @@ func replace(v any, way []int, value any) any {
 	return o
 }
 
-// skip leaves out the first n tokens: of a list whole elements.
+// skip leaves out the first n tokens; of a list, whole elements.
 func skip(v any, n int) any {
 	n *= bytesPerToken
 	switch v := v.(type) {
@@ -328,7 +328,7 @@ func skip(v any, n int) any {
 	return v
 }
 
-// boundary is the first beginning of a character at or after n.
+// boundary returns the first start of a character at or after n.
 func boundary(s string, n int) int {
 	n = min(n, len(s))
 	for n < len(s) && !utf8.RuneStart(s[n]) {
@@ -338,7 +338,7 @@ func boundary(s string, n int) int {
 }
 
 // resume shortens what was kept of whole, of which offset tokens had been skipped, so that it ends where another skip
-// begins. It returns how many tokens that one must skip; not more than offset when nothing was gained.
+// can begin. It returns how many tokens that has to skip, or at most offset if it gains nothing.
 func resume(whole, kept any, offset int) (any, int) {
 	switch whole := whole.(type) {
 	case string:

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What programs can learn of a command without running it. The manifest is short, for readers that pay by the byte;
-// --schema is whole.
+// What programs can learn about a command without running it. The manifest is short, for readers that pay by the byte;
+// --schema is complete.
 
 // describe answers --schema, --output-schema and --show-requirements.
 func (c *Call) describe() (answer, bool) {
@@ -24,7 +24,7 @@ func (c *Call) describe() (answer, bool) {
 	return answer{}, false
 }
 
-// describes says that the answer is about the command: there are no rows in it, so it does not stream.
+// describes reports whether the answer is about the command: then it has no rows and does not stream.
 func (c *Call) describes() bool {
 	return c.Bool("help") || c.Bool("schema") || c.Bool("output-schema") || c.Bool("show-requirements") ||
 		c.Bool("validate-only")
@@ -32,8 +32,8 @@ func (c *Call) describes() bool {
 
 func (o object) append(more object) object { return append(o, more...) }
 
-// Manifest is the whole command tree. Flags and exit codes that all commands share stand once, in the entry of the
-// program itself.
+// Manifest returns the whole command tree. Flags and exit codes that all commands share occur once, in the entry of the
+// program.
 func (p *Program) Manifest() (data any, etag string) {
 	return p.manifest(false)
 }
@@ -53,7 +53,7 @@ func (p *Program) manifest(whole bool) (object, string) {
 		etag
 }
 
-// ManifestMeta is what belongs to the manifest but has no place in its schema.
+// ManifestMeta returns what belongs to the manifest but has no place in its schema.
 func (p *Program) ManifestMeta() map[string]any {
 	own := slices.DeleteFunc(p.variables(), func(v Variable) bool { return !strings.HasPrefix(v.Name, prefix) })
 	return map[string]any{"shared": p.Name, "environment": own}
@@ -75,7 +75,7 @@ func (p *Program) rootEntry(whole bool) object {
 	root := p.rootCommand()
 	flags := p.directFlags()
 	for _, param := range slices.Concat(root.Params, p.sharedUsed()) {
-		if known, ok := flags.get(param.Name); ok { // it means something else with a command
+		if known, ok := flags.get(param.Name); ok { // it has another meaning with a command
 			flags.set(param.Name, merged(known.(object), param))
 			continue
 		}
@@ -108,7 +108,7 @@ func (p *Program) directFlags() object {
 	return flags
 }
 
-// merged is a flag that a call without a command and the commands read differently.
+// merged returns a flag that has different meanings with and without a command.
 func merged(direct object, shared Param) object {
 	own, _ := direct.get("description")
 	description := own.(string) + "; a command: " + shared.brief()
@@ -142,7 +142,7 @@ func (p *Program) withDirect(exits object) object {
 		entry := exitEntry{Name: e.Name, Description: e.When, SideEffects: Extent(e.Effect)}
 		if known, ok := exits.get(e.Number); ok {
 			description, _ := known.(object).get("description")
-			if len(e.Number) < 3 { // the signals mean the same
+			if len(e.Number) < 3 { // signals have the same meaning
 				entry.Description = e.When + "; a command: " + description.(string)
 				exits.set(e.Number, (&walker{}).tree(entry))
 			}
@@ -174,13 +174,11 @@ func (p *Program) groupEntry(group string) object {
 	}
 }
 
-// entry is a command in the manifest; whole adds what is shared, and names.
+// entry returns a command in the manifest; whole adds what is shared, and names.
 func (p *Program) entry(c *Command, whole bool) object {
 	flags := object{}
 	for _, param := range c.allParams() {
-		if whole || !param.Global {
-			flags = append(flags, member{param.Name, param.entry()})
-		}
+		flags = flags.when(whole || !param.Global, param.Name, param.entry())
 	}
 	o := object{
 		{"description", c.Summary},
@@ -199,13 +197,14 @@ func (p *Program) entry(c *Command, whole bool) object {
 	if !whole {
 		examples = examples[:1]
 		if c.Stdin == nil && !slices.ContainsFunc(c.Params, func(p Param) bool { return p.Required }) {
-			return o // its name is the whole call
+			return o // the name is the whole call
 		}
 	}
 	return append(o, member{"examples", (&walker{unmask: true}).tree(examples)})
 }
 
-// exitTree are the exit codes of a command; in the short form those that every command has stand with the program.
+// exitTree returns the exit codes of a command. In the short form, those that every command has are in the entry of the
+// program.
 func exitTree(c *Command, whole bool) object {
 	all, o := c.exits(), object{}
 	for _, n := range exitOrder(all) {
@@ -213,7 +212,7 @@ func exitTree(c *Command, whole bool) object {
 		if whole || own || c.Path == "" {
 			e := all[n]
 			if !whole {
-				e.Name = "" // the number says it
+				e.Name = "" // the number is the key
 			}
 			o = append(o, member{n, (&walker{}).tree(e)})
 		}
@@ -221,7 +220,7 @@ func exitTree(c *Command, whole bool) object {
 	return o
 }
 
-// outline keeps of a schema the names of the members, and of the rows' members. The types are in --output-schema.
+// outline reduces a schema to the names of members and of the rows' members. --output-schema has the types.
 func outline(schema object, depth int) object {
 	properties, ok := schema.get("properties")
 	if !ok {
@@ -237,9 +236,7 @@ func outline(schema object, depth int) object {
 		}
 	}
 	out := object{{"required", required}}
-	if len(rows) > 0 {
-		out = append(out, member{"properties", rows})
-	}
+	out = out.when(len(rows) > 0, "properties", rows)
 	return out
 }
 
@@ -250,15 +247,9 @@ func hasMembers(schema object) bool {
 
 func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
-	if p.Default != "" {
-		o = append(o, member{"default", p.typed()})
-	}
-	if p.Kind == Enum { // of a list, those of each element
-		o = append(o, member{"enum_values", names(p.Enum)})
-	}
-	if p.Short != "" {
-		o = append(o, member{"short", p.Short})
-	}
+	o = o.when(p.Default != "", "default", p.typed())
+	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
+	o = o.when(p.Short != "", "short", p.Short)
 	return o
 }
 
@@ -292,13 +283,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// extension is everything else that the declaration says. Only what applies is there, but for what must be said even
-// when it is empty.
+// extension returns the rest of the declaration: what applies, and what must be there even if it is empty.
 func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
 	switch {
-	case c.Class != Envelope: // it keeps its own clocks, which are flags of its own
+	case c.Class != Envelope: // it has its own time limits, with flags of its own
 		limit = 0
 	case limit == 0:
 		limit = defaultTimeout
@@ -338,9 +328,7 @@ func (p *Program) extension(c *Command) object {
 		{"subprocess", w.tree(children(c))},
 		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
 	}
-	if c.Danger != Safe {
-		o = append(o, member{"raw_payload_schema", payloadSchema(c)})
-	}
+	o = o.when(c.Danger != Safe, "raw_payload_schema", payloadSchema(c))
 	if len(c.Steps) > 0 {
 		o = append(o, object{
 			{"steps", names(c.Steps)},
@@ -359,12 +347,10 @@ func (p *Program) extension(c *Command) object {
 	return append(append(o, p.rareExtension(c)...), p.requirements(c)...)
 }
 
-// rareExtension are declarations that few commands have.
+// rareExtension returns declarations that few commands have.
 func (p *Program) rareExtension(c *Command) object {
 	o := object{}
-	if c.ConfigScope != "" {
-		o = append(o, member{"config_write_scope", c.ConfigScope})
-	}
+	o = o.when(c.ConfigScope != "", "config_write_scope", c.ConfigScope)
 	if c.Auth != nil {
 		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported},
 			member{"token_env_vars", names(c.Auth.TokenEnv)})
@@ -403,7 +389,7 @@ func children(c *Command) []object {
 	return list
 }
 
-// requirements are what the command needs of the machine.
+// requirements returns what the command needs from the machine.
 func (p *Program) requirements(c *Command) object {
 	tools := c.Tools
 	if tools == nil {
@@ -416,38 +402,29 @@ func (p *Program) requirements(c *Command) object {
 	}
 }
 
-// parameters are the flags with everything that is checked.
+// parameters returns the flags with everything that is checked.
 func (p *Program) parameters(c *Command) object {
 	o := object{}
 	for _, param := range c.allParams() {
 		e := param.entry()
-		if param.pattern() != "" {
-			e = append(e, member{"pattern", param.pattern()})
-		}
+		e = e.when(param.pattern() != "", "pattern", param.pattern())
 		if param.patternType() != "" {
 			e = append(e, member{"pattern_type", param.patternType()}, member{"agent_hardening", true})
 		}
-		if param.Kind != Bool && param.Kind != Enum && param.Kind != Int {
-			e = append(e, member{"max_length", json.Number(itoa(param.maxLen()))})
-		}
+		long := !slices.Contains([]Kind{Bool, Enum, Int}, param.Kind)
+		e = e.when(long, "max_length", json.Number(itoa(param.maxLen())))
 		if param.Position > 0 {
 			e = append(e, member{"position", json.Number(itoa(param.Position))}, member{"nargs", nargs(param)})
 		}
-		if param.Kind == File {
-			e = append(e, member{"glob_pattern", false})
-		}
-		if param.Stdin {
-			e = append(e, member{"stdin_fallback", true})
-		}
-		if param.Sensitive || param.Secret {
-			e = append(e, member{"sensitive", true})
-		}
+		e = e.when(param.Kind == File, "glob_pattern", false)
+		e = e.when(param.Stdin, "stdin_fallback", true)
+		e = e.when(param.Sensitive || param.Secret, "sensitive", true)
 		o = append(o, member{param.Name, e})
 	}
 	return o
 }
 
-// argGroups are the flags whose use depends on each other.
+// argGroups returns the groups of flags that depend on each other.
 func argGroups(c *Command) []any {
 	list := []any{}
 	add := func(args []string, condition string) {
@@ -484,7 +461,7 @@ func nargs(p Param) string {
 	return "?"
 }
 
-// payloadSchema is what --raw-payload takes.
+// payloadSchema describes --raw-payload.
 func payloadSchema(c *Command) object {
 	properties, required := object{}, []any{}
 	for _, param := range c.allParams() {

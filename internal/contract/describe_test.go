@@ -191,7 +191,7 @@ func testSchemaOfCommand(t *testing.T) {
 	}
 }
 
-// isPath says whether a key of the manifest is made of a command's words.
+// isPath reports whether a key of the manifest is made of a command's words.
 var isPath = regexp.MustCompile(`^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*$`)
 
 // manifestOf decodes the manifest of a program.
@@ -222,7 +222,7 @@ func TestManifest(t *testing.T) {
 			commands := m["commands"].(map[string]any)
 			for key := range commands {
 				if !isPath.MatchString(key) {
-					t.Errorf("the key %q is no dot path", key)
+					t.Errorf("the key %q is not a dotted path", key)
 				}
 			}
 			for _, c := range program.Commands {
@@ -353,7 +353,7 @@ func testManifestIsEnough(t *testing.T, p *Program, commands map[string]any) {
 				}
 			}
 			for i := 0; i < len(rest); i++ {
-				if rest[i] == "--" { // what follows is no flag
+				if rest[i] == "--" { // no flags follow
 					arguments += len(rest) - i - 1
 					break
 				}

@@ -15,8 +15,8 @@ import (
 )
 
 // Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and
-// the payload in everything else. It writes one envelope line and returns the status. One line's failure, panic or hang
-// is its own.
+// the payload in the other members. It writes one envelope line and returns the status. A failure, panic or hang
+// affects only its line.
 func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []string) int {
 	args, name, f := c.Program.dispatchArgs(line, forward)
 	host := c.Host
@@ -37,15 +37,15 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	return c.Program.Run(ctx, host, nil)
 }
 
-// Unheard says that nobody reads the answers any more: a batch has no reason to go on.
+// Unheard reports that nobody reads the answers any more: then a batch stops.
 func (c *Call) Unheard() bool {
 	broken, err := c.out.state()
 	return broken || err != nil
 }
 
-// Write lets the answers of a batch pass through the batch's own standard output.
+// Write passes the answers of a batch through the standard output of the batch.
 func (o *out) Write(b []byte) (int, error) {
-	if o.over() { // the batch has ended without this line
+	if o.over() { // the batch ended before this line
 		return 0, io.ErrClosedPipe
 	}
 	o.write(b)
@@ -57,7 +57,7 @@ func (o *out) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// notInBatch are commands that cannot be a line of a batch.
+// notInBatch reports whether a command cannot be a line of a batch.
 func notInBatch(c *Command) bool { return c.Class != Envelope || c.Path == "exec" }
 
 func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, name string, f *fault.Fault) {
@@ -108,12 +108,13 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	return append(args, payloadArgs(payload)...), name, nil
 }
 
-// option is one member of _opts as it would be typed. The text "true" stays a value.
+// option returns one member of _opts as typed. The text "true" stays a value.
 func option(m literal.Member) ([]string, bool) {
 	name := "--" + strings.ReplaceAll(m.Key, "_", "-")
 	switch m.Value.Kind {
 	case literal.Bool:
-		return []string{fmt.Sprintf("%s=%t", name, m.Value.Bool)}, true // false too: it outweighs what is forwarded
+		// also for false, which overrides what is forwarded
+		return []string{fmt.Sprintf("%s=%t", name, m.Value.Bool)}, true
 	case literal.String:
 		return []string{name + "=" + m.Value.Str}, true
 	case literal.Number:
@@ -122,8 +123,8 @@ func option(m literal.Member) ([]string, bool) {
 	return nil, false
 }
 
-// forwarded adds the batch's own flags to a line that has not set them itself: what a line says in _opts of its own dry
-// run outweighs the batch's, as the specification of the format has it.
+// forwarded adds the batch's own flags to a line that does not set them. What a line says in _opts overrides the batch,
+// as the specification of the format requires.
 func (p *Program) forwarded(command *Command, args, forward []string) []string {
 	for _, flag := range forward {
 		name, _, _ := strings.Cut(flag, "=")
@@ -145,12 +146,12 @@ func (p *Program) forwarded(command *Command, args, forward []string) []string {
 	return args
 }
 
-// shares says whether a name is that of a shared flag.
+// shares reports whether a name is that of a shared flag.
 func (c *Command) shares(name string) bool {
 	return slices.ContainsFunc(sharedFor(c), func(p Param) bool { return p.Name == name })
 }
 
-// payloadArgs hands the payload on, member by member.
+// payloadArgs passes the payload on, member by member.
 func payloadArgs(payload object) []string {
 	var args []string
 	for _, m := range payload {

@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,21 +13,21 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A command reaches the world through these doors, and a door is locked unless the declaration has its key. So what the
-// manifest says of a command's children, network, input and steps cannot be less than the truth.
+// The methods below are the doors through which a command starts programs, reads input and uses the network. A door
+// opens only if the command declared it, so the manifest cannot hide what a command does.
 
 // Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
 func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
 	return c.SpawnIn(ctx, c.dir, argv...)
 }
 
-// SpawnIn does it in another directory.
+// SpawnIn is Spawn in another directory.
 func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
 	return c.SpawnWith(ctx, dir, nil, argv...)
 }
 
-// SpawnWith gives the program that environment, and nothing of ours beside it. nil: ours, with what keeps a program
-// from waiting for somebody.
+// SpawnWith is Spawn with only that environment. nil: ours, with settings that keep a program from waiting for a
+// person.
 func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
@@ -60,7 +59,7 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	})
 }
 
-// pidFile is where the children of this call are recorded while they live.
+// pidFile returns the file that records the children of this call while they live.
 func (c *Call) pidFile() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +87,7 @@ func (c *Call) register() *process.Register {
 	return c.recorded
 }
 
-// Connections are the limits that every connection of the call keeps.
+// Connections returns the limits of every connection of the call.
 func (c *Call) Connections() (Network, error) {
 	if c.Command.Network == nil {
 		return Network{}, c.undeclared("the network")
@@ -100,8 +99,8 @@ func (c *Call) Connections() (Network, error) {
 	return n, nil
 }
 
-// Input is what the command reads: --input-file, however large, or standard input up to its limit. It never waits for a
-// person.
+// Input returns what the command reads: --input-file, of any size, or standard input up to its limit. It never waits
+// for a person.
 func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if c.Command.Stdin == nil {
 		return nil, c.undeclared("standard input")
@@ -129,7 +128,7 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// readStdin reads all of standard input up to the limit. A terminal is no input: there would be somebody to wait for.
+// readStdin reads all of standard input up to the limit. It refuses a terminal, because it would wait for a person.
 func (c *Call) readStdin(ctx context.Context) (string, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
 		return "", fault.New(fault.StdinRequired, "%s reads standard input, and that is a terminal", c.Command.Path).
@@ -173,7 +172,7 @@ func (c *Call) tooMuchStdin(received, limit int) error {
 		With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
 }
 
-// fromStdin replaces a parameter given as "-" by what stands on standard input, a value a line.
+// fromStdin replaces a parameter given as "-" by the lines of standard input, one value a line.
 func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.Fault {
 	for _, p := range c.Command.Params {
 		if values := c.given[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
@@ -189,17 +188,16 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return invalid(c.Program, c, []fault.Problem{{
-				Param: p.Name, Code: fault.StdinEmpty, Value: "-",
-				Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name),
-			}})
+			return invalid(c.Program, c,
+				[]fault.Problem{wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
+					p.Name)})
 		}
 		c.given[p.Name] = lines
 	}
 	return nil
 }
 
-// Secret is the value of a secret parameter, from the variable or the file that was named.
+// Secret returns the value of a secret parameter, from the variable or the file that the caller named.
 func (c *Call) Secret(name string) (string, error) {
 	if variable := c.String(name + "-from-env"); variable != "" {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Host is the world as a call sees it: arguments, environment, streams, directory. Tests and the batch give their own.
+// Host is the environment of a call: arguments, variables, streams, directory. Tests and the batch pass their own.
 type Host struct {
 	Args   []string // without the program's name
 	Lookup func(string) (string, bool)
@@ -20,11 +20,11 @@ type Host struct {
 
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
 
-	line  object        // of a batch: which line this is
-	stray func() string // what others wrote to standard output; nil where it is not guarded
+	line  object        // in a batch: the number of this line
+	stray func() string // what other code wrote to standard output; nil if it is not guarded
 }
 
-// Process is the host of a real process.
+// Process returns the host of a real process.
 func Process() Host {
 	dir, _ := os.Getwd()
 	return Host{
@@ -49,16 +49,16 @@ func (h Host) has(names ...string) bool {
 	return false
 }
 
-// ci says that no person watches, even where there is a terminal.
+// ci reports that no person watches, even if there is a terminal.
 func (h Host) ci() bool { return h.has("CI", "GITHUB_ACTIONS", "JENKINS_URL") }
 
-// machine says that a program reads the output, so it is JSON unless told otherwise.
+// machine reports that a program reads the output, so that it is JSON by default.
 func (h Host) machine() bool { return !h.StdoutTerminal || h.ci() }
 
-// nobody says that no question can be answered.
+// nobody reports that no question can be answered.
 func (h Host) nobody() bool { return !h.StdinTerminal || h.ci() }
 
-// headless says that no window can be opened.
+// headless reports that no window can be opened.
 func (h Host) headless() bool {
 	if h.machine() || h.has("SSH_TTY") {
 		return true
@@ -66,17 +66,16 @@ func (h Host) headless() bool {
 	return runtime.GOOS == "linux" && !h.has("DISPLAY", "WAYLAND_DISPLAY")
 }
 
-// Paths are the places where things are kept. An empty one has no place, for want of a home directory.
+// Paths are the directories of the program's files. One is empty if there is no home directory.
 type Paths struct {
-	Config string // shared by all instances: it is what the user wrote
+	Config string // shared by all instances, because the user wrote it
 	State  string
 	Data   string
 	Cache  string
 	Temp   string // directory for temporary directories
 }
 
-// paths follows the XDG rules on Unix and the system's own on Windows. An instance keeps its state, data and cache
-// apart.
+// paths follows the XDG rules on Unix and the system's own on Windows. Each instance has its own state, data and cache.
 func (h Host) paths(name, instance string) Paths {
 	home := h.env("HOME")
 	windows := runtime.GOOS == "windows"
@@ -88,7 +87,7 @@ func (h Host) paths(name, instance string) Paths {
 		if base == "" && windows {
 			base = h.env(windowsVariable)
 		}
-		if !filepath.IsAbs(base) { // a relative one would depend on where we stand: the rules say to ignore it
+		if !filepath.IsAbs(base) { // a relative one would depend on the directory: the rules say to ignore it
 			if !filepath.IsAbs(home) { // so would a relative home
 				return ""
 			}

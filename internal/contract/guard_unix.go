@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdoutGuard keeps standard output for the answer. Descriptor 1 is replaced by a pipe of our own before anything else
-// runs, so what a library or a stray print writes there is found instead of breaking the JSON.
+// stdoutGuard reserves standard output for the answer. It replaces descriptor 1 by a pipe before anything else runs, so
+// that output of a library or a stray print is caught and does not break the JSON.
 type stdoutGuard struct {
 	real *os.File
 	pipe *os.File
@@ -37,12 +37,11 @@ func guardStdout() *stdoutGuard {
 	return g
 }
 
-// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on goes
-// nowhere.
+// collect ends the capture and returns what was caught. Later output of an abandoned handler is lost.
 func (g *stdoutGuard) collect() string {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		null = g.pipe // it can only be read: writing to it fails
+		null = g.pipe // the read end: writing to it fails
 	}
 	if replaceStdout(int(null.Fd())) != nil {
 		return ""

@@ -2,7 +2,7 @@ package contract
 
 import "os"
 
-// stdoutGuard keeps standard output for the answer. Here only prints through os.Stdout can be caught.
+// stdoutGuard reserves standard output for the answer. Here it only catches prints through os.Stdout.
 type stdoutGuard struct {
 	real *os.File
 	pipe *os.File
@@ -20,8 +20,8 @@ func guardStdout() *stdoutGuard {
 	return g
 }
 
-// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on fails:
-// the pipe is closed.
+// collect ends the capture and returns what was caught. Later output of an abandoned handler fails, because the pipe is
+// closed.
 func (g *stdoutGuard) collect() string {
 	_ = g.pipe.Close()
 	return g.text.said()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// help answers --help: text on a terminal; for programs the text goes to standard error, and the envelope says where
+// help answers --help: text on a terminal. For programs the text goes to standard error, and the envelope says where
 // the schema is.
 func (c *Call) help() answer {
 	return c.helpAnswer(c.Program.helpText(c.Command), nil)
@@ -27,7 +27,7 @@ func (c *Call) helpAnswer(text string, data any) answer {
 	return a
 }
 
-// helpText is everything about a command, for people.
+// helpText returns everything about a command, for people.
 func (p *Program) helpText(c *Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s [flags]\n\n%s.\n", c.usage(p.Name), sentence(c.Summary))
@@ -73,7 +73,7 @@ func writeFlags(b *strings.Builder, title string, params []Param) {
 	}
 }
 
-// form is how a flag is written.
+// form returns a flag as it is written.
 func (p Param) form() string {
 	form := "    --" + p.Name
 	if p.Short != "" {
@@ -132,7 +132,7 @@ func exitOrder(all map[string]exitEntry) []string {
 	return order
 }
 
-// rootHelp is the program as a whole: briefly for a bare call, with every shared flag and variable for --help.
+// rootHelp returns the help of the program: short for a bare call, with every shared flag and variable for --help.
 func (p *Program) rootHelp(whole bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s.\n\nUsage: ", p.Name, p.Version, p.Summary)
@@ -182,7 +182,7 @@ func (p *Program) directHelp(b *strings.Builder, whole bool) {
 	}
 }
 
-// groupHelp lists the commands below a word such as "config".
+// groupHelp lists the commands of a group such as "config".
 func (p *Program) groupHelp(group string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s %s COMMAND [arguments] [flags]\n\n%s.\n\nCommands:\n", p.Name, group,

@@ -137,7 +137,7 @@ func TestEnvironmentTable(t *testing.T) {
 	// usual are the variables that are read under the names that everybody knows them by.
 	usual := strings.Fields(`HOME USER LOGNAME USERNAME USERPROFILE TERM NO_COLOR CI GITHUB_ACTIONS JENKINS_URL DISPLAY WAYLAND_DISPLAY SSH_TTY TMPDIR
 		XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME APPDATA LOCALAPPDATA TOOL_TRACE_ID`)
-	// silent have nothing to switch off: they are listed so that nobody has to wonder.
+	// silent have nothing to switch off; they are listed to make that explicit.
 	silent := []string{"OMNIAGENT_NO_TELEMETRY", "OMNIAGENT_NO_UPDATE"}
 	asked := variablesAsked(t)
 	t.Run("prefix", func(t *testing.T) {

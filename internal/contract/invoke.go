@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/redact"
 )
 
-// Run carries out one call and returns its exit status. signals are those that end it; nil for none.
+// Run carries out one call and returns its exit status. signals are those that end it; it may be nil.
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
 	call := &Call{
@@ -25,7 +25,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
-	if !known || strings.HasPrefix(h.Args[0], "-") { // what begins with an option is no call of a command
+	if !known || strings.HasPrefix(h.Args[0], "-") { // a call that begins with an option names no command
 		return p.root(call, words, rest)
 	}
 	call.Command = command
@@ -33,19 +33,19 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
 	}
 	if command.Serve != nil {
-		return p.serve(ctx, call, words, rest, signals)
+		return p.serve(ctx, call, rest, signals)
 	}
-	return call.finish(p.invoke(ctx, call, words, rest, signals), signals)
+	return call.finish(p.invoke(ctx, call, rest, signals), signals)
 }
 
 // invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
-func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) (a answer) {
+func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (a answer) {
 	defer func() { // a Validate may panic as well as a Run
 		if r := recover(); r != nil {
 			a = answer{fault: call.panicked(r, debug.Stack())}
 		}
 	}()
-	if f := p.parse(call, words, rest); f != nil {
+	if f := p.parse(call, rest); f != nil {
 		return answer{fault: f}
 	}
 	if call.Bool("help") {
@@ -77,7 +77,7 @@ func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, 
 	return call.once(ctx, signals, func() answer { return call.supervise(ctx, signals) })
 }
 
-// prepare finds the directory, the configuration and the places of the call.
+// prepare finds the directory, the configuration and the paths of the call.
 func (c *Call) prepare() *fault.Fault {
 	var problems []fault.Problem
 	for _, param := range c.params { // --cwd and --config decide what is read next, so they are checked first
@@ -112,7 +112,7 @@ func (c *Call) prepare() *fault.Fault {
 	return c.configure()
 }
 
-// ProjectAt is where the project around a directory keeps its configuration.
+// ProjectAt returns where the project around a directory has its configuration.
 func (c *Call) ProjectAt(dir string) config.Project {
 	options := config.Options{Dir: dir, Getenv: c.Host.Lookup}
 	if c.Paths.Config != "" {
@@ -121,8 +121,7 @@ func (c *Call) ProjectAt(dir string) config.Project {
 	return options.Project()
 }
 
-// configure loads the configuration. Commands that must work whatever it looks like read none of it, or what can be
-// read.
+// configure loads the configuration. Commands that must work with an invalid one read none of it, or what can be read.
 func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
@@ -158,8 +157,8 @@ func (c *Call) configure() *fault.Fault {
 	return fault.Of(err)
 }
 
-// Settings reads the configuration that holds in a directory, for what runs beside the commands. The Set is usable even
-// with an error.
+// Settings returns the configuration of a directory, for code outside of commands. The Set is usable even with an
+// error.
 func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
 	paths := h.paths(p.Name, h.env(prefix+"INSTANCE_ID"))
 	options := config.Options{Keys: p.keys, Getenv: h.Lookup, Dir: dir, TrustFile: h.trustFile(p.Name)}
@@ -179,14 +178,15 @@ func (h Host) trustFile(name string) string {
 	return filepath.Join(state, "trust.json")
 }
 
-// Trusted is the record of contents that a person trusts.
+// Trusted returns the record of contents that a person trusts.
 func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
 
-// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an
-// instance.
+// TrustFile returns the file that records trust in repositories, or "" without a home directory. It belongs to the
+// user, not to an instance.
 func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
-// LockDir is where locks on files elsewhere are kept, or "" without a home: then they stand beside the files.
+// LockDir returns the directory of locks on other files, or "" without a home directory: then locks are next to the
+// files.
 func (c *Call) LockDir() string {
 	state := c.Host.paths(c.Program.Name, "").State
 	if state == "" {
@@ -203,7 +203,7 @@ func emptyConfig() *config.Set {
 	return set
 }
 
-// limit is the call's time limit: the flag, the configuration, the command's own, 30 s.
+// limit returns the call's time limit: the flag, the configuration, the command's own, or 30 s.
 func (c *Call) limit() time.Duration {
 	switch {
 	case c.Given("timeout"):
@@ -216,16 +216,16 @@ func (c *Call) limit() time.Duration {
 	return defaultTimeout
 }
 
-// confirmed says whether the call may go on: what destroys needs a word of the caller's, unless it is only tried.
+// confirmed reports whether the call may go on: a destructive one needs the caller's agreement, unless it is a dry run.
 func (c *Call) confirmed() bool {
 	c.confirm = c.Bool("confirm-destructive") || c.Bool("live") && c.Command.SafeDefault
 	return c.Command.Danger != Destructive || c.confirm || c.DryRun()
 }
 
-// line is the call as it was typed, with more arguments: the command to run next.
+// line returns the call as typed, with more arguments: the command to run next.
 func (c *Call) line(more ...string) string {
 	words := quotedAll(redact.Args(c.words))
-	end := slices.Index(words, "--") // behind it everything is an argument
+	end := slices.Index(words, "--") // everything after it is an argument
 	if end < 0 {
 		end = len(words)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Main runs the program as the process that it is, and returns the exit status. The arguments are those without the
-// program's name.
+// Main runs the program for this process and returns the exit status. args are the arguments without the program's
+// name.
 func (p *Program) Main(args []string) int {
 	if PlainVersion(args, p.Version) {
 		return 0
@@ -21,7 +21,7 @@ func (p *Program) Main(args []string) int {
 	host.Args = args
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// Caught and dropped, not ignored: writing to a closed pipe is then an error that we see, and children still get
+	// Caught and dropped, not ignored: a write to a closed pipe then returns an error, and children still get
 	// the default.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	words, _ := p.split(host.Args)
@@ -33,8 +33,8 @@ func (p *Program) Main(args []string) int {
 	return p.Run(context.Background(), host, signals)
 }
 
-// PlainVersion answers the most frequent question of all before anything is set up. It says whether that was the
-// question.
+// PlainVersion answers the most frequent query, for the version, before anything is set up. It reports whether that was
+// the query.
 func PlainVersion(args []string, version string) bool {
 	if len(args) != 1 || args[0] != "--version" && args[0] != "-V" {
 		return false
@@ -43,7 +43,7 @@ func PlainVersion(args []string, version string) bool {
 	return err == nil
 }
 
-// strayText is what others wrote to standard output, as far as it is kept.
+// strayText is what other code wrote to standard output, up to a limit.
 type strayText struct {
 	mu   sync.Mutex
 	kept []byte
@@ -69,8 +69,7 @@ func (s *strayText) read(r io.Reader) {
 	}
 }
 
-// said is what there is so far. A child that was given our standard output may hold it open for ever: it is not waited
-// for.
+// said returns the text so far. It does not wait for a child that holds our standard output open.
 func (s *strayText) said() string {
 	select {
 	case <-s.done:

@@ -15,8 +15,12 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A call with an idempotency key is carried out once. Its result is kept; the same call with the same key gets it again
-// and changes nothing. Only success is kept: a failed call may be tried again with its key.
+// A call with an idempotency key is carried out once, and its result is stored. The same call with the same key returns
+// that result and changes nothing. Only success is stored: a failed call may be repeated with its key.
+//
+//	no record ─▶ lock ─▶ run ─┬─ success ─▶ store the result ─▶ answer
+//	                           └─ failure ─▶ store nothing ────▶ answer
+//	record ────▶ same arguments: the stored result; others: CONFLICT
 
 type kept struct {
 	Command string          `json:"command"`
@@ -25,7 +29,7 @@ type kept struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// KeptFor is how long results are kept for their keys; cleanup removes older ones.
+// KeptFor is how long results are stored; cleanup removes older ones.
 const KeptFor = 24 * time.Hour
 
 func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() answer) answer {
@@ -54,7 +58,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	}
 	var a answer
 	defer func() {
-		if !a.dead { // a handler that was given up on may still be at work: nobody else may begin
+		if !a.dead { // an abandoned handler may still be at work: no other call may begin
 			_ = held.Unlock()
 		}
 	}()
@@ -73,7 +77,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	return a
 }
 
-// own are the arguments that make the call what it is.
+// own returns the arguments that identify the call.
 func (c *Call) own() map[string][]string {
 	own := map[string][]string{}
 	for _, p := range c.Command.Params {
@@ -84,7 +88,7 @@ func (c *Call) own() map[string][]string {
 	return own
 }
 
-// repeat answers from what was kept, if anything was.
+// repeat answers from the stored result, if there is one.
 func (c *Call) repeat(file, given string) (answer, bool) {
 	raw, err := workspace.ReadFile(file, 16<<20)
 	if errors.Is(err, fault.FileMissing) {
@@ -110,12 +114,12 @@ func (c *Call) repeat(file, given string) (answer, bool) {
 	if err != nil {
 		return answer{}, false
 	}
-	// What was kept was perhaps shown unmasked then: that is no leave to show it so now.
+	// The first answer may have been unmasked; that does not permit showing it unmasked now.
 	data := (&walker{unmask: c.Bool("unmask")}).tree(literalTree(v))
 	return answer{data: data, effect: Noop, meta: object{{"idempotency_hit", true}}}, true
 }
 
-// literalTree makes a tree of JSON that was written from one.
+// literalTree makes a tree from the JSON of one.
 func literalTree(v literal.Value) any {
 	switch v.Kind {
 	case literal.Object:

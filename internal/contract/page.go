@@ -12,10 +12,10 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Rows are the rows of a list, made one at a time: only those of the wanted page are kept, however many there are.
+// Rows are the rows of a list, made one at a time: only those of the requested page are kept, however many there are.
 type Rows[T any] struct{ Seq iter.Seq[T] }
 
-// RowsOf makes rows of a slice.
+// RowsOf makes rows from a slice.
 func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list)} }
 
 func (r Rows[T]) each(yield func(any) bool) {
@@ -32,7 +32,7 @@ type rower interface {
 	row() reflect.Type
 }
 
-// page is the window of a list that is asked for, and what was found there.
+// page is the requested window of a list, and what was found there.
 type page struct {
 	key      string
 	offset   int
@@ -40,7 +40,7 @@ type page struct {
 	query    string
 	total    int
 	returned int
-	emit     func(any) bool // takes rows as they come instead of keeping them; false ends it
+	emit     func(any) bool // gets rows as they come, which are then not kept; false ends the list
 }
 
 // window reads --limit and --cursor.
@@ -65,7 +65,7 @@ func (c *Call) window() (*page, *fault.Problem) {
 	return pg, nil
 }
 
-// take walks the rows and keeps those of the page; the rest is only counted.
+// take walks the rows and keeps those of the page; it only counts the rest.
 func (w *walker) take(rows rower, path string, foreign bool) []any {
 	kept := []any{}
 	pg := w.page
@@ -92,7 +92,7 @@ func (w *walker) take(rows rower, path string, foreign bool) []any {
 	return kept
 }
 
-// query identifies what is listed: a cursor is good only for the same question.
+// query identifies the list: a cursor is only valid for the same query.
 func (c *Call) query() string {
 	h := fnv.New32a()
 	names := []string{}
@@ -123,7 +123,7 @@ func readCursor(cursor string) (offset int, query string, ok bool) {
 	return offset, query, marked && err == nil && split && bad == nil && offset >= 0
 }
 
-// next is the cursor of the page after this one, or "".
+// next returns the cursor of the next page, or "".
 func (pg *page) next() string {
 	// a cursor that leads back here would be followed for ever
 	if end := pg.offset + pg.returned; end < pg.total && pg.returned > 0 {

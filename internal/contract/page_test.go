@@ -75,7 +75,7 @@ func TestPagination(t *testing.T) {
 
 func badCursors(t *testing.T, w *world) {
 	good := w.hosted(t, nil, "numbered", "--limit", "7").must(t, 0).at(t, "meta.cursor").(string)
-	// how much is shown is no part of the query
+	// the limit does not belong to the query
 	w.hosted(t, nil, "numbered", "--cursor", good, "--limit", "3", "--fields", "name").must(t, 0)
 	for _, args := range [][]string{
 		{"numbered", "--cursor", "x"},
@@ -252,7 +252,7 @@ func TestSizeCap(t *testing.T) {
 		}
 		a := w.with("OMNIAGENT_MAX_OUTPUT_BYTES=0").hosted(t, nil, "lengthy", "--chars", "1500000").must(t, 0)
 		if a.at(t, "data.text") != lengthyText(1500000) {
-			t.Error("0 is no limit, and it was cut")
+			t.Error("0 means no limit, but the list was cut")
 		}
 	})
 }

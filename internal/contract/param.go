@@ -18,7 +18,7 @@ type Kind string
 
 const (
 	Text Kind = "text" // any text: prompts, values
-	// letters, digits, dots, dashes, underscores: nothing that a path or a URL could be made of
+	// letters, digits, dots, dashes, underscores: never a path or a URL
 	ID       Kind = "id"
 	File     Kind = "path"     // relative to --cwd
 	URL      Kind = "url"      //
@@ -27,10 +27,10 @@ const (
 	Enum     Kind = "enum"     //
 	Duration Kind = "duration" // with a unit: 90s, 5m
 	Names    Kind = "names"    // a,b,c
-	JSON     Kind = "json"     // an object, read with tolerance
+	JSON     Kind = "json"     // an object, parsed leniently
 )
 
-// Param declares one parameter. Every parameter is a flag; one with a Position may also be given by its place.
+// Param declares one parameter. Every parameter is a flag; one with a Position may also be a positional argument.
 type Param struct {
 	Name      string
 	Short     string
@@ -41,13 +41,13 @@ type Param struct {
 	Required  bool
 	Position  int    // 1 is the first
 	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
-	Pattern   string // anchored regular expression; IDs have one of their own
+	Pattern   string // anchored regular expression; kind ID has its own
 	MaxLen    int    // in bytes; zero: 64 KiB
 	Min, Max  int64  // of an Int; both zero: no bounds
 	Secret    bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
-	Sensitive bool   // shows what is hidden otherwise
+	Sensitive bool   // reveals what is hidden by default
 	Stdin     bool   // "-" reads it from standard input
-	Global    bool   // shared by every command it applies to; said once in the manifest
+	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
 }
 
@@ -66,7 +66,7 @@ func (p Param) pattern() string {
 	return ""
 }
 
-// patternType is the pattern's name among programs.
+// patternType returns the name of the pattern for programs.
 func (p Param) patternType() string {
 	switch p.Kind {
 	case ID:
@@ -86,7 +86,7 @@ func (p Param) maxLen() int {
 	return maxTextLen
 }
 
-// wireType is the parameter's type in the manifest.
+// wireType returns the parameter's type in the manifest.
 func (p Param) wireType() string {
 	switch {
 	case p.Variadic || p.Repeat || p.Kind == Names:
@@ -101,7 +101,7 @@ func (p Param) wireType() string {
 	return "string"
 }
 
-// expand turns a secret into the two ways it may be given.
+// expand turns a secret into the two flags that can give it.
 func (p Param) expand() []Param {
 	if !p.Secret {
 		return []Param{p}
@@ -115,7 +115,7 @@ func (p Param) expand() []Param {
 	}
 }
 
-// check finds all that is wrong with one value.
+// check returns all problems of one value.
 func (p Param) check(value string) []fault.Problem {
 	bad := func(code fault.Code, corrected, format string, args ...any) []fault.Problem {
 		problem := fault.Problem{
@@ -136,7 +136,7 @@ func (p Param) check(value string) []fault.Problem {
 	}
 	if problem, fixed := suspicious(p.Kind, value); problem != "" {
 		if again, _ := suspicious(p.Kind, fixed); again != "" || !p.matches(fixed) {
-			fixed = "" // what would be refused again is no help
+			fixed = "" // do not suggest what would be refused again
 		}
 		return bad(fault.InvalidAgentInput, fixed, "--%s %s", p.Name, problem)
 	}

@@ -3,11 +3,7 @@ package contract
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
@@ -16,7 +12,7 @@ import (
 )
 
 // Parsing has two steps. First the command's words are found, so that options may stand between and after them; then
-// cobra parses the rest against the flags of that one command. Every value arrives as text: what is wrong with it is
+// the rest is read against the flags of that one command. Every value arrives as text: what is wrong with it is
 // found later, all at once.
 
 // split finds the command that args begin with. rest is everything else, in order.
@@ -43,7 +39,7 @@ func (p *Program) split(args []string) (words, rest []string) {
 	return words, rest
 }
 
-// begins says whether a command's path is, or starts with, these words.
+// begins reports whether a command's path is, or starts with, these words.
 func (p *Program) begins(path string) bool {
 	return slices.ContainsFunc(p.Commands, func(c *Command) bool {
 		return c.Path == path ||
@@ -51,7 +47,7 @@ func (p *Program) begins(path string) bool {
 	})
 }
 
-// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is
+// takesNext reports whether the flag in arg has its value in the next argument. Registration ensures that the answer is
 // the same for every command.
 func (p *Program) takesNext(arg string) bool {
 	name := strings.TrimLeft(arg, "-")
@@ -70,143 +66,104 @@ func (p *Program) takesNext(arg string) bool {
 }
 
 // parse reads the arguments of a known command into call. The fault lists everything that keeps it from being read.
-func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
+func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	call.params = map[string]Param{}
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if f := p.unknown(call, rest); f != nil {
+	given, positional, f := p.flags(call, rest)
+	if f != nil {
 		return f
 	}
-	values := map[string]*pflag.Flag{}
-	var positional []string
-	leaf := &cobra.Command{
-		Use: words[len(words)-1], SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { positional = args; return nil },
-	}
-	leaf.SetHelpFunc(func(*cobra.Command, []string) {})
-	leaf.CompletionOptions.DisableDefaultCmd = true
-	flags := leaf.Flags()
-	for name, param := range call.params {
-		flags.VarP(newCollector(param.Kind), name, param.Short, "")
-		values[name] = flags.Lookup(name)
-		if param.Kind == Bool {
-			values[name].NoOptDefVal = "true"
-		}
-	}
-	root := &cobra.Command{Use: p.Name, SilenceErrors: true, SilenceUsage: true}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(leaf)
-	root.SetArgs(append([]string{leaf.Use}, rest...))
-	if err := root.Execute(); err != nil {
-		return invalid(p, call,
-			[]fault.Problem{{Param: flagIn(err.Error()), Code: fault.MissingArgument, Message: err.Error()}})
-	}
-	call.given = map[string][]string{}
-	for name, flag := range values {
-		if flag.Changed {
-			call.given[name] = flag.Value.(*collector).list
-		}
+	if call.given = given; call.Bool("help") {
+		positional = nil // whatever it is, nothing is done with it
 	}
 	return p.place(call, positional)
 }
 
-// collector keeps every value as it was typed.
-type collector struct {
-	list []string
-	kind Kind // cobra looks at the type of its help flag
-}
-
-func newCollector(kind Kind) *collector { return &collector{kind: kind} }
-
-func (c *collector) Set(v string) error { c.list = append(c.list, v); return nil }
-func (c *collector) Type() string       { return string(c.kind) }
-
-func (c *collector) String() string {
-	if c.kind == Bool {
-		return strconv.FormatBool(len(c.list) > 0)
-	}
-	return strings.Join(c.list, ",")
-}
-
-func flagIn(message string) string {
-	if i := strings.LastIndex(message, "-"); i >= 0 {
-		return strings.Trim(message[i:], "- ")
-	}
-	return ""
-}
-
-// unknown finds every flag that the command does not have.
-func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
-	call.early(rest)
-	var problems []fault.Problem
-	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+// flags divides the arguments among the flags of the command. The fault lists everything that keeps them from being
+// read; what decides how it is told holds all the same.
+func (p *Program) flags(call *Call, rest []string) (given map[string][]string, positional []string, f *fault.Fault) {
+	given = map[string][]string{}
+	var unknown, missing []fault.Problem
+	for i := 0; i < len(rest); i++ {
 		arg := rest[i]
-		if !strings.HasPrefix(arg, "-") || arg == "-" {
+		if arg == "--" {
+			positional = append(positional, rest[i+1:]...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			positional = append(positional, arg)
 			continue
 		}
-		typed, _, _ := strings.Cut(arg, "=")
-		name := strings.TrimLeft(typed, "-")
-		param, known := call.named(arg, name)
-		if known {
-			if param.Kind != Bool && !strings.Contains(arg, "=") &&
-				(strings.HasPrefix(arg, "--") || strings.HasSuffix(name, param.Short)) {
+		for _, one := range call.named(arg) {
+			switch {
+			case one.Name == "":
+				typed, _, _ := strings.Cut(arg, "=")
+				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
+			case one.joined, one.Kind == Bool:
+				given[one.Name] = append(given[one.Name], one.value)
+			case i+1 < len(rest):
 				i++
+				given[one.Name] = append(given[one.Name], rest[i])
+			default:
+				missing = []fault.Problem{{
+					Param: one.Name, Code: fault.MissingArgument, Message: "flag needs an argument: " + arg,
+				}}
 			}
-			continue
-		}
-		problems = append(problems, call.unknownFlag(name, typed))
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return invalid(p, call, problems)
-}
-
-// early takes what decides how a failure is told: --quiet, --stable-output and --output hold even where the arguments
-// cannot be read as a whole.
-func (c *Call) early(rest []string) {
-	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
-		form, given := strings.CutPrefix(rest[i], "--output=")
-		switch {
-		case rest[i] == "--quiet", rest[i] == "-q":
-			c.given["quiet"] = []string{"true"}
-		case rest[i] == "--stable-output":
-			c.given["stable-output"] = []string{"true"}
-		case given:
-			c.given["output"] = []string{form}
-		case rest[i] == "--output" && i+1 < len(rest):
-			i++
-			c.given["output"] = []string{rest[i]}
 		}
 	}
+	for _, name := range []string{"quiet", "stable-output", "output"} {
+		if values, ok := given[name]; ok {
+			call.given[name] = values
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		return nil, nil, invalid(p, call, unknown)
+	case len(missing) > 0:
+		return nil, nil, invalid(p, call, missing)
+	}
+	return given, positional, nil
 }
 
-// named is the parameter of a long flag, or of the last of a cluster of short ones.
-func (c *Call) named(arg, name string) (Param, bool) {
-	if strings.HasPrefix(arg, "--") {
-		p, ok := c.params[name]
-		return p, ok
+// typed is a flag as it stands in an argument. Without a name it is one that the command does not have.
+type typed struct {
+	Param
+	value  string
+	joined bool // the argument has the value, too
+}
+
+// named finds the flags in an argument: a long one, or a cluster of short ones.
+func (c *Call) named(arg string) []typed {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, value, joined := strings.Cut(name, "=")
+		if !joined {
+			value = "true"
+		}
+		return []typed{{c.params[name], value, joined}}
 	}
-	var last Param
-	for i, r := range name {
-		found := false
+	var found []typed
+	for left := arg[1:]; left != ""; {
+		one := typed{value: "true"}
 		for _, p := range c.params {
-			if p.Short == string(r) {
-				last, found = p, true
+			if p.Short != "" && p.Short == left[:1] {
+				one.Param = p
 			}
 		}
-		if !found {
-			return last, false
+		if one.Name == "" {
+			return []typed{one}
 		}
-		if last.Kind != Bool {
-			return last, i >= 0 // the rest is its value
+		left = left[1:]
+		if value, is := strings.CutPrefix(left, "="); is || one.Kind != Bool && left != "" {
+			one.value, one.joined, left = value, true, ""
 		}
+		found = append(found, one)
 	}
-	return last, name != ""
+	return found
 }
 
-// unknownFlag explains a flag that the command does not have, as it was typed.
+// unknownFlag explains a flag that the command does not have, as typed.
 func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
 	if redact.Name(name) {
@@ -237,7 +194,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	return problem
 }
 
-// place gives the positional arguments to the parameters that were not named as flags.
+// place assigns the positional arguments to the parameters that were not given as flags.
 func (p *Program) place(call *Call, args []string) *fault.Fault {
 	for _, param := range call.Command.positionals() {
 		if len(args) == 0 {
@@ -255,15 +212,14 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		return invalid(p, call, []fault.Problem{{
-			Param: "argument", Code: fault.ArgError, Value: redact.String(args[0]),
-			Message: fmt.Sprintf("%s takes no further argument, got %q", call.Command.Path, redact.String(args[0])),
-		}})
+		return invalid(p, call,
+			[]fault.Problem{wrong("argument", fault.ArgError, redact.String(args[0]),
+				"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))})
 	}
 	return p.payload(call)
 }
 
-// payload takes the arguments from --raw-payload, which excludes giving them any other way.
+// payload reads the arguments from --raw-payload, which excludes giving them any other way.
 func (p *Program) payload(call *Call) *fault.Fault {
 	raw, given := call.given["raw-payload"]
 	if !given {
@@ -275,10 +231,8 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	}
 	for name, own := range call.params {
 		if !own.Global && call.Given(name) {
-			call.misgiven = append(call.misgiven, fault.Problem{
-				Param: name, Code: fault.ArgError, Value: redact.String(call.String(name)),
-				Message: fmt.Sprintf("--%s and --raw-payload exclude each other", name),
-			})
+			call.misgiven = append(call.misgiven, wrong(name, fault.ArgError, redact.String(call.String(name)),
+				"--%s and --raw-payload exclude each other", name))
 		}
 	}
 	v, _ := literal.ParseJSON5([]byte(raw[0]))
@@ -294,10 +248,10 @@ func (p *Program) payload(call *Call) *fault.Fault {
 		}
 		call.given[m.Key] = texts(m.Value)
 	}
-	return nil // validation tells these problems together with its own
+	return nil // validation reports these problems together with its own
 }
 
-// texts turns a payload's value into what would have been typed.
+// texts returns a payload's value as it would be typed.
 func texts(v literal.Value) []string {
 	switch v.Kind {
 	case literal.Null:

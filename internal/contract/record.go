@@ -12,9 +12,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// Every call leaves one line in the audit log, failures too; only help, the version and what is as pure leave none.
+// Every call writes one line to the audit log, failures too, except help, the version and similar calls without
+// effects.
 
-// AuditPath is the file that this call is recorded in, or "" without a home.
+// AuditPath returns the file that records this call, or "" without a home directory.
 func (c *Call) AuditPath() string {
 	if set := c.Config.String("audit.path"); set != "" {
 		return c.Abs(set)
@@ -25,7 +26,7 @@ func (c *Call) AuditPath() string {
 	return filepath.Join(c.Paths.Data, "audit.jsonl")
 }
 
-// AuditLog is the log of this instance.
+// AuditLog returns the log of this instance.
 func (c *Call) AuditLog() *audit.Log {
 	return audit.Open(audit.Options{
 		Path: c.AuditPath(), MaxBytes: c.Config.Int("audit.max_bytes"), Keep: int(c.Config.Int("audit.keep")),
@@ -33,7 +34,7 @@ func (c *Call) AuditLog() *audit.Log {
 	})
 }
 
-// checkRecord finds out early, while the answer can still say so, that there will be no record.
+// checkRecord finds out early, while the answer can still say so, that the call cannot be recorded.
 func (c *Call) checkRecord() {
 	if c.Command.Quiet {
 		return
@@ -74,8 +75,8 @@ func (c *Call) record(a answer, status int) {
 	}
 }
 
-// RecordAlso writes a line about a part of this call that has to be on record by itself, before the call has ended.
-// What all lines of a call have in common is filled in.
+// RecordAlso writes a line about a part of this call that has to be recorded by itself, before the call has ended. It
+// fills in what all lines of a call have in common.
 func (c *Call) RecordAlso(e audit.Entry) error {
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	for i := range e.Args {
@@ -90,7 +91,7 @@ func (c *Call) RecordAlso(e audit.Entry) error {
 	return c.AuditLog().Write(e)
 }
 
-// Operator is the user who calls.
+// Operator returns the user who calls.
 func Operator(h Host) string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if v := h.env(name); v != "" {

@@ -21,9 +21,8 @@ func New(app App) (*Program, error) {
 	return p, nil
 }
 
-// Open returns a program whose declarations are checked when they are used: each command before it runs. So a start
-// pays for one command and not for all (0.7 ms for twenty, once the caches are warm), and there is still no way to run
-// one that does not hold.
+// Open returns a program that checks each command before it runs. So a start pays for one command and not for all (0.7
+// ms for twenty, with warm caches), and an invalid command still cannot run.
 func Open(app App) *Program {
 	return &Program{App: app, keys: append(Keys(), app.Keys...)}
 }
@@ -62,8 +61,8 @@ func (r *registrar) result() error {
 type registrar struct {
 	program  *Program
 	mistakes []string
-	// flag name to whether it takes no value: the same everywhere, so that argv can be split before its command is
-	// known
+	// flag name to whether it takes no value: the same in every command, so that argv can be split before the command
+	// is known
 	bools map[string]bool
 }
 
@@ -93,8 +92,8 @@ func (r *registrar) words(c *Command) {
 		"the path must be lower-case words")
 	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."),
 		"the summary must be one line of at most 100 characters without a final period")
-	r.need(c, slices.Contains([]Class{Envelope, Stream, Terminal}, c.Class), "the class %q is none", c.Class)
-	r.need(c, slices.Contains([]Danger{Safe, Mutating, Destructive}, c.Danger), "the danger %q is none", c.Danger)
+	r.need(c, slices.Contains([]Class{Envelope, Stream, Terminal}, c.Class), "the class %q is unknown", c.Class)
+	r.need(c, slices.Contains([]Danger{Safe, Mutating, Destructive}, c.Danger), "the danger %q is unknown", c.Danger)
 	r.need(c, (c.Run != nil) != (c.Serve != nil) && (c.Class != Envelope || c.Run != nil) &&
 		(c.Class != Stream || c.Serve != nil), "there is no run function, or one that its class does not have")
 	r.need(c, len(c.Examples) > 0, "there is no example")
@@ -231,7 +230,7 @@ func (r *registrar) danger(c *Command) {
 	r.need(c, c.Danger == Safe || !c.Quiet, "what changes something must leave a trace")
 	r.need(c, c.Scopes != nil, "the scopes must be said, even if there are none")
 	r.need(c, slices.Contains([]string{"", "local", "global", "session"}, c.ConfigScope),
-		"the configuration scope %q is none", c.ConfigScope)
+		"the configuration scope %q is unknown", c.ConfigScope)
 	r.need(c, c.ConfigScope == "" || c.Danger != Safe, "a safe command writes no configuration")
 	for _, f := range c.Files {
 		r.need(c, slices.Contains([]string{"cache", "log", "temp", "credential", "config", "state"}, f.Type),
@@ -239,13 +238,13 @@ func (r *registrar) danger(c *Command) {
 	}
 }
 
-// needs checks what the command declares to use of the world.
+// needs checks what the command declares that it uses.
 func (r *registrar) needs(c *Command) {
 	if n := c.Network; n != nil {
 		r.need(c, n.Timeout > 0 && n.Connect > 0, "a connection without a time limit is not allowed")
 	}
 	for _, s := range c.Children {
-		r.need(c, s.Binary != "" && !strings.ContainsAny(s.Binary, " |;&$"), "the child %q is no program name",
+		r.need(c, s.Binary != "" && !strings.ContainsAny(s.Binary, " |;&$"), "the child %q is not a program name",
 			s.Binary)
 		for _, name := range s.CallerArgs {
 			_, known := c.param(name)
@@ -274,7 +273,7 @@ func (r *registrar) needs2(c *Command) {
 	r.need(c, !c.Resumable || len(c.Steps) > 0, "only steps can be resumed")
 	for i, step := range c.Steps {
 		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i,
-			"the step %q is no name or is there twice", step)
+			"the step %q is not a name, or occurs twice", step)
 	}
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
 	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream, "there are no rows to stream")

@@ -387,7 +387,7 @@ func (w *world) line(t *testing.T, line string) answered {
 		w, words = w.with(words[0]), words[1:]
 	}
 	if len(words) == 0 || words[0] != "oatest" {
-		t.Fatalf("%q is no command line", line)
+		t.Fatalf("%q is not a command line", line)
 	}
 	return w.hosted(t, nil, words[1:]...)
 }

@@ -14,11 +14,11 @@ import (
 	"omniagent/internal/text"
 )
 
-// What people read, after the habit of small Unix tools: the result on standard output, all else on standard error; an
-// error is one lower-case line that begins with the program's name, then hint lines; no frames, no colours, no
-// emphasis.
+// What people read follows the habit of small Unix tools: the result on standard output, everything else on standard
+// error. An error is one lower-case line that begins with the program's name, then hint lines. There are no frames,
+// colours or emphasis.
 
-// format is the form of the result: the flag, the configuration, else JSON wherever a program reads.
+// format returns the form of the result: the flag, the configuration, else JSON if a program reads.
 func (c *Call) format() string {
 	if c.Host.line != nil {
 		return "json" // a line of a batch is always an envelope
@@ -40,7 +40,7 @@ func (c *Call) format() string {
 	return "json"
 }
 
-// streams says that rows are written while they are made.
+// streams reports whether rows are written while they are made.
 func (c *Call) streams() bool {
 	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" &&
 		!c.Bool("no-stream"))
@@ -53,8 +53,7 @@ func (c *Call) rowEmitter() func(any) bool {
 	return func(row any) bool {
 		if o, ok := row.(object); ok {
 			if wanted := c.Strings("fields"); len(wanted) > 0 {
-				row = slices.DeleteFunc(slices.Clone(o),
-					func(m member) bool { return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_") })
+				row = o.only(wanted)
 			}
 		}
 		line := append(appendJSON(nil, row), '\n')
@@ -65,7 +64,7 @@ func (c *Call) rowEmitter() func(any) bool {
 	}
 }
 
-// render is what standard output gets.
+// render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
 	if a.bare {
@@ -101,7 +100,7 @@ func (c *Call) encode(a *answer, status int) []byte {
 	next := fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line())
 	whole, said := *a, len(c.warnings)
 	room := limit - 1 - (len(body) - size(a.data))
-	for range 5 { // the cut itself has to be told too, and how long that gets shows only then
+	for range 5 { // the answer also has to report the cut, and the length of that is only known then
 		*a, c.warnings = whole, c.warnings[:said]
 		a.meta = slices.Clone(whole.meta)
 		c.cut(a, max(0, room), next)
@@ -113,7 +112,7 @@ func (c *Call) encode(a *answer, status int) []byte {
 	return append(body, '\n')
 }
 
-// lines are the rows alone, or the data as one line; a stream ends with a summary.
+// lines returns the rows alone, or the data as one line; a stream ends with a summary.
 func (c *Call) lines(a *answer) []byte {
 	var b []byte
 	rows, isList := c.rows(a.data)
@@ -130,7 +129,7 @@ func (c *Call) lines(a *answer) []byte {
 	return b
 }
 
-// rows are the list in the data.
+// rows returns the list in the data.
 func (c *Call) rows(data any) ([]any, bool) {
 	o, ok := data.(object)
 	if !ok || c.Command.List == nil {
@@ -159,7 +158,7 @@ func (c *Call) ids(data any) []byte {
 	return []byte(b.String())
 }
 
-// idMembers are the members that can identify the data, or each of its rows.
+// idMembers returns the members that can identify the data, or each of its rows.
 func (c *Command) idMembers() []string {
 	if c.List != nil {
 		return []string{c.List.ID}
@@ -167,7 +166,7 @@ func (c *Command) idMembers() []string {
 	return []string{"id", "name", "key", "path"}
 }
 
-// identifies says whether --output id has anything to print. Maps are only known when they are there.
+// identifies reports whether --output id can print anything. The members of maps are only known at run time.
 func (c *Command) identifies() bool {
 	schema := schemaOf(c.Output)
 	_, known := schema.get("properties")
@@ -192,7 +191,7 @@ func (c *Call) table(data any, separator string) []byte {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
 			v, _ := o.get(name)
-			// as databases do: nothing is lost
+			// as databases do, without loss
 			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v))
 		}
 		fmt.Fprintln(&b, strings.Join(cells, separator))
@@ -200,7 +199,7 @@ func (c *Call) table(data any, separator string) []byte {
 	return []byte(b.String())
 }
 
-// field is a value for programs: yes and no are for people.
+// field formats a value for programs: yes and no are for people.
 func field(v any) string {
 	if truth, ok := v.(bool); ok {
 		return fmt.Sprint(truth)
@@ -208,7 +207,7 @@ func field(v any) string {
 	return cell(v)
 }
 
-// declaredColumns are what the rows of a list would have: a header says so even where there are none.
+// declaredColumns returns the columns of a list, for a header even without rows.
 func (c *Call) declaredColumns() []string {
 	columns, wanted := []string{}, c.Strings("fields")
 	row := schemaOf(c.Command.Output)
@@ -237,7 +236,7 @@ func columnsOf(rows []any) []string {
 	return columns
 }
 
-// cell is a value on one line.
+// cell formats a value on one line.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -275,7 +274,7 @@ func scalars(list []any) []string {
 	return out
 }
 
-// prose is the data for a person: members with their values, lists of objects as tables.
+// prose returns the data for a person: members with their values, lists of objects as tables.
 func (c *Call) prose(a *answer) []byte {
 	var b strings.Builder
 	o, _ := a.data.(object)
@@ -341,13 +340,13 @@ func nested(v any) bool {
 	return false
 }
 
-// presentable gives a text that a command made for people the care that the tree gives to every string.
+// presentable cleans a text that a command made for people, as the tree cleans every string.
 func presentable(human string) string {
 	clean, _ := text.Clean(human)
 	return redact.String(clean)
 }
 
-// writeTable aligns rows below their names. columns are those to show; nil: all that hold something.
+// writeTable aligns rows below their names. columns are those to show; nil: all that have a value.
 func writeTable(b *strings.Builder, rows []any, columns []string) {
 	if len(rows) == 0 {
 		return
@@ -394,7 +393,7 @@ func writeTable(b *strings.Builder, rows []any, columns []string) {
 	}
 }
 
-// complain says on standard error what a person must know: what failed, what to do, what was odd.
+// complain writes to standard error what a person must know: what failed, what to do, what was unusual.
 func (c *Call) complain(a answer, status int, format string) {
 	if c.Bool("quiet") {
 		return
@@ -418,7 +417,7 @@ func (c *Call) complain(a answer, status int, format string) {
 	}
 }
 
-// errorLines is one error as people read it.
+// errorLines returns one error as people read it.
 func (c *Call) errorLines(f *fault.Fault) []string {
 	lines := []string{c.Program.Name + ": " + text.Flat(f.Error())}
 	if len(f.Problems) > 1 {
@@ -440,8 +439,8 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 	return lines
 }
 
-// abandoned says that the reader of a command that only reads has left: it wanted no more, so there is nothing to
-// report. A line of a batch keeps its status: the batch has to know.
+// abandoned reports that the reader of a command that changes nothing has gone: it wanted no more, so there is nothing
+// to report. A line of a batch keeps its status, because the batch needs it.
 func (c *Call) abandoned() bool {
 	broken, _ := c.out.state()
 	return broken && c.Command.Danger == Safe && c.Host.line == nil
@@ -479,7 +478,7 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 	return status
 }
 
-// wrap breaks a line between words; 0 never does.
+// wrap breaks a line between words; width 0 never does.
 func wrap(line string, width int) string {
 	if width <= 0 {
 		return line

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// rootCommand stands for the program itself: what can be asked of it without naming a command.
+// rootCommand stands for the program itself: calls that name no command.
 func (p *Program) rootCommand() *Command {
 	return &Command{
 		Class: Envelope, Danger: Safe, Quiet: true, LooseConfig: true, Version: "1.0.0", Summary: p.Summary,
@@ -42,13 +42,13 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if f := p.unknown(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
+	if _, _, f := p.flags(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: f}, nil)
 	}
 	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
 	}
-	if f := p.parse(call, []string{p.Name}, rest); f != nil {
+	if f := p.parse(call, rest); f != nil {
 		return call.finish(answer{fault: f}, nil)
 	}
 	group := strings.Join(words, " ")
@@ -84,7 +84,7 @@ func onlyShared(call *Call) bool {
 	return true
 }
 
-// summaries are the commands with one line each.
+// summaries lists the commands with one line each.
 func (p *Program) summaries(below string) object {
 	list := []any{}
 	for _, c := range p.Commands {
@@ -95,7 +95,7 @@ func (p *Program) summaries(below string) object {
 	return object{{"commands", list}}
 }
 
-// firstWord finds the first argument that is neither a flag nor a flag's value.
+// firstWord returns the first argument that is neither a flag nor the value of one.
 func (p *Program) firstWord(rest []string) (string, bool) {
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		switch {
@@ -108,13 +108,13 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 	return "", false
 }
 
-// Shares says whether a flag, without its dashes, is one that commands share, or that is asked of the program itself.
+// Shares reports whether a flag, without its dashes, is shared by commands or belongs to the program itself.
 func (p *Program) Shares(flag string) bool {
-	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()),
-		func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
+	known, _ := p.Shared(flag)
+	return known
 }
 
-// Shared says whether a flag is shared by commands, and whether a value follows it.
+// Shared reports whether a flag is shared by commands, and whether a value follows it.
 func (p *Program) Shared(flag string) (known, value bool) {
 	for _, q := range slices.Concat(p.rootCommand().Params, p.sharedUsed()) {
 		if flag != "" && (q.Name == flag || q.Short == flag) {
@@ -124,13 +124,13 @@ func (p *Program) Shared(flag string) (known, value bool) {
 	return false, false
 }
 
-// CommandBehind says whether options stand before a command that exists.
+// CommandBehind reports whether options precede a command that exists.
 func (p *Program) CommandBehind(rest []string) bool {
 	word, found := p.firstWord(rest)
 	return found && p.begins(word)
 }
 
-// suggestion is a call without a command that was probably meant.
+// suggestion returns a call without a command that was probably meant.
 func (p *Program) suggestion(word string) string {
 	if p.Direct == nil {
 		return ""
@@ -138,10 +138,10 @@ func (p *Program) suggestion(word string) string {
 	return p.Direct().Suggest(word)
 }
 
-// noCommand explains a word that is no command, and what was probably meant.
+// noCommand explains a word that names no command, and what was probably meant.
 func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
 	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
-	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command stands behind an option
+	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command follows an option
 		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...),
 			" ")
 		f := fault.New(fault.UnknownCommand, "%s stands before the command; options come after it",
@@ -162,20 +162,17 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
 		Message: f.Message, Corrected: near,
 	}}
-	if near == "" && len(words) > 0 {
-		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name,
-			strings.Join(words, " ")).With("input_value", redact.String(typed))
+	f.FixBy("name a command of the manifest", "").With("input_value", redact.String(typed))
+	better := p.suggestion(word)
+	switch {
+	case near != "":
+		return f.Hint("%s %s", p.Name, near).With("corrected_input", near)
+	case len(words) > 0:
+		return f.Hint("%s %s lists its commands", p.Name, strings.Join(words, " "))
+	case better != "":
+		return f.Hint("%s", better)
 	}
-	if better := p.suggestion(word); near == "" && len(words) == 0 && better != "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s", better).With("input_value",
-			redact.String(typed))
-	}
-	if near == "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands",
-			p.Name).With("input_value", redact.String(typed))
-	}
-	return f.FixBy("name a command of the manifest", "").Hint("%s %s", p.Name, near).With("corrected_input",
-		near).With("input_value", redact.String(typed))
+	return f.Hint("%s manifest lists the commands", p.Name)
 }
 
 func quotedAll(words []string) []string {
@@ -186,7 +183,7 @@ func quotedAll(words []string) []string {
 	return out
 }
 
-// ShowConfig tells every setting, its value and where that comes from.
+// ShowConfig returns every setting, its value and its source.
 func (c *Call) ShowConfig() any {
 	effective, sources, shadowed := object{}, object{}, object{}
 	for _, e := range c.Config.All() {
@@ -196,9 +193,7 @@ func (c *Call) ShowConfig() any {
 		}
 		effective = append(effective, member{e.Key.Name, value})
 		sources = append(sources, member{e.Key.Name, e.Value.Source})
-		if len(e.Value.Shadowed) > 0 {
-			shadowed = append(shadowed, member{e.Key.Name, names(e.Value.Shadowed)})
-		}
+		shadowed = shadowed.when(len(e.Value.Shadowed) > 0, e.Key.Name, names(e.Value.Shadowed))
 	}
 	return object{
 		{"effective_config", effective},

@@ -14,8 +14,8 @@ import (
 
 // The published schemas are the judge of what is printed: they stand in testdata as they were given.
 
-// published reads one of the schemas; those that it refers to are found beside it, by the last element of their
-// address.
+// published reads one of the schemas; those that it refers to are in the same directory, under the last element of
+// their address.
 var published = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
 	load := func(uri *url.URL) (*jsonschema.Schema, error) {
 		data, err := os.ReadFile(filepath.Join("testdata", "schemas", filepath.Base(uri.Path)))

@@ -9,18 +9,18 @@ import (
 	"omniagent/internal/text"
 )
 
-// BlockedByPolicy declares the exit code of commands that speak as an agent does: a tool was denied by policy.
+// BlockedByPolicy declares the exit code for a tool that a policy denied, for commands that speak as an agent does.
 func BlockedByPolicy(when string) Exit {
 	return Exit{Code: "BLOCKED_BY_POLICY", When: when, number: blockedNumber}
 }
 
-// blockedNumber is 3, as of a call that goes straight to an agent. Commands with an envelope use 3 for something else.
+// blockedNumber is 3, as in a call that goes straight to an agent. Commands with an envelope use 3 for something else.
 const blockedNumber = 3
 
 // serve carries out a command whose standard output is its own protocol: no envelope, no clock, no heartbeat. What is
 // wrong with the call is told on standard error and, by the command itself, in its protocol.
-func (p *Program) serve(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) (status int) {
-	f := p.parse(call, words, rest)
+func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (status int) {
+	f := p.parse(call, rest)
 	if f == nil {
 		if call.Bool("help") {
 			return call.finish(call.help(), signals)
@@ -51,7 +51,7 @@ func (p *Program) serve(ctx context.Context, call *Call, words, rest []string, s
 	return status
 }
 
-// served runs the command. One that fails inside still ends its protocol.
+// served runs the command. If that panics, it still ends its protocol.
 func (c *Call) served(ctx context.Context, signals <-chan os.Signal) (status int, f *fault.Fault) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -65,7 +65,7 @@ func (c *Call) served(ctx context.Context, signals <-chan os.Signal) (status int
 	return status, nil
 }
 
-// refuse tells why the call cannot begin. In a stream a wrong call is 2, as of an agent, everything else 1.
+// refuse reports why the call cannot begin. In a stream the status of a wrong call is 2, as for an agent, otherwise 1.
 func (c *Call) refuse(f *fault.Fault) int {
 	for _, line := range c.errorLines(f) {
 		c.say(line)

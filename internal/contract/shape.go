@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schemaOf derives the JSON Schema (draft-07) of a Go type as the walker writes it, so that the two cannot disagree. A
-// field's `doc` tag becomes its description, and `enum:"a,b"` its values.
+// schemaOf derives the JSON Schema (draft-07) of a Go type from what the walker writes, so that the two cannot
+// disagree. A field's `doc` tag becomes its description, and `enum:"a,b"` its values.
 func schemaOf(t reflect.Type) object {
 	if t == nil {
 		return object{{"type", "object"}}
@@ -100,8 +100,6 @@ func structSchema(t reflect.Type) object {
 		}
 	}
 	out := object{{"type", "object"}, {"properties", properties}}
-	if len(required) > 0 {
-		out = append(out, member{"required", required})
-	}
+	out = out.when(len(required) > 0, "required", required)
 	return out
 }

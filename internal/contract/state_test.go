@@ -59,7 +59,7 @@ func TestIdempotency(t *testing.T) {
 			`"would_create"`)
 		w.hosted(t, nil, "make", "x", "--idempotency-key", "k").must(t, 0).want(t, "data.effect", `"created"`)
 	})
-	t.Run("unmasked", func(t *testing.T) { // to have seen it once unmasked is no leave for the next
+	t.Run("unmasked", func(t *testing.T) { // one unmasked answer does not permit the next
 		w := newWorld(t)
 		call := []string{"make", "x", "--text", testKey, "--idempotency-key", "k"}
 		w.hosted(t, nil, append(call, "--unmask")...).must(t, 0).want(t, "data.text", `"`+testKey+`"`)

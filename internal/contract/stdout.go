@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// out is standard output: whole lines, one writer at a time, and it remembers how writing went. A write may block for
-// as long as its reader likes, so what is remembered has a lock of its own: nobody has to wait for a reader to learn
-// how things stand.
+// out is standard output: whole lines, one writer at a time, and a record of how writing went. A write may block as
+// long as its reader likes, so the record has its own lock: reading it never waits for the reader.
 type out struct {
 	mu sync.Mutex // held while writing
 	w  io.Writer
@@ -17,7 +16,7 @@ type out struct {
 	known  sync.Mutex
 	err    error
 	broken bool // the reader has gone
-	last   bool // the answer is written: nothing may follow it
+	last   bool // the answer is written: nothing may follow
 }
 
 func (o *out) write(b []byte) {
@@ -38,7 +37,7 @@ func (o *out) put(b []byte) {
 	}
 }
 
-// beat writes what comes before the answer: a sign of life, a row. It is false once nothing more may come, or nobody
+// beat writes what comes before the answer: a heartbeat, a row. It returns false once nothing more may come, or nobody
 // reads.
 func (o *out) beat(b []byte) bool {
 	o.mu.Lock()
@@ -51,7 +50,7 @@ func (o *out) beat(b []byte) bool {
 	return err == nil && !broken
 }
 
-// end promises that no sign of life comes from here on.
+// end ensures that no heartbeat is written from here on.
 func (o *out) end() {
 	o.known.Lock()
 	defer o.known.Unlock()
@@ -70,7 +69,7 @@ func (o *out) state() (broken bool, err error) {
 	return o.broken, o.err
 }
 
-// patient is standard error: a reader that stopped reading holds nobody up for long, and then it hears nothing more.
+// patient is standard error. A reader that stops reading delays a call only briefly, and then gets nothing more.
 type patient struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -98,9 +97,9 @@ func (p *patient) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// deliver writes and waits, but not for a reader that has stopped reading once a signal says that the call is over. Who
-// reads gets the answer all the same: the signal may be one that was on its way before there was anything to write. A
-// call that was already ended by its clock or by a signal is over: then the reader has only a moment.
+// deliver writes and waits. Once a signal says that the call is over, it does not wait for a reader that has stopped
+// reading. A reader that still reads gets the answer in any case: the signal may have come before there was anything to
+// write. If a time limit or a signal already ended the call, the reader has only a moment.
 func (o *out) deliver(b []byte, signals <-chan os.Signal, over bool) (os.Signal, bool) {
 	var moment <-chan time.Time
 	if over {

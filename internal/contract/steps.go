@@ -7,7 +7,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// stepLog is how far a stepped command has come.
+// stepLog records how far a command with steps has come.
+//
+//	pending ─┬─ before --resume-from ─▶ skipped
+//	         └─ do ─┬─ no error ─▶ completed ─▶ (with --rollback-on-failure, after a failure) undone
+//	                └─ error ────▶ failed: no further step begins
 type stepLog struct {
 	completed []string
 	skipped   []string
@@ -16,7 +20,7 @@ type stepLog struct {
 	err       error // of the failed step
 }
 
-// Step does one declared step. Steps before --resume-from are skipped; none begins after one has failed or the call has
+// Step runs one declared step. It skips steps before --resume-from; none begins after one has failed or the call has
 // ended.
 func (c *Call) Step(ctx context.Context, name string, do func(context.Context) error) error {
 	if !slices.Contains(c.Command.Steps, name) {
@@ -53,7 +57,8 @@ func (c *Call) Step(ctx context.Context, name string, do func(context.Context) e
 	return nil
 }
 
-// stepDone says whether the step had its turn. The error is that of a step that failed before: none follows it.
+// stepDone reports whether the step has run or was skipped. The error is that of an earlier step: none follows a failed
+// one.
 func (c *Call) stepDone(name string) (done bool, err error) {
 	c.withSteps(func(s *stepLog) {
 		done, err = slices.Contains(s.completed, name) || slices.Contains(s.skipped, name) || s.current == name, s.err
@@ -61,8 +66,8 @@ func (c *Call) stepDone(name string) (done bool, err error) {
 	return done, err
 }
 
-// halfDone is the fault of a call of which a step failed after others were done: whatever the reason, part of the work
-// stands.
+// halfDone returns the fault of a call in which a step failed after others were done: whatever the reason, part of the
+// work remains.
 func (c *Call) halfDone(f *fault.Fault) *fault.Fault {
 	half := false
 	c.withSteps(func(s *stepLog) { half = s.failed != "" && len(s.completed)+len(s.skipped) > 0 })
@@ -75,7 +80,7 @@ func (c *Call) halfDone(f *fault.Fault) *fault.Fault {
 	return partial
 }
 
-// SkipStep leaves a declared step out, because the caller did not ask for it.
+// SkipStep skips a declared step that the caller did not ask for.
 func (c *Call) SkipStep(name string) {
 	c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
 }
@@ -91,7 +96,7 @@ func (c *Call) currentStep() (name string) {
 	return name
 }
 
-// stepEvent tells a reader of lines how it goes.
+// stepEvent reports a step to a reader of lines.
 func (c *Call) stepEvent(event, step string) {
 	c.Progress("%s %s", event, step)
 	if c.format() == "jsonl" {
@@ -99,7 +104,7 @@ func (c *Call) stepEvent(event, step string) {
 	}
 }
 
-// stepMembers are what the data tells of the steps, whatever the end.
+// stepMembers adds the state of the steps to the data, whatever the outcome.
 func (c *Call) stepMembers(o object, failed *fault.Fault) object {
 	if len(c.Command.Steps) == 0 {
 		return o

@@ -11,8 +11,12 @@ import (
 	"omniagent/internal/fault"
 )
 
-// supervise runs the command under its clock. Whatever the handler does (returns, panics, hangs, is told to stop and
-// does not), there is an answer, and soon.
+// supervise runs the command under its time limit. Whether the handler returns, panics, hangs, or ignores the request
+// to stop, there is an answer, and soon.
+//
+//	running ─┬─ returned, panicked ────────────────────▶ answer
+//	         └─ time limit, signal ─▶ stopping ─┬─ returned ─▶ answer with the fault
+//	                                            └─ grace over, second signal ─▶ abandoned: answer without data
 func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	limit := c.limit()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -31,7 +35,7 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 		defer func() {
 			if r := recover(); r != nil {
 				a = answer{fault: c.panicked(r, debug.Stack())}
-			} else if !returned { // runtime.Goexit: nobody would ever answer
+			} else if !returned { // runtime.Goexit: there would never be an answer
 				a = answer{fault: c.panicked("the handler ended without returning", nil)}
 			}
 			done <- a
@@ -52,8 +56,8 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 }
 
-// attended is a context for what waits before the run: the clock and the signals end it as they end the run. stop says
-// what did.
+// attended returns a context for what waits before the run: the time limit and signals end it as they end the run. stop
+// returns what did.
 func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended context.Context,
 	stop func() *fault.Fault,
 ) {
@@ -83,20 +87,20 @@ func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended
 	return attended, func() *fault.Fault { close(quit); return <-why }
 }
 
-// end tells the handler to stop and gives it a moment to hand in what it has. A second signal cuts even that.
+// end tells the handler to stop and gives it a moment to return its result. A second signal cuts that short.
 func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan answer,
 	signals <-chan os.Signal,
 ) answer {
 	cancel(f)
 	grace := handGrace
 	if len(c.Command.Children) > 0 {
-		grace += c.Config.Duration("grace") // its children are given theirs
+		grace += c.Config.Duration("grace") // its children get theirs
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case a := <-done:
-		a.fault = f // whatever it says of itself, it was stopped
+		a.fault = f // whatever it returned, it was stopped
 		return a.partial()
 	case <-timer.C:
 	case <-signals:

@@ -7,11 +7,11 @@ import (
 )
 
 // suspicious finds values that a program made up or that try to be more than a name: placeholders that were never
-// filled in, escapes that some later layer would decode, climbing paths. It returns the reason and, where there is one,
-// the plain form.
+// filled in, escapes that a later layer would decode, paths that climb. It returns the reason and, if there is one, the
+// plain form.
 //
-// Text is free: a prompt may contain anything but NUL. A path may climb if its caller says so (--cwd ..), so only what
-// can never be meant is refused there.
+// Text is free: a prompt may contain anything but NUL. A path may climb if its caller wants that (--cwd ..), so only
+// what is never intended is refused there.
 func suspicious(kind Kind, value string) (reason, corrected string) {
 	if strings.ContainsRune(value, 0) {
 		return "contains a NUL character", strings.ReplaceAll(value, "\x00", "")
@@ -52,7 +52,7 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 	return "", ""
 }
 
-// unescaped undoes escapes, also those of escapes.
+// unescaped decodes escapes, also nested ones.
 func unescaped(v string) string {
 	for {
 		plain, err := url.PathUnescape(v)
@@ -63,7 +63,7 @@ func unescaped(v string) string {
 	}
 }
 
-// dangerousEscape finds the escapes that would change where a path leads; a file may well be called a%20b.
+// dangerousEscape finds the escapes that would change where a path leads; a file may well be named a%20b.
 func dangerousEscape(v string) bool {
 	v = strings.ToLower(v)
 	for _, e := range []string{"%2e", "%2f", "%5c", "%00", "%40", "%25"} {
@@ -74,7 +74,7 @@ func dangerousEscape(v string) bool {
 	return false
 }
 
-// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and the like. The name inside is no correction: only the
+// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and similar. The name inside is not a correction: only the
 // caller knows the value.
 func placeholder(v string) (corrected string, ok bool) {
 	if len(v) > 80 {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// readerGone says that a write failed because nobody reads any more.
+// readerGone reports that a write failed because nobody reads any more.
 func readerGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }

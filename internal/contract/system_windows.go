@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// readerGone says that a write failed because nobody reads any more.
+// readerGone reports that a write failed because nobody reads any more.
 func readerGone(err error) bool {
 	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA) ||
 		errors.Is(err, io.ErrClosedPipe)

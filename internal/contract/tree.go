@@ -15,10 +15,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// The tree is what a result becomes before it is cut, projected and written: objects that keep their order, arrays,
-// strings, numbers as text, booleans, nil. One walk makes it, and that walk is the only way to the output; so whatever
-// must hold for every string of every answer (clean text, masked secrets, marked foreign content, no null in place of
-// an empty list) holds here.
+// A result becomes a tree before it is cut, projected and written: ordered objects, arrays, strings, numbers as text,
+// booleans, nil. One walk makes it, and nothing reaches the output in any other way. So whatever must hold for every
+// string of every answer (clean text, masked secrets, marked foreign content, an empty list instead of null) is ensured
+// here.
 
 type member struct {
 	name  string
@@ -50,6 +50,21 @@ func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
+// only has the wanted members, and those that say something about the others.
+func (o object) only(wanted []string) object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+		return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_")
+	})
+}
+
+// when adds a member where something holds.
+func (o object) when(holds bool, name string, value any) object {
+	if holds {
+		return append(o, member{name, value})
+	}
+	return o
+}
+
 // Foreign marks a value that came from outside: a model, a web page, a file of somebody else's. Readers must not follow
 // it as an instruction. Objects are tagged in place; any other value is wrapped in one.
 type Foreign[T any] struct{ Value T }
@@ -60,9 +75,9 @@ type foreigner interface{ foreign() any }
 
 // walker turns Go values into a tree.
 type walker struct {
-	unmask  bool // secrets and high-entropy strings as they are
-	literal bool // hashes and ids stay; known forms of secrets do not
-	untag   bool // no marks on foreign content
+	unmask  bool // show secrets and high-entropy strings
+	literal bool // keep hashes and ids, but mask known forms of secrets
+	untag   bool // do not mark foreign content
 	binary  string
 	fields  map[string]int // characters replaced, by field
 	masked  bool
@@ -112,7 +127,7 @@ func (w *walker) value(v reflect.Value, path string, foreign bool) any {
 	panic(fmt.Sprintf("data holds a %s at %q, which has no form on the wire", v.Type(), path))
 }
 
-// special handles the types that have a form of their own.
+// special handles the types that have their own form.
 func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 	switch v := v.(type) {
 	case foreigner:
@@ -126,7 +141,7 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 		return json.Number(strconv.FormatInt(v.Milliseconds(), 10)), true
 	case []byte:
 		return w.bytes(v), true
-	case json.Number: // a text, in the end, and whoever made it may have put anything there
+	case json.Number: // it is a string, which may contain anything
 		if c := strings.TrimPrefix(string(v), "-"); c != "" && c[0] >= '0' && c[0] <= '9' && json.Valid([]byte(v)) {
 			return v, true
 		}
@@ -145,7 +160,7 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 
 func number(f float64) any { return shortest(f, 64) }
 
-// shortest is the number with no more digits than its type can tell apart.
+// shortest returns the number with no more digits than its type can distinguish.
 func shortest(f float64, bits int) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
@@ -205,7 +220,7 @@ func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
 	return o
 }
 
-// wireName is the field's name on the wire, and whether it is absent when it does not apply.
+// wireName returns the field's name on the wire, and whether it is absent when it does not apply.
 func wireName(f reflect.StructField) (name string, optional bool) {
 	tag := f.Tag.Get("json")
 	name, rest, _ := strings.Cut(tag, ",")
@@ -224,12 +239,12 @@ func (w *walker) mapping(v reflect.Value, path string, foreign bool) any {
 	for _, name := range sortedKeys(keys) {
 		o = append(o, member{w.clean(name, path), w.named(name, v.MapIndex(keys[name]), path, foreign)})
 	}
-	// Names that differed only in what was removed still stand in an order that does not change.
+	// Names that differed only in removed characters still need a fixed order.
 	slices.SortStableFunc(o, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return o
 }
 
-// named is a member's value: a string under a secret name is never shown.
+// named returns a member's value: a string under a secret name is never shown.
 func (w *walker) named(name string, v reflect.Value, path string, foreign bool) any {
 	if path != "" {
 		path += "."
@@ -244,7 +259,7 @@ func (w *walker) named(name string, v reflect.Value, path string, foreign bool) 
 
 const redacted = "[REDACTED]"
 
-// clean is a text that can be printed; what had to be replaced is counted.
+// clean returns a printable text, and counts what it had to replace.
 func (w *walker) clean(s, path string) string {
 	clean, replaced := text.Clean(s)
 	if replaced > 0 {
@@ -273,8 +288,7 @@ func (w *walker) text(s, path string, foreign bool) string {
 	return safe
 }
 
-// commanding says whether foreign text reads as if it gave orders to a model. It only warns: the tags are the
-// protection.
+// commanding reports whether foreign text reads like orders to a model. It only warns: the tags are the protection.
 func commanding(s string) bool {
 	s = strings.ToLower(s)
 	for _, phrase := range []string{
@@ -289,7 +303,7 @@ func commanding(s string) bool {
 	return false
 }
 
-// appendJSON writes a tree. Strings are clean by now, so only quotes, backslashes, line breaks and tabs need an escape.
+// appendJSON writes a tree. Its strings are clean, so only quotes, backslashes, line breaks and tabs need an escape.
 func appendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what
-// the command itself knows. It reads, at most; it changes nothing.
+// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
+// and what the command itself checks. It may read, but changes nothing.
 func (c *Call) validate() *fault.Fault {
 	problems := c.misgiven
 	for _, param := range c.Command.allParams() {
@@ -19,7 +19,7 @@ func (c *Call) validate() *fault.Fault {
 	problems = append(problems, c.checkRules()...)
 	problems = append(problems, c.checkShared()...)
 	if c.Command.Validate != nil {
-		for _, found := range c.Command.Validate(c) { // it may stumble over what was found already: once is enough
+		for _, found := range c.Command.Validate(c) { // it may find a problem that was found already: report it once
 			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
 				problems = append(problems, found)
 			}
@@ -34,6 +34,11 @@ func (c *Call) validate() *fault.Fault {
 	return nil
 }
 
+// wrong is one thing that is wrong with a parameter.
+func wrong(param string, code fault.Code, value, format string, args ...any) fault.Problem {
+	return fault.Problem{Param: param, Code: code, Value: value, Message: fmt.Sprintf(format, args...)}
+}
+
 func (c *Call) checkParam(p Param) []fault.Problem {
 	values := c.given[p.Name]
 	if p.Required && len(values) == 0 {
@@ -41,27 +46,20 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		if p.Position > 0 {
 			where = strings.ToUpper(p.Name)
 		}
-		return []fault.Problem{{
-			Param: p.Name, Code: fault.MissingArgument,
-			Message: fmt.Sprintf("%s needs %s: %s", c.Command.Path, where, p.Help),
-		}}
+		return []fault.Problem{wrong(p.Name, fault.MissingArgument, "", "%s needs %s: %s", c.Command.Path, where,
+			p.Help)}
 	}
 	var problems []fault.Problem
 	for i, v := range values {
-		// a further word of another program's call may be empty
+		// a further argument for another program may be empty
 		if v == "" && p.Required && !(i > 0 && p.Variadic && p.Kind == Text) {
-			problems = append(problems, fault.Problem{
-				Param: p.Name, Code: fault.ArgError,
-				Message: fmt.Sprintf("--%s is empty", p.Name),
-			})
+			problems = append(problems, wrong(p.Name, fault.ArgError, "", "--%s is empty", p.Name))
 			continue
 		}
 		found := p.check(v)
 		if len(found) == 0 && c.Command.forChild(p) && strings.ContainsAny(v, shellCharacters) {
-			found = []fault.Problem{{
-				Param: p.Name, Code: fault.InvalidAgentInput, Value: redact.String(v),
-				Message: fmt.Sprintf("--%s contains a character that shells give a meaning to", p.Name),
-			}}
+			found = []fault.Problem{wrong(p.Name, fault.InvalidAgentInput, redact.String(v),
+				"--%s contains a character that shells give a meaning to", p.Name)}
 		}
 		problems = append(problems, found...)
 	}
@@ -76,18 +74,14 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 		for _, name := range rule.Then {
 			if !c.Given(name) {
-				problems = append(problems, fault.Problem{
-					Param: name, Code: fault.MissingArgument,
-					Message: fmt.Sprintf("--%s needs --%s too", rule.If, name),
-				})
+				problems = append(problems, wrong(name, fault.MissingArgument, "", "--%s needs --%s too", rule.If,
+					name))
 			}
 		}
 		for _, name := range rule.Not {
 			if c.Given(name) {
-				problems = append(problems, fault.Problem{
-					Param: name, Code: fault.ArgError, Value: c.String(name),
-					Message: fmt.Sprintf("--%s and --%s exclude each other", rule.If, name),
-				})
+				problems = append(problems,
+					wrong(name, fault.ArgError, c.String(name), "--%s and --%s exclude each other", rule.If, name))
 			}
 		}
 		for name, value := range rule.Default {
@@ -99,21 +93,19 @@ func (c *Call) checkRules() []fault.Problem {
 	return problems
 }
 
-// exclusions are shared flags of which a call may have one.
+// exclusions are shared flags of which a call may have only one.
 func exclusions() [][]string {
 	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
 }
 
-// checkShared are the rules among the shared flags.
+// checkShared checks the rules among the shared flags.
 func (c *Call) checkShared() []fault.Problem {
 	var problems []fault.Problem
 	exclude := func(names ...string) {
 		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Bool(n) })
 		if len(given) > 1 {
-			problems = append(problems, fault.Problem{
-				Param: given[1], Code: fault.ArgError,
-				Message: fmt.Sprintf("--%s and --%s exclude each other", given[0], given[1]),
-			})
+			problems = append(problems, wrong(given[1], fault.ArgError, "", "--%s and --%s exclude each other",
+				given[0], given[1]))
 		}
 	}
 	for _, group := range exclusions() {
@@ -132,21 +124,18 @@ func (c *Call) checkShared() []fault.Problem {
 		})
 	}
 	if c.format() == "id" && !c.Command.identifies() {
-		problems = append(problems, fault.Problem{
-			Param: "output", Code: fault.ArgError, Value: "id",
-			Message: fmt.Sprintf("--output id: the result of %s has no id", c.title()),
-		})
+		problems = append(problems, wrong("output", fault.ArgError, "id", "--output id: the result of %s has no id",
+			c.title()))
 	}
 	if step := c.String("resume-from"); step != "" && !slices.Contains(c.Command.Steps, step) {
-		problems = append(problems, fault.Problem{
-			Param: "resume-from", Code: fault.ArgError, Value: step,
-			Message: fmt.Sprintf("--resume-from takes one of %s", strings.Join(c.Command.Steps, ", ")),
-		})
+		problems = append(problems, wrong("resume-from", fault.ArgError, step, "--resume-from takes one of %s",
+			strings.Join(c.Command.Steps, ", ")))
 	}
 	return problems
 }
 
-// invalid is the fault that tells all problems. Some have a code that programs look for at the top when they are alone.
+// invalid returns the fault that lists all problems. A single problem may have its own code at the top, because
+// programs look for it there.
 func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
@@ -181,7 +170,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	return f
 }
 
-// corrected is the whole call with the one value put right, or the value where it cannot be found in what was typed.
+// corrected returns the whole call with the one value corrected, or the value if it does not occur in what was typed.
 func (c *Call) corrected(p fault.Problem) string {
 	words, found := []string{c.Program.Name}, false
 	for _, w := range redact.Args(c.words) {

@@ -9,19 +9,24 @@ import (
 	"omniagent/internal/fault"
 )
 
-// assembly brings what agents tell into one order, for every agent. Some repeat as a whole what they told in
-// pieces, go on after what they call an error, never say what came of a call, or end in words of their own.
+// assembly gives the events of all agents one order. Some agents repeat as a whole what they sent in pieces, continue
+// after what they call an error, never report the result of a call, or end a turn with a reason of their own.
 //
-// Behind it a text is told in pieces and then as a whole, and the pieces are the whole; each call has exactly one
-// result, and each result its call; what ends a turn comes directly in front of an end that is not OK; and that end has
-// one of the reasons of package event.
+// What put returns keeps these rules. A text comes in pieces and then as a whole, and the pieces add up to the whole.
+// Each call has exactly one result, and each result its call. A fatal error comes directly before the end of its turn.
+// That end has one of the reasons of package event.
+//
+//	piece ─────▶ pieces ─▶ whole text, or any other event ─▶ whole
+//	call ──────▶ open ───▶ result, or the end of the turn ─▶ result
+//	error ─────▶ held ───▶ the turn succeeds ─▶ a note of its end
+//	                       the turn fails ────▶ error, end
 type assembly struct {
-	texts map[textKey]*strings.Builder // told in pieces, of which the whole is due
-	last  string                       // what the agent itself said last
-	open  map[string]event.Event       // calls without a result
-	order []string                     // of those
-	lost  *event.Event                 // a failure with which the turn may end
-	why   string                       // that failure in words, for the record of the end
+	texts       map[textKey]*strings.Builder // sent in pieces; the whole is due
+	lastText    string                       // the agent's own last text
+	open        map[string]event.Event       // calls without a result
+	order       []string                     // ids of open, oldest first
+	failure     *event.Event                 // the turn may end with this error
+	failureText string                       // the error of the turn that ended, for its record
 }
 
 type textKey struct {
@@ -29,23 +34,23 @@ type textKey struct {
 	kind   event.Kind
 }
 
-// longestWhole is how much text is held until the whole is told. One that is longer is told as several.
+// longestWhole is how much text is held until the whole arrives. A longer text becomes several wholes.
 const longestWhole = 1 << 20
 
-// noResult stands where an agent did not say what came of a call.
-const noResult = "The turn ended, and nothing is known of what came of this call."
+// noResult is the output of a call whose result the agent did not report.
+const noResult = "The turn ended, and the result of this call is not known."
 
-// put returns what is to be told now.
+// put takes an event of the agent and returns the events to publish now.
 func (a *assembly) put(e event.Event) []event.Event {
 	switch e.Kind {
 	case event.Text, event.Thinking:
 		return a.words(e)
 	case event.Answered, event.TurnBegan:
-		return append(a.rest(e), e)
+		return append(a.flush(e), e)
 	case event.ToolCall:
-		return append(a.rest(e), a.call(e)...)
+		return append(a.flush(e), a.call(e)...)
 	case event.ToolResult:
-		return append(a.rest(e), a.result(e)...)
+		return append(a.flush(e), a.result(e)...)
 	case event.Failed:
 		if e.Terminal {
 			a.fail(e)
@@ -59,7 +64,7 @@ func (a *assembly) put(e event.Event) []event.Event {
 
 func (a *assembly) call(e event.Event) []event.Event {
 	if _, twice := a.open[e.Call.ID]; twice {
-		return notice(e, "a call that is told twice")
+		return notice(e, "a call that was reported twice")
 	}
 	if a.open == nil {
 		a.open = map[string]event.Event{}
@@ -75,7 +80,7 @@ func (a *assembly) result(e event.Event) []event.Event {
 	}
 	delete(a.open, e.Result.ID)
 	a.order = slices.DeleteFunc(a.order, func(o string) bool { return o == e.Result.ID })
-	// some call a command that ran a success, however it ended
+	// some agents call every command that ran a success, whatever its exit code
 	if code := e.Result.ExitCode; code != nil && *code != 0 && !e.Result.Failed {
 		result := *e.Result
 		result.Failed = true
@@ -88,37 +93,37 @@ func notice(e event.Event, words string) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: e.Session, Parent: e.Parent, Text: words, Hash: e.Hash}}
 }
 
-// words tells a text in pieces, and as a whole behind them.
+// words publishes a text in pieces, and then as a whole.
 func (a *assembly) words(e event.Event) []event.Event {
 	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
 	key := textKey{e.Parent, e.Kind}
-	told := a.texts[key]
+	pieces := a.texts[key]
 	if e.Delta {
 		if e.Text == "" {
 			return nil
 		}
-		if told == nil {
-			told = &strings.Builder{}
+		if pieces == nil {
+			pieces = &strings.Builder{}
 			if a.texts == nil {
 				a.texts = map[textKey]*strings.Builder{}
 			}
-			a.texts[key] = told
+			a.texts[key] = pieces
 		}
-		told.WriteString(e.Text)
-		if told.Len() < longestWhole {
+		pieces.WriteString(e.Text)
+		if pieces.Len() < longestWhole {
 			return []event.Event{e}
 		}
 		return append([]event.Event{e}, a.whole(key, e, true)...)
 	}
 	var out []event.Event
 	more := e.Text
-	if told != nil {
-		rest, follows := strings.CutPrefix(e.Text, told.String())
+	if pieces != nil {
+		tail, follows := strings.CutPrefix(e.Text, pieces.String())
 		if follows {
-			more = rest
-		} else { // it says something else: both were said
+			more = tail
+		} else { // a different text: publish both
 			out = a.whole(key, e, true)
-			told = nil
+			pieces = nil
 		}
 	}
 	if more != "" {
@@ -126,32 +131,32 @@ func (a *assembly) words(e event.Event) []event.Event {
 		piece.Text, piece.Delta = more, true
 		out = append(out, piece)
 	}
-	if told == nil && more == "" {
+	if pieces == nil && more == "" {
 		return out
 	}
 	delete(a.texts, key)
-	a.spoke(key, e.Text)
+	a.setLast(key, e.Text)
 	return append(out, e)
 }
 
-// whole ends a text that was told in pieces.
+// whole ends a text that came in pieces.
 func (a *assembly) whole(key textKey, at event.Event, synthetic bool) []event.Event {
 	text := a.texts[key].String()
 	delete(a.texts, key)
-	a.spoke(key, text)
+	a.setLast(key, text)
 	return []event.Event{
 		{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: synthetic},
 	}
 }
 
-func (a *assembly) spoke(key textKey, text string) {
+func (a *assembly) setLast(key textKey, text string) {
 	if key == (textKey{"", event.Text}) && text != "" {
-		a.last = text
+		a.lastText = text
 	}
 }
 
-// rest ends what was told in pieces in front of an event.
-func (a *assembly) rest(e event.Event) (out []event.Event) {
+// flush ends the texts that came in pieces before an event.
+func (a *assembly) flush(e event.Event) (out []event.Event) {
 	for _, kind := range []event.Kind{event.Thinking, event.Text} {
 		if key := (textKey{e.Parent, kind}); a.texts[key] != nil {
 			out = append(out, a.whole(key, e, true)...)
@@ -160,21 +165,21 @@ func (a *assembly) rest(e event.Event) (out []event.Event) {
 	return out
 }
 
-// fail keeps a failure until it is known that the turn ends with it. Of two the one that says more counts.
+// fail holds an error until the turn ends. Of two errors, the more specific one counts.
 func (a *assembly) fail(e event.Event) {
 	general := func(code fault.Code) bool { return code == fault.AgentFailed || code == fault.APIError }
-	if a.lost == nil || general(a.lost.Fault.Code) || !general(e.Fault.Code) {
-		a.lost = &e
+	if a.failure == nil || general(a.failure.Fault.Code) || !general(e.Fault.Code) {
+		a.failure = &e
 	}
 }
 
-// end tells first what has not been told.
+// end publishes first what is still due.
 func (a *assembly) end(e event.Event) (out []event.Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(a.texts),
 		func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
 		out = append(out, a.whole(key, e, true)...)
 	}
-	// that of a sub-agent's call in front of that of the call which is the sub-agent
+	// the result of a sub-agent's call comes before the result of the call that is the sub-agent
 	for _, id := range slices.Backward(a.order) {
 		call := a.open[id]
 		out = append(out, event.Event{
@@ -183,35 +188,35 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 		})
 	}
 	end := *e.End
-	said := end.Reason
-	why := ""
+	original := end.Reason
+	failureText := ""
 	switch {
 	case end.OK:
 		end.Reason = event.Success
 		if end.Text == "" {
-			end.Text = a.last
+			end.Text = a.lastText
 		}
-		if a.lost != nil { // it was overcome
-			end.Notes = append(slices.Clone(end.Notes), a.lost.Fault.Sentence())
+		if a.failure != nil { // the agent recovered
+			end.Notes = append(slices.Clone(end.Notes), a.failure.Fault.Sentence())
 		}
-	case a.lost != nil && a.lost.Fault.Code == fault.Interrupted, a.lost == nil && end.Reason == "interrupted":
+	case a.failure != nil && a.failure.Fault.Code == fault.Interrupted, a.failure == nil && end.Reason == "interrupted":
 		end.Reason = event.Cancelled
 	default:
 		end.Reason = reason(end.Reason)
-		if a.lost != nil {
-			why = a.lost.Fault.Sentence()
-			out = append(out, *a.lost)
+		if a.failure != nil {
+			failureText = a.failure.Fault.Sentence()
+			out = append(out, *a.failure)
 		}
 	}
-	if said != end.Reason && end.Said == "" {
-		end.Said = said
+	if original != end.Reason && end.Said == "" {
+		end.Said = original
 	}
 	e.End = &end
-	*a = assembly{why: why}
+	*a = assembly{failureText: failureText}
 	return append(out, e)
 }
 
-// reason is why a turn failed, in the words of package event.
+// reason maps the reason of a failed turn to the reasons of package event.
 func reason(word string) event.Reason {
 	switch word {
 	case event.Cancelled, event.MaxTurns, event.MaxBudget, event.MaxFormErrors:

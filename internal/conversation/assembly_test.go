@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// TestAssembly: what agents tell in a way of their own is told in one.
+// TestAssembly: the ways in which agents report events become one.
 func TestAssembly(t *testing.T) {
 	text := func(s string, delta bool) event.Event { return event.Event{Kind: event.Text, Text: s, Delta: delta} }
 	call := func(id string) event.Event {
@@ -66,9 +66,9 @@ func TestAssembly(t *testing.T) {
 			"text a+; text a*; tool_call 1; tool_result 1 o; text a+; text a; end success a",
 		},
 		{
-			"a call that is told twice",
+			"a call that is reported twice",
 			[]event.Event{call("1"), call("1"), result("1"), ended(true, "")},
-			"tool_call 1; notice a call that is told twice; tool_result 1 o; end success ",
+			"tool_call 1; notice a call that was reported twice; tool_result 1 o; end success ",
 		},
 		{
 			"no result",
@@ -131,7 +131,7 @@ func TestAssembly(t *testing.T) {
 	}
 }
 
-// word is an event in a word: + a piece, ! a failure, * our own conclusion, in brackets the agent's own reason.
+// word renders an event: + is a piece, ! a failure, * an event of ours; the agent's own reason is in brackets.
 func word(e event.Event) string {
 	word := string(e.Kind) + " "
 	switch {
@@ -161,7 +161,7 @@ func word(e event.Event) string {
 	return word
 }
 
-// TestLongText: a text in pieces without an end is told as several wholes, so that it is not held for ever.
+// TestLongText: a text that goes on for ever in pieces becomes several wholes, so that memory is bounded.
 func TestLongText(t *testing.T) {
 	var a assembly
 	piece := strings.Repeat("x", longestWhole/4)

@@ -12,16 +12,16 @@ import (
 	"omniagent/internal/setting"
 )
 
-// settles is how long an agent may take to say whether a change holds.
+// settles is how long an agent may take to confirm a change.
 const settles = 10 * time.Second
 
-// With is what a conversation begins with after a change.
+// With returns the Spec after a change.
 func With(s agent.Spec, change agent.Change) agent.Spec {
 	if change.Mode != "" {
 		s.Terms.Mode = change.Mode
 		approval := change.Mode
 		if !slices.Contains(setting.Common(), approval) {
-			approval = setting.Prompt // the strictest of those that every agent has a word for
+			approval = setting.Prompt // the strictest mode that every agent has
 		}
 		s.Shared.Approval = setting.Chosen[setting.Approval]{Value: approval, Origin: setting.Typed}
 	}
@@ -31,7 +31,7 @@ func With(s agent.Spec, change agent.Change) agent.Spec {
 	return s
 }
 
-// set is what Set does. Changes are made one after the other.
+// set implements Set. Changes are made one after the other.
 func (c *Conversation) set(change agent.Change, reply func(error)) {
 	switch {
 	case c.failure != nil:
@@ -50,11 +50,11 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 		c.changes = append(c.changes, func() { c.set(change, reply) })
 		return
 	}
-	if c.lost || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {
+	if c.abandoned || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {
 		c.restartWith(change, reply)
 		return
 	}
-	c.changing = true // no turn begins before it is known whether it holds
+	c.changing = true // no turn begins before the answer
 	mind := c.mind
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), settles)
@@ -72,7 +72,7 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 	}()
 }
 
-// changed goes on with what waited for a change to be over.
+// changed makes the next change that waits, or begins the next turn.
 func (c *Conversation) changed() {
 	c.changing = false
 	if len(c.changes) > 0 {
@@ -83,16 +83,16 @@ func (c *Conversation) changed() {
 	c.next()
 }
 
-// restartWith changes what an agent takes only when it is started.
+// restartWith makes a change that an agent accepts only when it starts.
 func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	facts := c.Facts()
 	switch {
-	case !c.lost && (change.Mode == "" || change.Mode == facts.Mode) &&
+	case !c.abandoned && (change.Mode == "" || change.Mode == facts.Mode) &&
 		(change.Model == "" || change.Model == facts.Model):
-		reply(nil) // it holds
+		reply(nil) // nothing to change
 		c.changed()
 		return
-	case c.turn != nil || c.unasked != nil:
+	case c.turn != nil || c.unprompted != nil:
 		reply(
 			fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).
 				Hint("wait for its end, or interrupt it"),
@@ -101,7 +101,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 		return
 	case c.last > 0 && (!c.able.Resume || c.Own() == ""):
 		reply(
-			fault.New(fault.Unsupported, "%s cannot change that: it does not go on with a conversation", facts.Agent).
+			fault.New(fault.Unsupported, "%s cannot change that: it cannot resume a conversation", facts.Agent).
 				Hint("begin another conversation"),
 		)
 		c.changed()
@@ -120,8 +120,8 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	})
 }
 
-// restart closes the Mind and makes another that goes on with the conversation. If there cannot be one, the
-// conversation goes on as it was.
+// restart closes the Mind and makes another that resumes the conversation. If that fails, the conversation keeps its
+// old Spec.
 func (c *Conversation) restart(s agent.Spec, then func(error)) {
 	c.changing = true
 	before, old := c.spec, c.mind
@@ -129,11 +129,11 @@ func (c *Conversation) restart(s agent.Spec, then func(error)) {
 		s.Resume, before.Resume = own, own
 		s.Fresh, before.Fresh = "", ""
 	}
-	c.generation++ // what the old one still tells is passed over
+	c.generation++ // events of the old Mind are ignored
 	c.closeMind(old, func(agent.Outcome, error) { c.reopen(s, before, then) })
 }
 
-// reopen makes the Mind. It starts nothing before the first message, so that run can wait for it.
+// reopen makes the Mind. A Mind starts nothing before the first message, so this may block run.
 func (c *Conversation) reopen(s, before agent.Spec, then func(error)) {
 	c.changing = false
 	mind, err := c.newMind(context.Background(), s)

@@ -1,4 +1,4 @@
-// Package conversation is a conversation with an agent, for every agent and every host.
+// Package conversation implements a conversation with an agent, for every agent and every host.
 //
 // There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their
 // clocks, the mode, the model and the other facts, restarts, and the journal. A Mind (package agent) answers one
@@ -11,14 +11,14 @@
 //     acceptance, whatever happens.
 //   - A text is told in pieces and then as a whole, and the pieces are the whole: a host takes either. A call has
 //     exactly one result.
-//   - A question is answered once, by whoever answers first. What nobody answers is denied.
+//   - A question is answered once, and the first answer counts. A question without an answer is denied.
 //   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil;
 //     else nothing has changed.
 //   - Every method but Send, Set and Close returns at once, in every state. A host that reads slowly, or not at all,
 //     costs the agent nothing.
 //   - Close leaves nothing alive.
 //
-// It refuses what an agent cannot do, by name, and a message too many.
+// It refuses, by name, what an agent cannot do, and more messages than the queue holds.
 //
 //	          Send                  Turn returns, queue empty
 //	idle ───────────────▶ working ───────────────────────────▶ idle
@@ -44,30 +44,30 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Options say with whom a conversation is held and how.
+// Options say who takes part in a conversation, and how.
 type Options struct {
 	Journal  *session.Session // open for writing; the conversation closes it
-	Mind     agent.NewMind    // makes the Mind; called again whenever the agent has to be started anew
+	Mind     agent.NewMind    // makes the Mind; called again for each restart of the agent
 	Spec     agent.Spec       // what the Mind begins with; Resume is the agent's own id
-	Services agent.Services   // for the Mind; Tell is set here. CanAsk: somebody answers questions
+	Services agent.Services   // for the Mind; Open sets Tell. CanAsk: somebody answers questions
 	Recorded bool             // the Mind appends its messages to the journal itself, as the engine does
 	Patience time.Duration    // for the answer to a question; 0: five minutes
 	Timeout  time.Duration    // for a turn; 0: none
-	// the first message, where it is known already: it is made durable while the Mind is made; nil: none
+	// the first message, if it is already known: it is written while the Mind starts; nil: none
 	First []event.Block
 	Log   func(format string, args ...any)
 }
 
-// The limits.
+// Limits of a conversation.
 const (
-	MostWaiting = 64 // messages
+	MostWaiting = 64 // messages in the queue
 
 	patience = 5 * time.Minute
 	grace    = 5 * time.Second
-	givenUp  = time.Second // after the kill
+	givenUp  = time.Second // after Kill
 )
 
-// Conversation is a conversation. Its methods may be called from several goroutines.
+// Conversation is a conversation with one agent. Its methods may be called from several goroutines.
 type Conversation struct {
 	o     Options
 	inbox inbox
@@ -82,37 +82,37 @@ type Conversation struct {
 
 	// Owned by run.
 	mind       agent.Mind
-	generation int // of the Mind; what an earlier one still tells is passed over
+	generation int // of the Mind; events of an earlier one are ignored
 	able       agent.Abilities
 	spec       agent.Spec
 	canAsk     bool
 	last       int64      // number of the last turn
 	waiting    []*message // accepted; their turns have not begun
-	// accepted; their turns will not begin, and their ends are due behind that of the running turn
-	dropped    []*message
-	turn       *turn // nil: none runs
-	unasked    *turn // one that no message began
-	questions  questions
-	assembly   assembly
-	transcript transcript
-	changes    []func() // wait for a restart to be over
-	changing   bool
-	lost       bool // the Mind is given up
-	closing    bool
-	parting    bool // the Mind is being closed
-	over       bool
-	outcome    agent.Outcome
-	failure    error // of the journal: nothing is accepted any more
+	// accepted, but their turns will not begin; their ends come after the end of the running turn
+	dropped     []*message
+	turn        *turn // nil: none runs
+	unprompted  *turn // a turn that no message began
+	questions   questions
+	assembly    assembly
+	transcript  transcript
+	changes     []func() // wait for the end of a restart
+	changing    bool
+	abandoned   bool // the Mind no longer responds
+	closing     bool
+	closingMind bool // the Mind is being closed
+	finished    bool
+	outcome     agent.Outcome
+	failure     error // to write the journal; nothing is accepted any more
 }
 
-// message is one that was accepted.
+// message is an accepted message.
 type message struct {
 	turn   int64
 	blocks []event.Block
 }
 
-// Open begins a conversation, or goes on with the one of the journal. The Mind is made here and starts nothing before
-// the first message.
+// Open begins a conversation, or continues the one in the journal. It makes the Mind, which starts nothing before the
+// first message.
 func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Patience == 0 {
 		o.Patience = patience
@@ -152,7 +152,8 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	return c, nil
 }
 
-// first accepts the message that the conversation begins with. What it returns waits until it is durable.
+// first accepts the message that opens the conversation. The function that it returns waits until the message is
+// durable.
 func (c *Conversation) first() func() error {
 	if c.o.First == nil {
 		return func() error { return c.failure }
@@ -160,7 +161,7 @@ func (c *Conversation) first() func() error {
 	if err := empty(c.o.First); err != nil {
 		return func() error { return err }
 	}
-	c.dropLeft()
+	c.dropStale()
 	c.last++
 	c.firstTurn = c.last
 	c.waiting = append(c.waiting, &message{turn: c.last, blocks: c.o.First})
@@ -176,7 +177,7 @@ func (c *Conversation) first() func() error {
 	}
 }
 
-// newMind makes a Mind whose events count from now on.
+// newMind makes a Mind and ignores the events of earlier ones from now on.
 func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, error) {
 	c.generation++
 	generation, services := c.generation, c.o.Services
@@ -187,25 +188,25 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 	return c.o.Mind(ctx, s, services)
 }
 
-// adopt talks with a Mind from now on.
+// adopt makes m the Mind of the conversation.
 func (c *Conversation) adopt(m agent.Mind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mind, c.able, c.lost = m, m.Abilities(), false
+	c.mind, c.able, c.abandoned = m, m.Abilities(), false
 	c.known.Merge(m.Facts())
 }
 
-// ID is the name of the conversation: that of its journal.
+// ID is the id of the conversation, which is the id of its journal.
 func (c *Conversation) ID() string { return c.o.Journal.ID() }
 
-// Own is the agent's own id of it, empty as long as it is not known.
+// Own is the agent's own id of the conversation, empty until it is known.
 func (c *Conversation) Own() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own
 }
 
-// Facts are what holds now. Changed and Started events tell what becomes different.
+// Facts are the mode, the model and the rest as they are now. Started and Changed events report changes.
 func (c *Conversation) Facts() event.Facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,27 +220,27 @@ func (c *Conversation) Abilities() agent.Abilities {
 	return c.able
 }
 
-// Done is closed when the conversation is over: closed, or its journal cannot be written.
+// Done is closed when the conversation is over: it was closed, or its journal cannot be written.
 func (c *Conversation) Done() <-chan struct{} { return c.done }
 
-// Events reads the conversation from a record on; 0: from the first. See Conversation.Last for what is told from now
-// on.
+// Events reads the conversation, beginning after record number from; 0 reads all. To read only what comes from now on,
+// pass Last.
 func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
 
-// Opened is the number of the last record before the conversation was opened: a reader that begins behind it hears
-// all that happens in it.
+// Opened is the number of the last record before the conversation was opened. A reader that begins after it sees
+// everything that happens in it.
 func (c *Conversation) Opened() int64 { return c.opened }
 
-// First is the turn of the message that the conversation was opened with; 0: there was none.
+// First is the turn of the message that the conversation was opened with; or 0.
 func (c *Conversation) First() int64 { return c.firstTurn }
 
-// Last is the number of the last record: a reader that begins behind it hears what happens from now on.
+// Last is the number of the last record.
 func (c *Conversation) Last() int64 { return c.o.Journal.Last() }
 
-// Events is one reader of a conversation.
+// Events is a reader of a conversation.
 type Events struct{ records *session.Reader }
 
-// Next returns the next event. It waits for one, until ctx ends; io.EOF: the conversation is over.
+// Next waits for the next event and returns it, or the error of ctx. It returns io.EOF when the conversation is over.
 func (e *Events) Next(ctx context.Context) (event.Event, error) {
 	for {
 		entry, err := e.records.Next(ctx)
@@ -255,12 +256,12 @@ func (e *Events) Next(ctx context.Context) (event.Event, error) {
 // Close ends the reader.
 func (e *Events) Close() { _ = e.records.Close() }
 
-// ask posts something to run and waits for what comes of it.
+// ask posts do to run and waits for its reply.
 func ask[T any](ctx context.Context, c *Conversation, do func(reply func(T, error))) (T, error) {
 	return start(ctx, c, do)()
 }
 
-// start posts something to run. The function that it returns waits for what comes of it.
+// start posts do to run. The function that it returns waits for the reply.
 func start[T any](ctx context.Context, c *Conversation, do func(reply func(T, error))) func() (T, error) {
 	type result struct {
 		value T
@@ -290,7 +291,7 @@ func start[T any](ctx context.Context, c *Conversation, do func(reply func(T, er
 
 func (c *Conversation) gone() error {
 	return fault.New(fault.Conflicting, "the conversation %s is over", c.ID()).
-		Hint("go on with it: --resume %s", c.ID())
+		Hint("resume it: --resume %s", c.ID())
 }
 
 // Send accepts a message and returns the number of its turn. The turn begins when those before it are over.
@@ -299,19 +300,18 @@ func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, e
 		return 0, err
 	}
 	return ask(ctx, c, func(reply func(int64, error)) {
-		c.dropLeft()
+		c.dropStale()
 		reply(c.accept(blocks))
 	})
 }
 
-// Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is
-// false.
+// Steer adds to the turn that runs. If the turn can no longer take it, it becomes a message and steered is false.
 func (c *Conversation) Steer(ctx context.Context, blocks []event.Block) (number int64, steered bool, err error) {
 	return c.StartSteer(ctx, blocks)()
 }
 
-// StartSteer begins what Steer does, before anything that is asked of the conversation later. The function that it
-// returns waits for what came of it.
+// StartSteer is Steer in two parts: it takes its place before all later requests, and the function that it returns
+// waits for the result.
 func (c *Conversation) StartSteer(
 	ctx context.Context,
 	blocks []event.Block,
@@ -338,21 +338,21 @@ func empty(blocks []event.Block) error {
 	return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
 }
 
-// Answer answers a question, by its id or by that of the call which it is about. An answer may come before its
+// Answer answers a question, named by its id or by the id of the call that it is about. An answer may come before its
 // question: a host that sees a call knows what it will be asked.
 func (c *Conversation) Answer(ctx context.Context, r event.Reply) error {
 	_, err := ask(ctx, c, func(reply func(struct{}, error)) { reply(struct{}{}, c.answer(r)) })
 	return err
 }
 
-// Set changes what holds from the next call of a tool on. What the agent takes only when it is started restarts it,
-// between turns; in a turn that is a fault of code UNSUPPORTED.
+// Set changes the mode or the model from the next call of a tool on. If the agent accepts the change only when it
+// starts, Set restarts it between turns, and refuses with UNSUPPORTED during one.
 func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
 	return c.StartSet(ctx, change)()
 }
 
-// StartSet begins what Set does, before anything that is asked of the conversation later. The function that it returns
-// waits for what came of it.
+// StartSet is Set in two parts: it takes its place before all later requests, and the function that it returns waits
+// for the result.
 func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait func() error) {
 	done := start(
 		ctx,
@@ -365,18 +365,19 @@ func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait 
 	}
 }
 
-// Interrupt ends the turn that runs. Called again, it does not wait for the agent's agreement. With drop, messages that
-// wait get their end behind it; else they are answered next.
+// Interrupt ends the turn that runs. A second call kills the agent instead of waiting for it. With drop, the queue is
+// emptied and its messages end after that turn; without it, the next message is answered.
 func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(drop) }) }
 
-// Withdraw takes back a message that waits; it gets its end in its place. A turn that has begun is interrupted instead.
+// Withdraw takes back a message from the queue; its end comes in its place. If its turn has begun, Withdraw interrupts
+// it.
 func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw(number) }) }
 
-// NobodyAnswers says that no answer will come any more: open questions, and those to come, are denials.
+// NobodyAnswers declares that no more answers come: open and later questions are denied.
 func (c *Conversation) NobodyAnswers() { c.inbox.post(c.nobodyAnswers) }
 
-// Close ends the conversation: the turn that runs is interrupted, what waits is dropped, each with its end, and nothing
-// that was started is alive when it returns. When ctx ends, the agent has no more time to end by itself.
+// Close ends the conversation. It interrupts the turn that runs, drops the queue, and ends each message. When it
+// returns, nothing that was started is alive. When ctx ends, the agent is killed.
 func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 	c.inbox.post(c.close)
 	select {
@@ -388,7 +389,7 @@ func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 	return c.outcome, c.failure
 }
 
-// Stricter is the stricter of two modes; an empty one counts as the other.
+// Stricter returns the stricter of two modes. If one is empty, it returns the other.
 func Stricter(a, b setting.Approval) setting.Approval {
 	for _, m := range setting.Approvals() {
 		if m == a || m == b {
@@ -398,7 +399,7 @@ func Stricter(a, b setting.Approval) setting.Approval {
 	return ""
 }
 
-// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it
-// fills in what belongs to this machine. Spec.Resume and Spec.Fresh are names of conversations, as every host prints
-// them and `omniagent session` takes them.
+// Opener opens a conversation with the named agent, for hosts whose other side may choose the agent. It fills in the
+// parts of the Spec that depend on this machine. Spec.Resume and Spec.Fresh are ids of conversations, as every host
+// prints them and `omniagent session` takes them.
 type Opener func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*Conversation, error)

@@ -8,14 +8,14 @@ import (
 	"omniagent/internal/event"
 )
 
-// item is an event of a Mind, or something to do.
+// item is an event of a Mind, or a function for run to call.
 type item struct {
 	event      *event.Event
 	generation int
 	do         func()
 }
 
-// inbox is what waits for run. Events wait for room; what a host wants never waits.
+// inbox is the queue of run. Adding an event blocks while the inbox is full; adding a function never blocks.
 type inbox struct {
 	mu      sync.Mutex
 	room    sync.Cond // for events
@@ -26,12 +26,12 @@ type inbox struct {
 	waiting int // events among items
 }
 
-// mostEvents is how many events wait for the journal, before the agent waits too.
+// mostEvents is how many events may wait for the journal before the agent has to wait.
 const mostEvents = 256
 
 func (b *inbox) init() { b.room.L, b.filled.L = &b.mu, &b.mu }
 
-// tell adds an event. It waits for room, which takes as long as the disk does.
+// tell adds an event. It blocks while the inbox is full, which is as long as the disk takes.
 func (b *inbox) tell(i item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *inbox) tell(i item) {
 	}
 }
 
-// post adds something to do, and returns at once.
+// post adds a function and returns at once.
 func (b *inbox) post(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *inbox) add(i item) {
 	b.filled.Signal()
 }
 
-// take waits for items and returns all that there are. They are valid until the next call.
+// take waits for items and returns all of them. They are valid until the next call.
 func (b *inbox) take() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *inbox) take() []item {
 	return items
 }
 
-// close says that nothing is taken any more.
+// close makes the inbox ignore what is added.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,19 +9,23 @@ import (
 	"omniagent/internal/fault"
 )
 
-// questions is the table of what is asked. There is no other.
+// questions is the table of open questions, the only one.
+//
+//	Mind asks ─▶ open ─▶ answered   the first reply, recorded before the Mind gets it
+//	                  ├─▶ denied     no reply within Options.Patience, or nobody can reply
+//	                  └─▶ withdrawn  by the Mind, by the result of its call, or by the end of the turn
 type questions struct {
 	open   map[string]*question    // by its id
-	calls  map[string]*event.Reply // calls without a result, with what a host said of them before it was asked
-	number int                     // of questions in the turn
-	turn   int64                   // in which they are counted
-	past   map[string]event.Reply  // the last answers, so that a late one learns who was first
-	order  []string                // of past
-	// left are questions that an earlier process asked and nobody answered. No agent waits for the answer any more.
-	left map[string]event.Ask
+	calls  map[string]*event.Reply // calls without a result, and the replies that came before the question
+	number int                     // of the last question
+	turn   int64                   // the turn of number
+	past   map[string]event.Reply  // the last answers, to report a late one as a conflict
+	order  []string                // ids in past, oldest first
+	// stale are questions of an earlier process. No agent waits for the answer any more.
+	stale map[string]event.Ask
 }
 
-// question is one that is open.
+// question is an open question.
 type question struct {
 	wire  string // the Mind's own id
 	ask   event.Ask
@@ -36,11 +40,11 @@ func (q *questions) init() {
 	q.open, q.calls, q.past = map[string]*question{}, map[string]*event.Reply{}, map[string]event.Reply{}
 }
 
-// called is a call that may be asked about.
-func (q *questions) called(id string) { q.calls[id] = nil }
+// addCall notes a call that a question may be about.
+func (q *questions) addCall(id string) { q.calls[id] = nil }
 
-// over is a call that has its result: what is asked about it is asked no more.
-func (q *questions) over(c *Conversation, call string) {
+// endCall withdraws the questions about a call that has its result.
+func (q *questions) endCall(c *Conversation, call string) {
 	delete(q.calls, call)
 	for id, open := range q.open {
 		if open.ask.Tool != nil && open.ask.Tool.ID == call {
@@ -50,8 +54,8 @@ func (q *questions) over(c *Conversation, call string) {
 	}
 }
 
-// withdrawn is a question that the agent takes back.
-func (q *questions) withdrawn(c *Conversation, wire string) {
+// withdraw removes a question that the agent takes back.
+func (q *questions) withdraw(c *Conversation, wire string) {
 	for id, open := range q.open {
 		if open.wire == wire {
 			q.forget(id)
@@ -60,7 +64,7 @@ func (q *questions) withdrawn(c *Conversation, wire string) {
 	}
 }
 
-// endTurn withdraws what is still asked.
+// endTurn withdraws the open questions of a turn.
 func (q *questions) endTurn(c *Conversation, turn int64) {
 	for id, open := range q.open {
 		if open.turn == turn {
@@ -80,7 +84,7 @@ func (q *questions) forget(id string) {
 	}
 }
 
-// find is an open question, by its id or by that of the call that it is about.
+// find returns the id of an open question, given that id or the id of the call it is about.
 func (q *questions) find(id string) string {
 	if q.open[id] != nil {
 		return id
@@ -93,8 +97,7 @@ func (q *questions) find(id string) string {
 	return ""
 }
 
-// ask takes a question of the Mind. Where nobody answers it is denied at once, and nobody hears of it but by the
-// denial.
+// ask opens a question of the Mind. If nobody can answer, it is denied at once, and only the denial is recorded.
 func (c *Conversation) ask(e *event.Event) {
 	ask, q := *e.Ask, &c.questions
 	var early *event.Reply
@@ -127,7 +130,7 @@ func (c *Conversation) ask(e *event.Event) {
 	})
 }
 
-// open puts a question on record under a name of ours.
+// open records a question under an id of the conversation.
 func (c *Conversation) open(e *event.Event) *question {
 	q, t := &c.questions, c.attribute(e)
 	if q.turn != t.number {
@@ -135,7 +138,7 @@ func (c *Conversation) open(e *event.Event) *question {
 	}
 	q.number++
 	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number}
-	open.ask.ID = fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is never used again
+	open.ask.ID = fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is unique in the session
 	q.open[open.ask.ID] = open
 	shown := open.ask
 	e.Ask = &shown
@@ -143,30 +146,30 @@ func (c *Conversation) open(e *event.Event) *question {
 	return open
 }
 
-// deny denies what nobody is asked about.
+// deny denies a question that is not recorded.
 func (c *Conversation) deny(wire, why string) {
 	mind := c.mind
 	go func() { _ = mind.Answer(event.Reply{Question: wire, Option: event.Deny, ByUs: true, Text: why}) }()
 }
 
-// answer is what Answer does.
+// answer implements Answer.
 func (c *Conversation) answer(r event.Reply) error {
 	q := &c.questions
-	if id := q.findLeft(r.Question); id != "" {
-		return c.answerLeft(id, r)
+	if id := q.findStale(r.Question); id != "" {
+		return c.answerStale(id, r)
 	}
 	if id := q.find(r.Question); id != "" {
 		r.Question = id
 		return c.reply(r)
 	}
-	if said, called := q.calls[r.Question]; called && said == nil {
+	if given, called := q.calls[r.Question]; called && given == nil {
 		q.calls[r.Question] = &r
 		return nil
 	}
 	if before, answered := q.past[r.Question]; answered || q.calls[r.Question] != nil {
 		who := "somebody else"
 		if before.ByUs {
-			who = "omniagent, since nobody did"
+			who = "omniagent, because nobody did"
 		}
 		return fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).
 			With("question", r.Question).
@@ -175,7 +178,7 @@ func (c *Conversation) answer(r event.Reply) error {
 	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question).With("question", r.Question)
 }
 
-// reply answers an open question: it is on record before the agent can act on it.
+// reply answers an open question. The answer is durable before the agent gets it.
 func (c *Conversation) reply(r event.Reply) error {
 	q := &c.questions
 	open := q.open[r.Question]
@@ -183,10 +186,10 @@ func (c *Conversation) reply(r event.Reply) error {
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})
 	c.sync()
-	said, mind := r, c.mind
-	said.Question = open.wire
+	given, mind := r, c.mind
+	given.Question = open.wire
 	go func() {
-		if err := mind.Answer(said); err != nil && said.Option != event.Deny {
+		if err := mind.Answer(given); err != nil && given.Option != event.Deny {
 			c.inbox.post(func() {
 				c.record(event.Event{
 					Kind: event.Notice, Turn: open.turn, Synthetic: true,
@@ -198,7 +201,7 @@ func (c *Conversation) reply(r event.Reply) error {
 	return c.failure
 }
 
-// remember keeps an answer for those that come too late, by the question's id and by that of its call.
+// remember keeps an answer, to report later ones as conflicts.
 func (q *questions) remember(r event.Reply) {
 	q.past[r.Question] = r
 	if q.order = append(q.order, r.Question); len(q.order) > mostPast {
@@ -207,7 +210,7 @@ func (q *questions) remember(r event.Reply) {
 	}
 }
 
-// nobodyAnswers is what NobodyAnswers does.
+// nobodyAnswers implements NobodyAnswers.
 func (c *Conversation) nobodyAnswers() {
 	c.canAsk = false
 	for id, open := range c.questions.open {
@@ -216,7 +219,7 @@ func (c *Conversation) nobodyAnswers() {
 	}
 }
 
-// steer is what Steer does. A negative number is that of a message.
+// steer implements Steer. A negative number is the turn of a new message.
 func (c *Conversation) steer(blocks []event.Block, reply func(int64, error)) {
 	message := func() {
 		number, err := c.accept(blocks)
@@ -244,13 +247,12 @@ func (c *Conversation) steer(blocks []event.Block, reply func(int64, error)) {
 	}()
 }
 
-// findLeft is the id of a question that an earlier process asked, by its id or by that of its call; empty: there is
-// none.
-func (q *questions) findLeft(id string) string {
-	if _, is := q.left[id]; is {
+// findStale returns the id of a question of an earlier process, given that id or the id of its call, or "".
+func (q *questions) findStale(id string) string {
+	if _, is := q.stale[id]; is {
 		return id
 	}
-	for name, ask := range q.left {
+	for name, ask := range q.stale {
 		if ask.Tool != nil && ask.Tool.ID == id {
 			return name
 		}
@@ -258,12 +260,12 @@ func (q *questions) findLeft(id string) string {
 	return ""
 }
 
-// answerLeft answers a question whose asker is gone: the answer becomes the next message. It allows nothing by itself:
-// a call that the agent makes again is asked about again.
-func (c *Conversation) answerLeft(id string, r event.Reply) error {
+// answerStale answers a question of an earlier process: the answer becomes the next message. It allows nothing by
+// itself: if the agent makes the call again, it asks again.
+func (c *Conversation) answerStale(id string, r event.Reply) error {
 	q := &c.questions
-	ask := q.left[id]
-	delete(q.left, id)
+	ask := q.stale[id]
+	delete(q.stale, id)
 	r.Question = id
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Reply: &r})
@@ -275,10 +277,10 @@ func (c *Conversation) answerLeft(id string, r event.Reply) error {
 	return err
 }
 
-// dropLeft withdraws what an earlier process asked: the user has gone on without an answer.
-func (c *Conversation) dropLeft() {
-	for id := range c.questions.left {
+// dropStale withdraws the questions of an earlier process, because the user has sent a message instead.
+func (c *Conversation) dropStale() {
+	for id := range c.questions.stale {
 		c.record(event.Event{Kind: event.Withdrawn, Synthetic: true, Ask: &event.Ask{ID: id}})
 	}
-	c.questions.left = nil
+	c.questions.stale = nil
 }

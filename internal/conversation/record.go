@@ -11,8 +11,7 @@ import (
 	"omniagent/internal/session"
 )
 
-// record puts an event on record, and so tells it to everybody. Where that fails the conversation ends: what cannot be
-// kept is not gone on with.
+// record writes an event to the journal, from which every host reads it. If that fails, the conversation ends.
 func (c *Conversation) record(e event.Event) {
 	e.Raw = nil
 	switch e.Kind {
@@ -39,7 +38,7 @@ func changedRecord(e *event.Event) session.Changed {
 	return r
 }
 
-// recordEnd puts the end of a turn on record, with the totals.
+// recordEnd records the end of a turn, with its totals.
 func (c *Conversation) recordEnd(e event.Event) {
 	if !c.o.Recorded {
 		for _, m := range c.transcript.flush() {
@@ -62,10 +61,10 @@ func (c *Conversation) recordEnd(e event.Event) {
 		}
 	}
 	if !end.OK {
-		r.Error = c.assembly.why
+		r.Error = c.assembly.failureText
 	}
-	c.assembly.why = ""
-	c.append(r) // it is durable when this returns
+	c.assembly.failureText = ""
+	c.append(r) // an end is durable when Append returns
 }
 
 func (c *Conversation) append(r session.Record) {
@@ -77,7 +76,7 @@ func (c *Conversation) append(r session.Record) {
 	}
 }
 
-// sync waits until what is on record survives the machine: somebody is about to act on it.
+// sync waits until the journal is durable, before somebody acts on it.
 func (c *Conversation) sync() {
 	if c.failure == nil {
 		if err := c.o.Journal.Sync(); err != nil {
@@ -86,25 +85,25 @@ func (c *Conversation) sync() {
 	}
 }
 
-// fail ends a conversation that cannot be kept.
+// fail ends a conversation whose journal cannot be written.
 func (c *Conversation) fail(err error) {
 	if c.failure != nil {
 		return
 	}
 	c.failure = err
-	c.o.Log("the conversation cannot be kept, so it ends: %v", err)
+	c.o.Log("the conversation ends because its journal cannot be written: %v", err)
 	c.inbox.post(c.close)
 }
 
-// said puts a message into the transcript when its turn begins.
-func (c *Conversation) said(m *message) {
+// logMessage adds a message to the transcript when its turn begins.
+func (c *Conversation) logMessage(m *message) {
 	if c.o.Recorded {
 		return
 	}
 	c.append(session.Message{Message: model.Message{Role: model.User, Blocks: blocksOf(m.blocks)}, Turn: m.turn})
 }
 
-// close is what Close does.
+// close implements Close.
 func (c *Conversation) close() {
 	if c.closing {
 		return
@@ -122,25 +121,25 @@ func (c *Conversation) close() {
 	changes := c.changes
 	c.changes = nil
 	for _, change := range changes {
-		change() // it is refused
+		change() // refused, because the conversation is closing
 	}
-	c.part()
+	c.closeIdle()
 }
 
-// part closes the Mind when no turn runs any more.
-func (c *Conversation) part() {
-	if c.parting || c.turn != nil || c.changing {
+// closeIdle closes the Mind once no turn runs.
+func (c *Conversation) closeIdle() {
+	if c.closingMind || c.turn != nil || c.changing {
 		return
 	}
-	c.parting = true
-	if c.mind == nil { // there is none after a restart that failed
-		c.parted(agent.Outcome{}, nil)
+	c.closingMind = true
+	if c.mind == nil { // after a restart that failed
+		c.finish(agent.Outcome{}, nil)
 		return
 	}
-	c.closeMind(c.mind, c.parted)
+	c.closeMind(c.mind, c.finish)
 }
 
-// closeMind closes a Mind and goes on with then, also where the Mind does not come back.
+// closeMind closes a Mind and calls then, even if Close of the Mind never returns.
 func (c *Conversation) closeMind(m agent.Mind, then func(agent.Outcome, error)) {
 	limit := c.o.Services.Grace
 	type closed struct {
@@ -166,12 +165,12 @@ func (c *Conversation) closeMind(m agent.Mind, then func(agent.Outcome, error)) 
 	}()
 }
 
-// parted is the end of the conversation.
-func (c *Conversation) parted(outcome agent.Outcome, err error) {
+// finish ends the conversation after the Mind is closed.
+func (c *Conversation) finish(outcome agent.Outcome, err error) {
 	if err != nil {
-		c.o.Log("the agent was not closed in order: %v", err)
+		c.o.Log("closing the agent failed: %v", err)
 	}
-	if u := c.unasked; u != nil {
+	if u := c.unprompted; u != nil {
 		c.take(
 			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
 		)
@@ -179,5 +178,5 @@ func (c *Conversation) parted(outcome agent.Outcome, err error) {
 	if outcome.Evidence.Session == "" {
 		outcome.Evidence.Session = c.Own()
 	}
-	c.outcome, c.over = outcome, true
+	c.outcome, c.finished = outcome, true
 }

@@ -8,28 +8,28 @@ import (
 	"omniagent/internal/session"
 )
 
-// Recorder keeps the record of a conversation that others hold: a host and an agent that speak the same lines. It takes
-// what they say and brings it into the order of every conversation. It answers nothing and ends nothing but the record.
-// Its methods may be called from several goroutines.
+// Recorder keeps the journal of a conversation whose host and agent speak the same lines, so that the lines pass
+// unchanged. It orders the events as those of any conversation. It answers no question and ends no turn. Its methods
+// may be called from several goroutines.
 type Recorder struct {
 	mu sync.Mutex
 	c  *Conversation
 }
 
-// Record begins a record in a journal, or goes on with it. The Recorder closes the journal. A journal that cannot be
-// written is told to log, once.
+// Record begins a conversation in a journal, or continues the one there. The Recorder closes the journal. It reports
+// once, to log, that a journal cannot be written.
 func Record(journal *session.Session, log func(format string, args ...any)) *Recorder {
 	c := &Conversation{o: Options{Journal: journal, Log: log}, done: make(chan struct{})}
 	c.inbox.init()
 	c.questions.init()
-	c.inbox.close() // nothing is done later
+	c.inbox.close() // no goroutine reads it
 	state := journal.State()
 	c.last, c.own = state.LastTurn, state.Session
 	c.settle(state)
 	return &Recorder{c: c}
 }
 
-// Prompt records a message of the host. Its turn begins with what the agent says next, or behind the turn that runs.
+// Prompt records a message of the host. Its turn begins with the next event of the agent, or after the turn that runs.
 func (r *Recorder) Prompt(blocks []event.Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Recorder) Prompt(blocks []event.Block) {
 	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: blocks})
 }
 
-// Tell records what the agent said. Event.Raw need be valid during the call only.
+// Tell records an event of the agent. Event.Raw need be valid only during the call.
 func (r *Recorder) Tell(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *Recorder) Tell(e event.Event) {
 		c.waiting = c.waiting[1:]
 		c.turn = &turn{number: m.turn}
 		c.o.Journal.Turn(m.turn)
-		c.said(m)
+		c.logMessage(m)
 	}
 	if e.Kind == event.Question {
 		c.open(&e)
@@ -62,7 +62,7 @@ func (r *Recorder) Tell(e event.Event) {
 	}
 }
 
-// Reply records the host's answer to a question, by the agent's id of it.
+// Reply records the host's answer to a question, named by the agent's id.
 func (r *Recorder) Reply(a event.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *Recorder) Reply(a event.Reply) {
 	}
 }
 
-// Close ends what has no end, and the record.
+// Close ends open turns, and then the journal.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *Recorder) Close() error {
 		c.lose(t, fault.New(fault.AgentFailed, "the agent ended without a result"))
 		c.turn = nil
 	}
-	if c.unasked != nil {
+	if c.unprompted != nil {
 		c.take(
 			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
 		)

@@ -7,14 +7,14 @@ import (
 	"omniagent/internal/model"
 )
 
-// transcript makes messages of events, for Minds that keep none: so every session can be shown, searched, exported and
-// gone on with by another agent. What sub-agents say is not part of it.
+// transcript turns events into messages for Minds that do not record messages themselves. So every session can be
+// shown, searched, exported, and continued by another agent. It leaves out what sub-agents say.
 type transcript struct {
 	answer  []model.Block
 	results []model.Block
 }
 
-// put takes an event and returns the messages that are complete with it.
+// put adds an event and returns the messages that it completes.
 func (t *transcript) put(e event.Event) []model.Message {
 	if e.Parent != "" {
 		return nil
@@ -53,7 +53,7 @@ func (t *transcript) put(e event.Event) []model.Message {
 	return nil
 }
 
-// flush returns what there is.
+// flush returns the messages that are not complete yet.
 func (t *transcript) flush() []model.Message {
 	return append(t.take(&t.answer, model.Assistant), t.take(&t.results, model.User)...)
 }
@@ -67,7 +67,7 @@ func (t *transcript) take(blocks *[]model.Block, role model.Role) []model.Messag
 	return []model.Message{m}
 }
 
-// blocksOf is a message as a model can be sent it.
+// blocksOf returns the blocks of a message in the form that a model takes.
 func blocksOf(blocks []event.Block) (all []model.Block) {
 	for _, b := range blocks {
 		switch {

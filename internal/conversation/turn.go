@@ -13,25 +13,25 @@ import (
 	"omniagent/internal/setting"
 )
 
-// turn is one on its way.
+// turn is a turn that has begun.
 type turn struct {
 	number    int64
-	cancel    context.CancelCauseFunc // nil: nobody asked for it
-	began     bool                    // its TurnBegan was told
-	ended     bool                    // its Ended was told
-	returned  bool                    // Mind.Turn has
+	cancel    context.CancelCauseFunc // nil: no message began it
+	began     bool                    // TurnBegan is recorded
+	ended     bool                    // Ended is recorded
+	returned  bool                    // Mind.Turn returned
 	cancelled bool
 	killed    bool
-	fault     *fault.Fault // why we ended it
+	fault     *fault.Fault // why the conversation ended it
 	clocks    []*time.Timer
 }
 
-// errInterrupted is why the context of a turn ends that a host interrupted.
+// errInterrupted cancels the context of a turn that a host interrupts.
 var errInterrupted = errors.New("the turn was interrupted")
 
-// run owns the conversation.
+// run is the goroutine that owns the conversation.
 func (c *Conversation) run() {
-	for !c.over {
+	for !c.finished {
 		for _, i := range c.inbox.take() {
 			if i.do != nil {
 				i.do()
@@ -47,7 +47,7 @@ func (c *Conversation) run() {
 	close(c.done)
 }
 
-// accept takes a message into the queue.
+// accept adds a message to the queue.
 func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	switch {
 	case c.failure != nil:
@@ -73,27 +73,28 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	return m.turn, nil
 }
 
-// fits refuses what the agent cannot be told.
+// fits refuses blocks that the agent cannot take.
 func (c *Conversation) fits(blocks []event.Block) error {
 	for _, b := range blocks {
 		if b.Media != "" && !c.able.Images {
-			return fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
+			return fault.New(fault.Unsupported, "%s takes only text in a conversation, not %s", c.Facts().Agent,
+				b.Media).
 				Hint("save it as a file and name the file in the message")
 		}
 	}
 	return nil
 }
 
-// next begins the turn of the message that waited longest.
+// next begins the turn of the oldest message in the queue.
 func (c *Conversation) next() {
 	if c.closing {
-		c.part()
+		c.closeIdle()
 		return
 	}
 	if c.turn != nil || c.changing || len(c.waiting) == 0 {
 		return
 	}
-	if c.lost {
+	if c.abandoned {
 		c.restart(c.spec, func(error) { c.next() })
 		return
 	}
@@ -103,7 +104,7 @@ func (c *Conversation) next() {
 	t := &turn{number: m.turn, cancel: cancel}
 	c.turn = t
 	c.o.Journal.Turn(t.number)
-	c.said(m)
+	c.logMessage(m)
 	if c.o.Timeout > 0 {
 		c.after(t, c.o.Timeout, func() {
 			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).
@@ -118,7 +119,7 @@ func (c *Conversation) next() {
 	}()
 }
 
-// turnOf survives a Mind that fails inside.
+// turnOf runs a turn and turns a panic of the Mind into an error.
 func turnOf(ctx context.Context, m agent.Mind, blocks []event.Block) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -128,7 +129,7 @@ func turnOf(ctx context.Context, m agent.Mind, blocks []event.Block) (err error)
 	return m.Turn(ctx, blocks)
 }
 
-// after does something in a while, unless the turn has ended by then.
+// after calls do after wait, unless the turn has ended by then.
 func (c *Conversation) after(t *turn, wait time.Duration, do func()) {
 	t.clocks = append(t.clocks, time.AfterFunc(wait, func() {
 		c.inbox.post(func() {
@@ -139,10 +140,10 @@ func (c *Conversation) after(t *turn, wait time.Duration, do func()) {
 	}))
 }
 
-// returned is the end of Mind.Turn.
+// returned handles the return of Mind.Turn.
 func (c *Conversation) returned(t *turn, err error) {
 	if t.returned = true; c.turn != t {
-		return // it was given up
+		return // giveUp ended it
 	}
 	if !t.ended {
 		if err == nil {
@@ -155,7 +156,7 @@ func (c *Conversation) returned(t *turn, err error) {
 	c.next()
 }
 
-// lose ends a turn of which the Mind told no end.
+// lose ends a turn whose Mind reported no end.
 func (c *Conversation) lose(t *turn, err error) {
 	reason := event.FailedTurn
 	if t.cancelled && t.fault == nil {
@@ -166,7 +167,7 @@ func (c *Conversation) lose(t *turn, err error) {
 	c.take(&event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: reason}})
 }
 
-// interrupt is what Interrupt does.
+// interrupt implements Interrupt.
 func (c *Conversation) interrupt(drop bool) {
 	if drop {
 		c.dropped = append(c.dropped, c.waiting...)
@@ -182,7 +183,7 @@ func (c *Conversation) interrupt(drop bool) {
 	}
 }
 
-// stop asks the turn to end, and ends it where the agent does not.
+// stop cancels the turn, and kills the agent after the grace period.
 func (c *Conversation) stop(t *turn) {
 	if t.cancelled {
 		return
@@ -192,7 +193,7 @@ func (c *Conversation) stop(t *turn) {
 	c.after(t, c.o.Services.Grace, c.kill)
 }
 
-// kill ends the turn that runs, whatever the agent does. A Mind that does not come back after that is given up.
+// kill ends the turn that runs. If Mind.Turn does not return after that, giveUp ends the turn.
 func (c *Conversation) kill() {
 	t := c.turn
 	if t == nil || t.killed || t.ended && t.returned {
@@ -204,7 +205,7 @@ func (c *Conversation) kill() {
 	time.AfterFunc(givenUp, func() { c.inbox.post(func() { c.giveUp(t) }) })
 }
 
-// giveUp ends a turn whose Mind does not end it.
+// giveUp ends a turn whose Mind does not return. The next turn gets a new Mind.
 func (c *Conversation) giveUp(t *turn) {
 	if c.turn != t || t.returned {
 		return
@@ -212,13 +213,13 @@ func (c *Conversation) giveUp(t *turn) {
 	if !t.ended {
 		c.lose(t, fault.New(fault.AgentFailed, "the agent did not end when it was killed"))
 	}
-	c.o.Log("the agent did not end when it was killed; the next message starts it anew")
-	c.generation++ // nothing that it tells counts
-	c.lost, c.turn = true, nil
+	c.o.Log("the agent did not end when it was killed; the next message restarts it")
+	c.generation++ // its events are ignored from now on
+	c.abandoned, c.turn = true, nil
 	c.next()
 }
 
-// withdraw is what Withdraw does.
+// withdraw implements Withdraw.
 func (c *Conversation) withdraw(number int64) {
 	if c.turn != nil && c.turn.number == number {
 		c.stop(c.turn)
@@ -237,7 +238,7 @@ func (c *Conversation) withdraw(number int64) {
 	}
 }
 
-// endDropped tells the ends of messages whose turns will not begin.
+// endDropped records the ends of messages whose turns will not begin.
 func (c *Conversation) endDropped() {
 	for _, m := range c.dropped {
 		c.recordEnd(
@@ -247,7 +248,7 @@ func (c *Conversation) endDropped() {
 	c.dropped = nil
 }
 
-// take takes what the Mind tells.
+// take handles an event of the Mind.
 func (c *Conversation) take(e *event.Event) {
 	if e.Session != "" {
 		c.learn(e.Session)
@@ -257,7 +258,7 @@ func (c *Conversation) take(e *event.Event) {
 		c.ask(e)
 		return
 	case event.Withdrawn:
-		c.questions.withdrawn(c, e.Ask.ID)
+		c.questions.withdraw(c, e.Ask.ID)
 		return
 	}
 	for _, out := range c.assembly.put(*e) {
@@ -265,7 +266,7 @@ func (c *Conversation) take(e *event.Event) {
 	}
 }
 
-// tell records an event, which tells it to everybody, after what has to come before it.
+// tell records an event, after those that have to come before it.
 func (c *Conversation) tell(e *event.Event) {
 	t := c.attribute(e)
 	switch e.Kind {
@@ -290,27 +291,27 @@ func (c *Conversation) tell(e *event.Event) {
 		c.end(t, e)
 		return
 	case event.ToolCall:
-		c.questions.called(e.Call.ID)
+		c.questions.addCall(e.Call.ID)
 	case event.ToolResult:
-		c.questions.over(c, e.Result.ID)
+		c.questions.endCall(c, e.Result.ID)
 	}
 	c.record(*e)
 }
 
-// attribute gives an event to the turn that it belongs to, and begins one that nobody asked for.
+// attribute assigns an event to its turn. If no turn runs, the event may begin one that no message began.
 func (c *Conversation) attribute(e *event.Event) *turn {
 	t := c.turn
 	if t != nil && t.ended || e.Kind == event.Ended && e.Unasked {
 		t = nil
 	}
 	if t == nil {
-		t = c.unasked
+		t = c.unprompted
 	}
 	begins := beginsTurn(e.Kind)
 	if t == nil && begins {
 		c.last++
 		t = &turn{number: c.last}
-		c.unasked = t
+		c.unprompted = t
 	}
 	if t == nil {
 		return nil
@@ -324,7 +325,7 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 	return t
 }
 
-// beginsTurn says whether an event belongs to a turn, so that one begins with it where none runs.
+// beginsTurn reports whether an event without a turn begins one.
 func beginsTurn(k event.Kind) bool {
 	switch k {
 	case event.TurnBegan,
@@ -341,10 +342,10 @@ func beginsTurn(k event.Kind) bool {
 	return false
 }
 
-// end ends a turn: what is asked is asked no more, and messages that were dropped have their ends.
+// end ends a turn: its open questions are withdrawn, and dropped messages get their ends.
 func (c *Conversation) end(t *turn, e *event.Event) {
-	if t == c.unasked {
-		c.unasked, e.Unasked = nil, true
+	if t == c.unprompted {
+		c.unprompted, e.Unasked = nil, true
 	} else if t == nil || t != c.turn {
 		return
 	}
@@ -357,7 +358,7 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 		c.record(event.Event{Kind: event.Failed, Turn: t.number, Fault: t.fault, Terminal: true, Synthetic: true})
 		end := *e.End
 		end.Reason = event.FailedTurn
-		e.End, c.assembly.why = &end, t.fault.Sentence()
+		e.End, c.assembly.failureText = &end, t.fault.Sentence()
 	}
 	c.recordEnd(*e)
 	if t == c.turn {
@@ -365,13 +366,13 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 	}
 }
 
-// differs says whether another mode is known to hold.
+// differs reports whether a mode is known and is not this one.
 func (c *Conversation) differs(mode setting.Approval) bool {
 	now := c.Facts().Mode
 	return now != "" && now != mode
 }
 
-// merge takes over what is known now.
+// merge updates the facts.
 func (c *Conversation) merge(e *event.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -386,7 +387,7 @@ func (c *Conversation) merge(e *event.Event) {
 	}
 }
 
-// learn takes the agent's own id. From now on it is what is gone on with.
+// learn sets the agent's own id, with which a restart resumes the conversation.
 func (c *Conversation) learn(id string) {
 	c.mu.Lock()
 	same := c.own == id
@@ -398,13 +399,13 @@ func (c *Conversation) learn(id string) {
 	c.spec.Terms.Continue, c.spec.Terms.Fork, c.spec.Fresh = false, false, ""
 }
 
-// settle ends what a process before this one left without an end.
+// settle ends the turns that an earlier process left open.
 func (c *Conversation) settle(state session.State) {
 	for _, q := range state.Questions {
-		if c.questions.left == nil {
-			c.questions.left = map[string]event.Ask{}
+		if c.questions.stale == nil {
+			c.questions.stale = map[string]event.Ask{}
 		}
-		c.questions.left[q.ID] = q
+		c.questions.stale[q.ID] = q
 		c.record(event.Event{Kind: event.Notice, Synthetic: true, Text: fmt.Sprintf(
 			"question %s is still open, and an answer becomes the next message: %s", q.ID, q.Text)})
 	}
@@ -418,5 +419,5 @@ func (c *Conversation) settle(state session.State) {
 	}
 }
 
-// UnknownOutcome is in End.Said where the process died that had the turn, so that nobody knows what came of it.
+// UnknownOutcome is in End.Said of a turn whose process died: nobody knows what the turn did.
 const UnknownOutcome = "unknown_outcome"

@@ -1,10 +1,8 @@
-// Package enclosure is where the commands of a conversation run: the walls of sandbox around them, as this product
-// wants them.
+// Package enclosure configures the sandbox for the commands of a conversation.
 //
-// It promises that nobody has to know which files of a workspace decide what runs later, which hold credentials and how
-// a list of hosts is let through: it is the same for the native agent and for a command that a person puts between
-// walls by hand. It refuses to fall back: where the walls that were asked for cannot be built there is an error, and
-// the caller says whether to go on without.
+// It knows which files of a workspace decide what runs later, which hold credentials, and how a list of hosts is let
+// through, so that the native agent and a sandboxed command of a person follow the same rules. It never falls back: if
+// the requested sandbox cannot be built, that is an error, and the caller decides whether to continue without.
 package enclosure
 
 import (
@@ -26,23 +24,23 @@ import (
 	"omniagent/internal/shell"
 )
 
-// Wanted is what an enclosure is to be.
+// Wanted describes an enclosure.
 type Wanted struct {
 	Root    string                 // the workspace, absolute
 	Roots   []string               // further workspaces, absolute
 	Home    string                 // the user's home directory
 	Agents  guard.Agents           // whose settings and logins are kept from commands
 	Network string                 // off, on, or hosts separated by commas; empty: off
-	Temp    string                 // a directory of its own, open to the user alone
-	State   string                 // where it is on record what has to be tidied should this process be killed
-	Write   []string               // further directories that can be written, absolute
-	Hide    []string               // what cannot be read either, absolute
-	Memory  int64                  // bytes that each process may have for data; 0: any
-	Only    string                 // the name of the walls that are wanted; empty: the best that work
-	Refused func(host, why string) // told what the gate refused; nil: nobody
+	Temp    string                 // a directory of its own, accessible only by the user
+	State   string                 // where sandbox records what to clean up after a kill of this process
+	Write   []string               // further writable directories, absolute
+	Hide    []string               // further unreadable paths, absolute
+	Memory  int64                  // bytes of data per process; 0: no limit
+	Only    string                 // the name of the tier; empty: the best that works
+	Refused func(host, why string) // called for each refusal of the gate; nil: not called
 }
 
-// Policy is what commands may touch.
+// Policy returns what commands may do.
 func (w Wanted) Policy() (sandbox.Policy, error) {
 	root, err := filepath.EvalSymlinks(w.Root)
 	if err != nil {
@@ -90,12 +88,12 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	return p, nil
 }
 
-// advice is how a host would be let through.
+// advice says how to allow a host.
 func (w Wanted) advice(host string) string {
 	return "--network " + w.Network + "," + host + " lets it through"
 }
 
-// Hosts are those of a list with commas.
+// Hosts splits a list at its commas.
 func Hosts(list string) []string {
 	var hosts []string
 	for host := range strings.SplitSeq(list, ",") {
@@ -106,8 +104,8 @@ func Hosts(list string) []string {
 	return hosts
 }
 
-// CheckNetwork says what is wrong with a word about the network. A list in which a word stands that is no host but
-// means all of it, or nothing, is a mistake that nobody should have to guess about.
+// CheckNetwork returns what is wrong with a network setting. A list that contains a word for everything or nothing is a
+// mistake, because its meaning would be a guess.
 func CheckNetwork(network string) error {
 	if network == "" || network == "off" || network == "on" {
 		return nil
@@ -126,7 +124,7 @@ func CheckNetwork(network string) error {
 	return nil
 }
 
-// Enclosure is one that stands.
+// Enclosure is a sandbox that was built.
 type Enclosure struct {
 	*sandbox.Walls
 	network string
@@ -134,8 +132,7 @@ type Enclosure struct {
 	roots   []string
 }
 
-// Weaker is why these walls are not the strongest that there are for this system. nil: they are, or were asked for by
-// name.
+// Weaker returns why this sandbox is not the strongest for this system, or nil if it is, or was requested by name.
 func (e *Enclosure) Weaker() error {
 	if e == nil {
 		return nil
@@ -143,9 +140,9 @@ func (e *Enclosure) Weaker() error {
 	return e.weaker
 }
 
-// Open builds the best walls that this machine can have, and tries them. The machine alone decides which: walls that
-// stand elsewhere on it and not around this workspace are no reason for weaker ones. That is a refusal, and so is what
-// could not be found out. A fault of code UNAVAILABLE says that the machine has no walls; it is about the strongest.
+// Open builds the best sandbox that this machine supports, and tries it. Only the machine decides which: if a tier
+// works elsewhere on the machine but not for this workspace, Open fails instead of choosing a weaker one, and also if
+// it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
 	if err != nil {
@@ -157,10 +154,10 @@ func Open(w Wanted) (*Enclosure, error) {
 			continue
 		}
 		if tier != sandbox.Namespaces && p.Network.Serve != nil {
-			break // only a network of their own keeps commands to a list of hosts
+			break // only a network namespace can enforce a list of hosts
 		}
 		if tier == sandbox.Landlock && w.hidesWritable(p) {
-			break // what somebody has named must not be read
+			break // a path that the user named must not be readable
 		}
 		walls, lacks, err := w.build(tier, p)
 		if err != nil {
@@ -184,8 +181,8 @@ func Open(w Wanted) (*Enclosure, error) {
 	return nil, first
 }
 
-// build builds the walls of a tier. lacks is why this machine cannot have them. What fails around this workspace alone
-// is tried once more: an editor or git may have moved meanwhile what the walls are about.
+// build builds the sandbox of a tier. lacks is why this machine does not support it. A failure for this workspace alone
+// is retried once: an editor or git may have moved a protected file meanwhile.
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
@@ -202,7 +199,7 @@ func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls
 	return nil, nil, around(p.Root, tier, err)
 }
 
-// around is why walls cannot be built around a workspace, on a machine that has them.
+// around returns why a sandbox cannot be built around a workspace, on a machine that supports it.
 func around(root string, tier sandbox.Tier, failed error) error {
 	was := fault.Of(failed)
 	code, hint := was.Code, was.Suggestion
@@ -214,7 +211,7 @@ func around(root string, tier sandbox.Tier, failed error) error {
 	return f.Hint("%s", hint)
 }
 
-// hidesWritable says whether something that is to be hidden by name lies where commands may write, or around it.
+// hidesWritable reports whether a path to hide is inside a writable directory, or contains one.
 func (w Wanted) hidesWritable(p sandbox.Policy) bool {
 	beneath := func(dir, path string) bool {
 		rel, err := filepath.Rel(dir, path)
@@ -233,7 +230,7 @@ func (w Wanted) hidesWritable(p sandbox.Policy) bool {
 	return false
 }
 
-// tiers are those that may work here, the strongest first.
+// tiers returns the tiers that may work here, the strongest first.
 func tiers() []sandbox.Tier {
 	switch runtime.GOOS {
 	case "linux":
@@ -246,11 +243,11 @@ func tiers() []sandbox.Tier {
 
 func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 
-// Whole says whether commands change nothing outside of the workspace, whatever they are: they need not be asked about
-// for its sake.
+// Whole reports whether no command can change anything outside of the workspace, so that no question is needed for
+// that.
 func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
 
-// Told is what holds, for records and streams. Of no enclosure it is that nothing does.
+// Told returns what holds, for records and streams. A nil Enclosure holds nothing.
 func (e *Enclosure) Told() *event.Walls {
 	if e == nil {
 		return &event.Walls{
@@ -287,7 +284,7 @@ func (e *Enclosure) Sentence() string {
 		" What is refused there stays refused: do not look for ways around it, say what you would need."
 }
 
-// Starter starts lines behind the walls; without any it starts them as they are.
+// Starter starts lines in the sandbox, or directly if e is nil.
 func (e *Enclosure) Starter() shell.Starter {
 	if e == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Credentials are where credentials are kept: in the home directory that the environment names, and in that of the
-// account, which stays what it is when somebody sets HOME.
+// Credentials returns where credentials are: in the home directory of the environment, and in that of the account,
+// because HOME may be set to another one.
 func Credentials(agents guard.Agents, home string) []string {
 	all := agents.Credentials(home)
 	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
@@ -20,8 +20,8 @@ func Credentials(agents guard.Agents, home string) []string {
 	return all
 }
 
-// accountHome is the home directory of a user by the system's own list, "" where that does not tell. A user that only a
-// directory service knows is not found.
+// accountHome returns the home directory of a user in the passwd file, or "". It does not find a user that only a
+// directory service knows.
 func accountHome(list string, uid int) string {
 	f, err := os.Open(list)
 	if err != nil {

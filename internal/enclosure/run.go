@@ -6,18 +6,18 @@ import (
 	"omniagent/internal/process"
 )
 
-// Program is one to run behind walls with the streams of who asks for it.
+// Program is a program to run in the sandbox with the caller's streams.
 type Program struct {
-	Argv     []string // the first is looked up in PATH of Env
+	Argv     []string // the first is searched for in PATH of Env
 	Dir      string
 	Env      []string
 	Streams  [3]*os.File
-	Terminal *os.File // where a person sits in front of it
+	Terminal *os.File // if a person uses it
 	Signals  <-chan os.Signal
 }
 
-// Run runs it to its end, with everything it started, and returns its exit status, 128 and the number for a signal. An
-// error means that it was not started.
+// Run runs the program to its end, with everything it started, and returns its exit status, or 128 plus the number of a
+// signal. An error means that it was not started.
 func (e *Enclosure) Run(p Program) (int, error) {
 	path, err := process.Locate(p.Argv, p.Dir, p.Env)
 	if err != nil {

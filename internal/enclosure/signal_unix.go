@@ -4,5 +4,5 @@ package enclosure
 
 import "golang.org/x/sys/unix"
 
-// number is that of a signal's name.
+// number returns the number of a signal.
 func number(name string) int { return int(unix.SignalNum(name)) }

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/tool"
 )
 
-// TestAbreast: of many calls that only read, eight run side by side and no more.
+// TestAbreast: of many calls that only read, at most eight run in parallel.
 func TestAbreast(t *testing.T) {
 	const calls, limit = 20, 8
 	synctest.Test(t, func(t *testing.T) {

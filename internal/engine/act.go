@@ -17,25 +17,29 @@ import (
 	"omniagent/internal/tool"
 )
 
-// abreast is how many calls that only read run side by side.
+// abreast is how many calls that only read run in parallel.
 const abreast = 8
 
-// step is one call on its way.
+// step is one call of the model, from the plan to the result.
+//
+//	plan ─▶ permitted ─▶ start ─▶ await ─▶ result
+//	  │          │
+//	  └ wrong    └ denied ─▶ a result that gives the reason
 type step struct {
-	call    event.Call      // its input is that of the model, byte for byte
-	input   json.RawMessage // what the tool runs with: that input under the names that hosts know, or a host's own
+	call    event.Call      // its input is the model's, byte for byte
+	input   json.RawMessage // what the tool runs with: the model's input with canonical names, or the input of a host
 	action  tool.Action
-	wrong   string // why it cannot run: for the model
-	begun   bool   // it runs side by side with others
-	waits   bool   // its result tells of something that still runs
+	wrong   string // why it cannot run, for the model
+	begun   bool   // it runs in parallel with others
+	waits   bool   // its result mentions something that still runs
 	ran     bool
 	changed bool          // a host has changed its input
-	stops   bool          // the answer about it ends the turn
+	stops   bool          // the answer to its question ends the turn
 	context []model.Block // what a hook tells the model before it runs
 	done    chan tool.Result
 }
 
-// sent is the call as the model sent it.
+// sent returns the call as the model sent it.
 func (s *step) sent() *event.Call {
 	call := s.call
 	if s.wrong == "" && string(s.input) != string(call.Input) {
@@ -44,15 +48,16 @@ func (s *step) sent() *event.Call {
 	return &call
 }
 
-// actual is the call with the input that the tool really runs with.
+// actual returns the call with the input that the tool runs with.
 func (s *step) actual() *event.Call {
 	call := s.call
 	call.Input = s.input
 	return &call
 }
 
-// act runs the calls of an answer. Those that only read run side by side; each is told with its result right behind it,
-// in the order in which the model called. Every call gets a result, also those that an interruption kept from running.
+// act runs the calls of an answer. Those that only read run in parallel. Events come in the order in which the model
+// made the calls, each result directly after its call. Every call gets a result, even if an interruption kept it from
+// running.
 func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, error) {
 	steps := make([]*step, len(calls))
 	for i, c := range calls {
@@ -61,7 +66,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	var results []model.Block
 	for i := 0; i < len(steps); {
 		n := 1
-		// asked here and not before: the mode may have changed since the call in front of it began
+		// decided here, because the mode may have changed since the previous call began
 		if l.free(steps[i]) {
 			for i+n < len(steps) && n < abreast && l.free(steps[i+n]) {
 				n++
@@ -88,13 +93,13 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
 	}
-	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // the same call gets the same result
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // it may well get the same result again
 		return results, nil
 	}
 	return results, l.repeat.check(calls, results)
 }
 
-// plan finds the tool and has it read its input.
+// plan finds the tool and lets it read its input.
 func (l *loop) plan(c model.Block) *step {
 	s := &step{
 		call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: arguments(c)}, input: c.Input,
@@ -131,7 +136,7 @@ func (l *loop) plan(c model.Block) *step {
 	return s
 }
 
-// arguments are what the model sent as those of a call.
+// arguments returns the input of a call as the model sent it.
 func arguments(c model.Block) json.RawMessage {
 	switch c.Broken {
 	case "":
@@ -142,7 +147,7 @@ func arguments(c model.Block) json.RawMessage {
 	return json.RawMessage(c.Broken)
 }
 
-// free says whether a call may run side by side with others, and unasked: it only reads. A tool that keeps a list for
+// free reports whether a call may run in parallel and without a question: it only reads. A tool that keeps a list for
 // the conversation runs alone.
 func (l *loop) free(s *step) bool {
 	kind := s.action.Kind
@@ -162,7 +167,7 @@ func noTool(tools []tool.Tool, name string) string {
 		names = append(names, t.Name)
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("There is no tool %q; there are none in this conversation.", name)
+		return fmt.Sprintf("There is no tool %q; this conversation has no tools.", name)
 	}
 	near := ""
 	if n := text.Nearest(name, names); n != "" {
@@ -171,7 +176,7 @@ func noTool(tools []tool.Tool, name string) string {
 	return fmt.Sprintf("There is no tool %q.%s There are %s.", name, near, strings.Join(names, ", "))
 }
 
-// carryOut tells the call, sees whether it may run, runs it unless it runs already, and tells the result.
+// carryOut reports the call, checks whether it may run, runs it unless it runs already, and reports the result.
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	l.tell(event.Event{Kind: event.ToolCall, Call: s.sent()})
 	var result tool.Result
@@ -207,7 +212,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	return block
 }
 
-// remarks are what the model gets in addition to the result itself.
+// remarks returns what the model gets in addition to the result.
 func (l *loop) remarks(ctx context.Context, s *step, r event.Result) string {
 	remarks := ""
 	if s.ran && s.changed && s.action.Form == nil {
@@ -258,8 +263,8 @@ func (s *step) start(ctx context.Context) {
 	go func() { s.done <- run(ctx, s.action, nil) }()
 }
 
-// await returns the result of a call that was started. A killed turn waits for none, except for a sub-agent, which has
-// been killed with it.
+// await returns the result of a call that was started. A killed turn waits only for a sub-agent, which has been killed
+// with it.
 func (l *loop) await(s *step) tool.Result {
 	killed := l.turn.killed
 	if s.action.Kind == event.Agent {
@@ -273,7 +278,7 @@ func (l *loop) await(s *step) tool.Result {
 	}
 }
 
-// run does it. A tool that fails inside is a failed call, not the end of the conversation.
+// run runs a tool. A panic becomes a failed call and does not end the conversation.
 func run(ctx context.Context, a tool.Action, progress func(string)) (result tool.Result) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -292,18 +297,18 @@ func firstLines(b []byte, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "\n")
 }
 
-// repetition notices a model that does the same again and again.
+// repetition detects a model that makes the same calls again and again.
 type repetition struct {
 	last  string
 	times int
 }
 
 const (
-	saidAgain = 3 // how often the same calls with the same results are taken without a word
+	saidAgain = 3 // how often the same calls with the same results pass without a warning
 	givenUp   = 6
 )
 
-// check compares the calls and their results with those before.
+// check compares the calls and their results with the previous ones.
 func (r *repetition) check(calls, results []model.Block) error {
 	var b strings.Builder
 	for i, c := range calls {
@@ -326,7 +331,7 @@ func (r *repetition) check(calls, results []model.Block) error {
 	return nil
 }
 
-// noteTodos keeps the list of what is to be done, after it changed.
+// noteTodos records the list of tasks after it changed.
 func (l *loop) noteTodos(s *step, result tool.Result) {
 	todos, journal := l.mind.o.Todos, l.mind.o.Journal
 	if s.call.Name != "TodoWrite" || result.Failed || todos == nil || journal == nil {

@@ -14,10 +14,10 @@ import (
 	"omniagent/internal/tool"
 )
 
-// fromHost is where a rule comes from that an answer brings.
+// fromHost is the source of a rule that an answer adds.
 const fromHost = "an answer of this conversation"
 
-// expect makes room for the answer to a question.
+// expect registers a question and returns the channel for its answer.
 func (m *Mind) expect(id string) <-chan event.Reply {
 	answer := make(chan event.Reply, 1)
 	m.mu.Lock()
@@ -26,7 +26,7 @@ func (m *Mind) expect(id string) <-chan event.Reply {
 	return answer
 }
 
-// withdraw closes a question. It says whether the question was still open.
+// withdraw closes a question. It reports whether the question was still open.
 func (m *Mind) withdraw(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,20 +35,20 @@ func (m *Mind) withdraw(id string) bool {
 	return open
 }
 
-// refused is a call that may not run.
+// refused returns the denial of a call.
 func (s *step) refused(byUser bool, format string, args ...any) *event.Denial {
 	return &event.Denial{CallID: s.call.ID, Tool: s.call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 }
 
-// permitted asks where somebody has to be asked. nil: the call may run; else a denial says why not. The order is that
-// of Claude's hosts: hooks, denials, questions, the mode, what is allowed, and then a person.
+// permitted returns nil if the call may run, and a denial with the reason if not. It asks if it has to. The order is
+// that of Claude's hosts: hooks, denials, questions, the mode, allowances, and then a person.
 func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	host := agent.Word{}
 	if !l.answers(s) {
 		host = l.word(ctx, agent.Moment{Name: agent.BeforeTool, Call: s.actual()})
 	}
 	if ctx.Err() != nil || l.answers(s) {
-		return nil // what does not run needs no word
+		return nil // it does not run anyway
 	}
 	s.context = contextOf(agent.BeforeTool, host)
 	filled, isFilled := s.filled(host)
@@ -92,7 +92,7 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	return l.question(ctx, s, title)
 }
 
-// question asks, and waits for the answer or the turn's end.
+// question asks a person, and waits for the answer or for the end of the turn.
 func (l *loop) question(ctx context.Context, s *step, title string) *event.Denial {
 	ask := &event.Ask{
 		ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: s.actual(),
@@ -115,7 +115,7 @@ func (l *loop) question(ctx context.Context, s *step, title string) *event.Denia
 	}
 }
 
-// obey does what an answer says. A consent of which a part cannot be obeyed is a refusal.
+// obey carries out an answer. An approval that cannot be carried out in full is a refusal.
 func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 	s.stops = reply.Stop
 	switch {
@@ -146,7 +146,7 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 		if l.replace(s, l.mind.o.Secrets.Bytes(reply.Input)); s.wrong != "" {
 			return nil
 		}
-		if denial := l.deniedNow(s); denial != nil { // what was agreed to is exactly this, but no person lifts a denial
+		if denial := l.deniedNow(s); denial != nil { // an approval does not override a denial
 			return denial
 		}
 	}
@@ -160,7 +160,7 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 	return nil
 }
 
-// deniedNow is the denial of a call that was planned again.
+// deniedNow returns the denial of a call that was planned again, or nil.
 func (l *loop) deniedNow(s *step) *event.Denial {
 	described := Described(s.call.Name, s.action)
 	l.mind.mu.Lock()
@@ -171,7 +171,7 @@ func (l *loop) deniedNow(s *step) *event.Denial {
 	return nil
 }
 
-// agreed changes the mode as a consent says. With a plan that is agreed to, the mode plan ends.
+// agreed changes the mode as an approval says. Approval of a plan ends the mode plan.
 func (l *loop) agreed(s *step, reply event.Reply) {
 	mode, planned := reply.Mode, s.call.Name == tool.PlanName
 	if planned && mode == "" {
@@ -184,11 +184,11 @@ func (l *loop) agreed(s *step, reply event.Reply) {
 	if planned {
 		l.mind.mu.Lock()
 		defer l.mind.mu.Unlock()
-		l.mind.news = "" // the result says so
+		l.mind.news = "" // the result tells the model
 	}
 }
 
-// filled is a form that a hook has filled.
+// filled returns the form as a hook filled it in.
 func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
 	if s.action.Form == nil || host.Input == nil {
 		return r, false
@@ -196,7 +196,7 @@ func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
 	return s.action.Form(host.Input, "")
 }
 
-// answered is a call that was a question: its result is the answer.
+// answered makes a result out of the answer to a call that is a question.
 func (s *step) answered(r tool.Result) {
 	s.action.Run = func(context.Context, func(string)) tool.Result { return r }
 }

@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// Set changes what may run, from the next call on, and who is asked, from the next request on. Open questions stay
-// open. If one of several changes cannot be made, none is.
+// Set changes the mode from the next call on, and the model from the next request on. Open questions stay open. If one
+// of several changes cannot be made, none is made.
 func (m *Mind) Set(_ context.Context, c agent.Change) error {
 	if c.Mode != "" && !known(c.Mode) {
 		return fault.New(fault.ArgError, "there is no permission mode %q", c.Mode).
@@ -42,7 +42,7 @@ func known(m setting.Approval) bool {
 	return slices.Contains(setting.Approvals(), m)
 }
 
-// change makes the mode and the model others. It tells that first, so that the event precedes whatever it affects.
+// change sets the mode and the model. It reports the change first, so that the event precedes everything it affects.
 func (m *Mind) change(c agent.Change, fresh *Model) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -60,7 +60,7 @@ func (m *Mind) change(c agent.Change, fresh *Model) {
 	}
 }
 
-// difference is what a change makes of the facts. nil: nothing.
+// difference returns the facts that a change alters, or nil.
 func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +69,7 @@ func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	if before := m.policy.mode; c.Mode != "" && c.Mode != before {
 		facts.Mode, differs = c.Mode, true
 		if tools := m.offeredIn(c.Mode); !slices.Equal(tools, m.offeredIn(before)) {
-			facts.Tools = slices.Concat([]string{}, tools) // not nil, even if none is left
+			facts.Tools = slices.Concat([]string{}, tools) // not nil, even if it is empty
 		}
 	}
 	if fresh != nil {
@@ -84,8 +84,8 @@ func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	return &facts
 }
 
-// become changes the mode; it is called with the lock. The model has to know when planning begins and when it ends:
-// that is another task.
+// become changes the mode. The lock is held. It notes when planning begins and ends, because the model has to know: its
+// task changes.
 func (m *Mind) become(mode setting.Approval) {
 	before := m.policy.mode
 	m.policy.mode = mode
@@ -98,7 +98,7 @@ func (m *Mind) become(mode setting.Approval) {
 	}
 }
 
-// heard is what the model has to be told of a change, once.
+// heard returns what the model has to learn about a change, once.
 func (l *loop) heard() []model.Block {
 	m := l.mind
 	m.mu.Lock()
@@ -111,7 +111,7 @@ func (l *loop) heard() []model.Block {
 	return []model.Block{{Kind: model.Text, Text: news}}
 }
 
-// other is another model. Under a budget it needs a known price: the budget could not be kept without.
+// other returns another model. Under a budget its price has to be known: the budget could not be enforced without it.
 func (m *Mind) other(name string) (Model, error) {
 	if m.o.Other == nil {
 		return Model{}, fault.New(fault.Unsupported, "the model cannot be changed in the middle of this conversation")
@@ -126,13 +126,13 @@ func (m *Mind) other(name string) (Model, error) {
 	return m.plain(other), nil
 }
 
-// Unpriced says that a budget cannot be kept with a model.
+// Unpriced is the error that a budget cannot be enforced with a model.
 func Unpriced(name string) error {
-	return fault.New(fault.Unsupported, "what %s costs is not known, so a budget cannot be kept", name).
+	return fault.New(fault.Unsupported, "the price of %s is not known, so a budget cannot be enforced", name).
 		Hint("limit the turns, or choose a model whose price is known")
 }
 
-// plain is a model that neither gets nor says a known secret.
+// plain wraps a model so that it neither receives nor returns a known secret.
 func (m *Mind) plain(other Model) Model {
 	if m.o.Secrets != nil {
 		other.Client = veiled{other.Client, m.o.Secrets}
@@ -140,7 +140,7 @@ func (m *Mind) plain(other Model) Model {
 	return other
 }
 
-// client is the model that the next request goes to.
+// client returns the model for the next request.
 func (l *loop) client() model.Client {
 	l.mind.mu.Lock()
 	current, n := l.mind.model, l.mind.models
@@ -154,7 +154,7 @@ func (l *loop) client() model.Client {
 	return l.asks
 }
 
-// patient asks again where that helps, and tells of it.
+// patient retries failed requests where that helps, and reports each retry.
 func (l *loop) patient(m Model) model.Client {
 	return model.Retrying(m.Client, m.Retry, func(r model.Retry) {
 		l.notes = append(l.notes, fmt.Sprintf("attempt %d of %d failed: %s", r.Attempt, r.Of, r.Error.Error()))
@@ -164,8 +164,8 @@ func (l *loop) patient(m Model) model.Client {
 	})
 }
 
-// count adds to what the turn has used, and to what each loop around this one has. Tokens that we only estimated count
-// for the budget, but their cost is not told.
+// count adds usage to this loop and to each loop around it. Estimated tokens count for the budget, but their cost is
+// not reported.
 func (l *loop) count(client model.Client, u model.Usage) {
 	if u == (model.Usage{}) {
 		return
@@ -184,12 +184,12 @@ func (l *loop) count(client model.Client, u model.Usage) {
 	l.mind.spent += cost
 }
 
-// offers says whether the model gets a tool in that mode. It can hand over a plan only in the mode that makes one.
+// offers reports whether the model gets a tool in a mode. It can submit a plan only in the mode that makes one.
 func offers(name string, mode setting.Approval) bool {
 	return name != tool.PlanName || mode == setting.Plan
 }
 
-// offeredIn names the tools that the model gets in that mode.
+// offeredIn returns the names of the tools that the model gets in a mode.
 func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 	for _, t := range m.tools {
 		if offers(t.Name, mode) {
@@ -199,7 +199,7 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 	return names
 }
 
-// offered are the tools that the model gets now.
+// offered returns the tools that the model gets now.
 func (l *loop) offered() []tool.Tool {
 	l.mind.mu.Lock()
 	mode := l.mind.policy.mode

@@ -21,16 +21,16 @@ const (
 		"alone; do not call tools."
 	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
 	wordForWord = "The user's last message, word for word:\n\n"
-	// longestAsked is how much of that message is kept so.
+	// longestAsked is how much of that message is kept.
 	longestAsked = 20_000
-	// keptShare of the window is what stays word for word.
+	// keptShare is the share of the window that stays word for word.
 	keptShare = 0.2
-	// usualWindow is that of a model of which nothing is known.
+	// usualWindow is assumed for a model whose window is not known.
 	usualWindow  = 128_000
 	usualCompact = 0.6
 )
 
-// fit shortens the conversation before it fills the model's context.
+// fit shortens the conversation before it fills the context of the model.
 func (l *loop) fit(ctx context.Context) error {
 	window, share := l.window()
 	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
@@ -39,10 +39,10 @@ func (l *loop) fit(ctx context.Context) error {
 	if err := l.shorten(ctx, "auto"); !errors.Is(err, errLeftWhole) {
 		return err
 	}
-	return nil // there is still room: what comes of it is the host's wish
+	return nil // there is still room, so a refusal of the host does not fail the turn
 }
 
-// errLeftWhole is the cause when the host keeps a conversation from being shortened.
+// errLeftWhole: the host refuses to have the conversation shortened.
 var errLeftWhole = errors.New("left whole")
 
 func (l *loop) window() (tokens int64, share float64) {
@@ -57,8 +57,8 @@ func (l *loop) window() (tokens int64, share float64) {
 	return tokens, share
 }
 
-// shorten puts a summary of the model's own in the place of what is old. It cuts in front of an answer of the model
-// whose calls are all answered before, so that no call loses its result.
+// shorten replaces the old part of the conversation by a summary that the model writes. It cuts before an answer of the
+// model, and only where all earlier calls are answered, so that no call loses its result.
 func (l *loop) shorten(ctx context.Context, trigger string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
@@ -68,7 +68,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 		return &model.Error{Trouble: model.Overflow, Message: alone}
 	}
 	if l.journal != nil && l.talk.numbers[cut] == 0 {
-		cut = len(l.talk.messages) // the journal could not say from where they stay
+		cut = len(l.talk.messages) // the journal cannot express where they begin
 	}
 	word := l.word(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
 	if word.Decision == event.Deny {
@@ -109,8 +109,8 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	return nil
 }
 
-// cut is the place from which the messages stay: as many as fit into the budget, but at least the last. No result is
-// parted from its call.
+// cut returns the index from which the messages stay: as many as fit into the budget, but at least the last. It never
+// separates a result from its call.
 func (l *loop) cut(budget int64) int {
 	messages := l.talk.messages
 	at := len(messages) - 1
@@ -118,12 +118,12 @@ func (l *loop) cut(budget int64) int {
 		at--
 	}
 	for at > 0 && answersCalls(messages[at]) {
-		at-- // its calls are in the message before
+		at-- // the calls are in the previous message
 	}
 	return at
 }
 
-// lastAsked is what the user said last, without what tools answered.
+// lastAsked returns the user's last message, without results of tools.
 func lastAsked(messages []model.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		var b strings.Builder
@@ -148,7 +148,7 @@ func answersCalls(m model.Message) bool {
 	return false
 }
 
-// summary asks the model for one. Where even that is too much, the oldest half is left out.
+// summary asks the model for a summary. If even that is too long, it leaves out the oldest half.
 func (l *loop) summary(ctx context.Context, old []model.Message, also string) (string, error) {
 	for {
 		request := words(model.User, strings.TrimSpace(inWords(old)+"\n\n"+summarise+"\n\n"+also))
@@ -171,7 +171,7 @@ func (l *loop) summary(ctx context.Context, old []model.Message, also string) (s
 	}
 }
 
-// inWords is a conversation as a text: the model quotes it and does not continue it, and no wire has rules for it.
+// inWords renders a conversation as text: the model quotes it and does not continue it, and no API rejects it.
 func inWords(messages []model.Message) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")
@@ -193,7 +193,7 @@ func inWords(messages []model.Message) string {
 	return b.String()
 }
 
-// clipped keeps both ends of a long text.
+// clipped shortens a text and keeps both ends.
 func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s

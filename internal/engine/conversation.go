@@ -8,15 +8,15 @@ import (
 	"omniagent/internal/session"
 )
 
-// conversation is what was said, in the form in which a model can be sent it at any moment: each call has its result,
-// and a user's message comes first.
+// conversation is the message history in a form that a model accepts at any moment: each call has its result, and the
+// first message is the user's.
 type conversation struct {
 	messages []model.Message
-	numbers  []int64         // the journal's records with which they begin; 0: not known
+	numbers  []int64         // the journal's record in which each message begins; 0: not known
 	ids      map[string]bool // of calls
-	number   int             // of calls that got an id from us
+	number   int             // how many calls got an id from us
 	context  int64           // tokens of the conversation when the model last saw it; 0: not known
-	seen     int             // how many messages that was
+	seen     int             // how many messages that covers
 }
 
 func newConversation(history []model.Message, kept *session.Session) *conversation {
@@ -26,7 +26,7 @@ func newConversation(history []model.Message, kept *session.Session) *conversati
 		history = kept.Messages()
 		numbers = numbered(kept.Seen())
 	}
-	if len(numbers) != len(history) { // something was mended, and where a message begins in the journal is not known
+	if len(numbers) != len(history) { // something was repaired, so their places in the journal are not known
 		numbers = make([]int64, len(history))
 	}
 	for i, m := range history {
@@ -40,7 +40,7 @@ func newConversation(history []model.Message, kept *session.Session) *conversati
 	return c
 }
 
-// numbered are the records with which the messages begin, of which those of one side in a row are one.
+// numbered returns the record in which each message begins. Consecutive records of the same role are one message.
 func numbered(seen []session.Numbered) []int64 {
 	var numbers []int64
 	var last model.Role
@@ -53,7 +53,7 @@ func numbered(seen []session.Numbered) []int64 {
 	return numbers
 }
 
-// named gives calls without an id, or with one that was used, an id of their own.
+// named gives an id to each call that has none or repeats one.
 func (c *conversation) named(blocks []model.Block) {
 	for i := range blocks {
 		b := &blocks[i]
@@ -68,7 +68,7 @@ func (c *conversation) named(blocks []model.Block) {
 	}
 }
 
-// add puts a message at the end; one of the same side goes on with the last.
+// add appends a message. One of the same role as the last message extends that.
 func (c *conversation) add(m model.Message, number int64) {
 	if n := len(c.messages); n > 0 && c.messages[n-1].Role == m.Role {
 		last := &c.messages[n-1]
@@ -78,7 +78,7 @@ func (c *conversation) add(m model.Message, number int64) {
 	c.messages, c.numbers = append(c.messages, m), append(c.numbers, number)
 }
 
-// tokens is about how many there are: what the model counted, and an estimate of what came since.
+// tokens returns about how many tokens the conversation has: what the model counted, and an estimate of the rest.
 func (c *conversation) tokens() int64 {
 	if c.context == 0 {
 		return estimate(c.messages)
@@ -86,7 +86,7 @@ func (c *conversation) tokens() int64 {
 	return c.context + estimate(c.messages[min(c.seen, len(c.messages)):])
 }
 
-// estimate takes four characters for a token, and an image for fifteen hundred.
+// estimate counts four characters as a token, and an image as fifteen hundred tokens.
 func estimate(messages []model.Message) int64 {
 	var n int64
 	for _, m := range messages {

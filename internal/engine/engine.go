@@ -1,11 +1,16 @@
-// Package engine is the native agent: it asks a model, runs the tools that the model calls, tells the model their
-// results, and goes on until there is an answer.
+// Package engine is the native agent: it asks a model, runs the tools that the model calls, sends the results to the
+// model, and repeats that until the model answers without a call.
 //
-// It promises that every turn gets exactly one end, whatever fails; that a call is told before its result and each call
-// has one; that a change of mode or model is told before anything that it affects; that what the model is sent is
-// always a whole conversation, also after an interruption; and that nothing which changes something runs without the
-// word of its policy. It refuses to know a vendor, a wire, a terminal or a file format: those are handed to it. It
-// keeps no queue of messages and no clock for questions: both belong to the conversation.
+//	message ─▶ fit into the context ─▶ ask the model ─┬─▶ answer ─▶ end of the turn
+//	                 ▲                             └─▶ calls ─▶ policy ─▶ tools ─┐
+//	                 └──────────────── results ◀───────────────────────────────┘
+//
+// It promises: each turn has exactly one end, whatever fails; each call has exactly one result, which comes after it; a
+// change of mode or model is reported before anything that it affects; the model always gets a complete conversation,
+// also after an interruption; and nothing that changes something runs unless the policy permits it.
+//
+// It depends on no vendor, API, terminal or file format: the caller passes those in. It has no queue of messages and no
+// clock for questions: both belong to the conversation.
 package engine
 
 import (
@@ -24,35 +29,35 @@ import (
 	"omniagent/internal/tool"
 )
 
-// Options are what a Mind is made of.
+// Options configure a Mind.
 type Options struct {
-	ID       string         // of the session
-	Services agent.Services // Tell, CanAsk and Hook; nothing is carried to servers here
+	ID       string         // id of the session
+	Services agent.Services // Tell, CanAsk and Hook; no tool servers here
 	Client   model.Client
 	Retry    model.RetryOptions
-	Tools    func(tool.Task) []tool.Tool // the tools, given the way to run a sub-agent; nil: none
+	Tools    func(tool.Task) []tool.Tool // the tools, given the function that runs a sub-agent; nil: none
 	System   []string
-	History  []model.Message // what was said before, where no journal has it
+	History  []model.Message // earlier messages, if no journal has them
 	Mode     setting.Approval
 	Rules    guard.Judge
 	Walls    Walls
 	Limits   Limits
 	Search   bool        // the API's own web search may be used
 	Todos    *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
-	// Secrets are known by their value: nothing that is kept, told or sent contains one. Results of tools are also
-	// cleared of other credentials.
+	// Secrets are values that never appear in what is stored, reported or sent. Results of tools are also cleared of
+	// other credentials.
 	Secrets *redact.Values
-	// Journal gets the messages, and has those from before; the caller closes it. If it fails, the turn fails: the
-	// engine does not go on with what cannot be kept. nil: nothing is kept.
+	// Journal records the messages and has the earlier ones; the caller closes it. If writing fails, the turn fails.
+	// nil: nothing is recorded.
 	Journal *session.Session
-	// Other returns another model of the same provider, for a change in the middle and for helpers that name one; nil:
-	// there is none.
+	// Other returns another model of the same provider, for a change during the conversation and for helpers that name
+	// one. nil: the model cannot change.
 	Other   func(name string) (Model, error)
-	Form    *Form          // of the answer; nil: words
-	Helpers []agent.Helper // sub-agents beside the general one
+	Form    *Form          // of the answer; nil: free text
+	Helpers []agent.Helper // sub-agents in addition to the general one
 }
 
-// Model is who is asked, and how patiently.
+// Model is a model, and how often its requests are retried.
 type Model struct {
 	Client model.Client
 	Retry  model.RetryOptions
@@ -60,41 +65,41 @@ type Model struct {
 
 // Limits end a turn. Zero: no limit, except for Turns.
 type Limits struct {
-	Turns   int           // answers of the model; 0: 200
+	Turns   int           // requests to the model; 0: 200
 	Time    time.Duration //
-	Tokens  int64         // all that the turn sends and gets
-	CostUSD float64       // all that the conversation costs from here on, where prices are known
+	Tokens  int64         // sent and received in the turn
+	CostUSD float64       // cost of the conversation from here on, if prices are known
 }
 
-// Mind is the native agent's side of a conversation.
+// Mind is the native agent in one conversation.
 type Mind struct {
 	o     Options
 	tools []tool.Tool
 
-	changing sync.Mutex // held from before a change of mode or model is told until it holds
+	changing sync.Mutex // held while a change of mode or model is reported and made
 
 	mu        sync.Mutex
 	policy    policy
 	model     Model                       // without secrets
-	models    int                         // how many there were before it
-	spent     float64                     // USD, by our own account
-	news      string                      // what the model has to be told with the next message
-	greeted   bool                        // the hook knows that the conversation began
+	models    int                         // how many models came before it
+	spent     float64                     // USD, as we count it
+	news      string                      // what the model has to learn with the next message
+	greeted   bool                        // the hook has seen the beginning of the conversation
 	turn      *turn                       // nil: no turn runs
-	steering  []model.Block               // said to a turn that has not heard it yet
-	questions map[string]chan event.Reply // open ones
+	steering  []model.Block               // for the running turn, not sent to the model yet
+	questions map[string]chan event.Reply // by the id of the question
 	closed    bool
 	hidden    bool // the model was shown a mask in place of a secret
 	evidence  agent.Evidence
 
-	// Only the turn uses these.
-	opening []model.Block // what the hook said at the beginning, until a message takes it along
-	talk    *conversation // nil until the first turn: what was said before may be long
+	// Only the goroutine of the turn uses these.
+	opening []model.Block // what the hook said at the beginning, until a message includes it
+	talk    *conversation // nil until the first turn: the history may be long
 }
 
 var _ agent.Mind = (*Mind)(nil)
 
-// New makes a Mind. It asks nothing before the first Turn.
+// New makes a Mind. It sends nothing before the first Turn.
 func New(o Options) *Mind {
 	if o.Limits.Turns == 0 {
 		o.Limits.Turns = 200
@@ -117,14 +122,14 @@ func New(o Options) *Mind {
 	return m
 }
 
-// Abilities are what the engine can do.
+// Abilities returns what the engine can do.
 func (m *Mind) Abilities() agent.Abilities {
 	return agent.Abilities{
 		Steer: true, Mode: true, Model: m.o.Other != nil, Images: true, Questions: true, Resume: m.o.Journal != nil,
 	}
 }
 
-// Facts are what the engine knows of the conversation.
+// Facts returns what the engine knows about the conversation.
 func (m *Mind) Facts() event.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +149,7 @@ func (m *Mind) Facts() event.Facts {
 	return facts
 }
 
-// tell passes an event on, without secrets.
+// tell reports an event, without secrets.
 func (m *Mind) tell(e event.Event) {
 	e = m.unveiled(e)
 	if e.Denial != nil {
@@ -155,7 +160,7 @@ func (m *Mind) tell(e event.Event) {
 	m.o.Services.Tell(e)
 }
 
-// Answer answers an open question. It refuses an answer to any other.
+// Answer answers an open question. It refuses any other answer.
 func (m *Mind) Answer(r event.Reply) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,14 +169,14 @@ func (m *Mind) Answer(r event.Reply) error {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
 	}
 	delete(m.questions, r.Question)
-	answer <- r // it has room for one
+	answer <- r // the channel has room for one
 	return nil
 }
 
-// afterKill is how long a killed turn has to tell its end.
+// afterKill is how long a killed turn may take to report its end.
 const afterKill = time.Second
 
-// Close interrupts the turn that runs, and kills it when ctx ends. After that the hook hears that the conversation is
+// Close interrupts the turn that runs, and kills it when ctx ends. Then it tells the hook that the conversation is
 // over.
 func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
 	m.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// TestTogether: calls that only read run at once, each told with its result behind it; what changes something runs
-// alone, in its place.
+// TestTogether: calls that only read run in parallel, each reported with its result directly after it; a call that
+// changes something runs alone, in its place.
 func TestTogether(t *testing.T) {
 	client, _ := scripted(t, script(together(
 		call("Look", `{"n":1}`), call("Look", `{"n":2}`), call("Change", `{}`), call("Look", `{"n":3}`),
@@ -37,7 +37,7 @@ func TestTogether(t *testing.T) {
 		mu.Unlock()
 		if wait {
 			select {
-			case <-both: // the other one runs as well
+			case <-both: // both run
 			case <-ctx.Done():
 			case <-time.After(20 * time.Second):
 			}
@@ -64,7 +64,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestQuestions: yes, no with a reason, nobody, and a mode that changes meanwhile.
+// TestQuestions: yes, no with a reason, nobody there, and a mode that changes meanwhile.
 func TestQuestions(t *testing.T) {
 	runs := 0
 	act := tool.Action{
@@ -152,7 +152,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // TestInterruptions at every place: while the model answers, while a tool runs, while a question is open. Each call has
-// a result, and the conversation goes on.
+// a result, and the conversation continues.
 func TestInterruptions(t *testing.T) {
 	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
 		<-ctx.Done()
@@ -305,7 +305,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestOneTurn: a second one at the same time is refused, and tells nothing.
+// TestOneTurn: a second turn at the same time is refused, and reports nothing.
 func TestOneTurn(t *testing.T) {
 	client, _ := scripted(t, `[{"say":"x"}]`)
 	s := begin(t, engine.Options{Client: client})
@@ -319,7 +319,7 @@ func TestOneTurn(t *testing.T) {
 	})
 }
 
-// TestEveryTurnEnds: also one that is interrupted before it begins, or at any moment after.
+// TestEveryTurnEnds, even if it is interrupted before it begins or at any moment after.
 func TestEveryTurnEnds(t *testing.T) {
 	client, _ := scripted(t, `[{"say":"x","stall":"start"}]`)
 	for i := range 50 {
@@ -432,7 +432,7 @@ func (c canned) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*m
 	return &a, nil
 }
 
-// TestPoorAnswers: thinking alone is no answer, and one that was cut off says so.
+// TestPoorAnswers: thinking alone does not count as an answer, and the end mentions that an answer was cut off.
 func TestPoorAnswers(t *testing.T) {
 	client, _ := scripted(t, `[]`)
 	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{
@@ -452,7 +452,7 @@ func TestPoorAnswers(t *testing.T) {
 	}
 }
 
-// TestSearch: the API searches by itself only where a mode leaves that to it.
+// TestSearch: the API searches by itself only in modes that allow it.
 func TestSearch(t *testing.T) {
 	client, _ := scripted(t, `[]`)
 	for mode, want := range map[setting.Approval]bool{

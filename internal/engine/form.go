@@ -12,13 +12,13 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// formName is the tool through which an answer in a form is given.
+// formName is the tool with which the model gives an answer in a form.
 const formName = "StructuredOutput"
 
-// Form is what an answer has to fit.
+// Form is the JSON schema that an answer has to match.
 type Form struct {
 	schema *schema.Schema
-	input  json.RawMessage // the schema as the model's API wants that of a tool
+	input  json.RawMessage // the schema as the input schema of a tool
 }
 
 // NewForm reads the schema of an answer.
@@ -33,12 +33,12 @@ func NewForm(written []byte) (*Form, error) {
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(written, &object) != nil || object == nil {
-		return bad("is no object")
+		return bad("is not an object")
 	}
 	switch kind := string(object["type"]); kind {
 	case `"object"`:
 	case "":
-		object["type"] = json.RawMessage(`"object"`) // what a tool is called with is one
+		object["type"] = json.RawMessage(`"object"`) // the input of a tool is an object
 	default:
 		return bad("is that of %s, and an answer can only be an object", kind)
 	}
@@ -49,7 +49,7 @@ func NewForm(written []byte) (*Form, error) {
 	return &Form{s, input}, nil
 }
 
-// tool is how the model gives the answer.
+// tool returns the tool with which the model gives the answer.
 func (f *Form) tool() tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{
@@ -73,13 +73,13 @@ func (f *Form) tool() tool.Tool {
 	}
 }
 
-// forms says that the answer has to have a form. That of a sub-agent has none.
+// forms reports whether the answer has to match a form. A sub-agent's answer does not.
 func (l *loop) forms() bool { return l.mind.o.Form != nil && l.outer == nil }
 
-// answers says that a call is the answer in its form. It does nothing, so nobody is asked about it.
+// answers reports whether a call gives the answer in its form. Such a call has no effect, so nobody is asked about it.
 func (l *loop) answers(s *step) bool { return l.forms() && s.call.Name == formName }
 
-// gave says whether the answer in its form was among these calls.
+// gave reports whether the answer in its form was among these calls.
 func (l *loop) gave(calls []model.Block) bool {
 	if l.given == nil {
 		return false

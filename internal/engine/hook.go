@@ -15,11 +15,12 @@ import (
 	"omniagent/internal/tool"
 )
 
-// asks is the decision of a hook that somebody has to be asked; Allow and Deny are the others.
+// asks is the decision of a hook to ask a person; the others are Allow and Deny.
 const asks = "ask"
 
-// word is the host's word at a moment. A word without meaning, and a hook that fails inside, are told; where the hook
-// decides what may happen that is a no, elsewhere it is ignored. A hook that does not return is left when ctx ends.
+// word calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a notice.
+// If the hook decides whether something runs, they also count as a no. A hook that does not return is abandoned when
+// ctx ends.
 func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
 	if l.mind.o.Services.Hook == nil || ctx.Err() != nil {
 		return agent.Word{}
@@ -45,9 +46,9 @@ func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
 	return w
 }
 
-// listen calls the hook. wrong says what is wrong with its word.
+// listen calls the hook. wrong says what is wrong with its decision.
 func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
-	if at.Call != nil { // the hook may change its copy
+	if at.Call != nil { // the hook gets a copy, which it may change
 		call := *at.Call
 		call.Input = slices.Clone(call.Input)
 		at.Call = &call
@@ -84,7 +85,8 @@ func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong
 	return w, r.wrong
 }
 
-// admit is a message with what the host adds to it. The error says that it is refused: then nothing of it is kept.
+// admit adds what the host says to a message. An error means that the host refuses the message; then nothing of it is
+// recorded.
 func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block, error) {
 	m := l.mind
 	if m.o.Services.Hook == nil {
@@ -119,7 +121,7 @@ func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block,
 	return message, nil
 }
 
-// contextOf is what a hook tells the model.
+// contextOf returns what a hook adds for the model.
 func contextOf(at agent.MomentName, w agent.Word) []model.Block {
 	if w.Context == "" {
 		return nil
@@ -134,7 +136,7 @@ func reasonOf(w agent.Word) string {
 	return w.Reason
 }
 
-// after is what a hook has to say to a call that ran, for the model.
+// after returns what a hook says about a call that ran, for the model.
 func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	m := agent.Moment{Name: agent.AfterTool, Call: s.actual(), Result: r}
 	if r.Failed {
@@ -151,11 +153,11 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	return remarks
 }
 
-// mostMissed is how often the model may end without the answer in its form, or with one that does not fit.
+// mostMissed is how often the model may end a turn without an answer that matches the form.
 const mostMissed = 5
 
-// finish says whether there is something to go on with where the turn would end: the form of the answer, the host's
-// word, or something that the user said in the last moment.
+// finish reports whether the turn has to go on where it would end: the form of the answer is missing, the host objects,
+// or the user said something at the last moment.
 func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 	more := ""
 	if l.forms() && l.given == nil {
@@ -186,7 +188,7 @@ func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 	return true, l.keep(model.Message{Role: model.User, Blocks: blocks}, nil)
 }
 
-// parting is how long a hook has for its last word.
+// parting is how long the hook may take at the end of the conversation.
 const parting = 3 * time.Second
 
 // partWith tells the hook that the conversation is over.
@@ -203,7 +205,7 @@ func (m *Mind) partWith(ctx context.Context) {
 	_, _ = m.listen(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
 }
 
-// replace plans the call again, with an input that the host has given.
+// replace plans the call again with an input from the host.
 func (l *loop) replace(s *step, input json.RawMessage) {
 	sent, before := s.call.Input, s.input
 	fresh := l.plan(model.Block{Kind: model.Call, ID: s.call.ID, Name: s.call.Name, Input: input})
@@ -215,12 +217,12 @@ func (l *loop) replace(s *step, input json.RawMessage) {
 	s.changed = s.changed || string(before) != string(s.input)
 }
 
-// ranWith tells the model what really ran.
+// ranWith tells the model which input really ran.
 func ranWith(input json.RawMessage) string {
 	return "\n\n(The user has changed the input. It ran with: " + clipped(string(input), 2000) + ")"
 }
 
-// interruptedCall is the result of a call whose turn has ended before it.
+// interruptedCall is the result of a call that did not begin before the turn ended.
 func interruptedCall() tool.Result {
 	return tool.Result{Text: "It did not run: the turn was interrupted before.", Failed: true}
 }

@@ -20,7 +20,7 @@ import (
 
 // Long because its tables have a row for each outcome.
 
-// heard is a hook that notes what it hears, and says what a test wants.
+// heard is a hook that notes what it is called with, and decides as a test wants.
 type heard struct {
 	mu   sync.Mutex
 	all  []agent.Moment
@@ -55,12 +55,12 @@ func always(w agent.Word) func(agent.Moment) agent.Word {
 	return func(agent.Moment) agent.Word { return w }
 }
 
-// says is a hook that says the same whenever a moment comes.
+// says is a hook that always decides the same at one moment.
 func says(at agent.MomentName, w agent.Word) *heard {
 	return &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{at: always(w)}}
 }
 
-// TestMoments: each is told once, in its place, with what belongs to it; the beginning and the end of a conversation
+// TestMoments: each moment is reported once, in its place, with its data; the beginning and the end of a conversation
 // once for all turns.
 func TestMoments(t *testing.T) {
 	client, _ := scripted(t, script(call("Look", `{"n":1}`), call("Bad", `{}`), call("None", `{}`), ok()))
@@ -101,7 +101,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsOfASubAgent name the call that it works for.
+// TestMomentsOfASubAgent: they name the call that the sub-agent works for.
 func TestMomentsOfASubAgent(t *testing.T) {
 	client, server := scripted(t, script(task(), call("Look", `{}`), ok()))
 	look := reads("seen")
@@ -142,7 +142,7 @@ func TestMomentsOfASubAgent(t *testing.T) {
 	}
 }
 
-// TestHookBeforeATool: what it says counts in the order hooks, denials, questions, mode, permissions, a person.
+// TestHookBeforeATool: decisions count in the order hooks, denials, questions, mode, permissions, a person.
 func TestHookBeforeATool(t *testing.T) {
 	rules := guard.Rules{
 		rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"),
@@ -219,7 +219,7 @@ func TestHookBeforeATool(t *testing.T) {
 			agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)},
 			"", "call Bash; result true", 0,
 		},
-		"input that is no JSON": {"make a", setting.Yolo, agent.Word{
+		"input that is not JSON": {"make a", setting.Yolo, agent.Word{
 			Decision: "allow",
 			Input:    json.RawMessage(`{"comm`),
 		}, "", "denied the hook that decides about it gave an input", 0},
@@ -270,7 +270,7 @@ func TestHookBeforeATool(t *testing.T) {
 			}
 		})
 	}
-	var ran []string // where nobody can be asked, what has to be asked about is denied
+	var ran []string // if nobody can be asked, a question is a denial
 	client, _ := scripted(t, bash("make a"))
 	h := says(agent.BeforeTool, agent.Word{Decision: "ask"})
 	s := begin(t, engine.Options{Client: client, Mode: setting.Default, Walls: engine.Whole, Services: hooked(h.hook)},
@@ -280,7 +280,7 @@ func TestHookBeforeATool(t *testing.T) {
 	}
 }
 
-// TestBadHooks: one that falls, or never comes back, loses nothing: each call has its result and each message its end.
+// TestBadHooks: with a hook that panics or never returns, each call still has its result and each message its end.
 func TestBadHooks(t *testing.T) {
 	for _, name := range []agent.MomentName{
 		agent.SessionBegins, agent.MessageComes, agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.TurnEnds,
@@ -349,7 +349,7 @@ func TestBadHooks(t *testing.T) {
 	}
 }
 
-// TestContext: what a hook adds is heard by the model, and a message that it refuses is not.
+// TestContext: the model gets what a hook adds, and does not get a message that the hook refuses.
 func TestContext(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`)
 	look := reads("seen")
@@ -396,8 +396,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestTheHostKeepsATurnFromItsEnd with a reason, which is the next message, and is told then that it has done so
-// before.
+// TestTheHostKeepsATurnFromItsEnd with a reason, which becomes the next message. The next time, the host learns that it
+// has done so before.
 func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	client, server := scripted(t, `[{"say":"you said ${input}"}]`)
 	var again []bool
@@ -426,7 +426,7 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	}
 }
 
-// TestHooksAtAShortening: the host may refuse it while there is room, and add to what is asked of the summary.
+// TestHooksAtAShortening: the host may refuse it while there is room, and may add to the request for the summary.
 func TestHooksAtAShortening(t *testing.T) {
 	for _, refuses := range []bool{true, false} {
 		asked := make(chan model.Request, 20)
@@ -469,7 +469,8 @@ func TestHooksAtAShortening(t *testing.T) {
 	}
 }
 
-// TestAnswerInAForm: it is checked, asked for again, and given up in the end; the turn tells it apart.
+// TestAnswerInAForm: the answer is checked, requested again, and finally given up; the end of the turn tells these
+// apart.
 func TestAnswerInAForm(t *testing.T) {
 	form, err := engine.NewForm([]byte(`{"properties":{"n":{"type":"integer"}},"required":["n"]}`))
 	if err != nil {
@@ -522,7 +523,7 @@ func TestAnswerInAForm(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		`{`: "wrong", `{"type":"nonsense"}`: "wrong", `{"type":"array"}`: "can only be an object", `true`: "no object",
+		`{`: "wrong", `{"type":"nonsense"}`: "wrong", `{"type":"array"}`: "can only be an object", `true`: "not an object",
 		`{"type":["object"]}`: "can only be an object", `{"$ref":"http://x/y"}`: "wrong",
 	} {
 		if _, err := engine.NewForm([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -15,17 +15,17 @@ import (
 	"omniagent/internal/tool"
 )
 
-// loop is one turn, or the work of one sub-agent.
+// loop is one turn, or the work of one sub-agent in it.
 type loop struct {
 	mind    *Mind
 	turn    *turn
-	own     *Model // of a helper that names one; nil: that of the Mind
+	own     *Model // the model that a helper names; nil: the Mind's
 	talk    *conversation
 	tools   []tool.Tool
 	system  []string
-	parent  string           // the call whose sub-agent this is; empty: the agent itself
+	parent  string           // the call that this sub-agent works for; empty: the agent itself
 	outer   *loop            // the loop of that call
-	journal *session.Session // nil: nothing is kept, as of sub-agents
+	journal *session.Session // nil: nothing is recorded, as for sub-agents
 
 	began  time.Time
 	asking time.Duration
@@ -39,16 +39,16 @@ type loop struct {
 	shrunk bool   // a full context was shortened
 	repeat repetition
 
-	asks    model.Client // that of models, patient
+	asks    model.Client // the client of models, with retries
 	models  int
 	cost    float64
-	unknown bool            // something of the cost is not known
+	unknown bool            // part of the cost is not known
 	given   json.RawMessage // the answer in its form
-	missed  int             // how often there was none
-	again   bool            // a hook has kept the turn from its end
+	missed  int             // how often the model ended without it
+	again   bool            // a hook has kept the turn from ending
 }
 
-// tell marks what happens to a sub-agent.
+// tell marks the events of a sub-agent with its call.
 func (l *loop) tell(e event.Event) {
 	e.Parent = l.parent
 	l.mind.tell(e)
@@ -72,7 +72,7 @@ func (l *loop) keep(m model.Message, a *model.Answer) error {
 	return nil
 }
 
-// run asks and acts until the model says that it is done.
+// run asks and acts until the model is done.
 func (l *loop) run(ctx context.Context) error {
 	for {
 		if err := l.within(); err != nil {
@@ -85,7 +85,7 @@ func (l *loop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if answer == nil { // the conversation was mended: ask again
+		if answer == nil { // the conversation was repaired: ask again
 			continue
 		}
 		switch text := answer.Text(); {
@@ -122,7 +122,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// rest is what follows an answer without calls: the end of the turn, unless there is something to go on with.
+// rest handles an answer without calls: the turn ends, unless finish finds a reason to go on.
 func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err error) {
 	if more := l.steered(ctx, false); more != nil {
 		return true, l.keep(model.Message{Role: model.User, Blocks: more}, nil)
@@ -140,7 +140,7 @@ func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err e
 	return l.finish(ctx)
 }
 
-// judged is the end that an answer without calls is.
+// judged returns the error with which an answer without calls ends the turn, or nil.
 func judged(a *model.Answer) error {
 	switch {
 	case a.Stop == model.Refused:
@@ -153,8 +153,8 @@ func judged(a *model.Answer) error {
 	return nil
 }
 
-// steered is what was said to the turn meanwhile. Nobody speaks to a sub-agent. last: if there is nothing the turn
-// ends, and hears no more.
+// steered returns what the user said to the turn meanwhile. A sub-agent gets nothing. last: if there is nothing, the
+// turn ends and accepts no more.
 func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	if l.outer != nil {
 		return nil
@@ -169,14 +169,14 @@ func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 		return nil
 	}
 	more, err := l.admit(ctx, unheard)
-	if err != nil { // the host refuses it: the turn goes on as if it had not been said
+	if err != nil { // the host refuses it: the turn continues without it
 		l.tell(event.Event{Kind: event.Notice, Text: err.Error(), Synthetic: true})
 		return nil
 	}
 	return more
 }
 
-// within holds the limits, of which those of a sub-agent are a part of the turn's.
+// within enforces the limits. A sub-agent counts against the limits of the turn.
 func (l *loop) within() error {
 	limits := l.mind.o.Limits
 	top := l
@@ -198,8 +198,8 @@ func (l *loop) within() error {
 	return nil
 }
 
-// ask sends the conversation to the model. A nil answer without an error: the conversation has changed, and has to be
-// sent again.
+// ask sends the conversation to the model. A nil answer without an error means that the conversation has changed and
+// has to be sent again.
 func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.mayActOutside()}
 	for _, t := range l.offered() {
@@ -236,10 +236,10 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	return answer, nil
 }
 
-// tooLong is a conversation that exceeds the model's context.
+// tooLong: the conversation does not fit into the model's context.
 const tooLong = "the conversation is longer than the model can take"
 
-// usageOf is a usage as events tell it.
+// usageOf converts a usage to the form of events.
 func usageOf(u model.Usage) *event.Usage {
 	return &event.Usage{
 		Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning,
@@ -247,8 +247,8 @@ func usageOf(u model.Usage) *event.Usage {
 	}
 }
 
-// mayActOutside says whether the API may search by itself, where nobody is asked: not in a mode that asks about every
-// call, or denies it.
+// mayActOutside reports whether the API may search by itself, without a question. It may not in a mode that asks about
+// every call or denies it.
 func (l *loop) mayActOutside() bool {
 	m := l.mind
 	m.mu.Lock()
@@ -256,16 +256,16 @@ func (l *loop) mayActOutside() bool {
 	return m.o.Search && m.policy.mode != setting.DenyAll && m.policy.mode != setting.AskAll
 }
 
-// goOn is what a model is told whose answer broke off after it had been heard.
+// goOn is what the model is told after its answer broke off.
 const goOn = "The connection broke off in the middle of your answer, which the user has read up to there. " +
 	"Go on exactly where it stops, and repeat nothing."
 
-// words is a message of text alone.
+// words returns a message of text alone.
 func words(from model.Role, text string) model.Message {
 	return model.Message{Role: from, Blocks: []model.Block{{Kind: model.Text, Text: text}}}
 }
 
-// mend makes the best of an error: nil when the conversation can be asked about again.
+// mend tries to recover from an error. nil: the conversation can be sent again.
 func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	var e *model.Error
 	if !errors.As(err, &e) {
@@ -274,7 +274,7 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	l.count(client, e.Usage)
 	part := model.Answer{Blocks: e.Partial}.Text()
 	switch {
-	case ctx.Err() != nil && part != "": // what the user has read is a part of the conversation
+	case ctx.Err() != nil && part != "": // the user has read that part, so it is part of the conversation
 		_ = l.keep(words(model.Assistant, part), nil)
 	case ctx.Err() != nil:
 	case e.Trouble == model.Overflow && !l.shrunk:
@@ -282,7 +282,7 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 		return l.shorten(ctx, "auto")
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.mended:
 		l.mended, l.half, l.last = true, true, part
-		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which was gone on with")
+		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which the model then continued")
 		if err := l.keep(words(model.Assistant, part), nil); err != nil {
 			return err
 		}

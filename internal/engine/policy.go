@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/tool"
 )
 
-// policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and a question an
+// policy combines what the rules say about a call with the mode. A denial outweighs a question, and a question an
 // allowance, wherever they come from.
 type policy struct {
 	mode  setting.Approval
@@ -15,28 +15,28 @@ type policy struct {
 	walls Walls
 }
 
-// Walls say what keeps commands from changing anything outside of the workspace.
+// Walls is how well commands are kept from changing anything outside of the workspace.
 type Walls uint8
 
 // The walls.
 const (
-	Unwanted Walls = iota // nothing does, by the user's own word
-	Missing               // nothing does, although it was asked for
-	Partial               // the kernel does, but for what the record names
-	Whole                 // the kernel does
+	Unwanted Walls = iota // not at all, because the user did not want it
+	Missing               // not at all, although the user wanted it
+	Partial               // by the kernel, with the gaps that the record names
+	Whole                 // by the kernel
 )
 
-// verdict is the word on one call.
+// verdict is the decision about one call.
 type verdict struct {
 	word   guard.Word
 	reason string // for the model and for people
-	run    bool   // it was asked about, but may run where nobody can be: the walls hold it
+	run    bool   // it needs a question, but may run if nobody can be asked, because the walls hold it
 }
 
-// judge looks at what a call would do. The walls are stricter than this, never laxer.
+// judge decides about a call. The sandbox may be stricter than this decision, never laxer.
 //
-// host is what a hook has decided beforehand. Its consent answers what a person would be asked by the tables and by the
-// mode. It lifts no denial, no rule of the user that wants the question, and no question that is asked in every mode.
+// host is what a hook has decided before. Its approval answers the questions that the built-in tables and the mode
+// raise. It does not override a denial, a question that a rule of the user wants, or a question that every mode asks.
 func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 	said := p.rules.Call(call)
 	v := p.unheard(said, a)
@@ -52,7 +52,7 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 	return v
 }
 
-// unheard is the word as it is before a host has one.
+// unheard is the decision before a hook is considered.
 func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	v := verdict{word: said.Word, reason: because(said)}
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
@@ -70,7 +70,7 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	case p.mode == setting.AskAll || said.Explicit && v.word == guard.Ask:
 		v.word = guard.Ask
 		return v
-	case said.Explicit: // a rule of the user, or what they said before, allows it
+	case said.Explicit: // a rule of the user, or an earlier answer, allows it
 		return v
 	case p.mode == setting.Yolo:
 		if a.Kind == event.Shell && p.walls == Missing && v.word > guard.Allow {
@@ -84,7 +84,7 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 		return v
 	case v.word == guard.Allow && (!changes || a.Kind == event.Shell):
 		return v
-	case !changes && a.Kind == event.Other: // a tool of ours that no rule is about, and that says it changes nothing
+	case !changes && a.Kind == event.Other: // a tool of ours that changes nothing, and that no rule is about
 		v.word = guard.Allow
 		return v
 	case p.mode == setting.AutoEdit && p.inside(a, v):
@@ -96,13 +96,13 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	return v
 }
 
-// inside says whether what a call changes is held in the workspace: files by the door that all tools go through,
-// commands by the kernel.
+// inside reports whether the changes of a call stay in the workspace: files through the directory that all tools use,
+// commands through the kernel.
 func (p policy) inside(a tool.Action, v verdict) bool {
 	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.walls == Whole
 }
 
-// Described is a call as the rules know it now. What it was decided about is what runs: it is described once.
+// Described returns a call as the rules see it. It is described once, so that what is decided about is what runs.
 func Described(name string, a tool.Action) guard.Call {
 	kinds := map[event.ToolKind]string{
 		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web",
@@ -119,7 +119,7 @@ func Described(name string, a tool.Action) guard.Call {
 	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Dir: dir, Paths: a.Paths, URL: a.URL, Input: a.Input}
 }
 
-// because is the first reason of the verdict's own word.
+// because returns the first reason for the decision.
 func because(v guard.Verdict) string {
 	for _, r := range v.Reasons {
 		if r.Word == v.Word {
@@ -129,7 +129,7 @@ func because(v guard.Verdict) string {
 	return ""
 }
 
-// reasoned is a title with why it is asked about.
+// reasoned adds to a title why the question is asked.
 func reasoned(title, reason string) string {
 	switch "" {
 	case reason:
@@ -140,14 +140,14 @@ func reasoned(title, reason string) string {
 	return title + ": " + reason
 }
 
-// What happens with a call.
+// What happens to a call.
 const (
 	Runs   = "runs"   // without a question
-	Asks   = "asks"   // and is denied where nobody can be asked
+	Asks   = "asks"   // denied if nobody can be asked
 	Denied = "denied" //
 )
 
-// Outcome says what would happen with a call, and why.
+// Outcome returns what would happen to a call, and why.
 func Outcome(
 	mode setting.Approval, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool,
 ) (what, why string) {

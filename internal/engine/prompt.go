@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Setting is what a system prompt tells the model of where it is.
+// Setting is what a system prompt tells the model about its environment.
 type Setting struct {
 	Dir        string
 	Platform   string // such as linux/amd64
@@ -16,24 +16,24 @@ type Setting struct {
 	Repository bool // Dir is in a git repository
 	Mode       setting.Approval
 	CanAsk     bool
-	Walls      string // what commands can reach, in a sentence or two; empty: nothing holds them
+	Walls      string // what commands can reach, in a sentence or two; empty: everything
 	Held       bool
 	Project    string   // the text of the project's own file of instructions, which a person has trusted
 	File       string   // its name
 	Dirs       []string // further directories to work in
-	Own        string   // what the caller says in place of who it is
+	Own        string   // replaces the identity
 	Extra      string   // what the caller adds
 }
 
-// planned is what the mode plan means to a model.
+// planned explains the mode plan to a model.
 const planned = "Tools that only read run, and nothing else does: find out what is to be done and make a plan of it. " +
 	"Nothing is changed until the user has agreed."
 
-// longestProject is as much of a project's file as goes into the prompt.
+// longestProject is how much of a project's file goes into the prompt.
 const longestProject = 10_000
 
-// System is the prompt: who it is, where it is, what it may do. Its first part is the same in every conversation, so
-// that it is cached.
+// System returns the system prompt: who the model is, where it is, what it may do. The first part is the same in every
+// conversation, so that it can be cached.
 func System(s Setting) []string {
 	parts := []string{cmp.Or(s.Own, identity)}
 	repository := "no"
@@ -60,7 +60,7 @@ func System(s Setting) []string {
 }
 
 const identity = "You are a coding agent that works in a directory of the user's machine with the tools you are " +
-	"given. Do what the user asks, all of it and nothing beside it." + `
+	"given. Do what the user asks, all of it and nothing else." + `
 
 - Look before you change: read what you edit, search instead of guessing, follow the conventions you find.
 - Prefer Edit to rewriting files; prefer Read, Grep and Glob to the same through Bash. ` +
@@ -72,7 +72,7 @@ const identity = "You are a coding agent that works in a directory of the user's
 - Never print secrets. Never commit, push or delete what you were not asked to.
 - Answer briefly, in the user's language. Say what you did, what you could not do and why. Name files with their lines.`
 
-// permission says what may run, and what commands can reach.
+// permission tells the model what may run, and what commands can reach.
 func permission(s Setting) string {
 	may := "Tools that only read run without asking; whatever changes something is asked about."
 	switch s.Mode {

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/tool"
 )
 
-// callKey finds, in the context of a call, whose call it is.
+// callKey is the key under which the context of a call holds the call.
 type callKey struct{}
 
 type calling struct {
@@ -22,15 +22,15 @@ type calling struct {
 	id   string
 }
 
-// deepest is how many sub-agents may stand behind each other.
+// deepest is how deep sub-agents may nest.
 const deepest = 1
 
-// taskPrompt is told to a sub-agent beside everything else.
+// taskPrompt is added to the prompt of a sub-agent.
 const taskPrompt = "You are a sub-agent: another agent has given you one task, and sees nothing of your work but " +
 	"your last message. Do the task with the tools that you have; nobody can answer questions. Your last message is " +
 	"your report: complete, and as short as it can be."
 
-// task runs a sub-agent in the context of the call that asked for it.
+// task runs a sub-agent for the call in ctx.
 func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error) {
 	from, ok := ctx.Value(callKey{}).(calling)
 	if !ok {
@@ -68,7 +68,7 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 	return l.last, nil
 }
 
-// dress makes a helper of a sub-agent: with its own instructions in place of ours, its tools and its model.
+// dress makes a sub-agent a helper, with the helper's instructions, tools and model.
 func (l *loop) dress(kind string) error {
 	all := l.mind.o.Helpers
 	i := slices.IndexFunc(all, func(h agent.Helper) bool { return h.Name == kind })

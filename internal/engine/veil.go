@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// veiled is a model that neither gets nor says a known secret: what it is sent is without them, also what was kept
-// before they were known, and so is what it answers, piece by piece.
+// veiled is a model that neither receives nor returns a known secret. It removes them from each request, also from
+// messages that are older than the knowledge of the secret, and from the pieces of each answer.
 type veiled struct {
 	model.Client
 	known *redact.Values
@@ -49,13 +49,13 @@ func (v veiled) Ask(ctx context.Context, q model.Request, hear func(model.Piece)
 	return answer, err
 }
 
-// Count counts what would be sent.
+// Count counts the tokens of a request as it would be sent.
 func (v veiled) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
 	q.Messages = Veiled(v.known, q.Messages)
 	return v.Client.Count(ctx, q)
 }
 
-// Close lets go of what the model holds, as Retrying passes it on.
+// Close releases what the model holds, as Retrying does.
 func (v veiled) Close() error {
 	if c, ok := v.Client.(io.Closer); ok {
 		return c.Close()
@@ -63,7 +63,7 @@ func (v veiled) Close() error {
 	return nil
 }
 
-// pieces tells pieces on. What may be the beginning of a secret waits for the next one.
+// pieces passes pieces on. A piece that may be the beginning of a secret waits for the next one.
 func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {
 	kind, stream := model.Text, v.known.Stream()
 	flush = func() {
@@ -82,7 +82,7 @@ func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush fu
 	}, flush
 }
 
-// Veiled are the messages without known secrets. They are not changed themselves.
+// Veiled returns the messages without known secrets. It does not change its argument.
 func Veiled(known *redact.Values, messages []model.Message) []model.Message {
 	if known == nil {
 		return messages
@@ -94,7 +94,7 @@ func Veiled(known *redact.Values, messages []model.Message) []model.Message {
 	return out
 }
 
-// veiledBlocks leaves thinking alone that the API has signed: it wants that back unchanged.
+// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged.
 func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {
@@ -115,7 +115,7 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	return blocks
 }
 
-// veil takes the secrets out of what a tool answered, before anybody else sees it, and says that it did.
+// veil removes secrets from the result of a tool, and tells the model so.
 func (m *Mind) veil(r *tool.Result) {
 	r.Change = m.plainChange(r.Change)
 	text, known := m.o.Secrets.Count(r.Text)
@@ -135,7 +135,7 @@ func (m *Mind) veil(r *tool.Result) {
 		" not shown. It is not what is written there: leave such places as they are.)"
 }
 
-// plainChange is what became of a file without secrets: it is told to hosts, which may keep it.
+// plainChange returns a file change without secrets, because hosts may store it.
 func (m *Mind) plainChange(c *event.Change) *event.Change {
 	if c == nil {
 		return nil
@@ -152,7 +152,8 @@ func (m *Mind) plainChange(c *event.Change) *event.Change {
 	return &plain
 }
 
-// overwrites says that a call would put the mask where a secret is: the model has seen masks, and writes one.
+// overwrites reports whether a call would write the mask in place of a secret, because the model has only seen the
+// mask.
 func (l *loop) overwrites(a tool.Action) bool {
 	if a.Kind != event.Write || !bytes.Contains(a.Input, []byte(redact.Mask)) {
 		return false
@@ -167,8 +168,8 @@ const maskWritten = redact.Mask + " stands for a secret that you were not shown.
 	"have it. " +
 	"If the file must say exactly " + redact.Mask + ", ask the user to write that."
 
-// unveiled takes secrets out of what is told, where it may quote somebody. What tools and the model said is without
-// them already.
+// unveiled removes secrets from the parts of an event that may quote somebody. Texts of tools and of the model have
+// none any more.
 func (m *Mind) unveiled(e event.Event) event.Event {
 	known := m.o.Secrets
 	if known == nil {

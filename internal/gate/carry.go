@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// idle closes both connections when nothing has gone over either for a while. Closing is what ends every wait.
+// idle closes both connections when no byte has passed for a while. Closing ends every wait.
 type idle struct {
 	timer *time.Timer
 	limit time.Duration
@@ -26,14 +26,15 @@ func (v *visit) idle(server net.Conn) *idle {
 	})}
 }
 
-// moved counts n bytes as a sign of life. A timer that has fired is not set again by it: what it closed stays closed.
+// moved counts n bytes as a sign of life. It does not restart a timer that has fired, because the connections are
+// closed.
 func (i *idle) moved(n int) {
 	if n > 0 {
 		i.timer.Reset(i.limit)
 	}
 }
 
-// watched is a connection whose bytes count, read through from.
+// watched is a connection whose bytes count, with reads through from.
 type watched struct {
 	net.Conn
 	from io.Reader
@@ -52,7 +53,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tunnel carries bytes both ways until both sides have ended, or one has failed.
+// tunnel copies bytes both ways until both sides have ended, or one has failed.
 func (v *visit) tunnel(server net.Conn) {
 	life := v.idle(server)
 	defer life.timer.Stop()
@@ -74,17 +75,18 @@ func (v *visit) tunnel(server net.Conn) {
 	both.Wait()
 }
 
-// writerOnly keeps io.Copy from going around Write.
+// writerOnly keeps io.Copy from bypassing Write.
 type writerOnly struct{ io.Writer }
 
-// forward passes one plain request on and its answer back. What is sent is written anew from what was understood:
-// lengths, the host and the end of each header are ours, so that nothing can mean one thing here and another there.
+// forward forwards one plain request and its response. It writes the request anew from the parsed one: lengths, the
+// host and the end of each header are ours, so that the request cannot mean one thing here and another thing to the
+// server.
 func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 	life := v.idle(server)
 	defer life.timer.Stop()
 	var others sync.WaitGroup
 	defer others.Wait()
-	defer v.client.Close() // closing is what ends the others
+	defer v.client.Close() // closing ends the others
 	defer server.Close()
 
 	client, far := &watched{v.client, v.in, life}, &watched{server, server, life}
@@ -95,7 +97,7 @@ func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 	}
 	out := toServer(r, to)
 	if r.ContentLength == 0 {
-		others.Go(func() { // a client that is gone needs no answer
+		others.Go(func() { // a client that is gone needs no response
 			if _, err := v.in.Peek(1); err != nil {
 				_ = server.Close()
 			}
@@ -106,7 +108,7 @@ func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 			out.TransferEncoding = []string{"chunked"}
 		}
 	}
-	// a server may answer without having read all; whether it does is seen below
+	// a server may respond before it has read everything; readAnswer below finds out
 	others.Go(func() { _ = out.Write(far) })
 
 	answer, refused := readAnswer(far, out, to)
@@ -118,14 +120,14 @@ func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 	answer.Proto, answer.ProtoMajor, answer.ProtoMinor, answer.Request = "HTTP/1.1", 1, 1, r
 	answer.Close, answer.Trailer, answer.TransferEncoding = true, nil, nil
 	if answer.ContentLength < 0 && r.ProtoAtLeast(1, 1) {
-		answer.TransferEncoding = []string{"chunked"} // so that an end which came too early is seen
+		answer.TransferEncoding = []string{"chunked"} // so that the client notices a premature end
 	}
 	if answer.Write(client) == nil {
 		v.last()
 	}
 }
 
-// toServer is the request as the server gets it.
+// toServer returns the request for the server.
 func toServer(r *http.Request, to host) *http.Request {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close, out.Trailer, out.TransferEncoding, out.Body = "", true, nil, nil, nil
@@ -133,12 +135,12 @@ func toServer(r *http.Request, to host) *http.Request {
 	oneHop(out.Header)
 	out.Header.Del("Expect") // the body is sent at once
 	if _, given := out.Header["User-Agent"]; !given {
-		out.Header["User-Agent"] = nil // and none is invented
+		out.Header["User-Agent"] = nil // and Go adds none
 	}
 	return out
 }
 
-// readAnswer takes the answer of a server, without those that only say that one will come.
+// readAnswer reads the response of a server, and skips the informational ones before it.
 func readAnswer(server io.Reader, to *http.Request, h host) (*http.Response, *refusal) {
 	limit := &io.LimitedReader{R: server, N: MaxHead}
 	in := bufio.NewReader(limit)
@@ -154,7 +156,7 @@ func readAnswer(server io.Reader, to *http.Request, h host) (*http.Response, *re
 	}
 }
 
-// upload is the body of a request. One that fails must not look like a whole one to the server.
+// upload is the body of a request. If it fails, it must not look complete to the server.
 type upload struct {
 	io.Reader
 	idle   *idle
@@ -172,8 +174,8 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) Close() error { return nil }
 
-// oneHop removes what is between two neighbours only. Of an answer that lists further names beside close, Go's parser
-// keeps no list, so these go on to the client.
+// oneHop removes hop-by-hop headers. If a response lists further names next to close, Go's parser drops the list, so
+// these headers reach the client.
 func oneHop(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {

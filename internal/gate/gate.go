@@ -1,14 +1,14 @@
-// Package gate is an HTTP proxy through which programs behind walls reach the hosts on a list, and no other.
+// Package gate is an HTTP proxy through which programs in a sandbox reach the hosts on a list, and no other.
 //
-// It promises that a name is looked up once, here, and that the very address that was judged is dialled, so that a name
-// which changes its meaning in between gains nothing; that a listed name never leads to this machine or a private
-// network, which only a rule that is an address with its port opens; that a connection carries one request, so that
-// nothing can hide behind it; that the Host header of a plain request is the host that was allowed; that every wait has
-// an end; and that after stop nothing of it is left.
+// It promises: a name is looked up once, here, and the very address that was checked is dialled, so that a name whose
+// address changes in between gains nothing; a listed name never leads to this machine or a private network, which only
+// a rule with an address and a port allows; a connection carries one request, so that nothing can hide behind it; the
+// Host header of a plain request is the host that was allowed; every wait has a limit; and after stop nothing of it is
+// left.
 //
-// It refuses what is neither CONNECT nor a request for an http:// address. It does not look into a tunnel: what a
-// listed host passes on, and which name a program speaks of inside TLS, is beyond it. It offers no authentication:
-// whoever reaches the listener is let through to the list. It uses no other proxy.
+// It refuses anything but CONNECT and requests for http:// addresses. It does not look into a tunnel: it cannot know
+// what a listed host passes on, or which name a program uses inside TLS. It has no authentication: every client of the
+// listener may reach the hosts on the list. It uses no other proxy.
 package gate
 
 import (
@@ -20,38 +20,38 @@ import (
 	"time"
 )
 
-// The limits of a gate.
+// Limits of a gate.
 const (
-	MaxHead        = 64 << 10 // bytes of a request before its body, and of an answer
-	MaxConnections = 256      // at one time; more are turned away
+	MaxHead        = 64 << 10 // bytes of a request or a response before its body
+	MaxConnections = 256      // at a time; more are refused
 )
 
-// Options of a Gate.
+// Options configure a Gate.
 type Options struct {
-	// Hosts may be reached: example.com, *.example.com (every host beneath it, not itself), an address, each with a
-	// port, such as example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this machine or
-	// of a private network needs its port.
+	// Hosts are the allowed hosts: example.com, *.example.com (every host beneath it, not itself) or an address, each
+	// with a port, such as example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this
+	// machine or of a private network needs its port.
 	Hosts []string
 
-	// Resolve finds the addresses of a name and ends with its context; nil: the system's resolver.
+	// Resolve looks up the addresses of a name, within its context; nil: the system's resolver.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 
-	// Advice says how a person allows the host, for the one line that a refused program gets; nil: in general words.
+	// Advice returns how a person allows the host, for the one line that a refused program gets; nil: a general one.
 	Advice func(host string) string
 
-	// Log is told of every request when it is decided, from many goroutines; nil: nobody is.
+	// Log is called for every decision about a request, from many goroutines; nil: no log.
 	Log func(Request)
 }
 
-// Request is what a program asked for.
+// Request is a request of a program.
 type Request struct {
-	Method  string         // empty: it was no request
-	Host    string         // in its plain form with its port; what it said where that is no host
-	Address netip.AddrPort // to which it was connected; not valid: to none
-	Refusal string         // why not, in one line; empty: it was passed on
+	Method  string         // empty: not a request
+	Host    string         // canonical, with its port; or what the client sent, if that is not a host
+	Address netip.AddrPort // the address it was connected to; not valid: none
+	Refusal string         // why it was refused, in one line; empty: it was not
 }
 
-// Gate is a list of hosts and the way to them.
+// Gate is a list of hosts and the proxy to them.
 type Gate struct {
 	o     Options
 	rules []rule
@@ -59,23 +59,23 @@ type Gate struct {
 	dial func(context.Context, netip.AddrPort) (net.Conn, error)
 }
 
-// patience is how long is waited for what.
+// patience has the time limits.
 type patience struct {
-	head    time.Duration // for a whole request, without its body
+	head    time.Duration // for a complete request, without its body
 	connect time.Duration // for name and connection together
 	each    time.Duration // for the connection to one of several addresses
-	idle    time.Duration // while not a byte goes either way
-	answer  time.Duration // for a refusal to be taken
+	idle    time.Duration // without a byte in either direction
+	answer  time.Duration // to send a refusal
 }
 
-// New is a gate to those hosts. A rule that cannot be understood is a fault.
+// New returns a gate to those hosts. A rule that it cannot parse is a fault.
 func New(o Options) (*Gate, error) {
 	g := &Gate{o: o, patience: patience{
 		head: 15 * time.Second, connect: 30 * time.Second, each: 10 * time.Second, idle: 10 * time.Minute,
 		answer: time.Second,
 	}}
 	g.dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", to.String()) // digits: nothing is looked up
+		return (&net.Dialer{}).DialContext(ctx, "tcp", to.String()) // a numeric address: no lookup
 	}
 	for _, text := range o.Hosts {
 		r, err := readRule(text)
@@ -86,7 +86,7 @@ func New(o Options) (*Gate, error) {
 	}
 	if g.o.Resolve == nil {
 		g.o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			// The dot keeps the resolver from trying the name in domains of its own.
+			// The dot keeps the resolver from trying search domains.
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
 		}
 	}
@@ -96,8 +96,8 @@ func New(o Options) (*Gate, error) {
 	return g, nil
 }
 
-// Serve takes connections from the listener until stop is called, which closes it and them and returns when nothing is
-// left. The gate may serve several listeners.
+// Serve accepts connections from the listener until stop is called. stop closes the listener and its connections and
+// returns when nothing is left. A gate may serve several listeners.
 func (g *Gate) Serve(l net.Listener) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -116,7 +116,7 @@ func (g *Gate) accept(ctx context.Context, l net.Listener, all *sync.WaitGroup) 
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files, which passes
+		if err != nil { // such as too many open files, which is temporary
 			select {
 			case <-ctx.Done():
 			case <-time.After(50 * time.Millisecond):

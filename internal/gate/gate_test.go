@@ -283,15 +283,18 @@ func TestRefused(t *testing.T) {
 			"addresses",
 		"OPTIONS * HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|http:// " +
 			"addresses",
-		"GET http:example.com HTTP/1.1\r\nHost: example.com\r\n\r\n":                            "403|",
-		"GET http:///x HTTP/1.1\r\nHost: example.com\r\n\r\n":                                   "403|names no host",
-		"GET http://example.com%2f@evil.org/ HTTP/1.1\r\n\r\n":                                  "40",
-		"GET http://2130706433/ HTTP/1.1\r\n\r\n":                                               "403|usual form",
-		"GET http://example.com/ HTTP/2.0\r\n\r\n":                                              "403|HTTP/1",
-		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                      "403|",
-		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n":                                  "400|no request",
-		"GET http://example.com/\r\n\r\n":                                                       "400|no request",
-		"\r\n\r\n":                                                                              "400|no request",
+		"GET http:example.com HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|",
+		"GET http:///x HTTP/1.1\r\nHost: example.com\r\n\r\n":        "403|names no host",
+		"GET http://example.com%2f@evil.org/ HTTP/1.1\r\n\r\n":       "40",
+		"GET http://2130706433/ HTTP/1.1\r\n\r\n":                    "403|usual form",
+		"GET http://example.com/ HTTP/2.0\r\n\r\n":                   "403|HTTP/1",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                           "403|",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n": "400|not an HTTP/1 " +
+			"request",
+		"GET http://example.com/\r\n\r\n": "400|not an HTTP/1 " +
+			"request",
+		"\r\n\r\n": "400|not an HTTP/1 " +
+			"request",
 		"GET http://example.com/ HTTP/1.1\r\nX: " + strings.Repeat("x", MaxHead) + "\r\n\r\n":   "431|more than",
 		"GET http://example.com/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", MaxHead/6) + "\r\n": "431|more than",
 	} {

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// refusal is an answer of the gate's own.
+// refusal is a response of the gate itself.
 type refusal struct {
 	status int
 	line   string
@@ -22,8 +22,8 @@ func tooMany() *refusal {
 	return refuse(http.StatusServiceUnavailable, "more than %d connections at one time: close some", MaxConnections)
 }
 
-// answer is the whole response. The line is in its body, which programs print, and not in the status, which they may
-// not expect to vary.
+// answer returns the complete response. The reason is in its body, which programs print, and not in the status line,
+// which they may not expect to vary.
 func (r *refusal) answer() []byte {
 	body := "omniagent: " + r.line + "\n"
 	return []byte("HTTP/1.1 " + strconv.Itoa(r.status) + " " + http.StatusText(r.status) +
@@ -32,7 +32,7 @@ func (r *refusal) answer() []byte {
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
-// quote is a text from elsewhere, fit for a line.
+// quote makes a text from elsewhere fit for a line.
 func quote(s string) string {
 	s, _ = text.Clean(s)
 	return strconv.Quote(text.Cut(s, 100))

@@ -11,20 +11,20 @@ import (
 
 // rule is one entry of the list.
 type rule struct {
-	name    string     // empty: it is an address
-	beneath bool       // the hosts beneath the name, and not the name
+	name    string     // empty: addr is set
+	beneath bool       // the hosts beneath the name, but not the name
 	addr    netip.Addr //
 	port    uint16     // 0: 80 and 443
 }
 
-// host is where a program wants to go.
+// host is the host that a program wants to reach.
 type host struct {
-	name string     // empty: it is an address
+	name string     // empty: addr is set
 	addr netip.Addr //
 	port uint16
 }
 
-// String is the plain form, with the port.
+// String returns the canonical form, with the port.
 func (h host) String() string {
 	if h.name == "" {
 		return netip.AddrPortFrom(h.addr, h.port).String()
@@ -32,7 +32,7 @@ func (h host) String() string {
 	return h.name + ":" + strconv.Itoa(int(h.port))
 }
 
-// short is what a rule would be called.
+// short returns the host as a rule names it.
 func (h host) short() string {
 	switch {
 	case h.port != 80 && h.port != 443, h.name == "" && address.NotPublic(h.addr) != "":
@@ -45,7 +45,7 @@ func (h host) short() string {
 
 func readRule(text string) (rule, error) {
 	wrong := func(why string) (rule, error) {
-		return rule{}, fault.New(fault.ConfigInvalid, "%s is no host to allow: %s", quote(text), why).
+		return rule{}, fault.New(fault.ConfigInvalid, "%s is not a host: %s", quote(text), why).
 			Hint("Give one such as example.com, *.example.com, example.com:8443 or 127.0.0.1:8080.")
 	}
 	bare, beneath := strings.CutPrefix(text, "*.")
@@ -65,8 +65,8 @@ func readRule(text string) (rule, error) {
 	return rule{h.name, beneath, h.addr, h.port}, nil
 }
 
-// readHost understands what is before and after the colon: a name, an address of the old kind, or one of the new kind
-// in brackets. Every host has one form, so that comparing them is enough. A port that is not given is 0.
+// readHost parses what is before and after the colon: a name, an IPv4 address, or an IPv6 address in brackets. Every
+// host has one canonical form, so that comparing them is enough. The port is 0 if it is not given.
 func readHost(text string) (h host, portGiven bool, why string) {
 	name, port := text, ""
 	if colon := strings.LastIndexByte(text, ':'); colon >= 0 && !strings.HasSuffix(text, "]") {
@@ -80,7 +80,7 @@ func readHost(text string) (h host, portGiven bool, why string) {
 	if inner, bracket := strings.CutPrefix(name, "["); bracket {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if err != nil || !strings.HasSuffix(inner, "]") || !addr.Is6() || addr.Zone() != "" || addr.Is4In6() {
-			return h, false, "what is in brackets is no address of IPv6"
+			return h, false, "what is in brackets is not an IPv6 address"
 		}
 		h.addr = addr
 		return h, portGiven, ""
@@ -93,8 +93,8 @@ func readHost(text string) (h host, portGiven bool, why string) {
 	return h, portGiven, why
 }
 
-// plainName is the one form of a name: lower case, without the dot at the end. Names of other scripts are taken in
-// their form for DNS, which begins with xn--: what else they become is decided by whoever looks them up.
+// plainName returns the canonical form of a name: lower case, without the final dot. Names in other scripts are only
+// accepted in their DNS form, which begins with xn--, because programs convert them in different ways.
 func plainName(name string) (plain, why string) {
 	plain = strings.ToLower(strings.TrimSuffix(name, "."))
 	switch {
@@ -119,16 +119,16 @@ func plainName(name string) (plain, why string) {
 	return plain, ""
 }
 
-// allows says whether a host is on the list, and whether a rule names this address and port themselves, which may then
-// be private.
+// allows reports whether a host is on the list, and whether a rule names this very address and port, which may then be
+// private.
 func (g *Gate) allows(h host) (listed, itself bool) {
 	for _, r := range g.rules {
 		switch {
 		case r.port != h.port && (r.port != 0 || h.port != 80 && h.port != 443):
 		case h.name == "":
-			// The zero Addr is that of rules with names, and no host has it.
+			// Rules with names have the zero Addr, and no host has it.
 			if r.name == "" && r.addr == h.addr {
-				listed, itself = true, true // without its port a rule for a private address is refused
+				listed, itself = true, true // a rule for a private address must have a port
 			}
 		case r.beneath:
 			listed = listed || strings.HasSuffix(h.name, "."+r.name)

@@ -22,11 +22,11 @@ import (
 type visit struct {
 	g       *Gate
 	client  net.Conn
-	in      *bufio.Reader // what the client sends
+	in      *bufio.Reader // from the client
 	request Request       // for the log
 }
 
-// serve reads one request, decides, passes it on and closes the connection.
+// serve reads one request, decides, forwards it and closes the connection.
 func (g *Gate) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
@@ -56,7 +56,7 @@ func (g *Gate) serve(ctx context.Context, client net.Conn) {
 	}
 }
 
-// read takes the head of a request, all of it within its time: a client that sends a byte now and then gets no more.
+// read reads the head of a request within its time limit: a client that sends a byte now and then gets no more time.
 func (v *visit) read() (*http.Request, *refusal) {
 	_ = v.client.SetDeadline(time.Now().Add(v.g.head))
 	heard := &listener{Conn: v.client}
@@ -71,14 +71,14 @@ func (v *visit) read() (*http.Request, *refusal) {
 	case errors.Is(heard.err, os.ErrDeadlineExceeded):
 		return nil, refuse(http.StatusRequestTimeout, "no whole request within %s", v.g.head)
 	default:
-		return nil, refuse(http.StatusBadRequest, "what was sent is no request of HTTP/1")
+		return nil, refuse(http.StatusBadRequest, "this is not an HTTP/1 request")
 	}
-	limit.N = math.MaxInt64 // a body has no limit but time
+	limit.N = math.MaxInt64 // only time limits a body
 	v.request.Method = request.Method
 	return request, nil
 }
 
-// listener keeps the error that ended the listening: what parses a line takes it for a short line.
+// listener keeps the error that ended reading: the parser takes it for a short line.
 type listener struct {
 	net.Conn
 	err error
@@ -92,7 +92,8 @@ func (l *listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// oddName finds what is no name of a header, such as one with a space before its colon, which others read as another.
+// oddName finds an invalid header name, such as one with a space before its colon, which other parsers read
+// differently.
 func oddName(name string) bool {
 	return name == "" || strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
@@ -100,7 +101,7 @@ func oddName(name string) bool {
 	})
 }
 
-// where says to which host a request wants, if it may.
+// where returns the host that a request wants to reach, if it may.
 func (v *visit) where(r *http.Request) (host, *refusal) {
 	said := r.URL.Host
 	switch {
@@ -108,7 +109,7 @@ func (v *visit) where(r *http.Request) (host, *refusal) {
 		return host{}, refuse(http.StatusForbidden, "only HTTP/1 is spoken here")
 	case r.Method == http.MethodConnect:
 		if said = r.RequestURI; r.ContentLength != 0 { // -1 for chunks
-			// Nobody could say whether what follows is the body or the tunnel.
+			// What follows could be the body or the tunnel.
 			return host{}, refuse(http.StatusBadRequest, "CONNECT has no body")
 		}
 	case r.URL.Scheme != "http" || r.URL.Opaque != "":
@@ -138,7 +139,7 @@ func (v *visit) where(r *http.Request) (host, *refusal) {
 	return h, nil
 }
 
-// dial connects to a host that is on the list, at an address that was judged.
+// dial connects to a host on the list, at an address that was checked.
 func (v *visit) dial(ctx context.Context, h host) (net.Conn, *refusal) {
 	ctx, cancel := context.WithTimeout(ctx, v.g.connect)
 	defer cancel()
@@ -185,15 +186,15 @@ func (v *visit) answer(r *refusal) {
 	}
 }
 
-// last ends what the client gets. What it still sends is read for a moment: a connection that is closed before would
-// lose the end.
+// last ends the response. It reads for a moment what the client still sends: closing the connection earlier would lose
+// the end of the response.
 func (v *visit) last() {
 	_ = v.client.SetDeadline(time.Now().Add(v.g.patience.answer))
 	closeWrite(v.client)
 	_, _ = io.CopyN(io.Discard, v.client, 1<<20)
 }
 
-// closeWrite ends one direction where the connection can.
+// closeWrite ends one direction if the connection supports that.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

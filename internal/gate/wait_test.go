@@ -68,7 +68,7 @@ func TestEveryWaitEnds(t *testing.T) {
 	if _, both := tried.Load("8.8.8.8:443"); !both {
 		t.Error("the first address used up the time of the second")
 	}
-	// A byte now and then is no whole request.
+	// A byte now and then does not make a complete request.
 	c := dial(t, at)
 	for _, b := range []byte("GET http://" + strings.Repeat("x", 1000)) {
 		if _, err := c.Write([]byte{b}); err != nil {

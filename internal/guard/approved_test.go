@@ -31,8 +31,8 @@ func place(t testing.TB, name string) *oracle.Oracle {
 	return o
 }
 
-// What the guard approves by itself is run by real bash where everything unexpected leaves a trace.
-// OMNIAGENT_FUZZ_SECONDS says for how long; OMNIAGENT_FUZZ_SEED repeats a run.
+// Real bash runs what the guard approves by itself, where everything unexpected leaves a trace. OMNIAGENT_FUZZ_SECONDS
+// sets the time; OMNIAGENT_FUZZ_SEED repeats a run.
 func TestApprovedRunsNothing(t *testing.T) {
 	t.Parallel()
 	long, seed := 3*time.Second, uint64(time.Now().UnixNano())
@@ -68,7 +68,7 @@ func TestApprovedRunsNothing(t *testing.T) {
 	}
 }
 
-// The oracle sees each thing that it looks for.
+// The oracle detects each thing that it looks for.
 func TestOracleSees(t *testing.T) {
 	t.Parallel()
 	o := place(t, "o")
@@ -100,7 +100,7 @@ func TestOracleSees(t *testing.T) {
 	}
 }
 
-// FuzzApproved finds lines that are approved and do what they must not.
+// FuzzApproved looks for approved lines that do what they must not.
 func FuzzApproved(f *testing.F) {
 	lines := oracle.NewLines(1)
 	for range 200 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the
-// piece.
+// closed returns why a simple command is not approved by itself, or "". It adds to the piece which files the command
+// reads.
 func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if !argv[0].literal() {
 		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
@@ -27,9 +27,12 @@ func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if judge := special(name); judge != nil {
 		return judge(in)
 	}
-	g, ok := readOnly(name)
-	if !ok {
+	g := grammarOf(name)
+	if g.name == "" {
 		return name + " is not among the commands that are approved by themselves"
+	}
+	if g.exact {
+		return in.exactly(g)
 	}
 	return in.fits(g)
 }
@@ -41,7 +44,8 @@ func orText(s, other string) string {
 	return s
 }
 
-// plainName is the name of a program that stands by itself, or where the system keeps its programs.
+// plainName returns the name of a program that is given without a directory, or with a directory of the system's
+// programs.
 func plainName(text string) (string, bool) {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if rest, found := strings.CutPrefix(text, dir); found {
@@ -49,10 +53,10 @@ func plainName(text string) (string, bool) {
 			break
 		}
 	}
-	return text, text != "" && !strings.ContainsAny(text, `/\`)
+	return text, text != "" && !strings.ContainsAny(text, `/\ `)
 }
 
-// transparent gives the command behind those wrappers that may stand in front of an approved one.
+// transparent returns the command behind a wrapper that may precede an approved command.
 func transparent(name string, argv []word) (rest []word, is bool) {
 	switch name {
 	case "nice":
@@ -74,7 +78,7 @@ func transparent(name string, argv []word) (rest []word, is bool) {
 		return nil, true
 	}
 	if slices.Contains([]string{"cd", "set", "exit"}, rest[0].text) {
-		return nil, true // what changes the shell stands by itself, where the walk sees it
+		return nil, true // what changes the shell has to be a command of its own, which the walker sees
 	}
 	return rest, true
 }
@@ -84,7 +88,7 @@ func seconds(s string) bool {
 	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789.") == ""
 }
 
-// invocation is one simple command against a grammar.
+// invocation is one simple command, to be compared with a grammar.
 type invocation struct {
 	walker *walker
 	piece  *piece
@@ -99,29 +103,6 @@ type invocation struct {
 
 // given is a flag with its value.
 type given struct{ flag, value string }
-
-// operandKind is what the words are that are not flags.
-type operandKind uint8
-
-const (
-	files   operandKind = iota // are read
-	data                       // are only text
-	numbers                    // are numbers
-	pattern                    // the first is text, the rest are read
-)
-
-// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number,
-// :f a file that is read; ? a value that only = can give, or the rest of the word.
-type grammar struct {
-	flags    string
-	operands operandKind
-	least    int
-	most     int    // 0: any number
-	digits   bool   // -5 is a flag
-	ordered  bool   // flags stand in front of operands: behind them they would be operands, to some versions
-	recurses string // flags that read whole trees; "*": it does anyway
-	script   string // flags that take the place of the first operand of pattern
-}
 
 // fits says why the arguments are not in the grammar.
 func (in *invocation) fits(g grammar) string {
@@ -143,7 +124,7 @@ func (in *invocation) fits(g grammar) string {
 		texts, read = len(in.operands), nil
 	case pattern:
 		if !slices.ContainsFunc(in.flags,
-			func(f string) bool { return slices.Contains(strings.Fields(g.script), f) }) && len(in.operands) > 0 {
+			func(f string) bool { return slices.Contains(g.script, f) }) && len(in.operands) > 0 {
 			texts, read = 1, in.operands[1:]
 		}
 	}
@@ -152,8 +133,7 @@ func (in *invocation) fits(g grammar) string {
 			return why
 		}
 	}
-	whole := g.recurses == "*" ||
-		slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.recurses), f) })
+	whole := slices.ContainsFunc(append(in.flags, "*"), func(f string) bool { return slices.Contains(g.recurses, f) })
 	if whole && len(read) == 0 {
 		read = []word{{text: ".", known: true}}
 	}
@@ -165,7 +145,7 @@ func (in *invocation) fits(g grammar) string {
 	return ""
 }
 
-// plainText says why a word is not a plain text.
+// plainText returns why a word is not plain text, or "".
 func plainText(o word, number bool) string {
 	if !o.literal() {
 		return "an argument is not known before it runs: " +
@@ -177,7 +157,7 @@ func plainText(o word, number bool) string {
 	return ""
 }
 
-// file says why a word may not be read as the name of a file.
+// file returns why a word may not name a file that is read, or "".
 func (in *invocation) file(o word, whole bool) string {
 	if o.known && o.text == "-" && !o.pattern {
 		return ""
@@ -198,7 +178,7 @@ func (in *invocation) file(o word, whole bool) string {
 	return ""
 }
 
-// reading says where a word leads that names a file which is read, and whether that may be.
+// reading resolves a word that names a file to read, and returns why it may not be read.
 func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Word) {
 	switch {
 	case !o.known:
@@ -241,7 +221,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 	return paths, why, worst
 }
 
-// hiddenPattern says whether an element of a pattern begins with a dot: .* is .. too.
+// hiddenPattern reports whether an element of a pattern begins with a dot: .* matches .. too.
 func hiddenPattern(p string) bool {
 	for e := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(e, ".") && strings.ContainsAny(e, "*?[") {
@@ -251,16 +231,9 @@ func hiddenPattern(p string) bool {
 	return false
 }
 
-// split divides the arguments into flags and operands.
+// split separates flags from operands.
 func (in *invocation) split(g grammar) string {
-	known := map[string]byte{}
-	for f := range strings.FieldsSeq(g.flags) {
-		name, kind := f, byte(0)
-		if i := strings.IndexAny(f, ":?"); i > 0 {
-			name, kind = f[:i], f[len(f)-1]
-		}
-		known[name] = kind
-	}
+	known := g.kinds()
 	for i := 0; i < len(in.args); i++ {
 		a := in.args[i]
 		switch {
@@ -287,7 +260,7 @@ func (in *invocation) split(g grammar) string {
 		if g.digits && strings.Trim(a.text[1:], "0123456789") == "" {
 			continue
 		}
-		used, why := in.flag(a.text, in.args[i+1:], known)
+		used, why := in.flag(a.text, in.args[i+1:], known, g.apart)
 		if why != "" {
 			return why
 		}
@@ -296,14 +269,14 @@ func (in *invocation) split(g grammar) string {
 	return ""
 }
 
-// sameFlag says whether every name that matches a pattern is the same flag with a value: --include=*.go.
+// sameFlag reports whether every name that matches a pattern is the same flag with a value: --include=*.go.
 func sameFlag(text string) bool {
 	fixed := text[:strings.IndexAny(text+"*", "*?[")]
 	return strings.HasPrefix(text, "--") && strings.Contains(fixed, "=")
 }
 
 // flag reads one word of flags, and says how many words behind it are theirs.
-func (in *invocation) flag(text string, rest []word, known map[string]byte) (used int, why string) {
+func (in *invocation) flag(text string, rest []word, known map[string]byte, apart bool) (used int, why string) {
 	if kind, ok := known[text]; ok { // a long flag, one short flag, or a long one with a single dash
 		in.flags = append(in.flags, text)
 		switch kind {
@@ -323,6 +296,9 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte) (use
 		}
 		in.flags = append(in.flags, name)
 		return 0, in.value(name, word{text: value, known: true}, kind)
+	}
+	if apart {
+		return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, text)
 	}
 	for i := 1; i < len(text); i++ {
 		name := "-" + text[i:i+1]

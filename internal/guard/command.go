@@ -13,21 +13,21 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What is larger is denied, not looked at in part: a limit that falls through is a way around everything behind it.
+// Input beyond these limits is denied, not judged in part: a limit that truncates would be a way around the rest.
 const (
 	maxLine  = 64 << 10
 	maxNodes = 8192
-	maxOpen  = 256 // brackets and quotes that open something: the parser is recursive
-	maxInner = 8   // commands in the text of commands
-	maxDirs  = 8   // directories in which a command may find itself
+	maxOpen  = 256 // opening brackets and quotes: the parser is recursive
+	maxInner = 8   // commands nested in the text of commands
+	maxDirs  = 8   // directories in which a command may run
 )
 
-// Command says whether bash may run line in p.Dir.
+// Command reports whether bash may run line in p.Dir.
 func (s Set) Command(line string, p Place) Verdict {
 	return s.look(line, p).verdict()
 }
 
-// What a piece of a line is.
+// shape is the kind of a piece of a line.
 type shape uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	structure              // anything else; only a rule for everything, or for the whole line, covers it
 )
 
-// piece is a part of a line that has a word.
+// piece is a part of a line that has a verdict.
 type piece struct {
 	shape  shape
 	word   Word
@@ -44,13 +44,13 @@ type piece struct {
 	why    string
 	firm   bool     // every mode asks
 	argv   []word   // of a simple command
-	agent  string   // it starts this agent: only a rule that names it covers it
-	inner  bool     // it stands in the text of another command: that one has to be covered
+	agent  string   // it starts this agent: only a rule that names the agent covers it
+	inner  bool     // it is in the text of another command, which has to be covered
 	reads  []string // absolute paths
 	writes []string
 }
 
-// survey is all that is known of a line.
+// survey is everything known about a line.
 type survey struct {
 	line   string
 	pieces []piece
@@ -68,7 +68,10 @@ func (s *survey) verdict() Verdict {
 	return v
 }
 
-// look takes a line apart.
+// look parses a line into pieces.
+//
+//	line ─▶ characters ─▶ parser ─▶ walker: statements that it understands ─▶ pieces with verdicts
+//	                                   └─▶ sweep: all other nodes ────────────▶ Ask or Deny
 func (s Set) look(line string, p Place) *survey {
 	sv := &survey{line: line}
 	w := &walker{set: s, place: p, survey: sv}
@@ -79,14 +82,14 @@ func (s Set) look(line string, p Place) *survey {
 	return sv
 }
 
-// walker looks at one text: the line, or a text that is given to a shell in it.
+// walker judges one text: the line, or a text in it that is given to a shell.
 type walker struct {
 	set     Set
 	place   Place
 	survey  *survey
 	source  string
 	depth   int
-	inside  int // substitutions around what is looked at
+	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
 }
 
@@ -135,8 +138,7 @@ func (w *walker) text(source string, at dirs) dirs {
 	return end
 }
 
-// characters looks at the text before the parser does: two readers of a shell's grammar disagree about odd characters
-// first.
+// characters checks the text before parsing it: shells and parsers disagree first about odd characters.
 func (w *walker) characters(source string) bool {
 	switch {
 	case len(source) > maxLine:
@@ -157,7 +159,7 @@ func (w *walker) characters(source string) bool {
 			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which shells and people read differently", i, r))
 			return false
 		case r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069':
-			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which turns the text around for who reads it", i,
+			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which reverses the text on the screen", i,
 				r))
 			return false
 		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)):
@@ -182,7 +184,7 @@ func (w *walker) characters(source string) bool {
 	return true
 }
 
-// words looks for the words that the second set denies wherever they stand, in quotes too.
+// words looks for the words that the set SysBuiltIn denies wherever they occur, also in quotes.
 func (w *walker) words(line string) {
 	for _, one := range strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
 		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -197,7 +199,7 @@ func (w *walker) words(line string) {
 	}
 }
 
-// dirs is where the shell may be. lost: anywhere.
+// dirs are the directories in which the shell may be. lost: any directory.
 type dirs struct {
 	list []string
 	lost bool
@@ -216,7 +218,7 @@ func (d dirs) or(e dirs) dirs {
 	return dirs{list: list}
 }
 
-// after is where the shell may be when a command succeeded or failed.
+// after is where the shell may be after a command succeeded or failed.
 type after struct{ well, ill dirs }
 
 func (a after) either() dirs { return a.well.or(a.ill) }
@@ -230,7 +232,8 @@ func (w *walker) list(stmts []*syntax.Stmt, at dirs) dirs {
 	return at
 }
 
-// stmt judges what it understands: lists, pipes, conditions, groups and simple commands. The rest is left to sweep.
+// stmt judges the statements that it understands: lists, pipes, conditions, groups and simple commands. sweep judges
+// the rest.
 func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 	for _, r := range s.Redirs {
 		w.redirect(r, at)
@@ -281,7 +284,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 		w.piped(c)
 		w.stmt(c.X, at)
 		w.stmt(c.Y, at)
-		return same(at) // each side has a shell of its own
+		return same(at) // each side runs in its own shell
 	}
 }
 
@@ -294,7 +297,7 @@ func (w *walker) condition(c *syntax.IfClause, at dirs) dirs {
 	return end
 }
 
-// test judges [[ … ]]: comparisons of what is known.
+// test judges [[ … ]], which may only compare known words.
 func (w *walker) test(c *syntax.TestClause, at dirs) {
 	if why := w.testExpr(c.X, at); why != "" {
 		w.say(Ask, c, why)
@@ -324,7 +327,7 @@ func (w *walker) testExpr(x syntax.TestExpr, at dirs) string {
 				return why
 			}
 			return w.testExpr(x.Y, at)
-		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch: // < and > would be redirections to another shell
+		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch: // another shell takes < and > for redirections
 			if why := w.testWord(x.X, at, false); why != "" {
 				return why
 			}

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// forbids says why a simple command is denied, or nothing. Names and flags are compared without case: some systems do,
-// and a model that writes RM -RF means it.
+// forbids returns why a simple command is denied, or "". It ignores the case of names and flags: some systems do, and a
+// model that writes RM -RF means rm -rf.
 func (s Set) forbids(name string, argv []word) string {
 	args := make([]string, 0, len(argv))
 	for _, a := range argv[1:] {
@@ -51,7 +51,7 @@ func (s Set) forbids(name string, argv []word) string {
 	return forbidsWindows(name, args)
 }
 
-// takeNames are the builtins of bash that set variables whose names they are given as words.
+// takeNames returns the builtins of bash that set variables named by their arguments.
 func takeNames() []string {
 	return []string{
 		"printf", "read", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local",
@@ -59,7 +59,7 @@ func takeNames() []string {
 	}
 }
 
-// poisons says whether a command sets by its arguments what decides what other programs run.
+// poisons returns why the arguments of a command set a variable that decides what other programs run, or "".
 func poisons(name string, argv []word) string {
 	switch {
 	case name == "env" || name == "sudo" || name == "doas":
@@ -72,7 +72,7 @@ func poisons(name string, argv []word) string {
 					i++
 				}
 			case !found:
-				return "" // the program; what follows is for it
+				return "" // this is the program; the rest are its arguments
 			case poisoned(set):
 				return set + " decides what other programs run: no command sets it"
 			}
@@ -81,7 +81,7 @@ func poisons(name string, argv []word) string {
 		for i, a := range argv[1:] {
 			set, _, _ := strings.Cut(a.text, "=")
 			if name == "printf" && argv[i].text != "-v" {
-				set = strings.TrimPrefix(a.text, "-v") // also without a blank between them
+				set = strings.TrimPrefix(a.text, "-v") // the name may follow without a blank
 				if set == a.text {
 					continue
 				}
@@ -94,7 +94,7 @@ func poisons(name string, argv []word) string {
 	return ""
 }
 
-// short says whether one of the letters is among the short flags.
+// short reports whether one of the letters is among the short flags.
 func short(args []string, letters ...string) bool {
 	for _, a := range args {
 		if a == "--" {
@@ -111,7 +111,7 @@ func short(args []string, letters ...string) bool {
 	return false
 }
 
-// long says whether one of the long flags is there, abbreviated or with a value.
+// long reports whether one of the long flags is there, abbreviated or with a value.
 func long(args []string, names ...string) bool {
 	for _, a := range args {
 		if a == "--" {
@@ -158,7 +158,7 @@ func destroys(name string, args []string) string {
 	return ""
 }
 
-// administers is what only an administrator of the machine does.
+// administers returns why a command is one that only an administrator runs, or "".
 //
 // Long because it is one table.
 func administers(name string, args []string) string {
@@ -211,7 +211,7 @@ func administers(name string, args []string) string {
 	return ""
 }
 
-// setsID says whether a mode has the set-user-id or set-group-id bit.
+// setsID reports whether a mode has the set-user-id or set-group-id bit.
 func setsID(mode string) bool {
 	digits := strings.TrimLeft(strings.TrimPrefix(mode, "="), "0")
 	if len(mode) >= 4 && len(digits) == 4 && strings.Trim(digits, "01234567") == "" {
@@ -306,7 +306,7 @@ func forbidsWindows(name string, args []string) string {
 	return ""
 }
 
-// piped denies a pipe from the network into something that runs what it reads.
+// piped denies a pipe from the network into a program that runs its input.
 func (w *walker) piped(c *syntax.BinaryCmd) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
 		return
@@ -316,7 +316,7 @@ func (w *walker) piped(c *syntax.BinaryCmd) {
 	}
 }
 
-// fetched denies a substitution from the network in what a shell is told to run.
+// fetched denies a substitution from the network in the arguments of a shell.
 func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
 	name := program(argv[0].text)
 	if !isInterpreter(name) && name != "source" && name != "." && name != "eval" {
@@ -330,7 +330,7 @@ func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
 	}
 }
 
-// starts says whether a command in n, or behind a wrapper there, matches.
+// starts reports whether a command in n, or one behind a wrapper there, matches.
 func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool) bool {
 	var chain func(argv []word, depth int) bool
 	chain = func(argv []word, depth int) bool {
@@ -364,7 +364,7 @@ func network(name string, _ []word) bool {
 	}, name)
 }
 
-// runsInput says whether a command runs what it reads: a shell, or an interpreter that is given nothing else to run.
+// runsInput reports whether a command runs its standard input: a shell, or an interpreter without a script.
 func runsInput(name string, argv []word) bool {
 	if isShell(name) || name == "source" || name == "." || name == "eval" {
 		return true

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// The configuration of a repository names programs: what watches its files, shows its differences, converts its
-// content, signs, pages, fetches what is missing. Git is approved only where the line itself switches off what a
-// subcommand would start, and only for subcommands for which that can be done. Those that compare files with the index
-// (status, diff, add) run filters that no flag switches off, so they are asked about.
+// The configuration of a repository names programs that watch its files, show differences, convert content, sign, page,
+// or fetch missing objects. Git is approved only if the line itself turns off what a subcommand would start, and only
+// for subcommands that allow that. Those that compare files with the index (status, diff, add) run filters that no flag
+// turns off, so they need a question.
 
-// gitQuiet are the flags of git itself that an approved line carries.
+// gitQuiet returns the flags of git itself that an approved line has.
 func gitQuiet() []string {
 	return []string{
 		"--no-pager", "--no-lazy-fetch", "-c core.fsmonitor=false", "-c core.hooksPath=/dev/null",
@@ -19,60 +19,9 @@ func gitQuiet() []string {
 	}
 }
 
-// gitVerbGrammar is what of a subcommand can be approved. gitVerbs are the subcommands that can be approved, with the
-// flags that one needs.
-type gitVerbGrammar struct {
-	grammar grammar
-	needs   []string // flags that have to be there as they stand
-	prints  bool     // commits, in a format that the line has to name
-}
-
-func gitVerbs() map[string]gitVerbGrammar {
-	walk := "--oneline --graph --decorate? --no-decorate --all --first-parent --merges --no-merges --reverse " +
-		"--date:d --format:d --pretty:d --abbrev-commit --abbrev:n --since:d " +
-		"--until:d --after:d --before:d --author:d --committer:d --grep:d -i -n:n --max-count:n --skip:n " +
-		"--no-ext-diff --no-textconv --no-color --no-show-signature --full-history --topo-order " +
-		"--date-order --no-patch -s"
-	return map[string]gitVerbGrammar{
-		"log": {grammar: grammar{flags: walk, operands: data, digits: true}, prints: true},
-		"rev-list": {
-			grammar: grammar{
-				flags: "--count --all --first-parent --max-count:n -n:n --merges --no-merges --reverse --since:d " +
-					"--until:d", operands: data, least: 0, digits: true,
-			},
-		},
-		"rev-parse": {
-			grammar: grammar{
-				flags: "--abbrev-ref --git-dir --is-inside-work-tree --is-bare-repository --short --show-prefix " +
-					"--show-toplevel --symbolic-full-name --verify -q --quiet", operands: data,
-			},
-		},
-		"ls-files": {grammar: grammar{flags: "-c -s -z --cached --stage", operands: data}},
-		"ls-tree": {grammar: grammar{
-			flags:    "-r -t -d -l -z --name-only --name-status --full-name --full-tree --long",
-			operands: data, least: 1,
-		}},
-		"cat-file": {grammar: grammar{flags: "-t -s -e -p", operands: data, least: 1}},
-		"diff-tree": {
-			grammar: grammar{
-				flags: "-r -p --root --stat --numstat --name-only --name-status --no-commit-id --no-ext-diff " +
-					"--no-textconv --no-color --submodule:d", operands: data, least: 1,
-			},
-			needs: []string{"--no-ext-diff", "--no-textconv", "--submodule=short"},
-		},
-		"show": {
-			grammar: grammar{flags: walk + " --stat --numstat --name-only --name-status --submodule:d", operands: data},
-			needs:   []string{"--no-ext-diff", "--no-textconv", "--submodule=short"},
-			prints:  true,
-		},
-	}
-}
-
 // git approves what the repository's own configuration cannot turn into something else.
 func (in *invocation) git() string {
-	if in.exactly("--version", "version", "branch --show-current", "rev-parse --show-toplevel",
-		"rev-parse --abbrev-ref HEAD", "rev-parse --git-dir",
-		"rev-parse --is-inside-work-tree", "rev-parse --show-prefix") == "" {
+	if in.exactly(grammarOf("git")) == "" {
 		return ""
 	}
 	quiet, rest, why := in.gitFlags()
@@ -82,13 +31,13 @@ func (in *invocation) git() string {
 	if len(rest) == 0 {
 		return "git without a subcommand"
 	}
-	v, ok := gitVerbs()[rest[0].text]
-	if !ok {
+	v := grammarOf("git " + rest[0].text)
+	if v.name == "" {
 		return fmt.Sprintf("git %s is not approved by itself: the repository's configuration decides what else it runs",
 			rest[0].text)
 	}
 	in.name, in.args = "git "+rest[0].text, rest[1:]
-	if why := in.fits(v.grammar); why != "" {
+	if why := in.fits(v); why != "" {
 		return why
 	}
 	missing := slices.ContainsFunc(gitQuiet(), func(f string) bool { return !slices.Contains(quiet, f) })
@@ -120,7 +69,7 @@ func (in *invocation) git() string {
 		" …"
 }
 
-// prettyFormat says whether the line itself says how a commit is printed. A format of the configuration may name a
+// prettyFormat reports whether the line itself names the format of a commit. A format from the configuration may run a
 // program that checks signatures.
 func (in *invocation) prettyFormat() (given bool, why string) {
 	given = slices.Contains(in.flags, "--oneline")
@@ -140,7 +89,7 @@ func (in *invocation) prettyFormat() (given bool, why string) {
 	return given, ""
 }
 
-// gitFlags takes git's own flags from the front.
+// gitFlags reads git's own flags.
 func (in *invocation) gitFlags() (given []string, rest []word, why string) {
 	rest = in.args
 	for len(rest) > 0 {

@@ -1,13 +1,12 @@
-// Package guard says what a call of a tool may do, by its text alone: allow, ask or deny.
+// Package guard decides by the text of a tool's call alone: allow, ask or deny.
 //
-// It promises that a command which it allows by itself executes nothing but the programs it names, that what it allows
-// changes no file, and that adding a deny or ask rule never makes a word laxer, whatever the order and the source of
-// the rules. A line is allowed only where every part of it is in a closed grammar; what cannot be parsed is denied,
-// what is not known is asked about, and a limit that is exceeded is a denial.
+// It promises: a command that it allows by itself executes only the programs that it names, and changes no file; adding
+// a deny or ask rule never makes a verdict laxer, whatever the order and the source of the rules. It allows a line only
+// if each part of it matches a closed grammar. It denies what it cannot parse or what exceeds a limit, and asks about
+// what it does not know.
 //
-// It refuses to be a wall. It sees a text, not a system: it follows no symbolic link, does not know what a program
-// found in PATH really is, and a person may allow what it would not. The kernel holds what it cannot; see package
-// sandbox.
+// It is not a sandbox. It sees a text, not a system: it follows no symbolic links, cannot know which program PATH
+// finds, and a person may allow more than it does. The kernel enforces the rest; see package sandbox.
 package guard
 
 import (
@@ -16,10 +15,10 @@ import (
 	"slices"
 )
 
-// Word is what may happen with a call. A greater word is stricter.
+// Word is a verdict in a word. A greater Word is stricter.
 type Word uint8
 
-// The words, from the laxest.
+// The words, from the laxest to the strictest.
 const (
 	Allow Word = iota
 	Ask
@@ -36,36 +35,36 @@ func (w Word) String() string {
 	return "deny"
 }
 
-// BuiltIn is the source of what no rule of a user says.
+// BuiltIn is the source of a verdict that comes from no rule of the user.
 const BuiltIn = "built in"
 
-// Reason is why a part of a call has its word.
+// Reason is why a part of a call has its Word.
 type Reason struct {
 	Word   Word   `json:"word"`
 	Text   string `json:"text"`
 	Piece  string `json:"piece,omitempty"` // the part of the line, or the path
-	Source string `json:"source"`          // BuiltIn, or where a user's rule stands
+	Source string `json:"source"`          // BuiltIn, or where the user's rule comes from
 }
 
-// Verdict is the word on a call with all its reasons, the worst first.
+// Verdict is the Word for a call with all reasons, the strictest first.
 type Verdict struct {
 	Word     Word     `json:"word"`
 	Reasons  []Reason `json:"reasons,omitempty"`
 	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided it, not the built-in tables
-	Firm     bool     `json:"firm"`     // a question that is asked in every mode: the answer decides what may run later
+	Firm     bool     `json:"firm"`     // every mode asks: the answer decides what may run later
 }
 
-// Place is where a call would happen. All are absolute; Home may be empty where nobody has one.
+// Place is where a call would run. Paths are absolute; Home may be empty.
 type Place struct {
-	Root string   // what belongs to the conversation
-	More []string // further directories that do
+	Root string   // the workspace
+	More []string // further directories of the workspace
 	Dir  string   // the working directory, Root or beneath it
 	Home string
 	// whose programs, settings and logins are told from others
 	Agents Agents
 }
 
-// Set is one of the two sets of built-in denials. Everything else is the same for both.
+// Set selects one of the two sets of built-in denials. Everything else is the same for both.
 type Set uint8
 
 // The sets.
@@ -79,7 +78,7 @@ func one(w Word, piece, text string) Verdict {
 	return Verdict{Word: w, Reasons: []Reason{{Word: w, Text: text, Piece: piece, Source: BuiltIn}}}
 }
 
-// add takes a reason in, and its word where that is worse.
+// add adds a reason, and takes over its Word if that is stricter.
 func (v *Verdict) add(r Reason) {
 	v.Word = max(v.Word, r.Word)
 	if !slices.Contains(v.Reasons, r) {
@@ -87,13 +86,12 @@ func (v *Verdict) add(r Reason) {
 	}
 }
 
-// sort puts the worst first and keeps the order of the line among equals.
+// sort puts the strictest reason first and keeps the order of the line among equals.
 func (v *Verdict) sort() {
 	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Word, a.Word) })
 }
 
-// root is the directory of the conversation in which a path lies, which is clean; "" where there is none. Of several it
-// is the innermost.
+// root returns the innermost directory of the workspace that contains path, which is clean, or "".
 func (p Place) root(path string) string {
 	best := ""
 	for _, root := range append([]string{p.Root}, p.More...) {

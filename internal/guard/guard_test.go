@@ -90,11 +90,12 @@ func readVectors(t *testing.T) (v vectors) {
 	return v
 }
 
-// What another program denied is denied here, and what it let through is not, but for those listed.
+// A line that another program denied is denied here. A line that it allowed is not denied here, with the listed
+// exceptions.
 func TestHookVectors(t *testing.T) {
 	t.Parallel()
 	differ := map[string]Word{
-		// A word in quotes is no command, a name is not what it resembles.
+		// A quoted word does not count as a command, and a name does not count as what it resembles.
 		"Bash echo 'git reset --hard'": Allow, "Write lib/library/x": Allow, "Write app/system/x": Allow,
 		"Write docs/bin/x":   Allow,
 		"Edit lib/library/x": Allow, "Edit app/system/x": Allow, "Edit a..b/c": Allow,
@@ -230,7 +231,7 @@ func TestDirectories(t *testing.T) {
 			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
 		}
 	}
-	// A home that is the workspace, or is in it, has credentials beneath.
+	// Credentials are found beneath a home that is the workspace or lies in it.
 	home := Place{Root: "/w", Dir: "/w", Home: "/w/home", Agents: agents()}
 	for command, want := range map[string]Word{
 		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny,
@@ -309,11 +310,12 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 	}
 }
 
-// Several guards stand before some constructs; each of them says so itself.
+// Several checks guard some constructs; each of them gives its own reason.
 func TestEachConstructSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"cat <(ls)": "runs beside", "ls @(a|b)": "extended pattern", "echo $'x'": "$'", "echo $\"x\"": "translated",
+		"cat <(ls)": "runs in parallel", "ls @(a|b)": "extended pattern", "echo $'x'": "$'",
+		"echo $\"x\"":            "translated",
 		"case x in x) ls;; esac": "case", "export x": "variables", "coproc ls": "background", "ls &": "background",
 		"time ls": "keyword", "f() { ls; }": "function", "for i in a; do ls; done": "loop",
 		"while true; do ls; done": "loop", "((1))": "arithmetic", "let 1": "arithmetic", "echo $((x))": "arithmetic",
@@ -340,6 +342,30 @@ func TestScriptsOfSed(t *testing.T) {
 	} {
 		if got := printsOnly(script); got != want {
 			t.Errorf("%q: %v", script, got)
+		}
+	}
+}
+
+// TestGrammars reads all of them: a word of a first line that means nothing would make a grammar wider than it looks.
+func TestGrammars(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(grammars) {
+		names, rest, headed := strings.Cut(line, ":")
+		if line[0] == '#' || line[0] == ' ' {
+			continue
+		}
+		if !headed {
+			t.Errorf("%q begins no grammar", line)
+		}
+		for word := range strings.FieldsSeq(rest) {
+			if !new(grammar).read(word) {
+				t.Errorf("%s: %q means nothing", names, word)
+			}
+		}
+		for name := range strings.SplitSeq(names, ", ") {
+			if grammarOf(name).name != name {
+				t.Errorf("%s is not found", name)
+			}
 		}
 	}
 }

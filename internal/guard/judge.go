@@ -10,19 +10,19 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Call is what a tool would do.
+// Call is a call of a tool, to be judged.
 type Call struct {
 	Tool    string
 	Kind    string // read, write, command, web, mcp, other
 	Command string // of the kind command
-	Dir     string // where a command begins, relative to Place.Root; empty: in Place.Dir
+	Dir     string // where a command starts, relative to Place.Root; empty: Place.Dir
 	Paths   []string
 	URL     string
-	Input   json.RawMessage // as the tool gets it; what is remembered is bound to it
+	Input   json.RawMessage // as the tool gets it; remembered answers are bound to it
 }
 
-// Judge puts the built-in tables, a user's rules and what was answered before together. Deny is above ask is above
-// allow, whatever the order and the source.
+// Judge combines the built-in tables, a user's rules, and earlier answers. Deny outweighs Ask, and Ask outweighs Allow,
+// whatever the order and the source.
 type Judge struct {
 	Set    Set
 	Rules  Rules
@@ -31,7 +31,7 @@ type Judge struct {
 	Known  Known // any other tool is asked about
 }
 
-// Call is the word on a call.
+// Call returns the verdict on a call.
 func (j Judge) Call(c Call) Verdict {
 	if c.Dir != "" {
 		j.Place.Dir = resolve(j.Place.Root, filepath.FromSlash(c.Dir))
@@ -55,7 +55,7 @@ func (j Judge) Call(c Call) Verdict {
 		}
 	}
 	built := v.Word
-	// nothing speaks against it, yet a mode may ask: the user's word counts there
+	// nothing forbids it, but a mode may ask: then the user's rule counts
 	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" {
 		if r, ok := j.lifts(lax, piece{}, c, line); ok {
 			lifted = true
@@ -78,7 +78,7 @@ func (j Judge) Call(c Call) Verdict {
 	}
 	v.Word = max(built, explicit)
 	v.Explicit = explicit > Allow && explicit >= built || v.Word == Allow && lifted
-	if explicit > Allow { // a policy that contradicts itself shows both rules
+	if explicit > Allow { // if rules contradict each other, show both
 		for _, r := range lax {
 			if j.wouldLift(r, c, pieces) {
 				v.add(Reason{
@@ -92,7 +92,7 @@ func (j Judge) Call(c Call) Verdict {
 	return v
 }
 
-// restricted is the worst that a rule says, and which do.
+// restricted returns the strictest word of the deny and ask rules, and which rules say so.
 func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (explicit Word, hit []Reason) {
 	for _, r := range strict {
 		if word, what := j.against(r, c, pieces, line); word > Allow {
@@ -107,7 +107,7 @@ func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (
 	return explicit, hit
 }
 
-// divide gives the rules about a tool: those that restrict, and those that allow.
+// divide returns the rules about a tool: those that restrict, and those that allow.
 func (j Judge) divide(c Call) (strict, lax []Rule) {
 	for _, r := range j.Rules {
 		switch {
@@ -123,7 +123,7 @@ func (j Judge) divide(c Call) (strict, lax []Rule) {
 	return strict, lax
 }
 
-// pieces is the built-in word, part by part.
+// pieces returns the built-in verdicts, part by part.
 func (j Judge) pieces(c Call) ([]piece, *survey) {
 	var pieces []piece
 	say := func(word Word, text, why string) {
@@ -159,7 +159,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	return pieces, nil
 }
 
-// against says what a deny or ask rule makes of a call, and of which part.
+// against returns the word of a deny or ask rule for a call, and the part that it applies to.
 func (j Judge) against(r Rule, c Call, pieces []piece, line *survey) (Word, string) {
 	mine := coversTool(r, c.Tool) || aboutKind(r, c.Kind)
 	if mine && r.bare {
@@ -222,7 +222,7 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 	return word, what
 }
 
-// named are the paths that the words of a command may mean.
+// named returns the paths that the words of a command may mean.
 func (j Judge) named(p piece) (paths []string) {
 	for _, a := range p.argv {
 		if a.known && a.text != "" && !strings.HasPrefix(a.text, "-") {
@@ -235,7 +235,7 @@ func (j Judge) named(p piece) (paths []string) {
 	return paths
 }
 
-// lifts says which allow rule lifts the question about a piece.
+// lifts returns the allow rule that lifts the question about a piece.
 func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
 	for _, r := range lax {
 		if c.Kind == "command" {
@@ -272,7 +272,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
 	switch {
 	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
-		return false // no rule that is about more starts an agent
+		return false // a rule that covers more does not allow an agent
 	case r.bare, whole:
 		return true
 	case p.shape != simple:
@@ -281,7 +281,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 	return r.permitsCommand(p.argv)
 }
 
-// wouldLift says whether an allow rule is about a call at all.
+// wouldLift reports whether an allow rule applies to a call at all.
 func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 	switch {
 	case r.bare:
@@ -295,7 +295,7 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 		func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
 }
 
-// names says whether a rule for a command names an agent, by itself or behind a wrapper or a runner of packages.
+// names reports whether a rule for a command names an agent, by itself or behind a wrapper or a package runner.
 func (r Rule) names(agent string, agents Agents) bool {
 	words := make([]word, len(r.tokens))
 	for i, t := range r.tokens {

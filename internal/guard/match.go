@@ -9,15 +9,15 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// coversTool says whether a rule is about a tool at all. Deny and ask are read generously: one for Edit is about every
-// tool that changes files, one for Read about every tool that reads them.
+// coversTool reports whether a rule applies to a tool at all. Deny and ask rules are read broadly: one for Edit applies
+// to every tool that changes files, one for Read to every tool that reads them.
 func coversTool(r Rule, tool string) bool {
 	if r.tool == "*" || r.tool == tool {
 		return true
 	}
 	if rest, found := strings.CutPrefix(r.tool, "mcp__"); found {
 		if server, named, _ := strings.Cut(rest, "__"); r.word == Allow && server != "" && named != "" && named != "*" {
-			return false // it allows this tool, and none whose name goes on
+			return false // it allows this tool, but no tool whose name is longer
 		}
 		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")
 	}
@@ -34,7 +34,7 @@ func coversTool(r Rule, tool string) bool {
 	return r.word > Allow && r.tool == "Read"
 }
 
-// aboutKind says whether a deny or ask rule is about this kind of call, whatever the tool is called there.
+// aboutKind reports whether a deny or ask rule applies to this kind of call, whatever the name of the tool.
 func aboutKind(r Rule, kind string) bool {
 	switch kind {
 	case "command":
@@ -49,7 +49,7 @@ func aboutKind(r Rule, kind string) bool {
 	return false
 }
 
-// certainty is how sure a rule is about a command.
+// certainty is how certain it is that a rule applies to a command.
 type certainty uint8
 
 const (
@@ -58,11 +58,11 @@ const (
 	yes
 )
 
-// matchesCommand says whether a deny or ask rule is about a simple command: in any of the ways to write it, behind
-// wrappers too. A word that is not known before it runs may be the one that the rule names.
+// matchesCommand returns whether a deny or ask rule applies to a simple command, in any way to write it, also behind
+// wrappers. A word that is not known before it runs may be the one that the rule names.
 func (r Rule) matchesCommand(argv []word, depth int) certainty {
 	if len(argv) == 0 || len(r.tokens) == 0 {
-		return no // a whole line is compared as it stands
+		return no // a rule for a whole line is compared elsewhere
 	}
 	best := r.matchesWords(argv)
 	if depth > maxInner {
@@ -83,7 +83,7 @@ func (r Rule) matchesCommand(argv []word, depth int) certainty {
 	return best
 }
 
-// withoutFlags drops the flags in front of the subcommand: git -C dir push is git push.
+// withoutFlags drops the flags before the subcommand: git -C dir push is git push.
 func withoutFlags(name string, argv []word) []word {
 	if name == "git" {
 		args := make([]string, len(argv)-1)
@@ -102,13 +102,13 @@ func withoutFlags(name string, argv []word) []word {
 	return append([]word{argv[0]}, argv[i:]...)
 }
 
-// matchesWords is how sure it is that a rule which denies or asks covers a command. A star is read in both ways: within
-// its word, and as any run of words, as other agents read it. What one of them covers is covered.
+// matchesWords returns whether a deny or ask rule covers a command. A star has two readings: any text within its word,
+// and, as other agents read it, any run of words. The rule covers what either reading covers.
 func (r Rule) matchesWords(argv []word) certainty {
 	return max(r.matchesEach(argv), r.matchesRun(argv))
 }
 
-// matchesRun reads the rule's stars as any text, blanks too.
+// matchesRun reads the rule's stars as any text, including blanks.
 func (r Rule) matchesRun(argv []word) certainty {
 	if !slices.ContainsFunc(r.tokens, func(t token) bool { return t.star }) {
 		return no
@@ -160,8 +160,8 @@ func (r Rule) matchesEach(argv []word) certainty {
 	return no
 }
 
-// evaluates says whether bash itself may run what stands in an argument: these take names of variables, or arithmetic,
-// and a subscript in those is expanded although it was quoted. Who allows printf does not mean that.
+// evaluates reports whether bash itself may run something in an argument. These builtins take names of variables, or
+// arithmetic, and bash expands a subscript in those even if it is quoted. A rule that allows printf does not mean that.
 func evaluates(argv []word) bool {
 	if !slices.Contains(takeNames(), argv[0].text) && argv[0].text != "let" && argv[0].text != "test" &&
 		argv[0].text != "[" {
@@ -173,7 +173,7 @@ func evaluates(argv []word) bool {
 	})
 }
 
-// permitsCommand says whether an allow rule covers a simple command: word for word, and nothing in it is expanded.
+// permitsCommand reports whether an allow rule covers a simple command: word for word, without expansions.
 func (r Rule) permitsCommand(argv []word) bool {
 	if len(r.tokens) == 0 || len(argv) < len(r.tokens) || !r.prefix && len(argv) != len(r.tokens) || evaluates(argv) {
 		return false
@@ -209,9 +209,9 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(s, parts[len(parts)-1])
 }
 
-// matchesPath says whether a rule for files is about a path, which is absolute. An allow rule is read narrowly, the
-// others generously: a name without a slash is denied at any depth, and a leading slash is the system's root or the
-// workspace's.
+// matchesPath reports whether a rule for files covers an absolute path. An allow rule is read narrowly. The others are
+// read broadly: a name without a slash matches at any depth, and a leading slash is both the root of the system and
+// that of the workspace.
 func (r Rule) matchesPath(path string, p Place) bool {
 	pattern := filepath.ToSlash(r.inner)
 	path = filepath.ToSlash(path)
@@ -253,14 +253,14 @@ func (r Rule) matchesPath(path string, p Place) bool {
 	return false
 }
 
-// matchPath matches by elements: ** is any number of them, * and ? stay within one. beneath: what a matching folder
-// holds matches too.
+// matchPath matches element by element: ** is any number of elements, * and ? stay within one. With beneath, everything
+// below a matching directory matches too.
 func matchPath(pattern, path string, beneath bool) bool {
 	return matchElements(strings.Split(pattern, "/"), strings.Split(path, "/"), beneath)
 }
 
 func matchElements(pattern, path []string, beneath bool) bool {
-	// reach holds how many elements of the pattern may be used up: linear in both, whatever the pattern.
+	// reach holds how many elements of the pattern may be consumed, so that the time is linear in both.
 	reach := map[int]bool{0: true}
 	open := func() {
 		for i := range len(pattern) {
@@ -295,8 +295,8 @@ func globElement(pattern, s string) bool {
 	return ok && err == nil
 }
 
-// matchesURL says whether a rule for hosts is about a URL. Deny covers what is beneath a host too; an URL that cannot
-// be read may be any.
+// matchesURL reports whether a rule for hosts covers a URL. A deny rule covers subdomains too; a URL that cannot be
+// parsed may be any.
 func (r Rule) matchesURL(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Memory holds what a person answered in this conversation, bound to the exact content of the call: one byte more is
-// another call. The zero value is ready, and several goroutines may use it.
+// Memory holds the answers of a person in this conversation, each bound to the exact content of a call: one byte more
+// is another call. The zero value is ready to use, by several goroutines.
 type Memory struct {
 	mu    sync.Mutex
 	words map[[sha256.Size]byte]Word
 }
 
-// Remember keeps an answer. Of two about the same call the later one counts.
+// Remember stores an answer. For the same call, the last one counts.
 func (m *Memory) Remember(c Call, w Word) {
 	key, ok := c.key()
 	if !ok {
@@ -45,16 +45,16 @@ func (m *Memory) recall(c Call) (Word, bool) {
 	return w, found
 }
 
-// key is the hash of all that a call is. The input is written anew, so that the order of its members and its spaces do
-// not matter.
+// key is the hash of everything in a call. The input is marshalled again, so that the order of its members and its
+// spaces do not matter.
 func (c Call) key() (key [sha256.Size]byte, ok bool) {
 	var input any
 	if !utf8.Valid(c.Input) {
-		return key, false // the decoder would take different bytes for the same
+		return key, false // the decoder would map different bytes to the same text
 	}
 	if len(c.Input) > 0 {
 		d := json.NewDecoder(bytes.NewReader(c.Input))
-		d.UseNumber() // two long numbers are two numbers
+		d.UseNumber() // a float64 would make different long numbers equal
 		if d.Decode(&input) != nil {
 			return key, false
 		}

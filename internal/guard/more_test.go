@@ -2,8 +2,8 @@ package guard
 
 import "testing"
 
-// TestFurtherDirectories belong to the conversation as the first one does: they are written in, and what is protected
-// is so in each.
+// TestFurtherDirectories: further directories are part of the workspace. Tools may write there, and protected names are
+// protected in each.
 func TestFurtherDirectories(t *testing.T) {
 	alone := Place{Root: "/w/in", Dir: "/w/in", Home: "/home/u", Agents: agents()}
 	with := alone
@@ -28,7 +28,7 @@ func TestFurtherDirectories(t *testing.T) {
 			}
 		}
 	}
-	// the inner one counts, in whatever order
+	// the innermost one counts, in any order
 	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x", Agents: agents()}
 	for path, want := range map[string]Word{
 		"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny,

@@ -1,81 +1,57 @@
 package guard
 
 import (
+	_ "embed" // the names
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// Agent is what has to be known of an agent to judge what a call does to it.
+// Agent has what guard needs to know about an agent.
 type Agent struct {
 	Program  string   // its name, without extension
-	Package  string   // its name for those who run packages; empty: it is in no registry
-	Settings []string // the names in a workspace under which it looks for what it runs or obeys
-	Private  []string // beneath the home directory: where it keeps logins and conversations
+	Package  string   // its name in a package registry; empty: none
+	Settings []string // names in a workspace that decide what it does
+	Private  []string // beneath the home directory: its logins and conversations
 }
 
-// Agents are those that there are, beside what others make.
+// Agents are the agents of this program.
 type Agents []Agent
+
+//go:embed protected.txt
+var protected string
+
+//go:embed credentials.txt
+var credentials string
 
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
 // by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
 func (a Agents) Protected() []string {
-	names := []string{
-		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees",
-		".gitconfig", ".gitmodules", ".husky",
-		".omniagent", ".eidolon", ".yume", ".cursor", ".mcp.json",
-		".vscode", ".idea", ".devcontainer", ".envrc", ".ripgreprc",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc",
-		".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".kshrc", ".cshrc", ".tcshrc", ".login", ".config/fish", ".xprofile", ".xinitrc",
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg",
-	}
+	names := strings.Fields(protected)
 	for _, one := range a {
 		names = append(names, one.Settings...)
 	}
 	return names
 }
 
-// Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all
-// beneath it.
+// Credentials lists the files and directories beneath home that no tool reads. A directory stands for everything in it.
 func (a Agents) Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
-	names := []string{
-		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml",
-		".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
-		".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
-		".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg",
-		".oci", ".fly", ".rclone.conf",
-		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op",
-		".config/sops", ".config/rclone", ".config/containers/auth.json",
-		".config/doctl", ".config/heroku", ".config/netlify", ".eidolon", ".yume", ".config/omniagent",
-		".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
-		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
-		".config/microsoft-edge", ".config/vivaldi", ".config/opera",
-		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd",
-		".config/keepassxc", ".config/1Password", ".config/Bitwarden",
-		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
-		"Library/Application Support/BraveSoftware",
-		"Library/Application Support/Microsoft Edge", "Library/Safari", "Library/Cookies",
-		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome",
-		"AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
-		"AppData/Roaming/GitHub CLI",
-	}
+	names := slices.Collect(strings.Lines(credentials))
 	for _, one := range a {
 		names = append(names, one.Private...)
 	}
 	paths := make([]string, len(names))
 	for i, name := range names {
-		paths[i] = filepath.Join(home, filepath.FromSlash(name))
+		paths[i] = filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n")))
 	}
 	return paths
 }
 
-// resolve makes a path absolute, from dir. Links are not looked at.
+// resolve makes a path absolute, from dir. It does not resolve links.
 func resolve(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -83,7 +59,7 @@ func resolve(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// within says whether path is dir or beneath it. Both are clean.
+// within reports whether path is dir or beneath it. Both are clean.
 func within(dir, path string) bool {
 	if dir == path || dir == string(filepath.Separator) {
 		return dir != ""
@@ -92,11 +68,11 @@ func within(dir, path string) bool {
 		string(filepath.Separator))
 }
 
-// foldedWithin compares as a file system does that ignores case.
+// foldedWithin is within as on a file system that ignores case.
 func foldedWithin(dir, path string) bool { return within(fold(dir), fold(path)) }
 
-// fold makes names equal that some file system takes for one: case, the dots and spaces at the end and what follows a
-// colon, which Windows leaves out, and the characters without width that macOS leaves out.
+// fold maps names to one form if some file system treats them as the same. It removes case, the dots and spaces at the
+// end and the text after a colon, which Windows ignores, and the invisible characters that macOS ignores.
 func fold(path string) string {
 	elements := strings.Split(strings.ToLower(path), string(filepath.Separator))
 	for i, e := range elements {
@@ -117,8 +93,8 @@ func fold(path string) string {
 	return strings.Join(elements, string(filepath.Separator))
 }
 
-// foreign says whether path is written for another system: C:\x and \\host\x are names of no file here, yet they mean
-// one elsewhere.
+// foreign reports whether path is written for another system: C:\x and \\host\x name no file here, but they name one
+// there.
 func foreign(path string) bool {
 	if strings.HasPrefix(path, `\`) {
 		return true
@@ -126,8 +102,8 @@ func foreign(path string) bool {
 	return filepath.VolumeName(path) == "" && len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
 }
 
-// alias says whether path leads through the views that the kernel gives on a process: its root, its directory, its
-// files, its environment.
+// alias reports whether path leads through the kernel's views of a process: its root, its directory, its files, its
+// environment.
 func alias(path string) bool {
 	elements := strings.Split(filepath.ToSlash(path), "/")
 	if len(elements) < 3 || elements[0] != "" || (elements[1] != "proc" && elements[1] != "dev") {
@@ -142,7 +118,7 @@ func alias(path string) bool {
 	})
 }
 
-// credential names the credential that path is, is beneath or, with whole, holds.
+// credential returns the credential that path is or is beneath or, with whole, contains.
 func (p Place) credential(path string, whole bool) string {
 	for _, secret := range p.Agents.Credentials(p.Home) {
 		if foldedWithin(secret, path) || whole && foldedWithin(path, secret) {
@@ -152,8 +128,8 @@ func (p Place) credential(path string, whole bool) string {
 	return ""
 }
 
-// Write says whether a tool for files may change path. It is the word on the place: whether a file of the workspace may
-// be changed without asking is the matter of the mode.
+// Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
+// workspace needs a question depends on the mode.
 func (s Set) Write(path string, p Place) Verdict {
 	const asked = "only a person may change what is run or obeyed later"
 	switch {
@@ -188,8 +164,8 @@ func (s Set) Write(path string, p Place) Verdict {
 	return one(Deny, path, name+" is protected: "+asked)
 }
 
-// protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace
-// may hold others. To change a directory that holds one is to change it too.
+// protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
+// workspace may contain other repositories. Changing a directory that contains one counts too.
 func (a Agents) protectedName(full, root string) string {
 	rel, err := filepath.Rel(root, full)
 	if err != nil {
@@ -212,18 +188,19 @@ func (a Agents) protectedName(full, root string) string {
 	return ""
 }
 
-// inRepository says whether a path lies in what git keeps: its own commands write there, no tool for files has to.
+// inRepository reports whether a path is in the directory of git: its own commands write there, and tools for files
+// need not.
 func inRepository(full, root string) bool {
 	rel, err := filepath.Rel(root, full)
 	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
 }
 
-// secretName says whether a protected name holds credentials.
+// secretName reports whether a protected name holds credentials.
 func secretName(name string) bool {
 	return slices.Contains([]string{".npmrc", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg"}, name)
 }
 
-// Read says whether a tool may read path: not where credentials are kept.
+// Read reports whether a tool may read path, which it may not where credentials are.
 func (s Set) Read(path string, p Place) Verdict {
 	if strings.ContainsFunc(path, control) {
 		return one(Deny, path, "the path has control characters")

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Rule is one line of a user's policy: a tool, and perhaps which of its calls. See docs/rules.md.
+// Rule is one line of a user's policy: a tool, and optionally a pattern for its calls. See docs/rules.md.
 type Rule struct {
 	word   Word
 	text   string
@@ -29,22 +29,22 @@ type Rule struct {
 // Rules are a policy. Their order does not matter.
 type Rules []Rule
 
-// Word is what the rule says.
+// Word returns what the rule demands.
 func (r Rule) Word() Word { return r.word }
 
-// Source is where the rule stands.
+// Source returns where the rule comes from.
 func (r Rule) Source() string { return r.source }
 
 func (r Rule) String() string { return r.text }
 
-// token is one word of a rule for Bash. A star that is not quoted stands for anything within the word.
+// token is one word of a rule for Bash. An unquoted star matches any text within the word.
 type token struct {
 	text string
 	star bool
 }
 
-// Reading gives the files that rules of a word keep from being read, by their absolute paths; nil: there is no such
-// rule. A rule that is about every file is not among them, since it is about every call.
+// Reading returns a function that reports which absolute paths rules of a word keep from being read; nil if no rule
+// does. It leaves out rules for every file, because they apply to every call.
 func (r Rules) Reading(w Word, p Place) func(path string) bool {
 	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool {
 		return one.word != w || one.tool != "Read" ||
@@ -83,7 +83,7 @@ func (k Known) of(name string) toolspec.Tool {
 	return toolspec.Tool{}
 }
 
-// Rule reads a rule. source is where it stands, for whoever wants to know why.
+// Rule parses a rule. source says where it comes from.
 func (k Known) Rule(w Word, written, source string) (Rule, error) {
 	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
 		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset,
@@ -139,7 +139,7 @@ func (k Known) Rule(w Word, written, source string) (Rule, error) {
 	return r, nil
 }
 
-// specify reads what stands in the brackets.
+// specify parses the text in the brackets.
 func (r *Rule) specify() (offset int, hint, why string) {
 	switch r.form {
 	case toolspec.Command:
@@ -166,7 +166,7 @@ func (r *Rule) specify() (offset int, hint, why string) {
 	return 0, "", ""
 }
 
-// command reads a rule for Bash into words, as the shell would.
+// command parses a rule for Bash into words, as the shell would.
 func (r *Rule) command() (offset int, hint, why string) {
 	inner := r.inner
 	if body, found := strings.CutSuffix(inner, ":*"); found {
@@ -205,11 +205,11 @@ func (r *Rule) command() (offset int, hint, why string) {
 	if r.prefix {
 		return 0, "a rule with a star names one simple command", "it is more than one simple command"
 	}
-	return 0, "", "" // a whole line, compared as it stands
+	return 0, "", "" // a rule for a whole line
 }
 
-// Stricter is what counts until a rule that does not parse is mended: a deny or an ask covers the whole tool that it
-// seems to name, or everything where not even that can be read; an allow is nothing.
+// Stricter returns the rule that applies until a rule with a syntax error is corrected. A deny or ask rule covers the
+// whole tool that it seems to name, or everything if that cannot be read; an allow rule allows nothing.
 func (k Known) Stricter(w Word, written, source string) (Rule, bool) {
 	if w == Allow {
 		return Rule{}, false
@@ -232,12 +232,12 @@ func (k Known) Stricter(w Word, written, source string) (Rule, bool) {
 	return r, true
 }
 
-// Contradiction is an allow rule that never counts, and the rule that takes everything from it.
+// Contradiction is an allow rule that never applies, and the rule that overrides it.
 type Contradiction struct{ Allow, Against Rule }
 
-// Contradictions lists the allow rules of which a deny or ask rule covers every call. An allow rule of which some calls
-// are taken is no contradiction: Bash(git:*) beside a deny of Bash(git push:*) is how a policy is written. The stricter
-// rule counts in either case.
+// Contradictions lists the allow rules whose calls are all covered by a deny or ask rule. A rule of which only some
+// calls are covered is not listed: Bash(git:*) next to a deny of Bash(git push:*) is how a policy is written. The
+// stricter rule counts in either case.
 func (r Rules) Contradictions() []Contradiction {
 	var all []Contradiction
 	for _, a := range r {
@@ -253,7 +253,7 @@ func (r Rules) Contradictions() []Contradiction {
 	return all
 }
 
-// covers says whether every call that a covers is one that b covers.
+// covers reports whether b covers every call that a covers.
 func (b Rule) covers(a Rule) bool {
 	if b.tool == "*" || b.bare && (b.tool == a.tool || coversTool(b, a.tool)) {
 		return true

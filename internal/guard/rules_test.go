@@ -85,13 +85,13 @@ func TestRules(t *testing.T) {
 		call  Call
 		want  Word
 	}{
-		// Allow is word for word, and for every command of the line.
+		// Allow matches word for word, and every command of the line.
 		{nil, bash("npm test"), Ask},
 		{[]string{"allow Bash(npm test)"}, bash("npm test"), Allow},
 		{[]string{"allow Bash(npm test)"}, bash(`np"m" 'test'`), Allow},
 		{[]string{"allow Bash(npm test)"}, bash("npm test x"), Ask},
 		{[]string{"allow Bash(npm test)"}, bash("npm testx"), Ask},
-		// A builtin that bash lets run what stands in a subscript, quoted or not.
+		// A builtin of bash runs what is in a subscript, quoted or not.
 		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("printf -v 'a[$(x)]' y"), Ask},
 		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("test -v 'a[`x`]'"), Ask},
 		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("printf %q 'a[1]' '$x'"), Allow},
@@ -123,7 +123,7 @@ func TestRules(t *testing.T) {
 		{[]string{"allow Bash"}, bash("echo ("), Deny},
 		{[]string{"allow Bash(bash:*)"}, bash("bash -c evil"), Ask},
 		{[]string{"allow Bash(bash:*)", "allow Bash(evil)"}, bash("bash -c evil"), Allow},
-		// Agents are named, or asked about.
+		// A rule has to name agents, or they are asked about.
 		{[]string{"allow Bash"}, bash("claude -p x"), Ask},
 		{[]string{"allow Bash(*)"}, bash("npx @openai/codex"), Ask},
 		{[]string{"allow Bash(claude -p:*)"}, bash("claude -p x"), Allow},
@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 		{[]string{"allow Bash(npx @openai/codex:*)"}, bash("npx @openai/codex exec"), Allow},
 		{[]string{"allow Bash(timeout:*)"}, bash("timeout 5 codex"), Ask},
 		{[]string{"allow Bash(timeout 5 codex:*)"}, bash("timeout 5 codex"), Allow},
-		// Deny and ask are read generously.
+		// Deny and ask are read broadly.
 		{[]string{"deny Bash(git push:*)", "allow Bash"}, bash("git push"), Deny},
 		{[]string{"deny Bash(git push:*)"}, bash("ls && git -C x push origin"), Deny},
 		{[]string{"deny Bash(git push:*)"}, bash("env A=b nice -n 5 timeout 5 git push"), Deny},
@@ -391,7 +391,7 @@ func TestLattice(t *testing.T) {
 	})
 }
 
-// TestAnAllowedToolIsThatTool and no other one whose name goes on.
+// TestAnAllowedToolIsThatTool and no other whose name is longer.
 func TestAnAllowedToolIsThatTool(t *testing.T) {
 	for _, c := range []struct {
 		rule, tool string
@@ -415,7 +415,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 	}
 }
 
-// TestWhatWasSaidElsewhere is read by no tool: the conversations of this program as little as those of others.
+// TestWhatWasSaidElsewhere: no tool reads other conversations, whether of this program or of another.
 func TestWhatWasSaidElsewhere(t *testing.T) {
 	p := Place{Root: "/h", Dir: "/h", Home: "/h", Agents: agents()}
 	for _, path := range []string{"/h/.yume/sessions/a.jsonl", "/h/.eidolon/x", "/h/.claude/projects/x", "/h/.YUME"} {

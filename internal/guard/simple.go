@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call judges one simple command, from each directory where it may run.
+// call judges one simple command, for each directory where it may run.
 func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	w.visited[c] = true
 	if len(c.Args) == 0 {
@@ -33,7 +33,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	return same(at)
 }
 
-// moved says where cd leads.
+// moved returns where cd leads.
 func (w *walker) moved(args []word, at dirs) after {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
@@ -48,7 +48,7 @@ func (w *walker) moved(args []word, at dirs) after {
 	return after{to, at}
 }
 
-// program is the name under which tables know what a word starts: without the directory, case and .exe.
+// program returns the name of a program as in the tables: without directory, case and .exe.
 func program(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
@@ -60,7 +60,7 @@ func program(name string) string {
 	return name
 }
 
-// denied looks for what is never run, also behind wrappers and in the text given to a shell, and for agents.
+// denied looks for agents and for what is never run, also behind wrappers and in the text given to a shell.
 func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
 	name := program(argv[0].text)
 	if !argv[0].known {
@@ -101,7 +101,7 @@ func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
 	}
 }
 
-// argument denies what no argument of any command is: a credential, another process's memory, a file that grants
+// argument denies arguments that no command may have: a credential, the memory of another process, a file that grants
 // rights.
 func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 	if !a.known || at.lost && !filepath.IsAbs(a.text) {
@@ -137,7 +137,7 @@ func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 	}
 }
 
-// shellText is the text that a command gives to a shell, where that is all known.
+// shellText returns the text that a command gives to a shell, if all of it is known.
 func shellText(name string, argv []word) (string, bool) {
 	if name == "eval" || name == "trap" && len(argv) > 2 {
 		args := argv[1:]
@@ -234,7 +234,7 @@ func (a Agents) starts(name string, argv []word) string {
 	return ""
 }
 
-// unwrap gives the commands that a command starts by its arguments.
+// unwrap returns the commands that a command starts by its arguments.
 func unwrap(name string, argv []word) [][]word {
 	valued, operands, ok := wrapper(name)
 	if !ok {
@@ -266,8 +266,7 @@ func unwrap(name string, argv []word) [][]word {
 
 func skip(argv []word, n int) []word { return argv[min(n, len(argv)):] }
 
-// wrapper tells of a program that starts another: the flags that take a value, and how many words stand before the
-// command.
+// wrapper describes a program that starts another: its flags with a value, and how many words precede the command.
 func wrapper(name string) (valued string, operands int, ok bool) {
 	switch name {
 	case "command", "builtin", "nohup", "setsid", "caffeinate", "busybox", "toybox", "time", "eatmydata", "winpty",
@@ -299,7 +298,7 @@ func wrapper(name string) (valued string, operands int, ok bool) {
 	return "", 0, false
 }
 
-// started gives the commands that find and git start by their arguments.
+// started returns the commands that find and git start by their arguments.
 func started(name string, argv []word) (commands [][]word) {
 	switch name {
 	case "find", "gfind", "fd", "fdfind":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// special gives the judge of a command whose arguments are a language of their own.
+// special returns the judge of a command whose arguments are a language of their own.
 func special(name string) func(*invocation) string {
 	switch name {
 	case "echo", ":", "true", "false":
@@ -15,21 +15,9 @@ func special(name string) func(*invocation) string {
 		return (*invocation).printf
 	case "test", "[":
 		return (*invocation).test
-	case "pwd":
-		return func(in *invocation) string { return in.exactly("", "-L", "-P") }
-	case "exit":
-		return func(in *invocation) string { return in.exactly("", "0", "1", "2") }
-	case "set":
-		return func(in *invocation) string {
-			return in.exactly("-e", "-u", "-eu", "-o pipefail", "-eo pipefail", "-uo pipefail", "-euo pipefail")
-		}
-	case "hostname":
-		return func(in *invocation) string { return in.exactly("") }
-	case "ps":
-		return func(in *invocation) string { return in.exactly("", "-e", "-A", "-ef", "-f", "aux", "-aux", "ax") }
 	case "sleep":
 		return (*invocation).sleep
-	case "type", "command":
+	case "command":
 		return (*invocation).lookup
 	case "cd":
 		return (*invocation).cd
@@ -41,16 +29,14 @@ func special(name string) func(*invocation) string {
 		return (*invocation).sed
 	case "jq":
 		return (*invocation).jq
-	case "xxd":
-		return (*invocation).xxd
 	case "git":
 		return (*invocation).git
 	}
 	return nil
 }
 
-// exactly approves these argument lists only, written with single spaces.
-func (in *invocation) exactly(lists ...string) string {
+// exactly approves the argument lists of the grammar only, written with single spaces.
+func (in *invocation) exactly(g grammar) string {
 	texts := make([]string, len(in.args))
 	for i, a := range in.args {
 		if !a.literal() || strings.ContainsAny(a.text, " \t\n") || a.text == "" {
@@ -58,13 +44,13 @@ func (in *invocation) exactly(lists ...string) string {
 		}
 		texts[i] = a.text
 	}
-	if slices.Contains(lists, strings.Join(texts, " ")) {
+	if g.nothing && len(texts) == 0 || slices.Contains(g.lines, strings.Join(texts, " ")) {
 		return ""
 	}
 	return fmt.Sprintf("%s is not approved with these arguments", in.name)
 }
 
-// echo prints: what its arguments become does not matter, as long as becoming it does nothing and tells no secret.
+// echo prints: the values of its arguments do not matter, if expanding them has no effect and reveals no secret.
 func (in *invocation) echo() string {
 	for _, a := range in.args {
 		if !a.known && !a.data {
@@ -79,7 +65,7 @@ func (in *invocation) echo() string {
 	return ""
 }
 
-// printf prints by a format that is known: -v and %n assign, and an assignment can run what is in a subscript.
+// printf needs a known format: -v and %n assign, and an assignment can run what is in a subscript.
 func (in *invocation) printf() string {
 	args := in.args
 	if len(args) > 0 && args[0].literal() && args[0].text == "--" {
@@ -108,7 +94,7 @@ func (in *invocation) printf() string {
 	return in.echo()
 }
 
-// test compares. -v and -R look names up, and a subscript in a name is evaluated.
+// test compares. -v and -R look names up, and bash evaluates a subscript in a name.
 func (in *invocation) test() string {
 	args := in.args
 	if in.name == "[" {
@@ -148,16 +134,12 @@ func (in *invocation) sleep() string {
 	return ""
 }
 
-// lookup says what a name is: type, and command with -v or -V.
+// lookup says what a name is.
 func (in *invocation) lookup() string {
-	flags := "-a -f -p -P -t"
-	if in.name == "command" {
-		if len(in.args) == 0 || in.args[0].text != "-v" && in.args[0].text != "-V" {
-			return "command is approved with -v, or in front of a command that is approved"
-		}
-		flags = "-v -V"
+	if len(in.args) == 0 || in.args[0].text != "-v" && in.args[0].text != "-V" {
+		return "command is approved with -v, or in front of a command that is approved"
 	}
-	return in.fits(grammar{flags: flags, operands: data, ordered: true})
+	return in.fits(grammarOf(in.name))
 }
 
 func (in *invocation) cd() string {
@@ -171,10 +153,9 @@ func (in *invocation) cd() string {
 	return in.file(args[0], false)
 }
 
-// date prints the time; an operand without + would set it.
+// date prints the time; an operand without + would set the clock.
 func (in *invocation) date() string {
-	g, _ := readOnly("date")
-	if why := in.fits(g); why != "" {
+	if why := in.fits(grammarOf("date")); why != "" {
 		return why
 	}
 	for _, o := range in.operands {
@@ -215,38 +196,22 @@ func (in *invocation) find() string {
 }
 
 func (in *invocation) findExpression(args []word) string {
-	plain := []string{
-		"-print", "-print0", "-prune", "-not", "!", "(", ")", "-o", "-or", "-a", "-and", ",", "-empty", "-readable",
-		"-writable", "-executable", "-depth", "-d", "-mount", "-xdev", "-ls",
-		"-quit", "-true", "-false", "-nouser", "-nogroup", "-daystart", "-noleaf", "-nowarn", "-warn",
-		"-ignore_readdir_race",
-	}
-	valued := []string{
-		"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type",
-		"-xtype", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin", "-ctime",
-		"-cmin", "-atime", "-amin", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname",
-		"-fstype", "-used", "-printf",
-	}
+	known := grammarOf("find expression").kinds()
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		switch {
-		case !a.literal():
+		if !a.literal() {
 			return "an argument is not known before it runs: " +
 				orText(a.why, "a pattern becomes the names of files; quote it")
-		case slices.Contains(plain, a.text):
-		case slices.Contains(valued, a.text) && i+1 < len(args):
-			i++
-			if why := plainText(args[i], false); why != "" {
-				return why
-			}
-		case (a.text == "-newer" || a.text == "-anewer" || a.text == "-cnewer" || a.text == "-samefile") &&
-			i+1 < len(args):
-			i++
-			if why := in.file(args[i], false); why != "" {
-				return why
-			}
-		default:
+		}
+		kind, ok := known[a.text]
+		if !ok || kind != 0 && i+1 == len(args) {
 			return "find " + a.text + " is not among the expressions that are approved"
+		}
+		if kind != 0 {
+			i++
+			if why := in.value(a.text, args[i], kind); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
@@ -254,9 +219,7 @@ func (in *invocation) findExpression(args []word) string {
 
 // sed is approved with -n and scripts that print lines by number or by a plain expression.
 func (in *invocation) sed() string {
-	if why := in.split(
-		grammar{flags: "-n -E -r -s -u -z -e:d --quiet --silent --regexp-extended --separate --null-data " +
-			"--expression:d"}); why != "" {
+	if why := in.split(grammarOf(in.name)); why != "" {
 		return why
 	}
 	quiet := slices.ContainsFunc(in.flags, func(f string) bool {
@@ -268,7 +231,7 @@ func (in *invocation) sed() string {
 	}
 	var scripts []string
 	for _, v := range in.values {
-		scripts = append(scripts, v.value) // only scripts are values here
+		scripts = append(scripts, v.value) // all values here are scripts
 	}
 	read := in.operands
 	if len(scripts) == 0 {
@@ -290,8 +253,7 @@ func (in *invocation) sed() string {
 	return ""
 }
 
-// printsOnly says whether a script of sed is made of addresses and p, = and q. A script that is not of this strict form
-// may write or execute.
+// printsOnly reports whether a sed script has only addresses and p, = and q. Any other script may write or execute.
 func printsOnly(script string) bool {
 	for command := range strings.SplitSeq(script, ";") {
 		rest, ok := address(strings.TrimSpace(command))
@@ -311,7 +273,7 @@ func printsOnly(script string) bool {
 	return true
 }
 
-// address takes a line number, $ or a plain expression from the front.
+// address reads a line number, $ or a plain expression.
 func address(s string) (rest string, ok bool) {
 	if after, found := strings.CutPrefix(s, "$"); found {
 		return after, true
@@ -329,7 +291,7 @@ func address(s string) (rest string, ok bool) {
 // jq is approved with filters that name neither the environment nor other files.
 func (in *invocation) jq() string {
 	var args []word
-	for i := 0; i < len(in.args); i++ { // --arg takes two values: out with them
+	for i := 0; i < len(in.args); i++ { // --arg takes two values: remove them
 		a := in.args[i]
 		if a.text == "--" {
 			return "jq is not approved with --"
@@ -346,10 +308,7 @@ func (in *invocation) jq() string {
 		args = append(args, in.args[i])
 	}
 	in.args = args
-	flags := "-a -c -C -e -M -n -r -R -s -S -j --ascii-output --compact-output --color-output --exit-status " +
-		"--monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys " +
-		"--join-output --tab --indent:n --seq --stream --unbuffered"
-	if why := in.fits(grammar{flags: flags, operands: pattern, least: 1}); why != "" {
+	if why := in.fits(grammarOf(in.name)); why != "" {
 		return why
 	}
 	for name := range strings.FieldsFuncSeq(in.operands[0].text, func(r rune) bool {
@@ -361,31 +320,4 @@ func (in *invocation) jq() string {
 		}
 	}
 	return ""
-}
-
-// xxd prints; its second operand would be written, and so would a flag behind the first.
-func (in *invocation) xxd() string {
-	i := 0
-	for i < len(in.args) && in.args[i].literal() && strings.HasPrefix(in.args[i].text, "-") {
-		switch in.args[i].text {
-		case "-a", "-b", "-e", "-E", "-i", "-p", "-u":
-		case "-c", "-g", "-l", "-s":
-			i++
-			if i >= len(in.args) || !in.args[i].literal() || in.args[i].text == "" ||
-				strings.Trim(in.args[i].text, "0123456789+") != "" {
-				return "xxd needs a number there"
-			}
-		default:
-			return "xxd " + in.args[i].text + " is not among the flags that are approved"
-		}
-		i++
-	}
-	switch rest := in.args[i:]; {
-	case len(rest) == 0:
-		return ""
-	case len(rest) > 1 || !rest[0].literal():
-		return "xxd writes to its second operand"
-	default:
-		return in.file(rest[0], false)
-	}
 }

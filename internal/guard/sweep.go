@@ -7,11 +7,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// sweep goes through the whole tree after the walk. It says what the constructs do that the walk does not understand,
-// and judges the commands in them from a directory that is not known. What it does not know by name is asked about: a
-// new kind of node is not allowed.
+// sweep visits the whole tree after the walk. It judges the constructs that the walk does not understand, and the
+// commands in them from an unknown directory. It asks about what it does not know by name, so a new kind of node is
+// never allowed.
 //
-// Long because it is one list of the nodes that there are.
+// Long because it lists all kinds of nodes.
 func (w *walker) sweep(file *syntax.File) {
 	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
@@ -21,7 +21,7 @@ func (w *walker) sweep(file *syntax.File) {
 			*syntax.Comment,
 			*syntax.CaseItem, *syntax.WordIter, *syntax.CStyleLoop,
 			*syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm:
-			// Judged by what they are in, or by what is in them.
+			// Judged by their parent or by their children.
 		case *syntax.CallExpr:
 			if !w.visited[n] {
 				w.call(n, dirs{lost: true})
@@ -41,7 +41,7 @@ func (w *walker) sweep(file *syntax.File) {
 				w.say(Ask, n, "a command is substituted in a place that is not judged")
 			}
 		case *syntax.ProcSubst:
-			w.say(Ask, n, "a command runs beside, as a file")
+			w.say(Ask, n, "a command runs in parallel, as a file")
 		case *syntax.ParamExp:
 			w.parameter(n)
 		case *syntax.ArithmExp:
@@ -61,7 +61,7 @@ func (w *walker) sweep(file *syntax.File) {
 		case *syntax.CaseClause:
 			w.say(Ask, n, "case is not approved by itself")
 		case *syntax.TimeClause:
-			// Behind a pipe bash takes time for a program, the parser for a keyword.
+			// After a pipe, time is a program to bash but a keyword to the parser.
 			w.say(Ask, n, "time is a keyword or a program, by what stands before it")
 		case *syntax.CoprocClause:
 			w.say(Ask, n, "it goes on in the background")
@@ -95,7 +95,7 @@ func (w *walker) parameter(n *syntax.ParamExp) {
 	w.say(Ask, n, why)
 }
 
-// assign judges x=…, in front of a command, alone or behind declare and its like.
+// assign judges x=…, before a command, alone, or after declare and similar builtins.
 func (w *walker) assign(n *syntax.Assign) {
 	name := ""
 	if n.Name != nil {
@@ -110,7 +110,7 @@ func (w *walker) assign(n *syntax.Assign) {
 	w.say(Ask, n, "a variable is set")
 }
 
-// poisoned says whether a variable makes other programs run something, or load it, or talk to somebody else.
+// poisoned reports whether a variable makes other programs run, load or contact something.
 func poisoned(name string) bool {
 	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
 	for _, prefix := range []string{
@@ -139,7 +139,7 @@ func poisoned(name string) bool {
 	return false
 }
 
-// function judges a definition. Any name is one that a later command may use.
+// function judges a definition. A later command may use any name.
 func (w *walker) function(n *syntax.FuncDecl) {
 	name, calls := "", 0
 	if n.Name != nil {
@@ -168,7 +168,7 @@ func (w *walker) loop(n *syntax.ForClause) {
 	w.say(Ask, n, "a loop sets a variable whose value is not known before it runs")
 }
 
-// redirect judges where a stream goes or comes from.
+// redirect judges a redirection.
 func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	w.visited[r] = true
 	if r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
@@ -177,7 +177,7 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if r.Hdoc != nil {
-			w.read(r.Hdoc, at) // what it expands is judged by sweep
+			w.read(r.Hdoc, at) // sweep judges its expansions
 		}
 		if w.inside > 0 || !plainDelimiter(slice(w.source, r.Word)) {
 			w.say(Ask, r, "a here-document in a substitution, or with an odd end")
@@ -204,7 +204,7 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	w.output(r, at)
 }
 
-// plainDelimiter says whether the end of a here-document is one word in letters, bare or in quotes.
+// plainDelimiter reports whether the delimiter of a here-document is one word of letters, bare or in quotes.
 func plainDelimiter(s string) bool {
 	if len(s) > 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
 		s = s[1 : len(s)-1]
@@ -260,7 +260,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 				w.place.Agents.protectedAnywhere(path):
 				p.word, p.why = Deny, v.Reasons[0].Text
 			default:
-				// A file tool is refused there; a command of a person's choice, /tmp for one, is asked about.
+				// A file tool is denied there; a command is asked about, because a person may want to write to /tmp.
 				p.shape, p.word, p.why = structure, max(p.word, Ask), stricter(p.word, Ask, p.why,
 					"it writes a file outside the workspace")
 			}
@@ -276,7 +276,7 @@ func stricter(old, fresh Word, oldText, freshText string) string {
 	return oldText
 }
 
-// protectedAnywhere says whether the name is protected wherever it stands.
+// protectedAnywhere reports whether the name is protected in every directory.
 func (a Agents) protectedAnywhere(path string) bool {
 	return a.protectedName(resolve("/", path), "/") != ""
 }

@@ -6,14 +6,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is what is known of a word before bash expands it.
+// word is what is known about a word before bash expands it.
 type word struct {
-	text string // what the program gets, as far as it is known
-	// known: text is all there is. A pattern is known too, but what it becomes is not: names that exist.
+	text string // what the program gets, as far as known
+	// known: text is everything. A pattern is known too, but not the names that it becomes.
 	known   bool
 	pattern bool
 	wild    bool   // the pattern begins with a wildcard, so that it may become a flag
-	data    bool   // what is not known comes from expansions that execute nothing themselves and tell no secret
+	data    bool   // the unknown part comes from expansions that execute nothing and reveal no secret
 	why     string // why it is not known
 	written string
 }
@@ -25,7 +25,7 @@ type reader struct {
 	b       strings.Builder
 	w       word
 	brace   bool
-	between bool // something in a brace separates
+	between bool // a brace has a separator
 }
 
 func (r *reader) unknown(data bool, why string) {
@@ -36,7 +36,7 @@ func (r *reader) unknown(data bool, why string) {
 	r.w.data = r.w.data && data
 }
 
-// read tells what a word is. home is what ~ becomes.
+// read reads a word. home is what ~ becomes.
 func read(w *syntax.Word, source, home string) word {
 	r := &reader{w: word{known: true, written: slice(source, w)}}
 	for i, part := range w.Parts {
@@ -157,7 +157,7 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 		}
 		r.unknown(false, "the value of a variable is not known before it runs")
 	case *syntax.CmdSubst:
-		// Without quotes it would be divided and become the names of files; backquotes have an escaping of their own.
+		// Without quotes it would be split and globbed; backquotes have their own escapes.
 		r.unknown(quoted && !p.Backquotes && !p.TempFile && !p.ReplyVar,
 			"what the inner command prints is not known before it runs, and only \"$(…)\" is looked into")
 	case *syntax.ArithmExp:
@@ -169,7 +169,7 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 	}
 }
 
-// harmless says whether an expansion does nothing but to give a value that is no secret: $? and its like.
+// harmless reports whether an expansion only yields a value that is not secret, such as $?.
 func harmless(p *syntax.ParamExp) bool {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil ||
 		p.Index != nil || p.Slice != nil ||
@@ -184,8 +184,8 @@ func harmless(p *syntax.ParamExp) bool {
 	return false
 }
 
-// closedArithmetic says whether an expression is made of numbers only. A name would be evaluated as an expression of
-// its own, in which a subscript can run commands.
+// closedArithmetic reports whether an expression has only numbers. A name would be evaluated as an expression of its
+// own, in which a subscript can run commands.
 func closedArithmetic(x syntax.ArithmExpr) bool {
 	switch x := x.(type) {
 	case *syntax.Word:

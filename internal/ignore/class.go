@@ -25,7 +25,7 @@ func (c *class) has(r rune) bool {
 	return found != c.negated
 }
 
-// parseClass reads the class at the beginning of s. It is nil where none ends.
+// parseClass parses the class at the beginning of s. It returns nil if no class ends there.
 func parseClass(s string, style Style) (*class, int) {
 	c := &class{}
 	i := 1
@@ -33,7 +33,7 @@ func parseClass(s string, style Style) (*class, int) {
 		c.negated = true
 		i++
 	}
-	next := func() (rune, bool) { // one character, perhaps behind a backslash
+	next := func() (rune, bool) { // one character, perhaps after a backslash
 		if i < len(s) && s[i] == '\\' {
 			i++
 		}
@@ -66,7 +66,7 @@ func parseClass(s string, style Style) (*class, int) {
 		case strings.HasPrefix(s[i:], "[:"):
 			name, length, ok := className(s[i:])
 			if ok && name == nil {
-				return nil, 0 // a class of classes that nobody knows
+				return nil, 0 // an unknown class name
 			}
 			if ok {
 				c.named = append(c.named, name)
@@ -84,7 +84,7 @@ func parseClass(s string, style Style) (*class, int) {
 	}
 }
 
-// className reads [:name:]. It is not ok where this is no such thing, and nil where the name is unknown.
+// className parses [:name:]. ok is false if there is no such form, and is is nil if the name is unknown.
 func className(s string) (is func(rune) bool, length int, ok bool) {
 	end := strings.IndexByte(s[2:], ']')
 	if end < 1 || s[2+end-1] != ':' {

@@ -1,29 +1,28 @@
-// Package ignore is the rules by which people say which files a search should leave alone: .gitignore, .ignore and the
-// like.
+// Package ignore implements the rules of .gitignore, .ignore and similar files, which say which files a search should
+// leave out.
 //
-// It promises to read a rule as git reads it, bytes and not characters, and case matters; and to put the files of rules
-// in the order of ripgrep and fd, so that a search of ours sees what theirs see: a tool's own file before .ignore,
-// before .gitignore, before the repository's .git/info/exclude, before the user's excludes file; in each kind a deeper
-// directory before those above it, and a later line before an earlier one. Rules for git hold in a repository only, and
-// none of them from above it.
+// It reads a rule as git reads it: bytes and not characters, and case matters. It orders the files of rules as ripgrep
+// and fd do, so that our search sees what theirs see: a tool's own file before .ignore, .gitignore, the repository's
+// .git/info/exclude, and the user's excludes file; within each kind, a deeper directory before its parents, and a later
+// line before an earlier one. Rules of git only apply in a repository, and not those from above it.
 //
-// It refuses to look at the disk: the caller brings the contents. Pattern, the part of a rule between two slashes, also
-// serves those who match names in the way of a shell.
+// It never reads the disk: the caller passes the contents. Pattern, which matches one element of a path, also serves
+// callers that match names like a shell.
 package ignore
 
 import "strings"
 
-// Verdict is what rules say of a path.
+// Verdict is what rules say about a path.
 type Verdict int8
 
 // The verdicts.
 const (
 	None     Verdict = iota // no rule matches
-	Ignored                 // leave it alone, and what lies beneath it
-	Included                // a rule with ! takes it back: it is looked at although it is hidden
+	Ignored                 // leave it out, with everything beneath it
+	Included                // a rule with ! includes it, even if it is hidden
 )
 
-// Rules are the rules of one file. They hold in its directory and beneath. Nil has none.
+// Rules are the rules of one file. They apply in its directory and beneath. Nil has no rules.
 type Rules struct {
 	list  []rule
 	paths bool // a rule needs more than the last name
@@ -32,17 +31,17 @@ type Rules struct {
 type rule struct {
 	verdict Verdict
 	dirOnly bool
-	byName  bool // no slash: it holds for names at any depth
+	byName  bool // no slash: it applies to names at any depth
 	names   []step
 }
 
-// step is one name of a path, or any number of them.
+// step is one element of a path, or any number of them.
 type step struct {
 	deep bool // **
 	Pattern
 }
 
-// Parse reads a file of rules. It returns nil when there is none in it.
+// Parse parses a file of rules. It returns nil if the file has none.
 func Parse(data []byte) *Rules {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	r := &Rules{}
@@ -58,7 +57,7 @@ func Parse(data []byte) *Rules {
 	return r
 }
 
-// Of makes rules of single lines, as they stand.
+// Of makes rules from single lines.
 func Of(lines ...string) *Rules {
 	r := &Rules{}
 	for _, line := range lines {
@@ -70,7 +69,7 @@ func Of(lines ...string) *Rules {
 	return r
 }
 
-// trimBlanks cuts the blanks at the end, but for one behind a backslash.
+// trimBlanks removes trailing blanks, except one after a backslash.
 func trimBlanks(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -78,7 +77,7 @@ func trimBlanks(line string) string {
 		case ' ':
 			continue
 		case '\\':
-			i++ // whatever follows belongs to the rule
+			i++ // the next character belongs to the rule
 		}
 		end = i + 1
 	}
@@ -103,7 +102,7 @@ func (r *Rules) add(line string) {
 	r.list = append(r.list, made)
 }
 
-// steps divides a rule at its slashes. It is nil for one that can never match.
+// steps splits a rule at its slashes. It returns nil if the rule can never match.
 func steps(line string) []step {
 	var list []step
 	for _, part := range Split(line, Bytes) {
@@ -111,15 +110,15 @@ func steps(line string) []step {
 			list = append(list, step{Pattern: Compile(part, Bytes)})
 			continue
 		}
-		if n := len(list); n == 0 || !list[n-1].deep { // two in a row say no more than one
+		if n := len(list); n == 0 || !list[n-1].deep { // two in a row mean the same as one
 			list = append(list, step{deep: true})
 		}
 	}
 	return list
 }
 
-// Match says what the rules say of a path, relative to the directory of their file, with slashes. It judges this path
-// alone, and nothing of the directories that lead to it.
+// Match returns what the rules say about a path, relative to the directory of their file, with slashes. It judges only
+// this path, not its parents.
 func (r *Rules) Match(path string, dir bool) Verdict {
 	if r == nil {
 		return None
@@ -137,18 +136,19 @@ func (r *Rules) Match(path string, dir bool) Verdict {
 	return None
 }
 
-// matchPath goes through both from left to right. Of several ** only the last one that was passed ever has to take
-// more: what lies before it has matched, and nothing that an earlier one could do makes more of the rest.
+// matchPath compares both from left to right. If there are several **, only the last one that was passed ever has to
+// take more elements: what precedes it has matched, and no other choice for an earlier one would leave more of the
+// rest.
 func matchPath(names []step, path string) bool {
-	i, at := 0, 0       // the step, and where its name begins; past the end when there is none left
-	deep, mark := -1, 0 // the last **, and where the names begin that it has not taken
+	i, at := 0, 0       // the step, and where its element begins; past the end if none is left
+	deep, mark := -1, 0 // the last **, and where the elements begin that it has not taken
 	for {
 		switch ended := at > len(path); {
 		case i == len(names) && ended:
 			return true
 		case i < len(names) && names[i].deep:
 			if i == len(names)-1 {
-				return !ended // what lies beneath, not the directory itself
+				return !ended // the content, not the directory itself
 			}
 			deep, mark = i, at
 			i++

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Style is in whose way a pattern is read.
+// Style is the syntax of a pattern.
 type Style int8
 
 // The styles.
 const (
-	Bytes Style = iota // as git: ? is one byte, and a [ without its ] makes a pattern that never matches
-	Runes              // as a shell: ? is one character, and a [ without its ] is just that
+	Bytes Style = iota // like git: ? is one byte, and a pattern with an unclosed [ never matches
+	Runes              // like a shell: ? is one character, and an unclosed [ is literal
 )
 
-// Pattern matches one name: * any number of characters, ? one, [a-z] one of a class, and a backslash takes away the
-// meaning of what follows. A name has no slash, so ** is *.
+// Pattern matches one name: * is any number of characters, ? one, [a-z] one of a class, and a backslash makes the next
+// character literal. A name has no slash, so ** is *.
 type Pattern struct {
 	style Style
-	plain bool // a literal with a star before it, behind it, both or neither
+	plain bool // a literal with a star before it, after it, both or neither
 	never bool
 	ops   []op
 }
@@ -39,7 +39,7 @@ const (
 	set
 )
 
-// Compile reads a pattern.
+// Compile parses a pattern.
 func Compile(pattern string, style Style) Pattern {
 	p := Pattern{style: style}
 	var text []byte
@@ -85,7 +85,7 @@ func Compile(pattern string, style Style) Pattern {
 	return p
 }
 
-// Literal is the only name that matches, if there is only one.
+// Literal returns the only name that matches, if there is only one.
 func (p Pattern) Literal() (string, bool) {
 	switch {
 	case p.never:
@@ -97,12 +97,12 @@ func (p Pattern) Literal() (string, bool) {
 	return "", false
 }
 
-// Dotted says whether the pattern writes out a dot as the first character.
+// Dotted reports whether the pattern begins with a literal dot.
 func (p Pattern) Dotted() bool {
 	return len(p.ops) > 0 && p.ops[0].kind == literal && p.ops[0].text[0] == '.'
 }
 
-// Match says whether the whole name matches.
+// Match reports whether the whole name matches.
 func (p Pattern) Match(name string) bool {
 	switch {
 	case p.never:
@@ -120,7 +120,7 @@ func (p Pattern) Match(name string) bool {
 	}
 }
 
-// match takes as little as it can for each star, and comes back to the last one only.
+// match gives each star as little as possible, and backtracks only to the last one.
 func (p Pattern) match(name string) bool {
 	i, at := 0, 0
 	last, mark := -1, 0
@@ -150,7 +150,7 @@ func (p Pattern) match(name string) bool {
 	}
 }
 
-// step is how much of the name an operation takes, 0 for nothing that fits.
+// step returns how much of the name an operation matches, or 0.
 func (p Pattern) step(o op, name string) int {
 	if o.kind == literal {
 		if strings.HasPrefix(name, o.text) {
@@ -179,8 +179,7 @@ func (p Pattern) width(name string) int {
 	return n
 }
 
-// Split divides a pattern of paths at its slashes. For git a class may hold one, for a shell a slash ends what began
-// like a class.
+// Split splits a pattern of paths at its slashes. For git a class may contain one; for a shell a slash ends the class.
 func Split(pattern string, style Style) []string {
 	var parts []string
 	begin := 0
@@ -194,7 +193,7 @@ func Split(pattern string, style Style) []string {
 				i += length - 1
 			}
 		case '\\':
-			if i++; i < len(pattern) && pattern[i] == '/' { // a slash has no meaning that could be taken away
+			if i++; i < len(pattern) && pattern[i] == '/' { // a slash has no special meaning to escape
 				parts = append(parts, pattern[begin:i-1])
 				begin = i + 1
 			}

@@ -1,25 +1,25 @@
 package ignore
 
-// Files are the rules that a directory brings.
+// Files are the rules in a directory.
 type Files struct {
 	Own        *Rules // of the tool's own file, such as .rgignore
 	Ignore     *Rules // of .ignore
 	Git        *Rules // of .gitignore
-	Repository bool   // it holds .git: no rule for git from above counts here
+	Repository bool   // it has .git: rules of git from above do not apply here
 	Exclude    *Rules // of its .git/info/exclude
 	User       *Rules // of the user's excludes file
 }
 
-// Scope is the rules that hold in a directory: its own, and those of the directories above. It does not change, so any
-// number of goroutines may use one. Nil has no rules.
+// Scope has the rules that apply in a directory: its own, and those of its parents. It does not change, so any number
+// of goroutines may use one. Nil has no rules.
 type Scope struct {
 	above *Scope
-	base  int // length of the directory's path with the slash behind it
+	base  int // length of the directory's path with the trailing slash
 	files Files
 	inGit bool
 }
 
-// Enter is the scope of a directory. Its path, "" for the topmost, is relative to the same directory for the whole
+// Enter returns the scope of a directory. Its path, "" for the topmost, is relative to the same directory in the whole
 // chain.
 func (s *Scope) Enter(dir string, f Files) *Scope {
 	if f == (Files{}) {
@@ -32,10 +32,10 @@ func (s *Scope) Enter(dir string, f Files) *Scope {
 	return &Scope{above: s, base: base, files: f, inGit: f.Repository || s.InGit()}
 }
 
-// InGit says whether rules for git hold here.
+// InGit reports whether rules of git apply here.
 func (s *Scope) InGit() bool { return s != nil && s.inGit }
 
-// Match says what the rules say of a path in the scope's directory.
+// Match returns what the rules say about a path in the scope's directory.
 func (s *Scope) Match(path string, dir bool) Verdict {
 	if s == nil {
 		return None

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// API is all that is known of one model API beside what it speaks. It is data: whoever chooses among APIs asks a list
-// of these and knows none by its name.
+// API is all that is known of one model API beside what it speaks. It is data: code that chooses an API takes a list
+// of these and knows none by name.
 type API struct {
 	Name    string   // the word of --provider
 	Aliases []string // further words
@@ -41,7 +41,7 @@ type Options struct {
 	Base    string                                // empty: the vendor's. A query in it stays
 	Key     string                                // empty: none is sent
 	Bearer  func(context.Context) (string, error) // instead of Key: a token that may be another one at each request
-	Headers http.Header                           // what is sent beside them, such as the project that pays
+	Headers http.Header                           // further headers, such as the project that pays
 	Model   string
 	HTTP    *http.Client // nil: one of its own
 	First   time.Duration

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Builder puts an answer together from what a wire says piece by piece. Pieces of several blocks may come in any order:
-// each block goes by a key of the wire's own, and its place is that of its first piece.
+// Builder puts an answer together from its pieces. Pieces of several blocks may come in any order: a key of the wire
+// identifies a block, and the first piece of a block decides its place.
 type Builder struct {
 	Hear   func(Piece) // is told of text and thinking; may be nil
 	Wire   string      // goes into what is Opaque
@@ -34,7 +34,7 @@ func (b *Builder) part(key any, kind Kind) *part {
 	return p
 }
 
-// Say adds to a block of text, or of thinking.
+// Say adds to a block of text or thinking.
 func (b *Builder) Say(key any, kind Kind, text string) {
 	p := b.part(key, kind)
 	if text = strings.ToValidUTF8(text, "\uFFFD"); text == "" {
@@ -47,7 +47,7 @@ func (b *Builder) Say(key any, kind Kind, text string) {
 	}
 }
 
-// Call names a call, as far as id and name are known by now.
+// Call names a call, as far as id and name are known.
 func (b *Builder) Call(key any, id, name string) {
 	p := b.part(key, Call)
 	if id != "" {
@@ -61,23 +61,22 @@ func (b *Builder) Call(key any, id, name string) {
 // Arguments adds a fragment of a call's arguments.
 func (b *Builder) Arguments(key any, fragment string) { b.part(key, Call).text.WriteString(fragment) }
 
-// Input sets a call's arguments that came whole; they win over fragments.
+// Input sets the complete arguments of a call; they override fragments.
 func (b *Builder) Input(key any, input json.RawMessage) { b.part(key, Call).whole = input }
 
-// Opaque keeps what the API wants back with that block.
+// Opaque stores what the API wants back with a block.
 func (b *Builder) Opaque(key any, kind Kind, data json.RawMessage) {
 	p := b.part(key, kind)
 	p.block.Opaque, p.block.Wire = data, b.Wire
 }
 
-// Heard says whether Hear was told something.
+// Heard reports whether Hear was called.
 func (b *Builder) Heard() bool { return b.heard }
 
-// Said are the blocks of text and thinking so far; calls that may be half are left out.
+// Said returns the blocks of text and thinking so far, without calls, which may be incomplete.
 func (b *Builder) Said() []Block { return b.collect(false) }
 
-// Blocks is the whole answer. Arguments that are no JSON object are kept as Broken. Blocks without any content are left
-// out.
+// Blocks returns the whole answer. Arguments that are not a JSON object become Broken. It leaves out empty blocks.
 func (b *Builder) Blocks() []Block { return b.collect(true) }
 
 func (b *Builder) collect(calls bool) []Block {
@@ -104,7 +103,7 @@ func (b *Builder) collect(calls bool) []Block {
 	return all
 }
 
-// object is the arguments as a JSON object. Nothing at all means no arguments.
+// object returns the arguments as a JSON object. Empty arguments mean none.
 func object(raw []byte) (input json.RawMessage, broken string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {

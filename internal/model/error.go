@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Trouble is what sort of failure it is.
+// Trouble is the kind of a failure.
 type Trouble string
 
 // The sorts.
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Again says whether the same request may succeed later.
+// Again reports whether the same request may succeed later.
 func (e *Error) Again() bool {
 	switch e.Trouble {
 	case Limited, Overloaded, Broken, Offline, Cut, Stalled:

@@ -2,7 +2,7 @@ package model
 
 import "unicode/utf8"
 
-// Estimate guesses how many tokens a request has: four characters each, and what a picture or a page usually costs.
+// Estimate estimates the tokens of a request: four characters each, and the usual cost of an image or a page.
 func Estimate(q Request) int64 {
 	n := 0
 	for _, s := range q.System {
@@ -17,7 +17,7 @@ func Estimate(q Request) int64 {
 	return int64(n+3) / 4
 }
 
-// EstimateOutput guesses how many tokens an answer has.
+// EstimateOutput estimates the tokens of an answer.
 func EstimateOutput(blocks []Block) int64 { return int64(characters(blocks)+3) / 4 }
 
 func characters(blocks []Block) int {

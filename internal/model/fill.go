@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// InWords stands for a picture or a document where a wire cannot carry it: a document that is text is its text,
-// anything else a note.
+// InWords replaces an image or a document that a wire cannot carry: by the text of a document that is text, or else by
+// a note.
 func (b Block) InWords() string {
 	name := b.Name
 	if name == "" {
@@ -23,9 +23,9 @@ func (b Block) InWords() string {
 	return fmt.Sprintf("[The file %s (%s) stood here; it cannot be shown to this model.]", name, b.Media)
 }
 
-// Complete fills in what the API left out: an id for each call that has none or one that the conversation knows
-// already, and an estimate of the usage. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so
-// that the same answer gets the same ids again.
+// Complete fills in what the API left out: an id for each call without a unique one, and an estimate of the usage. The
+// ids are prefix_1, prefix_2 and so on, counted through the conversation, so that the same answer always gets the same
+// ids.
 func (a *Answer) Complete(q Request, prefix string) {
 	a.identify(q, prefix)
 	u := &a.Usage
@@ -59,7 +59,7 @@ func (a *Answer) identify(q Request, prefix string) {
 	}
 }
 
-// Failure is err with what had been said until then.
+// Failure returns err with the answer so far.
 func (b *Builder) Failure(err error, u Usage) error {
 	var e *Error
 	if !errors.As(err, &e) {

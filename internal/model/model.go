@@ -1,8 +1,8 @@
-// Package model is a language model behind any API: what is asked, what is answered, what can go wrong.
+// Package model is a language model behind any API: requests, answers and errors.
 //
-// It promises one form for every vendor's wire, so that whoever holds a conversation knows none of them; that an answer
-// is whole or an error, never half a tool call; and that an error says whether asking again makes sense. It refuses to
-// run tools, to keep a conversation, and to know where a key comes from.
+// It promises one form for all vendors, so that a conversation depends on none of them; an answer is whole or an error,
+// never half a tool call; and an error says whether a retry makes sense. It does not run tools, keep conversations, or
+// find keys.
 package model
 
 import (
@@ -16,48 +16,48 @@ import (
 
 // Client is one model behind one API with one account. Its methods may be called from several goroutines.
 type Client interface {
-	// Ask sends a conversation and reads the answer. hear is told of text and thinking as they come, in order, before
-	// Ask returns; nil where nobody listens. The answer is complete; an error is a *Error. A client asks once: Retrying
-	// asks again.
+	// Ask sends a conversation and reads the answer. hear, unless it is nil, gets text and thinking as they come, in
+	// order, before Ask returns. The answer is complete; an error is a *Error. A client sends one request: Retrying
+	// retries.
 	Ask(ctx context.Context, q Request, hear func(Piece)) (*Answer, error)
-	// Count tells how many tokens the request has, asking the API where it can count and estimating where it cannot.
+	// Count returns how many tokens the request has. It asks the API if that can count, and estimates otherwise.
 	Count(ctx context.Context, q Request) (tokens int64, exact bool, err error)
-	// Profile is what is known of the model.
+	// Profile returns what is known about the model.
 	Profile() Profile
 }
 
-// Profile is what is known of a model. Zero values are unknown.
+// Profile is what is known about a model. Zero values are unknown.
 type Profile struct {
 	Provider string // anthropic, openai, codex, gemini
 	Model    string
 	Window   int64   // tokens of the context
 	Output   int64   // tokens of the longest answer
-	Compact  float64 // share of the window at which a conversation is better shortened
+	Compact  float64 // share of the window at which to shorten a conversation
 	Prices   *Prices
-	Search   bool // the API's own web search can be asked for
+	Search   bool // the API has its own web search
 }
 
 // Prices are USD for a million tokens.
 type Prices struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Cost is what the tokens cost.
+// Cost returns the price of the tokens.
 func (p Prices) Cost(u Usage) float64 {
 	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.CacheRead +
 		float64(u.CacheWrite)*p.CacheWrite) / 1e6
 }
 
-// Request is a conversation that waits for the model.
+// Request is a conversation for the model to answer.
 type Request struct {
-	System    []string // each part stays as it is while the conversation goes on, so that it can be cached
+	System    []string // each part stays the same during the conversation, so that it can be cached
 	Messages  []Message
 	Tools     []toolspec.Tool
-	MaxOutput int64 // 0: the API's own, or Profile.Output where the API wants one
-	Think     int64 // tokens that the model may think with; 0: as the API does by itself
-	Search    bool  // offer the API's own web search, where Profile.Search
-	NoCache   bool  // the conversation is asked about once: caching it would only cost
+	MaxOutput int64 // 0: the default of the API, or Profile.Output if the API requires one
+	Think     int64 // tokens for thinking; 0: the default of the API
+	Search    bool  // offer the API's own web search, if Profile.Search
+	NoCache   bool  // the conversation is sent only once: caching would only cost
 }
 
-// Role says whose message it is.
+// Role is the sender of a message.
 type Role string
 
 // The roles. What tools answered are blocks of a user's message.
@@ -66,13 +66,13 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Message is what one side said until it was the other's turn.
+// Message is what one side said before the other side's turn.
 type Message struct {
 	Role   Role    `json:"role"`
 	Blocks []Block `json:"blocks"`
 }
 
-// Kind says what a block is.
+// Kind is the kind of a block.
 type Kind string
 
 // The kinds of blocks. The comment names the members that matter.
@@ -91,54 +91,53 @@ type Block struct {
 	Text string `json:"text,omitempty"`
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
-	// an object. Of a call whose arguments were no object: {}, with Broken
+	// an object. {} with Broken, if the arguments of a call were not an object
 	Input  json.RawMessage `json:"input,omitempty"`
-	Broken string          `json:"broken,omitempty"` // what came instead of a JSON object
+	Broken string          `json:"broken,omitempty"` // the arguments, if they were not a JSON object
 	Failed bool            `json:"failed,omitempty"`
 	Media  string          `json:"media,omitempty"` // such as image/png
 	Data   []byte          `json:"data,omitempty"`
-	Parts  []Block         `json:"parts,omitempty"` // of a result, beside its text: images
-	// Opaque is what the API wants back unchanged: the signature of thinking, an encrypted chain of thought, a
-	// thought's mark on a call. It belongs to the wire that Wire names; another wire leaves it out, and leaves thinking
-	// out with it.
+	Parts  []Block         `json:"parts,omitempty"` // further parts of a result: images
+	// Opaque is what the API wants back unchanged: the signature of thinking, an encrypted chain of thought, the
+	// thought signature of a call. It belongs to the wire that Wire names; another wire leaves it out, and thinking
+	// with it.
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 	Wire   string          `json:"wire,omitempty"`
 }
 
-// CutOff is the Broken of a call whose arguments did not come before the answer was cut off.
+// CutOff is the Broken of a call whose arguments were missing when the answer was cut off.
 const CutOff = "(the answer was cut off here)"
 
-// Piece is something that the model is saying right now.
+// Piece is a piece of an answer, as it comes.
 type Piece struct {
 	Kind Kind // Text or Thinking
 	Text string
 }
 
-// Stop says why the model stopped.
+// Stop is why the model stopped.
 type Stop string
 
 // The reasons.
 const (
 	Done    Stop = "done"
 	Calls   Stop = "calls"   // it waits for tools
-	Length  Stop = "length"  // the answer was as long as it may be
+	Length  Stop = "length"  // the answer reached its maximum length
 	Full    Stop = "full"    // the context is full
-	Refused Stop = "refused" // the API's filter, or the model, would not answer
-	Paused  Stop = "paused"  // it wants to go on: send the answer back as it is
+	Refused Stop = "refused" // the API's filter, or the model, refused to answer
+	Paused  Stop = "paused"  // it wants to continue: send the answer back unchanged
 )
 
 // Answer is what the model said.
 type Answer struct {
 	ID     string
-	Model  string // as the API calls it
+	Model  string // the API's name
 	Blocks []Block
 	Stop   Stop
-	Reason string // the API's own word for Stop
+	Reason string // the API's own value of Stop
 	Usage  Usage
-	Limits Limits
 }
 
-// Text is what it said, without thinking and calls.
+// Text returns the text, without thinking and calls.
 func (a Answer) Text() string {
 	var b strings.Builder
 	for _, block := range a.Blocks {
@@ -149,7 +148,7 @@ func (a Answer) Text() string {
 	return b.String()
 }
 
-// Calls are the tools that it called, in order.
+// Calls returns the calls of tools, in order.
 func (a Answer) Calls() []Block {
 	return slices.DeleteFunc(slices.Clone(a.Blocks), func(b Block) bool { return b.Kind != Call })
 }
@@ -162,10 +161,10 @@ type Usage struct {
 	Output     int64 `json:"output"`
 	Reasoning  int64 `json:"reasoning,omitempty"`
 	Searches   int64 `json:"searches,omitempty"`
-	Estimated  bool  `json:"estimated,omitempty"` // the API did not tell
+	Estimated  bool  `json:"estimated,omitempty"` // the API did not report it
 }
 
-// Add is the sum; an estimate in it makes it one.
+// Add returns the sum; an estimate in it makes it one.
 func (u Usage) Add(o Usage) Usage {
 	return Usage{
 		Input: u.Input + o.Input, CacheRead: u.CacheRead + o.CacheRead, CacheWrite: u.CacheWrite +
@@ -174,8 +173,5 @@ func (u Usage) Add(o Usage) Usage {
 	}
 }
 
-// Context is how many tokens the model had in front of it.
+// Context returns how many tokens the model received.
 func (u Usage) Context() int64 { return u.Input + u.CacheRead + u.CacheWrite }
-
-// Limits are what the API says is left until it refuses. -1: it does not say.
-type Limits struct{ Requests, Tokens int64 }

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// RetryOptions say how patient to be. Zero values are the usual ones.
+// RetryOptions control retries. Zero values are the defaults.
 type RetryOptions struct {
 	Tries  int           // in all; 3
 	First  time.Duration // the wait before the second try, which doubles from there; 1s
-	Max    time.Duration // of a wait that we choose; 1m
+	Max    time.Duration // longest wait that we choose; 1m
 	Jitter float64       // the share by which such a wait varies either way; 0.1, below 0: none
-	Limit  time.Duration // if the API asks for a longer wait than this, there is none and the error stands; 2m
+	Limit  time.Duration // if the API asks for a longer wait, return the error instead; 2m
 }
 
-// Retry is a wait before asking again.
+// Retry is a wait before a retry.
 type Retry struct {
 	Attempt int // the one that failed, from 1
 	Of      int
@@ -25,9 +25,9 @@ type Retry struct {
 	Error   *Error
 }
 
-// Retrying is a client that asks again when that may help. It never asks again once text was heard: nobody hears a text
-// twice. Thinking alone may be heard again. A connection that broke or fell silent is tried once more only. told may be
-// nil; it is called before each wait.
+// Retrying returns a client that retries if that may help. It never retries after text was heard, because nobody may
+// hear a text twice. Thinking alone may be repeated. It retries only once after a connection broke or fell silent. told
+// may be nil; it is called before each wait.
 func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
 	if o.Tries <= 0 {
 		o.Tries = 3
@@ -81,7 +81,7 @@ func (r *retrying) Count(ctx context.Context, q Request) (tokens int64, exact bo
 	return tokens, exact, err
 }
 
-// Close closes the client that is asked, where it can be closed.
+// Close closes the underlying client, if it can be closed.
 func (r *retrying) Close() error {
 	if c, ok := r.Client.(io.Closer); ok {
 		return c.Close()
@@ -89,7 +89,7 @@ func (r *retrying) Close() error {
 	return nil
 }
 
-// again calls once, and again as long as that makes sense.
+// again calls once, and retries as long as that makes sense.
 func (r *retrying) again(ctx context.Context, text *bool, once func() error) error {
 	wait, breaks := r.o.First, 0
 	for attempt := 1; ; attempt++ {
@@ -118,7 +118,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 	}
 }
 
-// after is the wait: the API's own where it says one.
+// after returns the wait: the API's own if it names one.
 func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	if e.After > 0 {
 		return e.After
@@ -130,7 +130,7 @@ func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	return wait
 }
 
-// pause says whether the whole time went by.
+// pause reports whether the whole time passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

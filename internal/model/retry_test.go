@@ -108,7 +108,7 @@ func TestRetrying(t *testing.T) {
 			[]time.Duration{7 * s, 100 * s},
 			true,
 		},
-		"what it says is no step": {
+		"it asks for an impossible wait": {
 			exact, append([]attempt{later(7 * s)}, fails(model.Broken)...),
 			[]time.Duration{7 * s, 2 * s},
 			true,
@@ -198,7 +198,7 @@ func TestRetryingStops(t *testing.T) {
 			len(e.Partial) != 1 || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("%#v after %s", err, time.Since(begin))
 		}
-		// What ended while it was stopped is no reason to wait.
+		// An error of a client that was stopped does not justify a wait.
 		ctx, cancel = context.WithCancelCause(t.Context())
 		client = &scripted{attempts: []attempt{{
 			err:    &model.Error{Trouble: model.Broken},

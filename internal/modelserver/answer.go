@@ -12,15 +12,15 @@ import (
 	"omniagent/internal/ident"
 )
 
-// Backend decides what a model says. A script is one; a recording and a real model behind any wire are others.
+// Backend decides what a model says. A script is one.
 type Backend interface {
 	// Answer says something with w; the end of the answer follows when it returns nil. An error that does not come from
 	// w becomes a failure with status 500. It may be called for several requests at once.
 	Answer(ctx context.Context, r *Request, w Writer) error
 }
 
-// Writer turns what a Backend says into the bytes of the wire. Its methods return an error when nobody listens any
-// more; the Backend returns then.
+// Writer writes what a Backend says to the wire. Its methods return an error when the client is gone; the Backend
+// returns then.
 type Writer interface {
 	Text(string) error   // more of the text; consecutive texts are one block
 	Think(string) error  // more of the thinking, where the wire has it; elsewhere nothing
@@ -74,7 +74,7 @@ type Break struct {
 	Hold bool
 }
 
-// errGone means that nobody listens any more, or that nobody shall hear more.
+// errGone means that the client is gone, or gets nothing more.
 var errGone = errors.New("the connection has ended")
 
 // block is a part of the answer that grows.
@@ -101,7 +101,7 @@ func (s *said) calls() bool {
 	return false
 }
 
-// encoder is a wire's way to write an answer. It has no policy and no I/O: it returns frames.
+// encoder writes an answer in the form of a wire. It has no policy and no I/O: it returns frames.
 type encoder interface {
 	contentType() string // of a stream
 	start() [][]byte
@@ -258,7 +258,7 @@ func (a *answer) wait(d time.Duration) error {
 	}
 }
 
-// estimate is the usage of an answer for which none was given: four bytes a token.
+// estimate returns the usage of an answer without one: four bytes a token.
 func (a *answer) estimate() {
 	if a.counted {
 		return
@@ -325,7 +325,7 @@ func (a *answer) Fail(f Failure) error {
 	return a.body(f.Status, a.enc.refuse(f))
 }
 
-// body writes an answer that is no stream.
+// body writes an answer that is not a stream.
 func (a *answer) body(status int, data []byte) error {
 	a.w.Header().Set("Content-Type", "application/json")
 	a.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -364,7 +364,7 @@ func (a *answer) send(frames [][]byte) error {
 	return nil
 }
 
-// release sends the first half of what was held back, and breaks.
+// release sends the first half of the held frames, and breaks.
 func (a *answer) release() error {
 	if a.brk.At != Middle {
 		return nil
@@ -414,7 +414,7 @@ func (a *answer) broken() error {
 	return errGone
 }
 
-// pieces cuts a text as a model's stream is cut: after spaces, some bytes each, never within a character.
+// pieces cuts a text like a model's stream: after spaces, some bytes each, never within a character.
 func pieces(s string) []string {
 	const usual, most = 16, 256
 	size := max(usual, len(s)/most)
@@ -435,5 +435,5 @@ func pieces(s string) []string {
 	return out
 }
 
-// randomName makes an id that no other call of a conversation has.
+// randomName returns an id that no other call of a conversation has.
 func randomName(prefix string) string { return prefix + "_" + ident.Hex(12) }

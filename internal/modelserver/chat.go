@@ -1,10 +1,5 @@
 package modelserver
 
-import (
-	"net/http"
-	"time"
-)
-
 // parseChat reads the body of POST /v1/chat/completions.
 func parseChat(body []byte) (*Request, error) {
 	var in struct {
@@ -57,7 +52,7 @@ func parseChat(body []byte) (*Request, error) {
 			Name string `json:"name"`
 		} `json:"function"`
 	}
-	if decode(in.Choice, "tool_choice", &choice) == nil { // a word is no forced tool
+	if decode(in.Choice, "tool_choice", &choice) == nil { // a word does not force a tool
 		r.Forced = choice.Function.Name
 	}
 	return r, nil
@@ -121,21 +116,13 @@ func (m chatMessage) addTo(r *Request) error {
 
 // chatEncoder writes answers of the Chat Completions API.
 type chatEncoder struct {
+	usual
 	r  *Request
 	o  Options
 	id string
 	at int64
 
 	calls int // the index of the next call
-}
-
-func (e *chatEncoder) contentType() string { return "text/event-stream; charset=utf-8" }
-
-func (e *chatEncoder) prefix(kind BlockKind) string {
-	if kind == searching {
-		return ""
-	}
-	return string(kind)
 }
 
 func (e *chatEncoder) head(kind string) []any {
@@ -239,46 +226,17 @@ func (e *chatEncoder) whole(s *said) []byte {
 }
 
 func (e *chatEncoder) refuse(f Failure) []byte {
-	return object("error", openAIError(f, e.r.Model, "messages"))
+	return object("error", openAIError(f, e.r.Model, "chat", "messages"))
 }
-
-func (e *chatEncoder) late(Failure) bool { return false }
 
 func (e *chatEncoder) fail(f Failure) [][]byte { return [][]byte{data(e.refuse(f))} }
 
 // openAIError is the error object of both APIs of OpenAI; input is what the API calls that which is too long.
-func openAIError(f Failure, model, input string) JSON {
-	kind, message := "server_error", "The server had an error while processing your request. Sorry about that!"
-	var param, code any
-	switch f.Status {
-	case http.StatusBadRequest:
-		kind, message = "invalid_request_error", "The request is not valid."
-	case http.StatusUnauthorized:
-		kind, message, code = "invalid_request_error", "Incorrect API key provided.", "invalid_api_key"
-	case http.StatusForbidden:
-		kind, message, code = "invalid_request_error", "You are not allowed to use this model.",
-			"insufficient_permissions"
-	case http.StatusNotFound:
-		kind, message, code = "invalid_request_error", "The model `"+model+
-			"` does not exist or you do not have access to it.", "model_not_found"
-	case http.StatusTooManyRequests:
-		kind, code = "requests", "rate_limit_exceeded"
-		message = "Rate limit reached for " + model + ". Please try again in " + max(f.RetryAfter,
-			time.Second).String() + "."
-	case http.StatusServiceUnavailable, 529:
-		message, code = "The server is overloaded or not ready yet.", "server_is_overloaded"
-	}
+func openAIError(f Failure, model, api, input string) JSON {
+	kind, code, message := f.told(model, api, "openai")
+	var param any
 	if f.ContextFull {
-		kind, param, code = "invalid_request_error", input, "context_length_exceeded"
-		message = "Your input exceeds the context window of this model. Please adjust your input and try again."
-		if input == "messages" {
-			message = "This model's maximum context length is 128000 tokens. However, your messages resulted in " +
-				"130000 tokens. " +
-				"Please reduce the length of the messages."
-		}
-	}
-	if f.Message != "" {
-		message = f.Message
+		param = input
 	}
 	return object("message", message, "type", kind, "param", param, "code", code)
 }

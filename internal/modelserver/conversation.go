@@ -47,7 +47,7 @@ func (c *conversation) answered(m Message) {
 			others++
 		}
 	}
-	if lookups == 0 || others > 0 { // asking alone for a tool that is kept back is no step of a script
+	if lookups == 0 || others > 0 { // looking up a deferred tool does not count as a step of a script
 		c.position++
 	}
 }
@@ -126,7 +126,7 @@ func ownWords(text string) string {
 	return text
 }
 
-// errand says whether a request without tools is known to be one beside the conversation.
+// errand reports whether a request without tools is known to be one beside the conversation.
 func (c *conversation) errand() bool {
 	if !absent(c.r.Schema) {
 		return true
@@ -144,7 +144,7 @@ func (c *conversation) errand() bool {
 	return c.input == "quota"
 }
 
-// gave says whether a tool was called since the last message of the user.
+// gave reports whether a tool was called since the last message of the user.
 func (c *conversation) gave(name string) bool { return c.given[name] }
 
 // dir is the working directory that the agent told the model, or "".

@@ -159,6 +159,7 @@ func responseBlock(id, name string, response JSON) Block {
 
 // geminiEncoder writes answers of the Gemini API.
 type geminiEncoder struct {
+	usual
 	r   *Request
 	o   Options
 	id  string
@@ -170,13 +171,6 @@ func (e *geminiEncoder) contentType() string {
 		return "application/json; charset=UTF-8"
 	}
 	return "text/event-stream"
-}
-
-func (e *geminiEncoder) prefix(kind BlockKind) string {
-	if kind == searching {
-		return ""
-	}
-	return string(kind)
 }
 
 // frame is one event, or one element of the array.
@@ -257,27 +251,10 @@ func (e *geminiEncoder) whole(s *said) []byte {
 }
 
 func (e *geminiEncoder) refuse(f Failure) []byte {
-	code, status, message := f.Status, "INTERNAL", "An internal error has occurred."
-	switch f.Status {
-	case http.StatusBadRequest:
-		status, message = "INVALID_ARGUMENT", "Request contains an invalid argument."
-	case http.StatusUnauthorized:
-		status, message = "UNAUTHENTICATED", "API key not valid. Please pass a valid API key."
-	case http.StatusForbidden:
-		status, message = "PERMISSION_DENIED", "The caller does not have permission"
-	case http.StatusNotFound:
-		status, message = "NOT_FOUND", "models/"+e.r.Model+" is not found for API version v1beta."
-	case http.StatusTooManyRequests:
-		status, message = "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."
-	case http.StatusServiceUnavailable, 529:
-		status, message = "UNAVAILABLE", "The model is overloaded. Please try again later."
-	}
+	status, _, message := f.told(e.r.Model, "gemini")
+	code := f.Status
 	if f.ContextFull {
-		code, status = http.StatusBadRequest, "INVALID_ARGUMENT"
-		message = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
-	}
-	if f.Message != "" {
-		message = f.Message
+		code = http.StatusBadRequest
 	}
 	members := []any{"code", code, "message", message, "status", status}
 	if f.RetryAfter > 0 {
@@ -287,8 +264,6 @@ func (e *geminiEncoder) refuse(f Failure) []byte {
 	}
 	return object("error", object(members...))
 }
-
-func (e *geminiEncoder) late(Failure) bool { return false }
 
 func (e *geminiEncoder) fail(f Failure) [][]byte {
 	out := [][]byte{e.frame(e.refuse(f))}

@@ -2,7 +2,6 @@ package modelserver
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
 )
 
@@ -94,17 +93,9 @@ func messageBlocks(content JSON) ([]Block, error) {
 
 // messagesEncoder writes answers of the Messages API.
 type messagesEncoder struct {
+	usual
 	r *Request
 	o Options
-}
-
-func (e *messagesEncoder) contentType() string { return "text/event-stream; charset=utf-8" }
-
-func (e *messagesEncoder) prefix(kind BlockKind) string {
-	if kind == searching {
-		return ""
-	}
-	return string(kind)
 }
 
 // named is an event with its name, as Messages and Responses write it.
@@ -210,35 +201,9 @@ func (e *messagesEncoder) whole(s *said) []byte {
 }
 
 func (e *messagesEncoder) refuse(f Failure) []byte {
-	kind, message := "api_error", "Internal server error"
-	switch f.Status {
-	case http.StatusBadRequest:
-		kind, message = "invalid_request_error", "the request is not valid"
-	case http.StatusUnauthorized:
-		kind, message = "authentication_error", "invalid x-api-key"
-	case http.StatusPaymentRequired:
-		kind, message = "billing_error", "Your credit balance is too low to access the Anthropic API."
-	case http.StatusForbidden:
-		kind, message = "permission_error", "Your API key does not have permission to use the specified resource."
-	case http.StatusNotFound:
-		kind, message = "not_found_error", "model: "+e.r.Model
-	case http.StatusRequestEntityTooLarge:
-		kind, message = "request_too_large", "Request exceeds the maximum size"
-	case http.StatusTooManyRequests:
-		kind, message = "rate_limit_error", "This request would exceed your organization's rate limit."
-	case 529:
-		kind, message = "overloaded_error", "Overloaded"
-	}
-	if f.ContextFull {
-		kind, message = "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum"
-	}
-	if f.Message != "" {
-		message = f.Message
-	}
+	kind, _, message := f.told(e.r.Model, "messages")
 	return object("type", "error", "error", object("type", kind, "message", message), "request_id", e.o.name("req"))
 }
-
-func (e *messagesEncoder) late(Failure) bool { return false }
 
 func (e *messagesEncoder) fail(f Failure) [][]byte {
 	return [][]byte{named("error", e.refuse(f))}

@@ -323,7 +323,7 @@ func (st *step) counts(m literal.Member) error {
 		return wrong(m.Value.Pos, "times must be a whole number from 1")
 	}
 	if len(st.faults) == 0 {
-		return wrong(m.KeyPos, "times needs error, stall or cut beside it")
+		return wrong(m.KeyPos, "times needs error, stall or cut in the same step")
 	}
 	st.faults[0].times = int(n)
 	return nil
@@ -331,7 +331,7 @@ func (st *step) counts(m literal.Member) error {
 
 func (st *step) words(m literal.Member) error {
 	if len(st.faults) == 0 || st.faults[0].fail == nil {
-		return wrong(m.KeyPos, "%s needs error beside it", m.Key)
+		return wrong(m.KeyPos, "%s needs error in the same step", m.Key)
 	}
 	f := st.faults[0].fail
 	if m.Key == "message" {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// lookup is the tool with which an agent lets the model ask for tools that it keeps back.
+// lookup is the tool with which an agent lets the model ask for deferred tools.
 const lookup = "ToolSearch"
 
-// names are how agents call a tool for an action, each agent's own name; the first that is offered is taken.
+// names are the names of tools for an action, by agent; the first one that is offered counts.
 func names(do action) []string {
 	switch do {
 	case shell:
@@ -53,7 +53,7 @@ func members(of string) []string {
 	return nil
 }
 
-// resolve finds the calls that a step makes at this agent; none for what is said.
+// resolve finds the calls that a step makes with this agent's tools; none for text.
 func (c *conversation) resolve(st step) []Call {
 	switch st.do {
 	case several:
@@ -77,7 +77,7 @@ func (c *conversation) resolve(st step) []Call {
 	return nil
 }
 
-// structured is the tool with which the model answers in the form that was asked for.
+// structured is the tool with which the model gives an answer in the requested form.
 func (c *conversation) structured() (Tool, bool) {
 	for _, t := range c.r.Tools {
 		if t.Name == "StructuredOutput" || t.Name == c.r.Forced && t.Name != "" {
@@ -87,7 +87,7 @@ func (c *conversation) structured() (Tool, bool) {
 	return Tool{}, false
 }
 
-// hostedSearch says whether the model's side is to search.
+// hostedSearch reports whether the model's side searches.
 func (c *conversation) hostedSearch() bool {
 	return slices.ContainsFunc(c.r.Tools,
 		func(t Tool) bool { return t.Hosted() && strings.HasPrefix(t.Kind, "web_search") })
@@ -136,7 +136,7 @@ func (c *conversation) own(st step) (Call, bool) {
 	return c.byShell(st)
 }
 
-// keptBack asks for a tool whose description the agent keeps back until it is asked for.
+// keptBack asks for a tool whose description the agent defers.
 func (c *conversation) keptBack(do action) (Call, bool) {
 	t, ok := c.find(lookup)
 	if !ok {
@@ -158,7 +158,7 @@ func (c *conversation) keptBack(do action) (Call, bool) {
 	return Call{}, false
 }
 
-// byShell writes and reads with the shell, at agents that have no tools for files at all and expect just that.
+// byShell writes and reads with the shell, for agents that have no file tools and expect that.
 func (c *conversation) byShell(st step) (Call, bool) {
 	if c.r.Wire != Responses || st.do != read && st.do != write {
 		return Call{}, false
@@ -175,17 +175,17 @@ func (c *conversation) byShell(st step) (Call, bool) {
 	return c.own(step{do: shell, text: command})
 }
 
-// shellWords are the arguments that a tool without a member for a command line wants. Nothing here starts them: they
-// are data for the agent.
+// shellWords returns the arguments for a tool without a member for a command line. Nothing here runs them: they are
+// data for the agent.
 func shellWords(command string) []string {
 	const program = "bash"
 	return []string{program, "-lc", command}
 }
 
-// quote makes one word for a shell.
+// quote quotes one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// absolute is a path as tools want it.
+// absolute returns a path in the form that tools want.
 func (c *conversation) absolute(name string) string {
 	dir := c.dir()
 	if dir == "" || strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':' {
@@ -197,7 +197,7 @@ func (c *conversation) absolute(name string) string {
 	return path.Join(dir, name)
 }
 
-// patch adds a file in the form that apply_patch reads.
+// patch adds a file in the form of apply_patch.
 func patch(name, content string) string {
 	var b strings.Builder
 	b.WriteString("*** Begin Patch\n*** Add File: " + name + "\n")
@@ -320,9 +320,9 @@ type schema struct {
 	LeastItems int                `json:"minItems"`
 }
 
-// Offers says whether the model could call an agent's own tool for a step of a script, such as "shell", "write", "web"
-// or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the model's
-// side.
+// Offers reports whether the model could call an agent's own tool for a step of a script, such as "shell", "write",
+// "web" or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the
+// model's side.
 func (r *Request) Offers(step string) bool {
 	c, do := converse(r, ""), action(step)
 	if do == search && c.hostedSearch() {

@@ -90,7 +90,7 @@ type Tool struct {
 	Schema      JSON   `json:"schema,omitempty"` // of the input
 }
 
-// Hosted says whether the model's side would run the tool, not the agent.
+// Hosted reports whether the model's side would run the tool, not the agent.
 func (t Tool) Hosted() bool {
 	switch t.Kind {
 	case "function", "custom", "local_shell":
@@ -120,7 +120,7 @@ func decode(data []byte, what string, into any) error {
 	return nil
 }
 
-// absent says whether a member is missing or null.
+// absent reports whether a member is missing or null.
 func absent(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) == 0 || string(data) == "null"

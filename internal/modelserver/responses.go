@@ -51,7 +51,7 @@ func parseResponses(body []byte) (*Request, error) {
 	var choice struct {
 		Name string `json:"name"`
 	}
-	if decode(in.Choice, "tool_choice", &choice) == nil { // a word is no forced tool
+	if decode(in.Choice, "tool_choice", &choice) == nil { // a word does not force a tool
 		r.Forced = choice.Name
 	}
 	return r, nil
@@ -156,7 +156,7 @@ func (i responsesItem) addMessage(r *Request) error {
 	return nil
 }
 
-// jsonOrText is JSON as it stands, and anything else as a JSON text.
+// jsonOrText returns JSON unchanged, and anything else as a JSON string.
 func jsonOrText(s string) JSON {
 	if json.Valid([]byte(s)) {
 		return JSON(s)
@@ -166,14 +166,13 @@ func jsonOrText(s string) JSON {
 
 // responsesEncoder writes answers of the Responses API.
 type responsesEncoder struct {
+	usual
 	r   *Request
 	o   Options
 	id  string
 	at  int64
 	seq int
 }
-
-func (e *responsesEncoder) contentType() string { return "text/event-stream; charset=utf-8" }
 
 func (e *responsesEncoder) prefix(kind BlockKind) string {
 	switch kind {
@@ -354,14 +353,14 @@ func (e *responsesEncoder) end(s *said) [][]byte {
 func (e *responsesEncoder) whole(s *said) []byte { return e.completed(s) }
 
 func (e *responsesEncoder) refuse(f Failure) []byte {
-	return object("error", openAIError(f, e.r.Model, "input"))
+	return object("error", openAIError(f, e.r.Model, "responses", "input"))
 }
 
 // late: that a request is too long is only found out after the stream has begun.
 func (e *responsesEncoder) late(f Failure) bool { return f.ContextFull }
 
 func (e *responsesEncoder) fail(f Failure) [][]byte {
-	whole := openAIError(f, e.r.Model, "input")
+	whole := openAIError(f, e.r.Model, "responses", "input")
 	var problem struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`

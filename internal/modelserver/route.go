@@ -16,7 +16,7 @@ const (
 	models
 )
 
-// place is what a path means.
+// place is the meaning of a path.
 type place struct {
 	wire   Wire
 	call   call
@@ -26,7 +26,7 @@ type place struct {
 	id     string // GET models/ID
 }
 
-// prefixes are the parts of a path that say nothing: every client adds its own to the base address, some of them twice.
+// prefixes are parts of a path without meaning: every client adds its own to the base address, some of them twice.
 func prefixes() map[string]bool {
 	return map[string]bool{
 		"": true, "v1": true, "v1beta": true, "v1alpha": true, "api": true, "openai": true,
@@ -34,8 +34,8 @@ func prefixes() map[string]bool {
 	}
 }
 
-// route reads the path. An unknown one still has the wire that the client most likely speaks, so that its error can be
-// read.
+// route parses the path. An unknown one still gets the wire that the client most likely speaks, so that its error can
+// be read.
 func route(q *http.Request) place {
 	path := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	known := prefixes()
@@ -142,7 +142,7 @@ func (w Wire) callPrefix() string {
 	return "call"
 }
 
-// modelNames are those that the lists name. A client may ask for any other.
+// modelNames are the names in lists. A client may ask for any other.
 func modelNames(w Wire) []string {
 	switch w {
 	case Messages:

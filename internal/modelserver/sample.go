@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// readSchema reads what it can; what it cannot read is an empty schema.
+// readSchema parses what it can; the rest is an empty schema.
 func readSchema(data JSON) *schema {
 	s := &schema{}
 	if json.Unmarshal(data, s) != nil {

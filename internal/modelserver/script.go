@@ -247,7 +247,7 @@ func (c *conversation) expand(text string) string {
 		"${result}", c.result).Replace(text)
 }
 
-// beside says whether a request does not belong to the conversation.
+// beside reports whether a request does not belong to the conversation.
 func (s *Script) beside(r *Request, c *conversation) bool {
 	for _, t := range r.Tools {
 		if !t.Hosted() {
@@ -265,7 +265,7 @@ func (s *Script) aside(r *Request, w Writer) error {
 	return w.Text(nothing)
 }
 
-// last answers where the script has ended. Who asked for a form gets it.
+// last answers after the script has ended. A request for a form gets one.
 func (s *Script) last(r *Request, c *conversation, w Writer, text string) error {
 	if t, ok := c.structured(); ok && !c.gave(t.Name) {
 		return w.Call(Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: sample(t.Schema)})

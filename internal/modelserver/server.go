@@ -1,15 +1,12 @@
-// Package modelserver is the wires of model APIs from the server's side, on loopback: Anthropic Messages, OpenAI
-// Responses, OpenAI Chat Completions and Gemini. Who decides what the model says is a Backend; Script is one, for
-// rehearsals.
+// Package modelserver implements the server side of model APIs on loopback: Anthropic Messages, OpenAI Responses,
+// OpenAI Chat Completions and Gemini. A Backend decides what the model says; Script is one, for rehearsals.
 //
-// It promises that an agent that speaks one of these wires can be pointed at it: streams and whole answers, parallel
-// calls, thinking, usage and errors have the form that the vendor gives them, and an answer can be slow, stall or break
-// at a chosen place. It promises that no request makes it panic, that what it keeps is bounded, and that Close leaves
-// no goroutine and no connection.
+// It promises: an agent that speaks one of these APIs can use it, because streams and whole answers, parallel calls,
+// thinking, usage and errors have the vendor's form; an answer can be slow, stall or break at a chosen place; no
+// request makes it panic; what it stores is bounded; and Close leaves no goroutine and no connection.
 //
-// It refuses to listen beyond loopback, to answer a page in a browser (a Host that is not loopback, or an Origin), and,
-// where a key is set, anybody without it. It knows no agent: which tools an agent calls by which names is known by the
-// script alone.
+// It never listens beyond loopback, refuses a page in a browser (a Host that is not loopback, or an Origin) and, if a
+// key is set, any client without it. It depends on no agent: only the script knows the names of their tools.
 package modelserver
 
 import (

@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Open opens the conversation. Where that fails, a session that is new is taken away again.
+// Open opens the conversation. If that fails, it removes a session that it created.
 func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	kept, fresh, err := p.journal(ctx)
 	if err != nil {
@@ -54,8 +54,7 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	return nil, err
 }
 
-// resumeMode is the stricter of what the session has on record and what is asked for: resuming opens nothing. Set is
-// the way to open.
+// resumeMode uses the stricter of the session's mode and the requested one: resuming never loosens the mode. Set can.
 func (p *Plan) resumeMode(state session.State) {
 	s := &p.request.Spec
 	recorded, wanted := setting.Approval(state.Mode), cli.ModeOf(*s)
@@ -71,7 +70,8 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	if p.request.Mode {
 		p.env.Log(
-			"the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, "+
+			"the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+
+				"conversation, "+
 				"or begin another",
 			mode,
 		)
@@ -82,14 +82,14 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 }
 
-// journal opens the session's journal. fresh: there was none before.
+// journal opens the session's journal. fresh reports that it is new.
 func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, err error) {
 	s := &p.request.Spec
 	if p.driver == nil {
 		kept, err = native.Keep(ctx, p.native)
 		fresh = s.Resume == "" && !s.Terms.Continue || s.Terms.Fork
 		if err == nil {
-			s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = kept.ID(), "", false, false // that is done
+			s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = kept.ID(), "", false, false // the journal has done that
 		}
 		return kept, fresh, err
 	}
@@ -109,7 +109,8 @@ func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, 
 	return p.resume(ctx, store)
 }
 
-// newest is the session of this agent in this very directory that was used last; empty: we know none, the agent may.
+// newest returns the session of this agent in this very directory that was used last. "": we know none, but the agent
+// may.
 func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) {
 	all, _, _, err := store.List(ctx, session.Filter{Dir: p.request.Spec.Dir})
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 	return "", nil
 }
 
-// isUUID says whether agents take an id for one of their own.
+// isUUID reports whether an agent accepts an id as one of its own.
 func isUUID(id string) bool {
 	if len(id) != 36 {
 		return false
@@ -138,7 +139,7 @@ func isUUID(id string) bool {
 	return true
 }
 
-// create begins a session. own is the agent's id of one that it has already.
+// create begins a session. own is the agent's id of its session, if it already has one.
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
 	s := &p.request.Spec
 	if !isUUID(s.Fresh) {
@@ -154,7 +155,7 @@ func (p *Plan) create(ctx context.Context, store session.Store, id, own string) 
 	return kept, err
 }
 
-// resume goes on with a session, by our id of it or by the agent's own.
+// resume continues a session, named by our id or by the agent's own.
 func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Session, bool, error) {
 	s := &p.request.Spec
 	id, err := p.find(ctx, store, s.Resume)
@@ -182,7 +183,7 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	forked := s.Terms.Fork
 	s.Resume = kept.State().Session
 	switch {
-	case s.Resume == "": // nothing was said to the agent yet
+	case s.Resume == "": // the agent has no session yet
 		s.Terms.Fork = false
 		if !isUUID(s.Fresh) {
 			s.Fresh = ident.UUID()
@@ -196,8 +197,8 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	return kept, forked, nil
 }
 
-// shared says whether a session is a copy to which nothing was said yet: the agent's session is still that of the
-// original, and has to be copied.
+// shared reports whether a session is a fork without messages: its agent session is still that of the original, and has
+// to be forked too.
 func shared(store session.Store, state session.State) bool {
 	if state.Begin.Forked == nil {
 		return false
@@ -210,7 +211,7 @@ func shared(store session.Store, state session.State) bool {
 	return original.State.Session == state.Session
 }
 
-// forkID is the id of the copy.
+// forkID returns the id of the fork.
 func (p *Plan) forkID() string {
 	if p.request.Spec.Fresh == "" {
 		p.request.Spec.Fresh = ident.UUID()
@@ -218,7 +219,7 @@ func (p *Plan) forkID() string {
 	return p.request.Spec.Fresh
 }
 
-// find is the session of that name; empty: there is none here.
+// find returns the session of that name, or "".
 func (p *Plan) find(ctx context.Context, store session.Store, name string) (string, error) {
 	view, err := store.Show(name)
 	switch {

@@ -75,7 +75,7 @@ func orElse(a, b []string) []string {
 	return b
 }
 
-// minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
+// minds makes the native agent's Minds. s is what the conversation begins with, with the chosen model.
 func minds(o native.Options, s agent.Spec) agent.NewMind {
 	first := s.Shared.Model.Value
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {

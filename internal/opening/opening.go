@@ -1,11 +1,14 @@
-// Package opening opens conversations: it makes of what a host asks for a journal, a Mind and the conversation of the
-// two.
+// Package opening opens conversations: from the request of a host it makes a journal, a Mind, and the conversation of
+// both.
 //
-// Plan decides everything that can be decided beforehand and has no effect: which agent, which program, which model,
-// which rules, with which environment. Open makes it so. A Plan that cannot be kept is refused with the term that
-// cannot be, and leaves nothing behind.
+//	Request ─ Plan: decide, without effects ─▶ Plan ─ Open: journal, Mind ─▶ conversation
+//	              └─▶ refused, by the name of a term
 //
-// It knows neither commands nor hosts: what it has to know of the machine and of the person's configuration is an Env.
+// Plan decides which agent, program, model and rules are used, and in which environment. It refuses terms that cannot
+// be kept and leaves nothing behind. Open carries the plan out.
+//
+// It depends neither on commands nor on hosts: what it needs from the machine and from the person's configuration is an
+// Env.
 package opening
 
 import (
@@ -28,12 +31,12 @@ import (
 	"omniagent/internal/tool"
 )
 
-// Env is what an opening has to know of the machine and of the person's configuration.
+// Env is what an opening needs from the machine and from the person's configuration.
 type Env struct {
-	Dir      string // where the caller works
-	Home     string // empty: there is none
+	Dir      string // the directory of the caller
+	Home     string // empty: unknown
 	State    string
-	Config   string // empty: there is none
+	Config   string // empty: unknown
 	Temp     string
 	Lookup   func(name string) (string, bool) // a variable of the environment
 	Environ  []string
@@ -46,15 +49,15 @@ type Env struct {
 	Gate     func(a Agent, dir string) admission.Gate
 	Own      Own
 	Grace    time.Duration
-	Keep     bool // sessions stay on disk
+	Keep     bool // keep sessions on disk
 	Log      func(format string, args ...any)
-	Detail   func(format string, args ...any) // for people who want to know more
+	Detail   func(format string, args ...any) // logs details
 }
 
-// Agent is one that can be opened.
+// Agent is an agent that can be opened.
 type Agent struct {
 	agent.Driver
-	Custom bool // a person's own file defines it
+	Custom bool // defined by a person's own file
 }
 
 // Own are the person's settings of the native agent.
@@ -62,20 +65,20 @@ type Own struct {
 	Rules            guard.Rules
 	Tools            tool.List
 	Known            guard.Agents // beside the native one
-	Problem          error        // of a rule that does not parse
-	Variables        []string     // that commands and servers get as well
+	Problem          error        // syntax error of a rule
+	Variables        []string     // further variables for commands and servers
 	Memory           int64
-	Sandbox, Network string // where the request does not say
+	Sandbox, Network string // default for the request
 	First, Idle      time.Duration
-	Programs         func(name string) (string, bool) // the environment for finding programs that are asked for a login
+	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
-	Agents           []string                         // that a person may take for one
+	Agents           []string                         // that --provider may name
 }
 
-// Request is what a host asks for.
+// Request is a request of a host.
 type Request struct {
-	Agent    string     // its name; empty: the native agent
-	Spec     agent.Spec // Resume and Fresh are names of sessions; what belongs to the machine is filled in here
+	Agent    string     // name of the agent; empty: the native agent
+	Spec     agent.Spec // Resume and Fresh are session ids; this package fills in what depends on the machine
 	Services agent.Services
 	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
 	Rejoin   bool          // a session that exists under the name Fresh is resumed
@@ -83,8 +86,7 @@ type Request struct {
 	First    []event.Block // the first message, where it is known already; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
 
-	// Of the native agent alone: which model API, at which address, a file with what was said elsewhere, and calls that
-	// are asked about.
+	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
 	Ask                     []string
 }
@@ -95,12 +97,12 @@ type Plan struct {
 	request Request
 	agent   string
 	keep    bool
-	driver  agent.Driver   // of an installed agent
-	native  native.Options // else
-	secrets []string       // the environment whose secrets stay out of the journal
+	driver  agent.Driver   // for an installed agent
+	native  native.Options // otherwise
+	secrets []string       // the environment whose secrets must not reach the journal
 }
 
-// Plan decides how a conversation is opened. It reads, and neither writes nor starts anything.
+// Plan decides how to open a conversation. It reads files, but writes and starts nothing.
 func (e Env) Plan(r Request) (*Plan, error) {
 	if e.Home == "" {
 		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
@@ -114,7 +116,7 @@ func (e Env) Plan(r Request) (*Plan, error) {
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
 	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
 	if !p.keep && resumes {
-		return nil, fault.New(fault.ArgError, "a session that is on disk cannot be resumed without keeping it").
+		return nil, fault.New(fault.ArgError, "a session on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
 	}
 	s := &p.request.Spec
@@ -136,10 +138,10 @@ func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, e
 	return p.Open(ctx)
 }
 
-// Store is where sessions are kept.
+// Store returns the place of the sessions.
 func (e Env) Store() session.Store { return session.Default(e.Home) }
 
-// installed plans a conversation with an agent of this machine.
+// installed plans a conversation with an installed agent.
 func (p *Plan) installed() error {
 	driver, err := p.env.Prepare(p.agent, &p.request.Spec, p.request.Ask)
 	if err != nil {
@@ -153,7 +155,7 @@ func (p *Plan) installed() error {
 	return nil
 }
 
-// Prepare finds the agent, asks the gate, and fills in what belongs to this machine.
+// Prepare finds the agent, asks the gate, and fills in what depends on this machine.
 func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, error) {
 	known, err := e.Agents()
 	if err != nil {
@@ -195,7 +197,7 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	return a.Driver, nil
 }
 
-// typed is a value that somebody chose; an empty one is nobody's choice.
+// typed marks a value as chosen, unless it is empty.
 func typed[T comparable](v T) setting.Chosen[T] {
 	var none T
 	if v == none {

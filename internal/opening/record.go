@@ -10,18 +10,16 @@ import (
 	"omniagent/internal/session"
 )
 
-// Passing is a conversation whose lines pass as they are: the agent is started by somebody else, and we only keep the
-// record.
+// Passing is a conversation whose lines pass unchanged: the caller starts the agent, and we only keep the record.
 type Passing struct {
-	Spec   agent.Spec // what the agent is started with: Resume is its own id
+	Spec   agent.Spec // for starting the agent; Resume is the agent's own id
 	Record *conversation.Recorder
 }
 
-// Installed is the agent of this machine that the conversation is with, and what it would be started with; nil: it is
-// with the native agent.
+// Installed returns the installed agent of the conversation and how to start it, or nil for the native agent.
 func (p *Plan) Installed() (agent.Driver, agent.Spec) { return p.driver, p.request.Spec }
 
-// Pass begins the record of a conversation with an installed agent whose lines pass, or goes on with it. The caller
+// Pass begins or continues the record of a conversation with an installed agent whose lines pass unchanged. The caller
 // closes the record.
 func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 	kept, _, err := p.journal(ctx)

@@ -62,7 +62,7 @@ func Flat(lines []string) error {
 		case init && i > 0:
 			return wrong("init is not the first line")
 		case i == 0 && !init && (m.Type != "system" || m.Subtype != "error") && m.Type != "error":
-			return wrong("the first line is no init")
+			return wrong("the first line is not an init")
 		}
 		begun = begun || init
 		if m.Parent == "" && open != "" && m.Type != "tool_result" && m.Type != "interrupt" && m.Type != "system" {
@@ -71,11 +71,11 @@ func Flat(lines []string) error {
 		switch m.Type {
 		case "text", "tool_result":
 			if m.Content == nil {
-				return wrong("content is no text")
+				return wrong("content is not text")
 			}
 		case "error":
 			if m.Message == nil {
-				return wrong("message is no text")
+				return wrong("message is not text")
 			}
 		}
 		switch m.Type {
@@ -89,7 +89,7 @@ func Flat(lines []string) error {
 				return wrong("the id is not unique")
 			}
 			if len(m.Input) == 0 || m.Input[0] != '{' {
-				return wrong("input is no object")
+				return wrong("input is not an object")
 			}
 			ids[m.ID] = true
 			if m.Parent == "" {

@@ -90,7 +90,7 @@ func (s *scene) next(l nested) error {
 	case init && s.within:
 		return fmt.Errorf("a second init in a turn")
 	case !init && !s.within && (l.Type != "system" || l.Subtype != "status"): // a mode may change between turns
-		return fmt.Errorf("the first line of a turn is no init")
+		return fmt.Errorf("the first line of a turn is not an init")
 	}
 	s.within = s.within || init
 	switch l.Type {

@@ -102,7 +102,7 @@ func TestRules(t *testing.T) {
 	for _, tt := range []struct {
 		why, lines string
 	}{
-		{"is no init", ask + answer + end},
+		{"is not an init", ask + answer + end},
 		{"a second init", begin + strings.Replace(begin, `"1"`, `"9"`, 1) + end},
 		{"has no result", begin + ask + end},
 		{"the one result", begin + ask + answer + strings.Replace(answer, `"3"`, `"9"`, 1) + end},
@@ -110,7 +110,7 @@ func TestRules(t *testing.T) {
 		{"identifier of its own", begin + ask + strings.Replace(answer, `"3"`, `"2"`, 1) + end},
 		{"unknown type", begin + `{"type":"text","session_id":"s","uuid":"5"}` + end},
 		{"last turn", begin + ask + answer},
-		{"is no init", begin + end + strings.Replace(end, `"4"`, `"5"`, 1)},
+		{"is not an init", begin + end + strings.Replace(end, `"4"`, `"5"`, 1)},
 		{"an id", begin + strings.Replace(ask, `"id":"m",`, "", 1) + answer + end},
 		{"unknown subtype", begin + strings.Replace(end, "success", "stop", 1)},
 		{"how it went", begin + strings.Replace(end, "success", "error_max_turns", 1)},

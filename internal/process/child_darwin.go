@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans does nothing: orphans go to process 1 here.
+// adoptOrphans does nothing: macOS gives orphans to process 1.
 func adoptOrphans() {}
 
 func track(*syscall.SysProcAttr, *int) {}
 
-// rescueFork cannot see here whether a fork is stuck.
+// rescueFork does nothing: a stuck fork cannot be detected here.
 func rescueFork() (rescued func() bool) { return func() bool { return false } }
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it
-// leaves to takeStop.
+// awaitChange waits until the process has exited or, with stops, is stopped. It leaves an exited process to be reaped,
+// and a stop to takeStop.
 func awaitChange(pid int, stops bool) (exited bool) {
 	if !stops {
 		awaitExit(pid)
@@ -33,8 +33,8 @@ func awaitChange(pid int, stops bool) (exited bool) {
 	}
 }
 
-// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left
-// nothing.
+// takeStop consumes a stop, which would be reported again otherwise. It returns false if the process has been
+// continued.
 func takeStop(pid int) (by syscall.Signal, is bool) {
 	info, err := waitid(pid, unix.WSTOPPED|unix.WNOHANG)
 	return syscall.Signal(info.status), err == nil && info.pid == int32(pid)
@@ -64,15 +64,15 @@ func waitid(pid, options int) (info siginfo, err error) {
 
 func maxRSS(u syscall.Rusage) int64 { return u.Maxrss }
 
-// stopSelf stops this process, if there is somebody to continue it. The runtime keeps a handler that was once
-// installed, so the signal that can be handled would do nothing.
+// stopSelf stops this process if a process can continue it. The runtime keeps every signal handler that was installed
+// once, so SIGTSTP would do nothing.
 func stopSelf(syscall.Signal) {
 	if !signal.Ignored(syscall.SIGTSTP) && !orphaned() {
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
 	}
 }
 
-// withoutTTOU ignores the signal while f runs: the mask of one thread cannot be set from here.
+// withoutTTOU ignores SIGTTOU while f runs: the signal mask of one thread cannot be set from here.
 func withoutTTOU(f func()) {
 	if !signal.Ignored(syscall.SIGTTOU) {
 		signal.Ignore(syscall.SIGTTOU)
@@ -86,10 +86,10 @@ const (
 	setModes = unix.TIOCSETA
 )
 
-// groupLeft says whether somebody of the group runs.
+// groupLeft reports whether any process of the group runs.
 func (c *Child) groupLeft() bool { return groupRuns(c.pid) }
 
-// sweep waits until the group that was killed is gone. What left it cannot be found here.
+// sweep waits until the killed group is gone. Processes that left the group cannot be found here.
 func (c *Child) sweep(bool) {
 	pollUntil(func() bool { return !groupRuns(c.pid) }, time.After(deathTakes))
 }

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of every descendant whose own parent has died. It stays so: whether the
-// last child has ended could only be known with a count that belongs to the whole process.
+// adoptOrphans makes this process the parent of every descendant whose own parent has died. It is never undone: that
+// would need a count of children for the whole process.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// track keeps a pidfd of what is started. That we hold one tells a child of our own from one that was adopted.
+// track requests a pidfd for what is started. Having one tells our own child from an adopted one.
 func track(attr *syscall.SysProcAttr, fd *int) { attr.PidFD = fd }
 
-// rescueFork kills what this thread forks if it is stopped before it has become another program: the terminal was ours
-// when we asked, and when the child takes it, a shell has taken it back. The fork would wait for ever. The function
-// that is returned ends the watch, and says whether the child was killed; fork does not know.
+// rescueFork watches this thread's fork, and kills the child if it is stopped before its exec. We had the terminal when
+// we checked; if the child is stopped when it takes the terminal, a shell has taken it back, and the fork would never
+// return. The returned function ends the watch and reports whether the child was killed; fork does not know.
 func rescueFork() (rescued func() bool) {
 	children := fmt.Sprintf("/proc/self/task/%d/children", unix.Gettid())
 	forked, watched, killed := make(chan struct{}), make(chan struct{}), false
@@ -55,15 +55,15 @@ func rescueFork() (rescued func() bool) {
 	}
 }
 
-// sameProgram says whether a process is still our own program.
+// sameProgram reports whether a process still runs our own program.
 func sameProgram(pid int) bool {
 	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	ours, errOurs := os.Readlink("/proc/self/exe")
 	return err == nil && errOurs == nil && theirs == ours
 }
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it
-// leaves to takeStop.
+// awaitChange waits until the process has exited or, with stops, is stopped. It leaves an exited process to be reaped,
+// and a stop to takeStop.
 func awaitChange(pid int, stops bool) (exited bool) {
 	options := unix.WEXITED
 	if stops {
@@ -84,8 +84,8 @@ func awaitChange(pid int, stops bool) (exited bool) {
 	}
 }
 
-// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left
-// nothing.
+// takeStop consumes a stop, which would be reported again otherwise. It returns false if the process has been
+// continued.
 func takeStop(pid int) (by syscall.Signal, is bool) {
 	var info unix.Siginfo
 	if unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) != nil || info.Signo == 0 {
@@ -94,7 +94,7 @@ func takeStop(pid int) (by syscall.Signal, is bool) {
 	return stoppedBy(&info), true
 }
 
-// stoppedBy reads si_status, which stands behind si_pid and si_uid in a union that is aligned as a pointer is.
+// stoppedBy reads si_status, which follows si_pid and si_uid in a union that is aligned like a pointer.
 func stoppedBy(info *unix.Siginfo) syscall.Signal {
 	const union = (3*4 + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
 	return syscall.Signal(*(*int32)(unsafe.Add(unsafe.Pointer(info), union+8)))
@@ -102,12 +102,11 @@ func stoppedBy(info *unix.Siginfo) syscall.Signal {
 
 func maxRSS(u syscall.Rusage) int64 { return int64(u.Maxrss) << 10 }
 
-// stopSelf stops this process, and all of its group so that a shell sees the job stopped, and returns when it goes on.
-// In a group that is orphaned, and where the signal was ignored from the beginning, it returns at once.
+// stopSelf stops this process and its whole group, so that a shell sees the job stopped, and returns when it is
+// continued. In an orphaned group, and where the signal was ignored from the beginning, it returns at once.
 //
-// The runtime keeps a handler that was once installed, also after signal.Reset, and the signal then does nothing. So
-// the system itself is told, for this moment, to ignore the signal, which the group gets, and then to do what it does
-// by default.
+// The runtime keeps every handler that was installed once, also after signal.Reset, and the signal then does nothing.
+// So this sets the disposition in the kernel: ignore, while the group gets the signal, and then the default.
 func stopSelf(by syscall.Signal) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return
@@ -122,13 +121,13 @@ func stopSelf(by syscall.Signal) {
 	raise(by)
 }
 
-// disposition is what the kernel is told to do with a signal. The zero value is the default.
+// disposition is the kernel's action for a signal. The zero value is the default action.
 type disposition struct {
 	handler uintptr
 	_       [15]uint64 // flags, restorer and mask, in an order that differs
 }
 
-// set returns what was there before.
+// set sets the disposition and returns the previous one.
 func (d *disposition) set(s syscall.Signal) *disposition {
 	before := &disposition{}
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(d)),
@@ -136,11 +135,11 @@ func (d *disposition) set(s syscall.Signal) *disposition {
 	return before
 }
 
-// raise sends this thread a signal. It has been delivered when the call returns; sent to the process, it might stop us
-// a little later.
+// raise sends a signal to this thread. It is delivered before the call returns; a signal to the process might arrive
+// later.
 func raise(s syscall.Signal) { _ = unix.Tgkill(unix.Getpid(), unix.Gettid(), s) }
 
-// withoutTTOU runs f on a thread that is not stopped for what it does to a terminal from the background.
+// withoutTTOU runs f on a thread that changes to a terminal in the background do not stop.
 func withoutTTOU(f func()) {
 	var set, old unix.Sigset_t
 	const bit = uint(unix.SIGTTOU) - 1

@@ -15,17 +15,17 @@ import (
 	"omniagent/internal/fault"
 )
 
-// system is what a Child takes on Unix.
+// system is the part of a Child for Unix.
 type system struct {
 	streams  *streams
 	guard    *guardian
 	terminal *lent          // nil: none
-	started  chan error     // one value, when the program has been started or not
+	started  chan error     // one value: nil, or why the program was not started
 	signals  chan os.Signal // SIGTSTP and SIGCONT
-	tracked  int            // pidfd of the program, -1 if there is none
+	tracked  int            // pidfd of the program, or -1
 }
 
-// reapEvery is how often what ended of the descendants that came to us is taken away while the child runs.
+// reapEvery is how often dead descendants that we adopted are reaped while the child runs.
 const reapEvery = 10 * time.Second
 
 func (c *Child) start() (err error) {
@@ -34,7 +34,7 @@ func (c *Child) start() (err error) {
 	}
 	c.signals = make(chan os.Signal, 4)
 	listening := make(chan struct{})
-	go func() { // it takes as long as the guard
+	go func() { // it takes as long as the start of the guard
 		c.listen()
 		close(listening)
 	}()
@@ -61,8 +61,8 @@ func (c *Child) start() (err error) {
 	return nil
 }
 
-// supervise has the thread that started the child for itself until all is over: the kernel sends the parent-death
-// signal when that thread ends.
+// supervise runs on the thread that started the child, and keeps that thread until the end: the kernel sends the
+// parent-death signal when the thread ends.
 func (c *Child) supervise() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -84,7 +84,7 @@ func (c *Child) supervise() {
 	c.settle()
 }
 
-// fork starts the program: in a session of its own, or in a group of its own that the terminal belongs to.
+// fork starts the program: in its own session, or in its own group that gets the terminal.
 func (c *Child) fork() error {
 	keepDescriptors()
 	attr := &syscall.SysProcAttr{Setsid: c.terminal == nil, Setpgid: c.terminal != nil}
@@ -128,7 +128,7 @@ func (c *Child) descriptors() []uintptr {
 	return all
 }
 
-// watch returns when the program has exited. It is a zombie then.
+// watch returns when the program has exited and is a zombie.
 func (c *Child) watch() {
 	for {
 		if awaitChange(c.pid, c.terminal != nil) {
@@ -152,8 +152,8 @@ func (c *Child) watch() {
 	}
 }
 
-// hangUp ends a child that waits for a terminal which nobody can give it any more, as the kernel does with a group that
-// is orphaned while it is stopped.
+// hangUp ends a child that waits for a terminal that nobody can give back, as the kernel does with a stopped group that
+// becomes orphaned.
 func (c *Child) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *Child) hangUp() {
 	}
 }
 
-// finish ends what is left, and returns when all is as it was before.
+// finish kills what is left, and returns when everything is restored.
 func (c *Child) finish() {
 	c.mu.Lock()
 	ended := c.ended
@@ -215,7 +215,7 @@ func reapLeader(pid int) (status syscall.WaitStatus, usage syscall.Rusage) {
 	}
 }
 
-// listen asks for the signals of job control, before there is a child that could miss one.
+// listen registers for the signals of job control, before there is a child that could miss one.
 func (c *Child) listen() {
 	if !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(c.signals, syscall.SIGTSTP)
@@ -225,7 +225,7 @@ func (c *Child) listen() {
 	}
 }
 
-// follow does to the child what is done to us, and reaps what was adopted.
+// follow stops and continues the child together with us, and reaps adopted processes.
 func (c *Child) follow() {
 	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
@@ -241,7 +241,7 @@ func (c *Child) follow() {
 			case s == syscall.SIGCONT:
 				c.terminal.continued()
 			case c.terminal != nil:
-				c.Signal(s) // it stops or not, as it would have done alone
+				c.Signal(s) // the child decides whether it stops
 			default:
 				c.Signal(syscall.SIGSTOP)
 				stopSelf(syscall.SIGTSTP)
@@ -257,7 +257,7 @@ func (c *Child) signalGroup(s os.Signal) {
 	}
 }
 
-// askGroup continues the group too: one that is stopped would not hear it.
+// askGroup also continues the group: a stopped process would not handle the signal.
 func (c *Child) askGroup(s os.Signal) {
 	c.signalGroup(s)
 	_ = syscall.Kill(-c.pid, syscall.SIGCONT)

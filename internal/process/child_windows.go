@@ -10,13 +10,14 @@ import (
 	"omniagent/internal/fault"
 )
 
-// system is what a Child takes on Windows. The job object is the guard: it ends with the last handle, which is ours.
+// system is the part of a Child for Windows. The job object is the guard: it ends when its last handle is closed, which
+// is ours.
 type system struct {
 	cmd   *exec.Cmd
 	group *group
 }
 
-// Guard is never needed here; main asks for it all the same.
+// Guard is never needed here, but main calls it on every system.
 func Guard() int { return 2 }
 
 func (c *Child) start() error {

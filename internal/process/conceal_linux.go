@@ -9,19 +9,19 @@ import (
 	"unsafe"
 )
 
-// Conceal takes the values of secret variables out of what other processes can read of our environment
-// (/proc/PID/environ), and returns how many there were. We have them still, and so has whom we hand them to. What the
-// kernel shows there is the memory that it filled when this program began, of which the runtime has made a copy; so it
-// is overwritten. Making the process not dumpable would hide all of it, but then /proc/PID belongs to root: a process
-// without privileges could map no user into a namespace, and a guard around us could not see our mark.
+// Conceal removes the values of secret variables from /proc/PID/environ, where other processes can read our
+// environment, and returns how many there were. This process still has them, and its children inherit them. The kernel
+// shows the memory that it filled when this program began; the runtime works with a copy, so Conceal overwrites the
+// original. Making the process not dumpable would hide everything, but then /proc/PID would belong to root: an
+// unprivileged process could not map users into a namespace, and a guard around us could not see our mark.
 //
-// A debugger of the same user still reads the copy, where the system lets it attach.
+// A debugger of the same user can still read the copy, if the system lets it attach.
 func Conceal(secret func(entry string) bool) int {
 	if !slices.ContainsFunc(os.Environ(), secret) {
 		return 0
 	}
 	n := 0
-	for block := environmentBlock(); len(block) > 0; { // all of them: a name may stand there twice
+	for block := environmentBlock(); len(block) > 0; { // all entries: a name may occur twice
 		end := bytes.IndexByte(block, 0)
 		if end < 0 {
 			end = len(block)
@@ -35,7 +35,7 @@ func Conceal(secret func(entry string) bool) int {
 	return n
 }
 
-// environmentBlock is the memory that the kernel shows as our environment; nil where it cannot be told.
+// environmentBlock returns the memory that the kernel shows as our environment, or nil if it cannot be found.
 func environmentBlock() []byte {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil || len(os.Args) == 0 {
@@ -50,7 +50,7 @@ func environmentBlock() []byte {
 			place[i], _ = strconv.ParseUint(fields[at], 10, 64)
 		}
 	}
-	// The runtime's strings of the arguments lie in the kernel's memory, near the environment.
+	// The runtime's argument strings point into that memory, near the environment.
 	first := unsafe.Pointer(unsafe.StringData(os.Args[0]))
 	at := uint64(uintptr(first))
 	if at < place[0] || at >= place[1] || place[2] < place[1] || place[3] <= place[2] {

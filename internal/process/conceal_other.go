@@ -2,6 +2,6 @@
 
 package process
 
-// Conceal does nothing here: the environment of a process that runs is not shown to others as a file. ps can show it on
-// macOS, to the same user only.
+// Conceal does nothing here: no file shows the environment of a running process to others. On macOS ps can show it, to
+// the same user only.
 func Conceal(func(entry string) bool) int { return 0 }

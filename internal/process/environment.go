@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// EnvOptions says how a child's environment differs from the usual one.
+// EnvOptions are the differences between a child's environment and the usual one.
 type EnvOptions struct {
-	Interactive    bool              // somebody can answer: editors and prompts stay as they are
+	Interactive    bool              // a person can answer: keep editors and prompts
 	PreserveLocale bool              // do not force the C locale
-	TraceID        string            // handed on as OMNIAGENT_TRACE_ID
+	TraceID        string            // passed on as OMNIAGENT_TRACE_ID
 	NoColor        bool              //
-	Extra          map[string]string // set last, over all else
+	Extra          map[string]string // set last, overrides everything
 }
 
-// Environment is base with what keeps a child from waiting or decorating: no pager, unbuffered output, and, unless
-// Interactive, no editor and no prompt. Each name is in the result once, the last value wins, and the order is that of
-// first appearance.
+// Environment returns base with settings that keep a child from waiting or decorating: no pager, unbuffered output and,
+// unless Interactive, no editor and no prompt. Each name occurs once, with its last value, in the order of first
+// appearance.
 func Environment(base []string, o EnvOptions) []string {
 	set := []string{
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "LESS=-F -X -R", "MORE=", "PYTHONUNBUFFERED=1",
@@ -27,7 +27,7 @@ func Environment(base []string, o EnvOptions) []string {
 		set = append(set, "NO_COLOR=1")
 	}
 	if !o.Interactive {
-		// `true` as editor leaves the text as it is; CI=1 and the rest stop questions, notices and updates.
+		// The editor `true` does not change the text; CI=1 and the rest stop questions, notices and updates.
 		set = append(set, "EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "CI=1", "NO_UPDATE_NOTIFIER=1",
 			"HOMEBREW_NO_AUTO_UPDATE=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "GIT_TERMINAL_PROMPT=0")
 	}
@@ -43,7 +43,7 @@ func Environment(base []string, o EnvOptions) []string {
 	return once(slices.Concat(base, set))
 }
 
-// once keeps the last value of every name, at the place of the first. What is not NAME=value goes.
+// once keeps the last value of every name, at the place of the first. It drops entries that are not NAME=value.
 func once(env []string) []string {
 	place := make(map[string]int, len(env))
 	out := make([]string, 0, len(env))
@@ -74,7 +74,7 @@ func cut(entry string) (name, value string, ok bool) {
 	return entry[:at+1], entry[at+2:], true
 }
 
-// fold is the name as the system compares it.
+// fold returns a name in the form in which the system compares it.
 func fold(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)

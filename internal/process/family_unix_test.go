@@ -110,7 +110,7 @@ func TestOnlyThreeDescriptorsAreInherited(t *testing.T) {
 	f, err := os.Open("/dev/zero") // something of ours that is open
 	check(t, err)
 	defer f.Close()
-	inherited, err := syscall.Dup(int(f.Fd())) // as whoever started us may leave it: dup does not set close-on-exec
+	inherited, err := syscall.Dup(int(f.Fd())) // as a parent process may leave it: dup does not set close-on-exec
 	check(t, err)
 	defer syscall.Close(inherited)
 	r, err := Run(t.Context(), Spec{Argv: []string{"ls", "-l", "/proc/self/fd"}})

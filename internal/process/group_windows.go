@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a running child with all that it starts: a job object. The job also ends with us, which is what the
-// parent-death signal does on Linux.
+// group is a running child with everything that it starts: a job object. The job also ends with us, as the parent-death
+// signal does on Linux.
 type group struct {
 	leader  uint32
 	process windows.Handle
 	job     windows.Handle
 }
 
-// startGroup starts the child and puts it into a job. What the child starts before it is in the job, which takes
-// microseconds, escapes.
+// startGroup starts the child and puts it into a job. What the child starts in the microseconds before that escapes.
 func startGroup(cmd *exec.Cmd) (*group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -54,12 +53,13 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 
 func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 
-// terminate asks as Ctrl-Break would; programs without a console do not hear it and are killed after the grace.
+// terminate asks as Ctrl-Break would. Programs without a console do not receive it and are killed after the grace
+// period.
 func (g *group) terminate() { _ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, g.leader) }
 
 func (g *group) waitLeader() { _, _ = windows.WaitForSingleObject(g.process, windows.INFINITE) }
 
-// othersAlive asks the job how many processes it has.
+// othersAlive asks the job for its number of processes.
 func (g *group) othersAlive() bool {
 	var accounts struct {
 		totalUserTime, totalKernelTime, thisPeriodUserTime, thisPeriodKernelTime int64
@@ -95,7 +95,7 @@ func ending(state *os.ProcessState) (code int, signal string) {
 // MayExecute is true: the extension decides.
 func MayExecute(string) bool { return true }
 
-// identity tells a process from every other that ever has its number.
+// identity returns a text that no other process with this number ever has.
 func identity(pid int) (string, bool) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
@@ -103,7 +103,7 @@ func identity(pid int) (string, bool) {
 	}
 	defer windows.CloseHandle(h)
 	if state, err := windows.WaitForSingleObject(h, 0); err == nil && state == windows.WAIT_OBJECT_0 {
-		return "", false // it has exited, and somebody keeps a handle
+		return "", false // it has exited, and another process keeps a handle
 	}
 	var created, exited, kernel, user windows.Filetime
 	if windows.GetProcessTimes(h, &created, &exited, &kernel, &user) != nil {

@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// end kills the group. What left it cannot be found here.
+// end kills the group. Processes that left the group cannot be found here.
 func (w *ward) end() {
 	if w.group > 1 {
 		_ = syscall.Kill(-w.group, syscall.SIGKILL)

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	guardTakes = 10 * time.Second // the guard gives up on what cannot be killed
-	unsureFor  = time.Second      // how long one that is between two programs is looked at again
-	cleanScans = 3                // so many in a row find nothing before the guard believes it
+	guardTakes = 10 * time.Second // then the guard gives up on what cannot be killed
+	unsureFor  = time.Second      // how long a process in the middle of an exec is checked again
+	cleanScans = 3                // so many scans in a row must find nothing
 )
 
-// end kills the group at once, and then what is found, until nothing is: one may fork while we look, and one that is
-// between two programs has no environment for a moment.
+// end kills the group at once, and then whatever it finds, until it finds nothing: a process may fork meanwhile, and
+// one in the middle of an exec has no environment for a moment.
 func (w *ward) end() {
 	if w.group > 1 {
 		_ = syscall.Kill(-w.group, syscall.SIGKILL)
@@ -38,8 +38,8 @@ func (w *ward) end() {
 	}
 }
 
-// scan kills what has the mark, what is in the group or the session, and what any of these has started. A group or
-// session that was seen empty is not looked for again: its number may be given to somebody else.
+// scan kills the processes that have the mark or are in the group or the session, and what any of these has started.
+// Once a group or session was empty, it is not searched for again: its number may be reused.
 func (w *ward) scan(own stat) (found, unsure bool) {
 	all := map[int]stat{}
 	for _, pid := range everyProcess() {
@@ -57,7 +57,7 @@ func (w *ward) scan(own stat) (found, unsure bool) {
 		switch marked, between := lookForMark(pid, w.mark); {
 		case marked:
 			doomed[pid] = true
-		case between && !s.before(own): // nor a thread of the kernel, most of which are older
+		case between && !s.before(own): // not a kernel thread, most of which are older
 			unsure = true
 		}
 	}
@@ -78,7 +78,7 @@ func (w *ward) scan(own stat) (found, unsure bool) {
 	return len(doomed) > 0, unsure
 }
 
-// killIfStill kills the process that was looked at, and no later one with its number.
+// killIfStill kills the process that was examined, and no later one with its number.
 func killIfStill(pid int, s stat) error {
 	p, err := os.FindProcess(pid) // opens a pidfd
 	if err != nil {
@@ -91,7 +91,7 @@ func killIfStill(pid int, s stat) error {
 	return p.Kill()
 }
 
-// before says whether a process was started before another.
+// before reports whether a process was started before another.
 func (s stat) before(o stat) bool {
 	a, errA := strconv.ParseUint(s.start, 10, 64)
 	b, errB := strconv.ParseUint(o.start, 10, 64)

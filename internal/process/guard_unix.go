@@ -19,12 +19,17 @@ import (
 	"omniagent/internal/vigil"
 )
 
-// guardian is our side of the guard of one child: a second process of this program that holds one end of a pair of
-// sockets. When ours is closed without a farewell, we have died, and it kills what we cannot.
+// guardian is our side of the guard of one child. The guard is a second process of this program that holds one end of a
+// socket pair. If our end closes without a farewell, we have died, and the guard kills what we no longer can.
+//
+//	started ─▶ idle ── tell ──▶ guarding ── farewell ──▶ exits
+//	   ▲                           │
+//	   └──── watch: start again ◀──┤ the guard is killed
+//	                               └ our end closes ─▶ kills the child's processes, exits
 type guardian struct {
 	mu      sync.Mutex
 	mark    string
-	child   string // what it was told of the child
+	child   string // the last message about the child
 	pid     int
 	tracked int
 	conn    *os.File
@@ -33,8 +38,8 @@ type guardian struct {
 	reaped  bool
 }
 
-// A guard that is killed is replaced at once. One that ends right after its start cannot work here, and is tried again
-// less and less often.
+// A guard that is killed is replaced at once. One that exits right after its start cannot work here, and is started
+// again less and less often.
 const (
 	guardIsYoung  = 200 * time.Millisecond
 	youngDeaths   = 5
@@ -52,7 +57,7 @@ func startGuard(mark string) (*guardian, error) {
 	return g, nil
 }
 
-// spawn is called with the lock, or before there is anybody else.
+// spawn needs the lock, unless there is no other goroutine yet.
 func (g *guardian) spawn() error {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -82,8 +87,7 @@ func (g *guardian) spawn() error {
 	return nil
 }
 
-// forkOurselves runs our own program: the one that runs, even when its file has been replaced, if the system can say
-// which.
+// forkOurselves runs our own program: the very file that runs, even if it was replaced, if the system can tell.
 func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	if runtime.GOOS == "linux" {
 		if pid, err := syscall.ForkExec("/proc/self/exe", argv, attr); !errors.Is(err, syscall.ENOENT) {
@@ -97,10 +101,10 @@ func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	return syscall.ForkExec(path, argv, attr)
 }
 
-// guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of
+// guardEnvironment has no secrets. It has the marks of the processes that run us, so that they recognise the guard as
 // theirs.
 func guardEnvironment() []string {
-	// one is started faster, and waits most of its life
+	// it starts faster with one, and waits most of its life
 	env := []string{vigil.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"}
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
@@ -108,7 +112,7 @@ func guardEnvironment() []string {
 	return env
 }
 
-// socketPair is closed by every exec. Our end is one that the poller knows.
+// socketPair returns a socket pair that every exec closes. The poller knows our end.
 func socketPair() (ours *os.File, theirs int, err error) {
 	syscall.ForkLock.RLock()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -157,7 +161,7 @@ func (g *guardian) watch() {
 	}
 }
 
-// reap is called with the lock.
+// reap needs the lock.
 func (g *guardian) reap() {
 	if g.reaped {
 		return
@@ -174,7 +178,7 @@ func (g *guardian) reap() {
 	}
 }
 
-// tell names the group of the child. all: the session with that number is the child's too.
+// tell sends the group of the child. all: the session with that number is the child's too.
 func (g *guardian) tell(pid int, all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,7 +188,7 @@ func (g *guardian) tell(pid int, all bool) {
 	}
 }
 
-// process is the number of the guard, 0 while there is none.
+// process returns the number of the guard, 0 while it has none.
 func (g *guardian) process() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,7 +198,7 @@ func (g *guardian) process() int {
 	return g.pid
 }
 
-// farewell lets the guard go; dismiss waits until it has gone.
+// farewell lets the guard exit; dismiss also waits for that.
 func (g *guardian) farewell() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -215,10 +219,10 @@ func (g *guardian) dismiss() {
 	g.reap()
 }
 
-// Guard is what the guard does: it waits for the end of the process that started it, kills what that was guarding, and
-// returns its exit code.
+// Guard is the main function of the guard: it waits for the end of the process that started it, kills the processes
+// that it guards, and returns its exit code.
 func Guard() int {
-	signal.Ignore() // all that can be
+	signal.Ignore() // all signals that can be ignored
 	var w ward
 	if text, waited := vigil.Heard(); waited {
 		for line := range strings.Lines(text) {
@@ -240,14 +244,14 @@ func Guard() int {
 	return 0
 }
 
-// ward is what a guard knows of the child.
+// ward is what a guard knows about the child.
 type ward struct {
 	mark    string
-	group   int  // 0: there was no child yet, or its number did not arrive
+	group   int  // 0: no child yet, or its number did not arrive
 	session bool // the session with that number is the child's
 }
 
-// hear takes in a line. dismissed: there is nothing to do any more.
+// hear handles a line. dismissed: there is nothing left to do.
 func (w *ward) hear(line string) (dismissed bool) {
 	switch words := strings.Fields(line); {
 	case len(words) == 2 && words[0] == "mark":

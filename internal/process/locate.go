@@ -14,13 +14,13 @@ import (
 // Lookup reads a variable of an environment.
 type Lookup = func(name string) (value string, ok bool)
 
-// In is the Lookup of an environment that is a list.
+// In returns the Lookup of an environment in the form of a list.
 func In(env []string) Lookup {
 	return func(name string) (string, bool) { return Value(env, name) }
 }
 
-// Directories are the elements of PATH that are absolute: a relative one, or an empty one, would mean another program
-// in every directory.
+// Directories returns the absolute elements of PATH: a relative or empty one would mean another program in every
+// directory.
 func Directories(lookup Lookup) []string {
 	var all []string
 	path, _ := lookup("PATH")
@@ -32,8 +32,8 @@ func Directories(lookup Lookup) []string {
 	return all
 }
 
-// Candidates are the files that a name could stand for, in the directories of PATH and in its order, whether they are
-// there or not. A name with a separator stands for none.
+// Candidates returns the files that a name could stand for, in the order of PATH, whether they exist or not; none for a
+// name with a separator.
 func Candidates(name string, lookup Lookup) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if name == "" || hasSeparator(name) {
@@ -49,7 +49,7 @@ func Candidates(name string, lookup Lookup) iter.Seq[string] {
 	}
 }
 
-// Find is the file of a program in PATH, "" where there is none.
+// Find returns the file of a program in PATH, or "".
 func Find(name string, lookup Lookup) string {
 	for path := range Candidates(name, lookup) {
 		if Runs(path) {
@@ -59,15 +59,15 @@ func Find(name string, lookup Lookup) string {
 	return ""
 }
 
-// Runs says whether a path is a file that we may execute. On Windows the extension decides, which a caller has put
-// there.
+// Runs reports whether a path is a file that we may execute. On Windows the extension decides, which the caller has
+// added.
 func Runs(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && MayExecute(path)
 }
 
-// Locate finds the program of argv: a name without a separator in PATH, as env has it, and one with a separator seen
-// from dir.
+// Locate finds the program of argv: a name without a separator in PATH of env, and a name with a separator relative to
+// dir.
 func Locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
@@ -99,7 +99,7 @@ func Locate(argv []string, dir string, env []string) (string, error) {
 	return "", missing(argv, []string{filepath.Dir(path)})
 }
 
-// missing tells a program that is not there from a whole command line in place of a program.
+// missing tells a program that does not exist from a whole command line in place of a program.
 func missing(argv, searched []string) error {
 	if name := argv[0]; len(argv) == 1 && strings.ContainsAny(name, " \t\r\n|&;<>()$`\"'*?[]{}~#!") {
 		return fault.New(fault.ShellString, "%q is a command for a shell, and no program has that name", name).
@@ -110,8 +110,8 @@ func missing(argv, searched []string) error {
 		With("program", argv[0]).With("searched", searched).Hint("Install it, or give its path.")
 }
 
-// extensions are what may follow the name of a program. A file without any, which npm writes for POSIX shells beside
-// NAME.cmd, is no program on Windows.
+// extensions returns what may follow the name of a program. On Windows a file without an extension is not a program;
+// npm writes one for POSIX shells next to NAME.cmd.
 func extensions(path string, lookup Lookup) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
@@ -124,7 +124,7 @@ func extensions(path string, lookup Lookup) []string {
 	return all
 }
 
-// executables are the extensions of PATHEXT in its order, each with its dot.
+// executables returns the extensions of PATHEXT in order, each with its dot.
 func executables(pathext string) []string {
 	var all []string
 	for extension := range strings.SplitSeq(strings.ToLower(pathext), ";") {

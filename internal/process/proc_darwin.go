@@ -18,7 +18,7 @@ func markAllDescriptors() error { return errors.ErrUnsupported }
 func awaitExit(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {
-		return // the caller then kills the group: better than waiting for something that cannot be seen
+		return // the caller then kills the group: better than waiting for an event that cannot come
 	}
 	defer unix.Close(queue)
 	unix.CloseOnExec(queue)
@@ -39,7 +39,7 @@ func groupRuns(id int) bool { return syscall.Kill(-id, 0) == nil }
 
 const zombie = 5 // SZOMB
 
-// identity tells a process from every other that ever has its number.
+// identity returns a text that no other process with this number ever has.
 func identity(pid int) (string, bool) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(info.Proc.P_pid) != pid || info.Proc.P_stat == zombie {

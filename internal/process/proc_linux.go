@@ -14,10 +14,10 @@ import (
 
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// markAllDescriptors does it in one call, since Linux 5.11.
+// markAllDescriptors marks all descriptors in one call, since Linux 5.11.
 func markAllDescriptors() error { return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-// stat is what we need of /proc/PID/stat.
+// stat is what we need from /proc/PID/stat.
 type stat struct {
 	state   byte
 	parent  int
@@ -33,7 +33,7 @@ func statOf(pid int) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	// The second field is the name in parentheses, which may itself have blanks and parentheses.
+	// The second field is the name in parentheses, which may contain blanks and parentheses.
 	end := bytes.LastIndexByte(text, ')')
 	if end < 0 {
 		return stat{}, false
@@ -69,7 +69,8 @@ func everyProcess() []int {
 	return pids
 }
 
-// identity tells a process from every other that ever has its number: the start of the machine and the process's own.
+// identity returns a text that no other process with this number ever has: the boot of the machine and the start of the
+// process.
 func identity(pid int) (string, bool) {
 	s, ok := statOf(pid)
 	if !ok || !s.runs() {
@@ -79,7 +80,7 @@ func identity(pid int) (string, bool) {
 	return strings.TrimSpace(string(boot)) + ":" + s.start, true
 }
 
-// withMark returns the processes of ours that have the mark in the environment that they were started with.
+// withMark returns our processes that were started with the mark in their environment.
 func withMark(mark string) []*os.Process {
 	var found []*os.Process
 	for _, pid := range everyProcess() {
@@ -90,7 +91,7 @@ func withMark(mark string) []*os.Process {
 		if err != nil {
 			continue
 		}
-		// FindProcess opened a pidfd: looking once more makes sure that what is signalled later is what was looked at.
+		// FindProcess opened a pidfd: checking again makes sure that it is for the process that had the mark.
 		if hasMark(pid, mark) {
 			found = append(found, p)
 			continue
@@ -105,8 +106,8 @@ func hasMark(pid int, mark string) bool {
 	return marked
 }
 
-// lookForMark looks into the environment that a process was started with. between: it has none at this moment, because
-// it has left one program and not yet entered the next, or is on its way out.
+// lookForMark searches the environment that a process was started with. between: it has no environment at this moment,
+// because it is in the middle of an exec or is exiting.
 func lookForMark(pid int, mark string) (marked, between bool) {
 	place := "/proc/" + strconv.Itoa(pid)
 	text, err := readWhole(place + "/environ")
@@ -116,11 +117,11 @@ func lookForMark(pid int, mark string) (marked, between bool) {
 	if arguments, err := readWhole(place + "/cmdline"); err == nil && len(arguments) == 0 {
 		return false, true // every program has a name
 	}
-	text, _ = readWhole(place + "/environ") // the arguments are there a little earlier
+	text, _ = readWhole(place + "/environ") // the arguments appear a little earlier
 	return bytes.Contains(text, []byte(mark)), false
 }
 
-// readWhole reads without os.File, whose poller doubles the price: this is asked about every process of the machine.
+// readWhole reads without os.File, whose poller doubles the cost: this runs for every process of the machine.
 func readWhole(path string) (text []byte, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

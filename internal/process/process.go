@@ -1,12 +1,12 @@
 // Package process runs other programs to their end.
 //
-// It promises that a program gets exactly the arguments that it was given, as a list and never as a string for a shell;
-// that its input is a given text or nothing, so that it cannot wait for somebody to type; that its output is drained
-// however much there is, and kept up to a limit; and that when Run returns, the program and all that it started is dead
-// and reaped, on Linux also what has made a session of its own. A guard, a second process, sees to that should we die.
+// It promises: a program gets exactly the arguments that it was given, as a list and never as a string for a shell; its
+// input is a given text or nothing, so it cannot wait for somebody to type; its output is drained however much there
+// is, and kept up to a limit; and when Run returns, the program and everything that it started is dead and reaped, on
+// Linux also what has made its own session. A guard, a second process, ensures that even if we die.
 //
-// It refuses to leave a child behind, to run without an end once the context has ended, and to look for programs in
-// directories that depend on where it runs. Containing programs that try to escape is not its work.
+// It never leaves a child behind, never runs on after the context has ended, and never looks for programs in
+// directories that depend on where it runs. It does not contain programs that try to escape.
 package process
 
 import (
@@ -28,41 +28,41 @@ const (
 	defaultMaxOutput = 1 << 20
 	defaultGrace     = 5 * time.Second
 
-	// How long a pipe that somebody outside the group keeps open is read after the group is dead. What the group itself
-	// wrote is in the pipe by then and is read at once.
+	// How long a pipe is read that a process outside the group keeps open after the group is dead. What the group
+	// itself wrote is in the pipe by then and is read at once.
 	drainFor = time.Second
 
-	// How long the kernel gets to take away what was killed. A process in an uninterruptible call may need longer;
+	// How long the kernel may take to remove a killed process. A process in an uninterruptible call may need longer;
 	// nothing helps then.
 	deathTakes = 2 * time.Second
 )
 
-// Spec is a program to run.
+// Spec describes a program to run.
 type Spec struct {
 	Argv      []string      // the program and its arguments; the program is looked up in the PATH of Env
 	Dir       string        // empty: ours
 	Env       []string      // complete; nil: Environment(os.Environ(), EnvOptions{})
 	Stdin     []byte        // nil: the null device
-	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is read and counted
-	Grace     time.Duration // from the request to end to the kill, when ctx ends; 0: 5 s
-	Register  *Register     // where the child stands while it runs; nil: nowhere
+	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is counted only
+	Grace     time.Duration // when ctx ends: from the request to end to the kill; 0: 5 s
+	Register  *Register     // where the running child is listed; nil: nowhere
 }
 
-// Result is what a program that ran left behind.
+// Result is the outcome of a program.
 type Result struct {
 	Stdout, Stderr  []byte        // the first MaxOutput bytes
-	StdoutBytes     int64         // what it wrote, kept or not
+	StdoutBytes     int64         // written, kept or not
 	StderrBytes     int64         //
-	ExitCode        int           // -1 when a signal ended it
+	ExitCode        int           // -1 if a signal ended it
 	Signal          string        // that signal, such as SIGKILL
 	Duration        time.Duration //
-	OutputTruncated bool          // Stdout or Stderr is not all that was written
+	OutputTruncated bool          // Stdout or Stderr is not complete
 	PID             int           //
 }
 
 // Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
-// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end, killed after Grace, and
-// the Result is what there is.
+// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end and killed after Grace,
+// and the Result has what there was.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.Env == nil {
 		s.Env = Environment(os.Environ(), EnvOptions{})
@@ -91,7 +91,7 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 		return Result{}, err
 	}
 	if err = place.take(s.Argv[0], child.PID()); err != nil {
-		child.End(os.Kill) // nobody could find it later
+		child.End(os.Kill) // it could not be found later
 	}
 	defer context.AfterFunc(ctx, func() { child.End(syscall.SIGTERM) })()
 	end := child.Wait()
@@ -105,8 +105,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	}, err
 }
 
-// pollUntil asks until the answer is yes or time is up. Nothing tells a process that a group is empty, so it has to
-// ask.
+// pollUntil calls yes until it returns true or time is up. The kernel does not report that a group is empty, so this
+// has to poll.
 func pollUntil(yes func() bool, over <-chan time.Time) {
 	for gap := time.Millisecond; !yes(); gap = min(2*gap, 25*time.Millisecond) {
 		select {
@@ -150,12 +150,12 @@ func endedBy(ctx context.Context, program string) error {
 	return fault.New(code, "%s %s", program, what).With("program", program).Because(context.Cause(ctx))
 }
 
-// notStarted says why the system did not start a program that is there.
+// notStarted says why the system did not start an existing program.
 func notStarted(p Plan, err error) error {
 	code, program := fault.Internal, p.Name
 	switch {
 	case p.Dir != "" && !isDirectory(p.Dir):
-		return fault.New(fault.FileMissing, "%s is no directory to run %s in", p.Dir, program).With("path",
+		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", p.Dir, program).With("path",
 			p.Dir).Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied
@@ -169,8 +169,8 @@ func notStarted(p Plan, err error) error {
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
 }
 
-// passableArguments refuses what a Windows batch file would not get as it was given: cmd.exe reads its whole command
-// line as code (CVE-2024-24576), and there is no way of quoting that holds for every batch file.
+// passableArguments refuses what a Windows batch file would not get unchanged: cmd.exe reads its whole command line as
+// code (CVE-2024-24576), and no way of quoting works for every batch file.
 func passableArguments(program string, argv []string) error {
 	if extension := strings.ToLower(filepath.Ext(program)); runtime.GOOS != "windows" || extension != ".bat" &&
 		extension != ".cmd" {

@@ -15,11 +15,11 @@ import (
 	"omniagent/internal/lines"
 )
 
-// maxRegister is how much of a register is read.
+// maxRegister is how many bytes of a register are read.
 const maxRegister = 1 << 20
 
-// Register is a file in which the children of this process stand while they run, for whoever wants to know what we have
-// started. The file is there as long as one of them is.
+// Register is a file that lists the running children of this process, so that others can see what we have started. The
+// file exists as long as one of them runs.
 type Register struct {
 	path string
 
@@ -27,10 +27,10 @@ type Register struct {
 	running int
 }
 
-// NewRegister is a register in that file. Its directory has to be there.
+// NewRegister returns a register in that file, whose directory has to exist.
 func NewRegister(path string) *Register { return &Register{path: path} }
 
-// Registered is a child that stands in a register.
+// Registered is a child in a register.
 type Registered struct {
 	File    string    // the register
 	PID     int       //
@@ -39,17 +39,17 @@ type Registered struct {
 	Alive   bool      // it runs; another process with its number does not count
 }
 
-// entry is one line of a register. A child that ended has a second line, with Ended.
+// entry is one line of a register. A child that has ended has a second line, with Ended.
 type entry struct {
 	PID      int       `json:"pid"`
 	Argv0    string    `json:"argv0"`
 	Started  time.Time `json:"started"`
-	Identity string    `json:"identity,omitempty"` // tells it from later processes with its number
+	Identity string    `json:"identity,omitempty"` // tells the child from later processes with its number
 	Ended    bool      `json:"ended,omitempty"`
 }
 
-// Registers lists the children in the registers of dir that have not ended by what stands there. A dir that does not
-// exist has none; what is no register is passed over.
+// Registers lists the children in the registers of dir that are not marked as ended. A dir that does not exist has
+// none. It ignores files that are not registers.
 func Registers(dir string) ([]Registered, error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,7 @@ func Registers(dir string) ([]Registered, error) {
 	return children, nil
 }
 
-// alive says whether the very process that was entered runs.
+// alive reports whether the very process of the entry runs.
 func (e entry) alive() bool {
 	if e.PID <= 1 || e.PID == os.Getpid() || e.Identity == "" {
 		return false
@@ -80,13 +80,13 @@ func (e entry) alive() bool {
 	return runs && now == e.Identity
 }
 
-// seat is the place of one child in a register. A nil one is in none.
+// seat is the place of one child in a register. A nil seat does nothing.
 type seat struct {
 	of    *Register
 	child entry
 }
 
-// reserve fails before a child is started that could not be entered.
+// reserve fails if a child could not be listed, before it is started.
 func (r *Register) reserve() (*seat, error) {
 	if r == nil {
 		return nil, nil
@@ -100,19 +100,19 @@ func (r *Register) reserve() (*seat, error) {
 	return &seat{of: r}, nil
 }
 
-// take enters a child that has been started.
+// take lists a child that was started.
 func (s *seat) take(argv0 string, pid int) error {
 	if s == nil {
 		return nil
 	}
-	id, _ := identity(pid) // none: it has exited already
+	id, _ := identity(pid) // empty: it has exited already
 	s.child = entry{PID: pid, Argv0: argv0, Started: time.Now().UTC(), Identity: id}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	return s.of.write(&s.child)
 }
 
-// leave says that nothing of the child is left. The last one takes the register away.
+// leave marks the child as gone. The last one removes the register.
 func (s *seat) leave() {
 	if s == nil {
 		return
@@ -127,7 +127,7 @@ func (s *seat) leave() {
 	}
 }
 
-// write adds a line. It is called with the lock. nil: only that the file can be written is of interest.
+// write adds a line. The lock is held. nil only checks that the file can be written.
 func (r *Register) write(e *entry) error {
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil && e != nil {
@@ -147,7 +147,8 @@ func (r *Register) write(e *entry) error {
 	return fault.New(code, "cannot record the child in %s", r.path).With("path", r.path).Because(err)
 }
 
-// readEntries returns the entries that have not ended. Lines that are none, such as a torn last one, are passed over.
+// readEntries returns the entries that have not ended. It ignores lines that are not entries, such as a truncated last
+// line.
 func readEntries(path string) []entry {
 	f, err := os.Open(path)
 	if err != nil {

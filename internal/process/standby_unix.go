@@ -4,8 +4,8 @@ package process
 
 import "sync"
 
-// Standby is a guard that has no child yet. To start one takes about as long as to find out what it will guard, so both
-// can be done at the same time.
+// Standby is a guard without a child. Starting a guard takes about as long as finding out what it will guard, so both
+// can happen at the same time.
 type Standby struct {
 	mark  string
 	ready chan struct{} // closed when guard and err are set
@@ -14,8 +14,8 @@ type Standby struct {
 	taken sync.Once
 }
 
-// Prepare begins to start a guard, and returns at once. Dismiss has to be called, whether a child is started with it or
-// not.
+// Prepare begins to start a guard, and returns at once. The caller has to call Dismiss, whether a child uses the guard
+// or not.
 func Prepare() *Standby {
 	s := &Standby{mark: newMark(), ready: make(chan struct{})}
 	go func() {
@@ -32,7 +32,7 @@ func (s *Standby) Dismiss() {
 	}
 }
 
-// take gives the guard away, once. Nil without an error: there is none any more.
+// take hands over the guard, once. Later it returns nil without an error.
 func (s *Standby) take() (guard *guardian, err error) {
 	if s == nil {
 		return nil, nil
@@ -44,7 +44,7 @@ func (s *Standby) take() (guard *guardian, err error) {
 	return guard, err
 }
 
-// guardFor takes the guard that waits, or starts one.
+// guardFor returns the waiting guard, or starts one.
 func guardFor(s *Standby) (*guardian, error) {
 	if guard, err := s.take(); guard != nil || err != nil {
 		return guard, err

@@ -1,6 +1,6 @@
 package process
 
-// Standby is nothing here: the job object is the guard, and is made with the child.
+// Standby is empty here: the job object is the guard, and is created with the child.
 type Standby struct{}
 
 // Prepare is for other systems.

@@ -13,70 +13,73 @@ import (
 	"omniagent/internal/ident"
 )
 
-// Plan is a program to start with streams of ours.
+// Plan describes a program to start with given streams.
 type Plan struct {
-	Argv []string // what the program is told to be called, and its arguments
-	Path string   // its file, absolute
+	Argv []string // the name that the program gets, and its arguments
+	Path string   // the file of the program, absolute
 	Dir  string   // empty: ours
-	Env  []string // handed on whole, with a mark added; nil: ours
+	Env  []string // passed on unchanged, with a mark added; nil: ours
 
-	// An *os.File is handed on as it is: a terminal stays one, and no byte passes through us. Any other is relayed
-	// through a pipe. nil is the null device. A Stdin that blocks or never ends does not hold Wait up, which is why it
-	// may still be read from when Wait returns; that the child does not read it is no error. A Stdout that blocks holds
-	// the child up, as it should, and Wait until a second after End.
+	// An *os.File is passed on as it is: a terminal stays one, and no byte passes through us. Any other stream is
+	// relayed through a pipe. nil is the null device. A Stdin that blocks or never ends does not delay Wait, so it may
+	// still be read from after Wait returns; a child that does not read it is not an error. A Stdout that blocks delays
+	// the child, as it should, and delays Wait until a second after End.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	Terminal *os.File      // not nil: the child is a session with a person, and this terminal is handed over to it
-	Detach   bool          // what left the child's session outlives it, should it end by itself; without, nothing does
+	Terminal *os.File      // not nil: a person works with the child, and it gets this terminal
+	Detach   bool          // processes that left the child's session may outlive a child that ends by itself
 	Grace    time.Duration // from End to the kill; 0: 5 s
-	Standby  *Standby      // a guard that waits already, for one child; nil, or taken: another is started
+	Standby  *Standby      // a waiting guard, for one child; nil, or taken: start another
 
-	// For who puts another program around this one.
-	Name string // what the program is called in messages; empty: the first of Argv
-	// adds to how the process is made, on Unix; sessions, groups and the signal at our end are not its business
+	// For callers that put another program around this one.
+	Name string // name of the program in messages; empty: the first of Argv
+	// changes how the process is made, on Unix; but not sessions, groups and the parent-death signal
 	Shape func(*syscall.SysProcAttr)
-	Files []*os.File // become the descriptors from 3 on, on Unix; they stay the caller's
-	// called once, before Wait returns, when nothing of the child is left, and may correct the ending; nil: not started
+	Files []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
+	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)
 }
 
 // Ending is how a child ended.
 type Ending struct {
-	ExitCode int           // -1 when a signal ended it
+	ExitCode int           // -1 if a signal ended it
 	Signal   string        // that signal, such as SIGKILL
-	Ended    bool          // End was called before it had exited
+	Ended    bool          // End was called before the exit
 	Duration time.Duration // from Start to the exit of the program
-	MaxRSS   int64         // bytes that its largest process needed, as far as the program waited for it; 0: not known
-	Lost     error         // why not all that it wrote was handed on to a Stdout or Stderr that is no file; nil: it was
+	MaxRSS   int64         // memory of the largest process that it waited for, in bytes; 0: not known
+	Lost     error         // why some output did not reach a Stdout or Stderr that is not a file; nil: all did
 }
 
 // Child is a program that was started.
+//
+//	Start ─▶ running ─┬─ exits ──────────────────────────────────────────▶ sweep ─▶ settle ─▶ Wait returns
+//	                  ├─ End ─▶ asked ─ End again, or the grace ends ─▶ killed ─▶ sweep
+//	                  └─ SIGTSTP, SIGCONT: stopped and continued together with us
 type Child struct {
 	plan  Plan
 	began time.Time
-	mark  string // in the environment of all that it starts
-	pid   int    // its group has the same number
+	mark  string // in the environment of everything that it starts
+	pid   int    // also the number of its group
 	done  chan struct{}
-	final Ending // before done is closed, only supervise has it
+	final Ending // owned by supervise until done is closed
 
 	mu     sync.Mutex
-	exited bool          // the program has; it may still be a zombie
-	gone   bool          // its number is not ours any more
-	ended  bool          // End came before it had exited
+	exited bool          // the program has exited; it may still be a zombie
+	gone   bool          // its number may be reused
+	ended  bool          // End was called before the exit
 	asked  chan struct{} // closed by the first End
-	hurry  chan struct{} // closed when the grace is over
-	kills  *time.Timer   // what closes it
+	hurry  chan struct{} // closed when the grace period is over
+	kills  *time.Timer   // closes hurry
 
-	system // what it takes on this system
+	system // the part for this system
 }
 
-// Start starts a program. It fails when the program cannot be started, with a fault that says why, or when the guard
-// cannot.
+// Start starts a program. It fails, with a fault that says why, if the program or the guard cannot be started.
 //
-// As long as the child runs, this process is what it has for a parent: SIGTSTP and SIGCONT are handled here, nobody
-// else may be notified of them, and the terminal, if there is one, is not ours to read or write. SIGINT, SIGTERM and
-// SIGHUP are the caller's, who calls End.
+// While the child runs, this process stands in for its parent: Start handles SIGTSTP and SIGCONT, for which no other
+// code may be notified, and the terminal, if there is one, must not be read or written. The caller handles SIGINT,
+// SIGTERM and SIGHUP and calls End.
 func Start(p Plan) (*Child, error) {
 	c, err := start(p)
 	if err != nil && p.After != nil {
@@ -111,7 +114,7 @@ func start(p Plan) (*Child, error) {
 	return c, nil
 }
 
-// PID is the number of the program and, but on Windows, of its group.
+// PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }
 
 // Signal sends a signal to the whole group, if the program still runs.
@@ -123,8 +126,8 @@ func (c *Child) Signal(s os.Signal) {
 	}
 }
 
-// End asks the group to end, with s, and kills it when the grace is over, or when End is called again; Wait then
-// returns. On a program that has exited it only ends the wait for those who read what it wrote.
+// End asks the group to end, with s, and kills it when the grace period is over or End is called again; then Wait
+// returns. After the program has exited, End only ends the wait for the readers of its output.
 func (c *Child) End(s os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +155,7 @@ func (c *Child) End(s os.Signal) {
 	})
 }
 
-// killNow is called with the lock.
+// killNow needs the lock.
 func (c *Child) killNow() {
 	if !closed(c.hurry) {
 		close(c.hurry)
@@ -162,8 +165,8 @@ func (c *Child) killNow() {
 	}
 }
 
-// graceFor waits for the rest of a group whose leader has exited, until the grace is over: a shell dies of SIGTERM long
-// before the git beneath it has removed its lock.
+// graceFor waits for the rest of a group whose leader has exited, until the grace period is over: a shell dies of
+// SIGTERM long before a git that it started has removed its lock.
 func (c *Child) graceFor(left func() bool) {
 	over, enough := make(chan time.Time), make(chan struct{})
 	defer close(enough)
@@ -177,14 +180,14 @@ func (c *Child) graceFor(left func() bool) {
 	pollUntil(func() bool { return !left() }, over)
 }
 
-// Wait returns when the program has exited, nothing that it started is left (but see Detach), and what it wrote was
-// handed on. It may be called by many, and again.
+// Wait returns when the program has exited, nothing that it started is left (but see Detach), and its output was passed
+// on. Several goroutines may call it, and more than once.
 func (c *Child) Wait() Ending {
 	<-c.done
 	return c.final
 }
 
-// settle is called when nothing of the child is left.
+// settle runs when nothing of the child is left.
 func (c *Child) settle() {
 	if c.plan.After != nil {
 		c.plan.After(&c.final)

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// streams are the three of a child. What is no file is relayed by a goroutine.
+// streams are the three standard streams of a child. A goroutine relays each that is not a file.
 type streams struct {
-	given [3]*os.File // what the child gets
-	close []*os.File  // those of them that are not the caller's
-	input *os.File    // our end of the child's standard input, if it is relayed
+	given [3]*os.File // the child's ends
+	close []*os.File  // those of them that we opened
+	input *os.File    // our end of standard input, if it is relayed
 	pumps []*pump
 }
 
-// pump hands on what comes out of a pipe.
+// pump copies from a pipe.
 type pump struct {
 	from *os.File
 	to   io.Writer
 	done chan error // gets one value
 }
 
-// openStreams makes the pipes. The null device is opened once, for reading and writing.
+// openStreams creates the pipes. It opens the null device once, for reading and writing.
 func openStreams(p Plan) (s *streams, err error) {
 	s = &streams{}
 	defer func() {
@@ -69,7 +69,7 @@ func openStreams(p Plan) (s *streams, err error) {
 	return s, nil
 }
 
-// sameWriter compares without falling over writers that cannot be compared.
+// sameWriter compares writers, also those that == panics on.
 func sameWriter(a, b io.Writer) (same bool) {
 	defer func() { _ = recover() }()
 	return a == b
@@ -80,12 +80,12 @@ func (s *streams) give(n int, f *os.File) {
 	s.close = append(s.close, f)
 }
 
-// descriptors are the numbers of what the child gets. Fd makes those that we opened blocking, which programs expect.
+// descriptors returns the numbers of the child's ends. Fd makes those that we opened blocking, as programs expect.
 func (s *streams) descriptors() []uintptr {
 	return []uintptr{s.given[0].Fd(), s.given[1].Fd(), s.given[2].Fd()}
 }
 
-// abandon closes everything, when there is no child.
+// abandon closes everything if the child was not started.
 func (s *streams) abandon() {
 	s.closeGiven()
 	if s.input != nil {
@@ -96,7 +96,7 @@ func (s *streams) abandon() {
 	}
 }
 
-// closeGiven closes what only the child shall hold.
+// closeGiven closes what only the child may hold.
 func (s *streams) closeGiven() {
 	for _, f := range s.close {
 		_ = f.Close()
@@ -108,7 +108,7 @@ func (s *streams) closeGiven() {
 func (s *streams) run(stdin io.Reader) {
 	if s.input != nil {
 		go func() {
-			_, _ = io.Copy(s.input, stdin) // a child that does not read is no error
+			_, _ = io.Copy(s.input, stdin) // a child that does not read is not an error
 			_ = s.input.Close()
 		}()
 	}
@@ -117,20 +117,20 @@ func (s *streams) run(stdin io.Reader) {
 	}
 }
 
-// run reads to the end of the pipe, or to the deadline that finish sets and then what is in the pipe.
+// run copies to the end of the pipe, or until the deadline that finish sets, and then what is left in the pipe.
 func (p *pump) run() error {
 	_, err := io.Copy(p.to, onlyReader{p.from})
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = p.drain()
 	}
-	_ = p.from.Close() // should the writer have failed, the child gets a broken pipe, as it would have had without us
+	_ = p.from.Close() // if the writer failed, the child gets a broken pipe, as it would without us
 	return err
 }
 
-// onlyReader keeps io.Copy from asking the file for ways that do not know deadlines.
+// onlyReader keeps io.Copy from using methods of the file that ignore deadlines.
 type onlyReader struct{ io.Reader }
 
-// drain hands on what is in a pipe that somebody out of our reach keeps open, but no more than a pipe holds.
+// drain copies what is in a pipe that a process out of our reach keeps open, but no more than a pipe holds.
 func (p *pump) drain() error {
 	raw, err := p.from.SyscallConn()
 	if err != nil {
@@ -160,8 +160,8 @@ func (p *pump) drain() error {
 	return nil
 }
 
-// finish waits, when the child and its own are dead, until what they wrote was handed on. A pipe that a stranger keeps
-// open is read for drainFor; a writer that blocks is waited for, until asked says that the caller wants an end.
+// finish runs when the child's processes are dead. It waits until their output was passed on. It reads a pipe that
+// another process keeps open for drainFor, and waits for a writer that blocks until asked is closed.
 func (s *streams) finish(asked <-chan struct{}, hurry <-chan struct{}) (lost error) {
 	if s.input != nil {
 		_ = s.input.Close()

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a dead process leaves behind becomes ours. When the program has exited, each living descendant therefore is a
-// child of ours, or beneath one: as long as we have no child that we did not start, nothing is left.
+// We adopt what a dead process leaves behind. So after the program has exited, each living descendant is a child of
+// ours, or beneath one: if all our children are processes that we started, nothing is left.
 
-// betweenTakes is how long one that is between two programs is waited for, to see whose it is.
+// betweenTakes is how long a process in the middle of an exec is awaited, to see whose it is.
 const betweenTakes = 100 * time.Millisecond
 
-// sweep kills what is left of the child. detached: what left its session may live.
+// sweep kills what is left of the child. detached: processes that left its session may live.
 func (c *Child) sweep(detached bool) {
 	session := c.pid
 	if c.terminal != nil {
@@ -45,10 +45,10 @@ func (c *Child) sweep(detached bool) {
 			awaitDeath(pid, over)
 		}
 	}
-	killMarked(c.mark) // more than could be followed, or one that cannot die
+	killMarked(c.mark) // too many to follow, or one that cannot die
 }
 
-// awaitDeath waits for a child of ours to be dead and takes it away.
+// awaitDeath waits for a child of ours to die and reaps it.
 func awaitDeath(pid int, over time.Time) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func awaitDeath(pid int, over time.Time) {
 	_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 }
 
-// groupLeft says whether somebody of the group runs.
+// groupLeft reports whether any process of the group runs.
 func (c *Child) groupLeft() bool {
 	for _, pid := range c.adopted() {
 		if c.inGroup(pid) {
@@ -78,8 +78,8 @@ func (c *Child) groupLeft() bool {
 
 func (c *Child) reapAdopted() { c.adopted() }
 
-// adopted returns the living processes that came to us from this child. Dead ones are taken away on the way, whoever
-// they came from: nobody else waits for them.
+// adopted returns the living processes that we adopted from this child. It reaps dead ones, whichever child they came
+// from: nobody else waits for them.
 func (c *Child) adopted() []int {
 	candidates := ourChildren()
 	guard := c.guard.process()
@@ -93,7 +93,7 @@ func (c *Child) adopted() []int {
 	tracked := c.tracked
 	c.mu.Unlock()
 	if len(kept) == 0 || tracked < 0 {
-		return c.onlyMarked(kept) // without pidfds a child that somebody else waits for looks like an adopted one
+		return c.onlyMarked(kept) // without pidfds a child that other code waits for looks like an adopted one
 	}
 	held := heldByPidfd()
 	var found []int
@@ -112,8 +112,8 @@ func (c *Child) adopted() []int {
 	return found
 }
 
-// inGroup needs neither the process's environment, which a dying one has lost, nor to know who else looks at it. The
-// number of the group is ours as long as it has a member.
+// inGroup works even if the process has lost its environment, as a dying one has. The number of the group is not reused
+// while it has a member.
 func (c *Child) inGroup(pid int) bool {
 	at, err := syscall.Getpgid(pid)
 	return err == nil && at == c.pid
@@ -129,9 +129,9 @@ func (c *Child) onlyMarked(pids []int) []int {
 	return found
 }
 
-// owns tells what came from this child from what came from another. One that has cleared its environment belongs to the
-// only child, or to the last of several. The guard of another program that was killed has its work to do, and ends by
-// itself.
+// owns tells the processes of this child from those of another. A process that has cleared its environment belongs to
+// the only child, or to the last of several. It leaves alone the guard of another program that was killed: that has
+// work to do, and ends by itself.
 func (c *Child) owns(pid int, held map[int]bool) bool {
 	marked, between := lookForMark(pid, c.mark)
 	for over := time.Now().Add(betweenTakes); between && time.Now().Before(over); marked, between = lookForMark(pid,
@@ -165,8 +165,8 @@ func isGuard(pid int) bool {
 	return err == nil && bytes.HasPrefix(name, []byte(guardName+"\x00"))
 }
 
-// ourChildren are those of the first thread, to whom orphans are given. A kernel that does not list them is asked the
-// long way.
+// ourChildren returns the children of the first thread, which adopts orphans. Some kernels do not list them; then it
+// searches all processes.
 func ourChildren() []int {
 	pid := strconv.Itoa(os.Getpid())
 	text, err := readWhole("/proc/self/task/" + pid + "/children")
@@ -192,8 +192,8 @@ func numbers(text []byte) []int {
 	return all
 }
 
-// heldByPidfd are the processes that somebody in this process waits for: os.StartProcess holds a pidfd of each, and so
-// do we.
+// heldByPidfd returns the processes that other code in this process waits for: os.StartProcess holds a pidfd of each,
+// and so do we.
 func heldByPidfd() map[int]bool {
 	held := map[int]bool{}
 	names, _ := os.ReadDir("/proc/self/fdinfo")

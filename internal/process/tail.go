@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Tail keeps the end of what is written to it, also while it is read.
+// Tail keeps the end of what is written to it. It can be read at the same time.
 type Tail struct {
 	Most int // bytes; 0: 64 KiB
 
@@ -13,7 +13,7 @@ type Tail struct {
 	data []byte
 }
 
-// Write takes more.
+// Write appends to the tail.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lent is the terminal that a child works on in our place. A shell that runs us sees one job: what happens to the child
-// is done to us too.
+// lent is the terminal that a child uses in our place. A shell that runs us sees one job: when the child stops, we stop
+// too.
 type lent struct {
 	file  *os.File
 	fd    int
@@ -26,8 +26,8 @@ type lent struct {
 
 func lend(f *os.File) *lent { return &lent{file: f, fd: int(f.Fd()), own: syscall.Getpgrp()} }
 
-// foreground is the group that the terminal listens to, 0 when there is none to be known: it is not our controlling
-// terminal, or is gone.
+// foreground returns the foreground group of the terminal, or 0 if it is not known: the terminal does not control us,
+// or is gone.
 func (l *lent) foreground() int {
 	id, err := unix.IoctlGetInt(l.fd, unix.TIOCGPGRP)
 	if err != nil {
@@ -36,11 +36,11 @@ func (l *lent) foreground() int {
 	return id
 }
 
-// ours says whether it is ours to give.
+// ours reports whether we may pass the terminal on.
 func (l *lent) ours() bool { return l.foreground() == l.own }
 
-// save keeps the modes, if the terminal is lent for the first time. Not earlier: in the background they are those of
-// the shell's editor.
+// save stores the modes, when the terminal is lent for the first time. Not earlier: in the background they are the
+// modes of the shell's line editor.
 func (l *lent) save() {
 	if l.before == nil {
 		l.before, _ = unix.IoctlGetTermios(l.fd, getModes)
@@ -51,8 +51,8 @@ func (l *lent) give(group int) {
 	withoutTTOU(func() { _ = unix.IoctlSetPointerInt(l.fd, unix.TIOCSPGRP, group) })
 }
 
-// takeBack makes us the foreground, if the child has it. What anybody else has stays theirs: when we are in the
-// background, the shell.
+// takeBack makes us the foreground group, if the child is it. It takes nothing from any other group: if we are in the
+// background, from the shell.
 func (l *lent) takeBack() {
 	at := l.foreground()
 	if at == 0 || at == l.own || l.before == nil {
@@ -70,17 +70,17 @@ func (l *lent) set(modes *unix.Termios) {
 	}
 }
 
-// stopped stops us as the child was stopped, and lets it go on when we go on. hangs says that the child waits for the
-// terminal and that there is no shell to give it.
+// stopped stops us as the child was stopped, and continues the child when we are continued. hangs reports that the
+// child waits for the terminal and that there is no shell to give it.
 func (l *lent) stopped() (hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	by, is := takeStop(l.child)
-	if !is { // continued has been quicker
+	if !is { // continued was quicker
 		return false
 	}
-	// A shell that brings a running job to the front does not tell it. The child had to ask for the terminal to be
-	// noticed.
+	// A shell does not signal a running job that it brings to the foreground. We only notice when the child asks
+	// for the terminal.
 	if l.ours() {
 		l.resume()
 		return false
@@ -94,7 +94,7 @@ func (l *lent) stopped() (hangs bool) {
 		l.set(l.before)
 	}
 	if by == syscall.SIGSTOP {
-		by = syscall.SIGTSTP // in an orphaned group nobody would continue us; this one does nothing there
+		by = syscall.SIGTSTP // nobody would continue an orphaned group; SIGTSTP does nothing there
 	}
 	stopSelf(by)
 	at := l.foreground()
@@ -102,7 +102,7 @@ func (l *lent) stopped() (hangs bool) {
 	return by != syscall.SIGTSTP && at != l.own && orphaned()
 }
 
-// resume lets the child go on, in front if we are in front.
+// resume continues the child, in the foreground if we are.
 func (l *lent) resume() {
 	if l.ours() {
 		l.save()
@@ -113,8 +113,7 @@ func (l *lent) resume() {
 	_ = syscall.Kill(-l.child, syscall.SIGCONT)
 }
 
-// continued is for when we were stopped by something that could not be handled. A shell that brought us back gave us
-// the terminal.
+// continued handles a stop that we could not catch. A shell that brought us to the foreground gave us the terminal.
 func (l *lent) continued() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,8 +122,7 @@ func (l *lent) continued() {
 	}
 }
 
-// giveBack leaves the terminal as it was, when the child is dead. A child that was killed could not tidy up, so that is
-// done for it.
+// giveBack restores the terminal when the child is dead. A child that was killed could not reset it, so giveBack does.
 func (l *lent) giveBack(killed bool, env []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +136,7 @@ func (l *lent) giveBack(killed bool, env []string) {
 	}
 }
 
-// write gives up on a terminal that takes nothing, such as one that was paused with Ctrl-S.
+// write gives up on a terminal that accepts nothing, such as one that was paused with Ctrl-S.
 func (l *lent) write(text string) {
 	written := make(chan struct{})
 	go func() {
@@ -154,7 +152,7 @@ func (l *lent) write(text string) {
 }
 
 // resetSequences turn off what a program may have turned on. The cursor is saved before the alternate screen is left,
-// because leaving restores it even where that screen was not used. The keyboard mode is taken off the stack of either
+// because leaving restores it even if that screen was not used. The keyboard mode is popped from the stack of either
 // screen.
 const resetSequences = "\x1b[<u" + "\x1b7\x1b[?1049l" + "\x1b[<u" + // kitty keyboard, alternate screen
 	"\x1b[>4;0m" + // modifyOtherKeys
@@ -163,8 +161,8 @@ const resetSequences = "\x1b[<u" + "\x1b7\x1b[?1049l" + "\x1b[<u" + // kitty key
 	"\x1b[?1l\x1b>" + // application keys
 	"\x1b[m\x1b[?25h" // colours, cursor
 
-// orphaned says whether our group has nobody to continue it: nobody in it has a parent in another group of the session.
-// Only we and our ancestors in the group are looked at; the others of a pipeline have the same parent as we.
+// orphaned reports whether our group is orphaned: no member has a parent in another group of the session. It looks only
+// at us and our ancestors in the group; the other members of a pipeline have our parent.
 func orphaned() bool {
 	session, err := unix.Getsid(0)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unheard returns a channel that is closed when nobody reads any more what is written to a pipe, a socket or a
-// terminal, although nothing is being written. Of anything else it is never closed.
+// Unheard returns a channel that is closed when the reader of a pipe, a socket or a terminal goes away, even if nothing
+// is being written. For any other file it is never closed.
 func Unheard(out io.Writer) <-chan struct{} {
 	gone := make(chan struct{})
 	f, ok := out.(*os.File)
@@ -26,7 +26,7 @@ func Unheard(out io.Writer) <-chan struct{} {
 	if conn.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) }) != nil || err != nil {
 		return gone
 	}
-	go func() { // to the end of the process, where somebody reads as long
+	go func() { // until the process ends, if the reader stays
 		defer unix.Close(fd)
 		for {
 			list := []unix.PollFd{{Fd: int32(fd)}}

@@ -2,5 +2,5 @@ package process
 
 import "io"
 
-// Unheard would tell that nobody reads any more. Windows tells it only to who writes.
+// Unheard never closes its channel: on Windows only a write notices that the reader is gone.
 func Unheard(io.Writer) <-chan struct{} { return make(chan struct{}) }

@@ -18,8 +18,8 @@ func (c Choice) Client() model.Client {
 	})
 }
 
-// Secrets are what is sent to prove who asks, for whoever keeps it out of texts. A token that has to be asked for first
-// is not among them.
+// Secrets returns what is sent to authenticate, so that callers can keep it out of texts. A token that has to be
+// requested first is not among them.
 func (c Choice) Secrets() []string {
 	var all []string
 	for _, s := range []Secret{c.credential.key, c.credential.token} {
@@ -30,10 +30,10 @@ func (c Choice) Secrets() []string {
 	return all
 }
 
-// Patience is how often and how late to ask again.
+// Patience returns how often and how late to retry: Gemini's limits pass quickly, OpenAI's slowly.
 func (c Choice) Patience() model.RetryOptions { return c.api.Retry }
 
-// bearer is what hands out a token; nil where the credential is a key, or there is none.
+// bearer returns the function that gets a token, or nil if the credential is a key or there is none.
 func (c Choice) bearer() func(context.Context) (string, error) {
 	switch {
 	case c.credential.google != nil:
@@ -44,8 +44,8 @@ func (c Choice) bearer() func(context.Context) (string, error) {
 	return nil
 }
 
-// connection is the address without its query, and a client that adds what the wires do not know. nil leaves the wire
-// its own.
+// connection returns the address without its query, and a client that adds what the wires do not know. nil leaves the
+// wire its own client.
 func (c Choice) connection() (string, *http.Client) {
 	u, err := url.Parse(c.Endpoint.URL)
 	if err != nil || u.RawQuery == "" && c.credential.google == nil {
@@ -60,8 +60,8 @@ func (c Choice) connection() (string, *http.Client) {
 	return u.String(), client
 }
 
-// dress adds to each request for the endpoint: the query that was written behind its address, which comes behind the
-// path that a wire adds, and the project that Google charges.
+// dress adds to each request for the endpoint: the query of its address, which comes after the path that a wire adds,
+// and the project that Google charges.
 type dress struct {
 	under  http.RoundTripper
 	query  string
@@ -87,7 +87,7 @@ func (d *dress) RoundTrip(q *http.Request) (*http.Response, error) {
 	return under.RoundTrip(q)
 }
 
-// CloseIdleConnections is what http.Client asks for.
+// CloseIdleConnections is called by http.Client.
 func (d *dress) CloseIdleConnections() {
 	if c, ok := d.under.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

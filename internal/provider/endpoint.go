@@ -9,12 +9,12 @@ import (
 	"omniagent/internal/model"
 )
 
-// Layer is where something was declared. The higher, the more it is trusted.
+// Layer is where something was declared. A higher one is more trusted.
 type Layer int
 
 // The layers.
 const (
-	Untrusted   Layer = iota // a project's file that nobody has trusted: it declares nothing
+	Untrusted   Layer = iota // a project's file that is not trusted: it declares nothing
 	Project                  // a project's file whose content was trusted
 	User                     // the user's own files and logins
 	Environment              // a variable of this process
@@ -40,7 +40,7 @@ type Endpoint struct {
 	From  string // what declared it, such as OPENAI_BASE_URL
 }
 
-// Loopback says that the address is this machine.
+// Loopback reports whether the address is this machine.
 func (e Endpoint) Loopback() bool { return loopbackURL(e.URL) }
 
 // Secret is a text that neither fmt nor json shows.
@@ -54,7 +54,7 @@ func Hide(s string) Secret {
 	return Secret{&s}
 }
 
-// Reveal is the text.
+// Reveal returns the text.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -69,24 +69,24 @@ func (s Secret) String() string {
 	return "[secret]"
 }
 
-// Credential is what proves who asks.
+// Credential authenticates a request.
 type Credential struct {
 	Layer  Layer
 	Source string // for people, such as "the key in OPENAI_API_KEY"
 
 	key    Secret
-	token  Secret // goes as a bearer where a key would go otherwise
+	token  Secret // sent as a bearer token in place of a key
 	google *google
 }
 
 func (c Credential) none() bool { return c.key.text == nil && c.token.text == nil && c.google == nil }
 
-// Travel says why a credential may not go to an endpoint; nil: it may.
+// Travel returns why a credential may not be sent to an endpoint, or nil.
 //
-// Whoever names the endpoint gets the credential. So the endpoint must come from the same layer or a more trusted one:
-// a repository must not send the user's key to its own server. Over a network it also needs TLS, unless the address was
-// typed for this very call: a variable or a file may have been set long ago, and by somebody else, while typing http://
-// is a decision that is made with open eyes.
+// The endpoint gets the credential, so it must come from the same layer or a more trusted one: a repository must not
+// send the user's key to its own server. Over a network it also needs TLS, unless the address was typed for this very
+// call: a variable or a file may have been set long ago, and by somebody else, but typing http:// is a deliberate
+// decision.
 func Travel(c Credential, e Endpoint) error {
 	switch {
 	case c.none():
@@ -104,8 +104,8 @@ func Travel(c Credential, e Endpoint) error {
 	return nil
 }
 
-// endpoint is where to ask. A profile that has an address or a key of its own is a unit: the environment's address was
-// not meant for its key.
+// endpoint returns the address of the API. A profile with its own address or key is a unit: the environment's address
+// was not meant for its key.
 func (o Options) endpoint(api model.API) (Endpoint, error) {
 	if o.Base != "" {
 		return parse(o.Base, Flag, "--api-base")
@@ -126,7 +126,7 @@ func (o Options) endpoint(api model.API) (Endpoint, error) {
 	return Endpoint{URL: api.Base, Layer: Builtin, From: "the vendor's own address"}, nil
 }
 
-// parse reads an address. It is used as it is but for slashes at the end of its path.
+// parse parses an address. It only removes slashes at the end of its path.
 func parse(given string, layer Layer, from string) (Endpoint, error) {
 	wrong := func(why string) (Endpoint, error) {
 		return Endpoint{}, fault.New(fault.ArgError, "the address from %s %s", from,
@@ -136,7 +136,7 @@ func parse(given string, layer Layer, from string) (Endpoint, error) {
 	u, err := url.Parse(given)
 	switch {
 	case err != nil || strings.ContainsFunc(given, func(r rune) bool { return r <= ' ' || r == 0x7f }):
-		return wrong("is no URL") // not quoted: there may be a secret in it
+		return wrong("is not a URL") // not quoted: there may be a secret in it
 	case u.Scheme != "http" && u.Scheme != "https":
 		return wrong("must begin with https:// or http://")
 	case u.Hostname() == "":

@@ -30,11 +30,11 @@ const (
 		"https://www.googleapis.com/auth/generative-language"
 	googleTokenURI = "https://oauth2.googleapis.com/token"
 	tokenTakes     = 30 * time.Second
-	gcloudLasts    = 5 * time.Minute // gcloud does not say how long; it never hands out a token that ends sooner
+	gcloudLasts    = 5 * time.Minute // gcloud does not say how long; it never returns a token that expires sooner
 	maxCredentials = 1 << 20
 )
 
-// google is a login that hands out tokens, which live for an hour at most and are kept in memory only.
+// google is a login that returns tokens, which live for an hour at most and are kept in memory only.
 type google struct {
 	gcloud  string // the program; "" when there is none
 	file    string // credentials; "" when there are none
@@ -46,7 +46,7 @@ type google struct {
 	until time.Time
 }
 
-// bearer is a token that is still good. The first that works is kept: gcloud, then the file.
+// bearer returns a valid token. It tries gcloud, then the file, and stays with the first that works.
 func (g *google) bearer(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTakes)
 	defer cancel()
@@ -98,7 +98,7 @@ func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) 
 	case err != nil:
 		return "", 0, fault.New(fault.AuthRequired, "gcloud could not be asked").Because(err)
 	case r.ExitCode != 0 || token == "" || usable(token, "gcloud") != nil:
-		return "", 0, errors.New("gcloud has no login") // what it printed may be anything, a token too
+		return "", 0, errors.New("gcloud has no login") // its output may contain anything, even a token
 	}
 	return token, gcloudLasts, nil
 }
@@ -126,7 +126,7 @@ func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
 	}
 	var c credentials
 	if json.Unmarshal(data, &c) != nil { // its error may quote the file
-		return "", 0, fault.New(fault.AuthRequired, "%s is no file of credentials", g.file)
+		return "", 0, fault.New(fault.AuthRequired, "%s is not a file of credentials", g.file)
 	}
 	form := url.Values{}
 	switch c.Type {
@@ -172,7 +172,7 @@ func (c credentials) assertion(now time.Time) (string, error) {
 	}
 	key, ok := parsed.(*rsa.PrivateKey)
 	if err != nil || !ok {
-		return "", errors.New("its private key is no RSA key")
+		return "", errors.New("its private key is not an RSA key")
 	}
 	part := func(v any) string {
 		data, _ := json.Marshal(v) // maps of strings and numbers
@@ -194,12 +194,12 @@ func (c credentials) assertion(now time.Time) (string, error) {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-// exchange gives a proof for a token. The address stands in the same file as the proof; it still has to be one that
-// nobody can listen to.
+// exchange exchanges a proof for a token. The address comes from the same file as the proof, but still has to be one
+// that nobody can listen to.
 func (g *google) exchange(ctx context.Context, address string, form url.Values) (string, time.Duration, error) {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" &&
 		(u.Scheme != "http" || !loopbackURL(address)) {
-		return "", 0, fault.New(fault.AuthRequired, "the token_uri in %s is no https address", g.file)
+		return "", 0, fault.New(fault.AuthRequired, "the token_uri in %s is not an https address", g.file)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -241,7 +241,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	return answer.Token, min(max(lasts, 0), time.Hour), nil
 }
 
-// charged adds the project that pays to what is asked with a person's login; without it Google refuses such a login.
+// charged returns the project to charge for a person's login, which Google requires.
 func (g *google) charged() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

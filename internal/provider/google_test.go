@@ -209,7 +209,7 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		_, err := login(t, "", content).bearer()(t.Context())
 		var trouble *model.Error
 		if !errors.As(err, &trouble) || trouble.Trouble != model.NoLogin || strings.Contains(err.Error(), canary) ||
-			name == "http" && !strings.Contains(err.Error(), "no https address") {
+			name == "http" && !strings.Contains(err.Error(), "not an https address") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

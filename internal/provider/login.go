@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs
+// credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
 // none.
 func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
 	c, err := o.find(api)
@@ -34,7 +34,7 @@ func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
 	return c, nil
 }
 
-// find looks at the profile, then at the environment, then, for Google, at logins that must be asked for a token.
+// find searches the profile, then the environment and then, for Gemini, logins that return a token.
 func (o Options) find(api model.API) (Credential, error) {
 	if p := o.Profile; p != nil && p.Layer > Untrusted {
 		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
@@ -63,8 +63,8 @@ func (o Options) find(api model.API) (Credential, error) {
 	return Credential{}, nil
 }
 
-// ofProfile is the key that a profile holds, or the one in the variable that it names. A user's profile that names a
-// variable has bound the key to its own address; a project cannot bind what belongs to the user.
+// ofProfile returns the key in a profile, or the one in the variable that it names. A user's profile that names a
+// variable binds the key to its own address; a project cannot bind what belongs to the user.
 func (o Options) ofProfile(p *Profile) (Credential, error) {
 	if value, ok := o.get(p.Variable); p.Variable != "" && ok {
 		layer := Environment
@@ -89,7 +89,7 @@ func usable(key, from string) error {
 	return nil
 }
 
-// missing says what would be a credential.
+// missing says what could serve as a credential.
 func (o Options) missing(api model.API, e Endpoint) error {
 	var names []string
 	for _, v := range api.Keys {
@@ -128,10 +128,10 @@ func (l list) others(api model.API) []string {
 	return all
 }
 
-// googleLogin is a login that has to be asked for a token, which happens when the first request is made.
+// googleLogin returns a login that gets its token with the first request.
 //
-// The order is gcloud, then the application default credentials. A key that somebody set comes before both: it is an
-// explicit decision, it works at once, and gcloud takes about a second to start, whatever it then answers.
+// The order is gcloud, then the application default credentials. A key comes before both: it is an explicit decision,
+// it works at once, and gcloud takes about a second to start, whatever the result.
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
@@ -152,7 +152,7 @@ func (o Options) googleLogin() Credential {
 	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
 }
 
-// quotaProject is the project that is charged, where a login is a person's.
+// quotaProject returns the project to charge for a person's login.
 func (o Options) quotaProject() string {
 	for _, name := range []string{"GOOGLE_CLOUD_QUOTA_PROJECT", "GOOGLE_CLOUD_PROJECT"} {
 		if value, ok := o.get(name); ok && usable(value, name) == nil {
@@ -162,7 +162,7 @@ func (o Options) quotaProject() string {
 	return ""
 }
 
-// wellKnown is the file that gcloud auth application-default login writes; "" where there is none.
+// wellKnown returns the file that gcloud auth application-default login writes, or "".
 func (o Options) wellKnown() string {
 	dir := ""
 	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {

@@ -6,9 +6,10 @@ import (
 	"omniagent/internal/model"
 )
 
-// TableOf is the date of what is known of models: from the pages of the vendors on models and prices. Prices are list
-// prices for prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer,
-// which their tables say; what is told as the cost of such a prompt is too little.
+// TableOf is the date of the data about models, which are from the vendors' pages on models and prices. Prices are list
+// prices for prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer
+// than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of
+// such a prompt is too low.
 const TableOf = "2026-11-21"
 
 // known is what is known of a model, by the longest prefix of its name, whichever API it is asked through. Of one that
@@ -42,7 +43,7 @@ func (l list) known(api model.API, name string) model.Profile {
 	return p
 }
 
-// bare is the name as its vendor has it, without what gateways put around it: models/…, openai/…, us.anthropic.…
+// bare returns the vendor's name of a model, without what gateways put around it: models/…, openai/…, us.anthropic.…
 func bare(name string) string {
 	name = strings.ToLower(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -52,15 +53,15 @@ func bare(name string) string {
 	return name
 }
 
-// begins says that a name is of a family. gpt-5 is no prefix of gpt-50, and of gpt-5.9 neither.
+// begins reports whether a name belongs to a family. gpt-5 is neither a prefix of gpt-50 nor of gpt-5.9.
 func begins(name string, f model.Family) bool {
 	rest, ok := strings.CutPrefix(name, f.Prefix)
 	return ok && (rest == "" || f.Open || strings.HasSuffix(f.Prefix, "-") ||
 		strings.ContainsRune("-@:[", rune(rest[0])))
 }
 
-// same says that what follows the name of a model names a version of it, and no other model: -20250929, -2024-08-06,
-// -001, -latest, -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is no version of claude-opus-4.
+// same reports whether the rest of a name only selects a version of the model: -20250929, -2024-08-06, -001, -latest,
+// -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is not a version of claude-opus-4.
 func same(rest string) bool {
 	loose := false
 	for rest != "" && rest != "[1m]" {

@@ -17,7 +17,7 @@ import (
 type Profile struct {
 	Name     string
 	Provider string // a word of --provider
-	Vendor   string // whose it is, in the file's own words
+	Vendor   string // the vendor, in the words of the file
 	Model    string
 	Base     string
 	Key      Secret
@@ -35,14 +35,14 @@ func (p *Profile) name() string {
 	return "the profile " + p.Name
 }
 
-// speaks says that the profile is about that API, or about another one of the same account.
+// speaks reports whether the profile is for that provider. OpenAI's two APIs have one address and one key.
 func (p *Profile) speaks(l list, api model.API) bool {
 	of := strings.ToLower(p.Provider)
 	about, known := l.find(of)
 	return of == "" || known && account(about) == account(api)
 }
 
-// What an eidolon profile is where it does not say.
+// Defaults of an eidolon profile.
 const (
 	eidolonVendor   = "siliconflow"
 	eidolonModel    = "minimax-m2"
@@ -53,7 +53,7 @@ const (
 	maxEidolon      = 1 << 20
 )
 
-// Profiles are what the files of eidolon say.
+// Profiles are the profiles in the files of eidolon.
 type Profiles struct {
 	Active   Profile
 	All      []Profile
@@ -82,8 +82,7 @@ type eidolonProfile struct {
 
 // ReadEidolon reads the profiles of a person and of the workspace; later files win, a profile replaces one of the same
 // name as a whole. The workspace's files count only while trusted says so of their content; of others only the name of
-// the active profile counts, which chooses among what the person has. Files that are missing or no JSON are passed
-// over.
+// the active profile counts, which chooses among what the person has. It ignores files that are missing or not JSON.
 func ReadEidolon(home, dir string, trusted func(path string, content []byte) bool,
 	lookup func(string) (string, bool),
 ) Profiles {
@@ -175,8 +174,8 @@ func eidolonFiles(home, dir string) []eidolonPlace {
 	return all
 }
 
-// profile fills what is not said. The variable of SiliconFlow replaces the key of a profile of SiliconFlow, and serves
-// one that has no key; it is not handed to another vendor in place of that one's own key.
+// profile fills in defaults. SiliconFlow's variable overrides the key of a SiliconFlow profile, also a missing one; it
+// is never sent to another vendor.
 func (r eidolonProfile) profile(layer Layer, path string, lookup func(string) (string, bool)) Profile {
 	p := Profile{
 		Name: r.Name, Provider: "openai", Vendor: cmp.Or(r.Provider, eidolonVendor), Model: cmp.Or(r.Model,

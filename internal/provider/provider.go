@@ -1,10 +1,10 @@
-// Package provider decides which model is asked, behind which API, with which credential.
+// Package provider decides which model is used, behind which API, with which credential.
 //
-// It promises that the choice is made of what was typed, then of a profile, then of the one key that the environment
-// has, and never of what happens to listen or to be installed; that a credential goes only to an endpoint which was
-// named at least as reliably as the credential itself, never in the clear over a network that nobody vouched for, and
-// into no text of ours; and that an error names what would choose. It refuses to store anything, to guess between two
-// accounts, and to invent a price.
+// It promises: the choice depends on what was typed, then on a profile, then on the one key in the environment, and
+// never on what happens to listen or to be installed; a credential is only sent to an endpoint that was declared at
+// least as reliably as itself, never in the clear over a network that the user did not choose, and never appears in our
+// texts; and an error names what would make the choice. It never stores anything, never guesses between two accounts,
+// and never invents a price.
 package provider
 
 import (
@@ -86,7 +86,7 @@ func (l list) find(word string) (model.API, bool) {
 // account is the API whose keys, address and models an API has.
 func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
-// Options is what there is to choose from.
+// Options is what the choice depends on.
 type Options struct {
 	Provider, Model, Base string // as typed; empty: not typed
 
@@ -95,13 +95,13 @@ type Options struct {
 
 	Profile *Profile                         // what configuration says; nil: nothing
 	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
-	Home    string                           // where the application default credentials of gcloud are looked for
+	Home    string                           // where the application default credentials of gcloud are
 	HTTP    *http.Client                     // nil: the wire's own
 	First   time.Duration                    // until the headers of an answer; 0: the wire's own
 	Idle    time.Duration                    // between two bytes of it; 0: the wire's own
 }
 
-// Choice is what was chosen. It can be printed: it holds no secret that fmt or json would show.
+// Choice is the chosen model. It can be printed: fmt and json show no secret of it.
 type Choice struct {
 	Provider string
 	Model    string
@@ -154,8 +154,8 @@ func Choose(o Options) (Choice, error) {
 	return c, nil
 }
 
-// With is the same choice with another model: the same API, at the same address, with the same credential. The API's
-// short names of models will do; any other name is taken as it is.
+// With returns the same choice with another model: the same API, address and credential. The name of one of Anthropic's
+// families stands for its newest model; any other name is used unchanged.
 func (c Choice) With(name string) (Choice, error) {
 	o := c.options
 	o.Model = cmp.Or(c.api.Short[strings.ToLower(name)], name)
@@ -186,7 +186,7 @@ func (o Options) known(c Choice) model.Profile {
 	return known
 }
 
-// provider is the API, and why it is that one.
+// provider returns the provider, and why it was chosen.
 func (o Options) provider() (api model.API, how string, err error) {
 	if o.Provider != "" {
 		api, err = o.word(o.Provider)
@@ -224,7 +224,7 @@ func (o Options) provider() (api model.API, how string, err error) {
 		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names(o.list()))
 }
 
-// word reads the word of --provider.
+// word checks the value of --provider.
 func (o Options) word(given string) (model.API, error) {
 	word := strings.ToLower(strings.TrimSpace(given))
 	if api, ok := o.list().find(word); ok {
@@ -243,7 +243,7 @@ func (o Options) word(given string) (model.API, error) {
 	return model.API{}, f
 }
 
-// sign is a variable that says which API somebody has.
+// sign is a variable that shows which provider the user has.
 type sign struct {
 	api      model.API
 	variable string
@@ -272,7 +272,7 @@ func (s sign) chooses(o Options) bool {
 	return ok && (!s.address || loopbackURL(value))
 }
 
-// nothingChosen lists what would choose.
+// nothingChosen lists what would make the choice.
 func (o Options) nothingChosen() error {
 	var variables, words []string
 	for _, s := range o.list().signs() {
@@ -295,7 +295,7 @@ func (o Options) nothingChosen() error {
 			"http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.", text.Either(words))
 }
 
-// model is the model's name.
+// model returns the model's name.
 func (o Options) model(api model.API, e Endpoint) (string, error) {
 	name, from := strings.TrimSpace(o.Model), "--model"
 	if name == "" && o.Profile != nil {
@@ -310,7 +310,7 @@ func (o Options) model(api model.API, e Endpoint) (string, error) {
 		return api.Default, nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
-		return "", fault.New(fault.ArgError, "%q, from %s, is no name of a model", name,
+		return "", fault.New(fault.ArgError, "%q, from %s, is not the name of a model", name,
 			from).Hint("The default is %s.", api.Default)
 	}
 	return name, nil

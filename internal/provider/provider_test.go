@@ -328,7 +328,7 @@ func TestChooseRefuses(t *testing.T) {
 			fault.AuthRequired,
 			[]string{"OPENAI_API_KEY"},
 		},
-		"no URL": {
+		"not a URL": {
 			Options{Provider: "openai", Model: "m", Base: "api.example.com/v1", Lookup: env()},
 			fault.ArgError,
 			[]string{"--api-base", "https://"},
@@ -340,7 +340,7 @@ func TestChooseRefuses(t *testing.T) {
 		"broken URL": {
 			Options{Provider: "openai", Model: "m", Base: "https://" + canary + "%zz", Lookup: env()},
 			fault.ArgError,
-			[]string{"no URL"},
+			[]string{"not a URL"},
 		},
 		"file": {
 			Options{Provider: "openai", Model: "m", Base: "file:///etc/passwd", Lookup: env()},

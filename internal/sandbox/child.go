@@ -35,7 +35,7 @@ func try(ctx context.Context, argv []string, null *os.File, attr *syscall.SysPro
 	case err != nil && ctx.Err() != nil:
 		return notTried(ctx.Err())
 	case errors.As(err, &start):
-		return start.Err // without the path of Self, which is no part of the fact
+		return start.Err // without the path of Self, which does not matter here
 	}
 	return err
 }

@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// GitDirs are the directories outside root that git has to write when root is a linked worktree: that of the worktree
-// and the one that all share. A repository cannot name them by itself: the directory that its .git file names has to
-// point back to that very file, and to lie where git puts it. What git would run from there stays protected.
+// GitDirs returns the directories outside root that git has to write when root is a linked worktree: the git directory
+// of the worktree and the common one. A repository cannot choose them alone: the directory that its .git file names has
+// to point back to that very file, and to be where git creates it. The files there from which git runs something stay
+// protected.
 func GitDirs(root string) []string {
 	file := filepath.Join(root, ".git")
 	info, err := os.Lstat(file)
@@ -43,7 +44,7 @@ func GitDirs(root string) []string {
 	return []string{common, own}
 }
 
-// lineOf is a file of one line without its beginning.
+// lineOf returns the single line of a file, without its prefix.
 func lineOf(path, beginning string) (string, bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have put a pipe there
 	if err != nil {
@@ -78,19 +79,19 @@ func isGitDir(dir string) bool {
 	return err == nil
 }
 
-// kept is a name beneath a writable directory that stays as it is.
+// kept is a name beneath a writable directory that commands cannot change.
 type kept struct {
 	base, name string
-	content    string // of the file that takes the place of an absent one; empty: a directory does
+	content    string // of the file that stands in for an absent name; empty: a directory does
 }
 
 func (k kept) path() string { return filepath.Join(k.base, k.name) }
 
-// sameDirectory is what commondir of a git directory can say without changing anything. An absent one cannot stay
-// absent by means of a directory or an empty file: git would not work.
+// sameDirectory is a commondir file without effect. If commondir is absent, neither a directory nor an empty file can
+// stand in for it: git would not work.
 const sameDirectory = ".\n"
 
-// kept are all names that stay as they are.
+// kept returns all names that commands cannot change.
 func (p Policy) kept() []kept {
 	var all []kept
 	for _, root := range append([]string{p.Root}, p.Roots...) {
@@ -118,8 +119,8 @@ func (p Policy) kept() []kept {
 	})
 }
 
-// repository are the directories beneath a workspace that are its git directory, relative to it: .git, what the file
-// .git names, and what commondir names there.
+// repository returns the git directory of a workspace relative to it: .git, what the file .git names, and what
+// commondir names there.
 func (p Policy) repository(root string) []string {
 	dirs := []string{".git"}
 	follow := func(file, beginning, from string) {
@@ -143,8 +144,8 @@ func (p Policy) repository(root string) []string {
 	return dirs
 }
 
-// gitNames are the names in a git directory from which git runs something, or which lead it to others: a file commondir
-// there makes git read its hooks and its configuration elsewhere.
+// gitNames returns the names in a git directory from which git runs something, or which lead it elsewhere: a file
+// commondir there makes git read hooks and configuration in another directory.
 func gitNames(base, dir string) []kept {
 	var all []kept
 	add := func(under string) {
@@ -155,7 +156,7 @@ func gitNames(base, dir string) []kept {
 			case name == "commondir":
 				k.content = sameDirectory
 			case name == "config.worktree" && err != nil:
-				continue // git looks at it only where config, which is protected, says so
+				continue // git reads it only if config says so, and config is protected
 			}
 			all = append(all, k)
 		}
@@ -178,7 +179,7 @@ func gitNames(base, dir string) []kept {
 	return all
 }
 
-// modules are the git directories of submodules, whose names may have slashes.
+// modules returns the git directories of submodules, whose names may have slashes.
 func modules(dir string, depth int) (found []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || depth == 0 {
@@ -199,8 +200,8 @@ func modules(dir string, depth int) (found []string) {
 	return found
 }
 
-// bareName keeps the workspace itself from becoming a git directory: git takes one for it that has HEAD, objects and
-// refs, whatever else is in it, and then believes its config. One of the names being kept is enough.
+// bareName keeps the workspace from becoming a git directory itself. Git takes any directory with HEAD, objects and
+// refs for one, and then reads its config. Protecting one of the names is enough.
 func bareName(root string) []kept {
 	for _, name := range []string{"refs", "objects"} {
 		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace, since a shell in its place would not hear a signal that it does not catch. With
-// its end the kernel kills everything in the namespace. It is in the group of the command, so whoever signals the group
-// reaches the command without it.
+// watch is process 1 of the namespace. A shell in its place would ignore signals that it does not catch. When process 1
+// ends, the kernel kills everything in the namespace. It is in the group of the command, so a signal to the group
+// reaches the command without its help.
 func watch(o order, env []string, signals chan os.Signal) int {
 	asked := false
 	early := pending(signals)
-	if len(early) > 0 { // there is nobody yet who could hear it
+	if len(early) > 0 { // the command has not started yet
 		return died(early[0])
 	}
 	go dieWithCaller()
@@ -37,13 +37,13 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	}
 	status := await(child)
 	if reapAll() && othersInGroup() {
-		time.Sleep(2 * time.Millisecond) // what the group was asked may still be on its way to us
+		time.Sleep(2 * time.Millisecond) // a signal to the group may not have reached us yet
 		asked = asked || len(pending(signals)) > 0
 	}
-	if asked { // who is left may outlast the patience of the caller, and this process with it
+	if asked { // the rest may outlast the patience of the caller, which then kills all
 		tell("ended " + strconv.Itoa(int(status)))
 	}
-	// a shell dies of the signal long before the git beneath it has removed its lock
+	// a shell dies of the signal long before a git that it started has removed its lock
 	for asked && reapAll() && othersInGroup() {
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -53,7 +53,7 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	return status.ExitStatus()
 }
 
-// threads makes those that the runtime may need later, when the command has used up what it may have.
+// threads starts the threads that the runtime may need later, when the command has used up its limit.
 func threads() {
 	var ready, over sync.WaitGroup
 	over.Add(1)
@@ -85,14 +85,14 @@ func pending(signals chan os.Signal) (list []syscall.Signal) {
 	}
 }
 
-// died tells the caller what ended the command, since this process cannot end in the same way.
+// died tells the caller which signal ended the command, because process 1 cannot end by that signal.
 func died(s syscall.Signal) int {
 	tell("signal " + strconv.Itoa(int(s)))
 	return 128 + int(s)
 }
 
-// dieWithCaller returns never: the caller has never a word for us. The parent-death signal is lost when the caller dies
-// before it is set.
+// dieWithCaller ends this process when the caller dies. It never returns: the caller sends nothing. The kernel loses
+// the parent-death signal if the caller dies before it is set.
 func dieWithCaller() {
 	for block := make([]byte, 16); ; {
 		n, err := unix.Read(controlFile, block)
@@ -105,7 +105,7 @@ func dieWithCaller() {
 	}
 }
 
-// await reaps everybody until the command has ended.
+// await reaps children until the command has ended.
 func await(child int) syscall.WaitStatus {
 	for {
 		var status syscall.WaitStatus
@@ -120,7 +120,7 @@ func await(child int) syscall.WaitStatus {
 	}
 }
 
-// reapAll says whether anybody is left.
+// reapAll reports whether any child is left.
 func reapAll() bool {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -131,7 +131,7 @@ func reapAll() bool {
 	}
 }
 
-// othersInGroup needs a /proc of our own to look through; without one it says yes until nobody is left.
+// othersInGroup reads our own /proc. Without one it returns true until no child is left.
 func othersInGroup() bool {
 	own, _ := syscall.Getpgid(0)
 	entries, err := os.ReadDir("/proc")

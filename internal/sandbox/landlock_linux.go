@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights that rules are made of.
+// The rights in rules.
 const (
 	rightsToRead = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	rightsToList = unix.LANDLOCK_ACCESS_FS_READ_DIR
 	rightsOfFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	rightsOfNodes = unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR // given to nobody
+	rightsOfNodes = unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR // never granted
 )
 
 // ruleOfPort is LANDLOCK_RULE_NET_PORT.
 const ruleOfPort = 2
 
-// handled is what a kernel of that ABI can refuse in files.
+// handled returns the rights to files that a kernel of that ABI can refuse.
 func handled(abi int) uint64 {
 	all := uint64(1)<<13 - 1
 	for since, right := range map[int]uint64{
@@ -38,14 +38,14 @@ func handled(abi int) uint64 {
 	return all
 }
 
-// rules is a set of Landlock's that is being made.
+// rules is a Landlock ruleset under construction.
 type rules struct {
 	fd  int
-	all uint64 // what it handles
+	all uint64 // the rights that it handles
 }
 
-// landlock restricts this thread to the policy, a second time where there are mounts that hold it, and alone where
-// there are none.
+// landlock restricts this thread to the policy. Where mounts enforce it already, this is a second barrier; otherwise it
+// is the only one.
 func landlock(o *order) error {
 	abi, err := landlockABI()
 	if err != nil {
@@ -61,7 +61,7 @@ func landlock(o *order) error {
 	}
 	for _, dir := range append([]string{o.Root, o.Temp}, o.Write...) {
 		if o.Tier == Namespaces && dir == o.Temp {
-			continue // it may be out of reach; /tmp is it
+			continue // it may be out of reach, as /tmp is
 		}
 		if err := r.allow(dir, r.all&^rightsOfNodes); err != nil {
 			return err
@@ -116,7 +116,7 @@ func newRules(o *order, abi int) (rules, error) {
 	return r, nil
 }
 
-// allow gives rights to a path and what is beneath it. A file has fewer that fit.
+// allow grants rights to a path and everything beneath it. Only some of them apply to a file.
 func (r rules) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r rules) allow(path string, rights uint64) error {
 	return nil
 }
 
-// devices may be used, but are where they are.
+// devices allows the use of devices, but not to create any.
 func (r rules) devices() error {
 	names := append(deviceNames(), "ptmx", "pts")
 	for _, name := range names {
@@ -154,7 +154,7 @@ func (r rules) devices() error {
 	return nil
 }
 
-// readable gives the right to read: to everything where mounts hide the rest, else to everything around what is hidden.
+// readable grants the right to read: to everything if mounts hide the rest, else to everything around what is hidden.
 func (r rules) readable(o *order) error {
 	tops := []string{"/"}
 	if !o.All {
@@ -162,7 +162,7 @@ func (r rules) readable(o *order) error {
 	}
 	var hidden []string
 	if o.Tier == Landlock {
-		// the superuser could read disks; the few that are needed come later
+		// the superuser could read disks; devices grants the few that are needed
 		hidden = append(realPaths(o.Hidden), "/dev")
 	}
 	for _, top := range tops {
@@ -174,8 +174,8 @@ func (r rules) readable(o *order) error {
 	return nil
 }
 
-// around gives the right to read what is beneath top, but for what is hidden. Landlock can only give, so the neighbours
-// of what is hidden are given one by one on the way to it; names can be listed everywhere.
+// around grants the right to read everything beneath top except what is hidden. Landlock can only grant, so on the way
+// to a hidden path it grants each sibling. Names can be listed everywhere.
 func (r rules) around(top string, hidden []string) error {
 	beneath := slices.ContainsFunc(hidden, func(path string) bool { return within(top, path) })
 	if slices.ContainsFunc(hidden, func(path string) bool { return within(path, top) }) {
@@ -189,11 +189,11 @@ func (r rules) around(top string, hidden []string) error {
 	}
 	entries, err := os.ReadDir(top)
 	if err != nil {
-		return nil // nobody can read it
+		return nil // it cannot be read anyway
 	}
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {
-			continue // where it leads is what counts
+			continue // the target of a link counts
 		}
 		err := r.around(filepath.Join(top, entry.Name()), hidden)
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) &&

@@ -253,8 +253,8 @@ func TestNamesAreShared(t *testing.T) {
 	}
 }
 
-// TestTheLockComesAndGoes: whoever leaves removes the lock, while others wait for it and make it anew. At any time one
-// alone has it.
+// TestTheLockComesAndGoes: the last user removes the lock file, while others wait for it and create it again. At any
+// time one alone has it.
 func TestTheLockComesAndGoes(t *testing.T) {
 	dir := filepath.Join(newGround(t).state, "walls")
 	var inside, worst atomic.Int32

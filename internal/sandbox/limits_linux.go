@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ofStage is how many threads process 1 may have besides.
+// ofStage is how many threads process 1 may have in addition.
 const ofStage = 16
 
-// limit sets what the kernel holds for each process or user. What a limit already says is never widened.
+// limit sets the limits that the kernel enforces per process or user. It never raises a limit.
 func limit(o *order) error {
 	if err := lowerLimit(unix.RLIMIT_CORE, 0); err != nil {
 		return err
@@ -31,7 +31,7 @@ func limit(o *order) error {
 		most = uint64(o.Limits.Processes)
 	}
 	most += ofStage
-	if o.Tier == Landlock && os.Geteuid() != 0 { // those of the user outside count as well
+	if o.Tier == Landlock && os.Geteuid() != 0 { // the user's processes outside count too
 		most += tasksOfUser()
 	}
 	return lowerLimit(unix.RLIMIT_NPROC, most)
@@ -46,8 +46,8 @@ func lowerLimit(which int, to uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
 }
 
-// limitMemory comes last, since it is for this process as well: from outside, a limit would reach the command only when
-// it runs already. So it leaves this process room for what its runtime may still need.
+// limitMemory comes last, because it limits this process too: set from outside, it would take effect only after the
+// command runs. So it leaves room for what the runtime of this process may still need.
 func limitMemory(bytes int64) {
 	most := max(uint64(bytes), dataOf("/proc/self/status")+roomOfStage)
 	_ = lowerLimit(unix.RLIMIT_DATA, most)
@@ -55,7 +55,7 @@ func limitMemory(bytes int64) {
 
 const roomOfStage = 64 << 20
 
-// dataOf is how much the limit counts of a process; 0: not known.
+// dataOf returns how much of a process counts for the limit; 0: not known.
 func dataOf(status string) uint64 {
 	text, _ := os.ReadFile(status)
 	for line := range strings.Lines(string(text)) {
@@ -67,7 +67,7 @@ func dataOf(status string) uint64 {
 	return 0
 }
 
-// tasksOfUser counts what the limit counts: processes with their threads.
+// tasksOfUser returns how many processes and threads count for the limit.
 func tasksOfUser() (count uint64) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -92,8 +92,8 @@ func tasksOfUser() (count uint64) {
 	return count
 }
 
-// dropPrivileges gives up every capability, for this thread and what it starts, for ever: not even the superuser gets
-// one back by starting a program.
+// dropPrivileges drops every capability of this thread and its children for ever: not even the superuser gets one back
+// by executing a program.
 func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -130,6 +130,6 @@ func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// Nobody behind the walls can look into this process, whose other threads are not behind them.
+	// No process in the sandbox can look into this process, whose other threads are outside of it.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }

@@ -14,17 +14,17 @@ import (
 const (
 	lockName = "lock"
 
-	mostTries = 1000 // to have the directory while others make and remove it
+	mostTries = 1000 // to create the directory while others create and remove it
 )
 
-// locked calls f while nobody else has the lock.
+// locked calls f with the lock held.
 func (n *names) locked(f func() error) error {
 	for {
 		lock, err := n.lock()
 		if err != nil {
 			return err
 		}
-		if !n.current(lock) { // who had it before has tidied it away: another file is the lock now
+		if !n.current(lock) { // the previous holder removed the file: another file is the lock now
 			_ = lock.Close()
 			continue
 		}
@@ -34,11 +34,11 @@ func (n *names) locked(f func() error) error {
 	}
 }
 
-// lock waits for the lock, in a directory that may go and come meanwhile.
+// lock waits for the lock, in a directory that others may create and remove meanwhile.
 func (n *names) lock() (*os.File, error) {
 	for again := 0; ; again++ {
 		err := os.MkdirAll(n.dir, 0o700)
-		if errors.Is(err, fs.ErrExist) && again < mostTries { // it went while it was looked at
+		if errors.Is(err, fs.ErrExist) && again < mostTries { // it was removed meanwhile
 			continue
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func (n *names) lock() (*os.File, error) {
 	}
 }
 
-// current says whether a file that is locked is the one that others would lock.
+// current reports whether a locked file is still the lock file.
 func (n *names) current(lock *os.File) bool {
 	ours, err := lock.Stat()
 	if err != nil {
@@ -75,12 +75,12 @@ func (n *names) current(lock *os.File) bool {
 	return err == nil && os.SameFile(ours, theirs)
 }
 
-// vacate removes the lock and the directory when nothing else is in it. It is called with the lock, and is the last
-// that is done with it: who waits for it sees that it is the lock no more.
+// vacate removes the lock file and the directory if it has nothing else. The caller holds the lock and must do nothing
+// after this: a process that waits for the file then sees that it is not the lock any more.
 func (n *names) vacate() {
 	entries, err := os.ReadDir(n.dir)
 	if err == nil && len(entries) == 1 && entries[0].Name() == lockName {
 		_ = os.Remove(filepath.Join(n.dir, lockName))
-		_ = os.Remove(n.dir) // not if somebody has made a new lock meanwhile
+		_ = os.Remove(n.dir) // fails if there is a new lock file
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mounts of the caller are copied with the namespace, and made read-only where they are, all at once. What may be
-// written was taken aside before as a mount of its own, and is put over its place. There is no old root that would have
-// to be detached, since there is no new one: nothing of what was writable before can be reached by a name.
+// The namespace begins with a copy of the caller's mounts, which become read-only in place, all at once. Before that,
+// each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
+// because there is no new root: no name leads to anything that was writable before.
+//
+//	copy writable paths (aside) ─▶ all read-only ─▶ put the copies back ─▶ protect (keep) ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -23,7 +25,7 @@ const (
 	coverFile = "/dev/.hidden/file"
 )
 
-// placed is a mount that waits for its place.
+// placed is a detached mount and its place.
 type placed struct {
 	path  string
 	fd    int
@@ -73,7 +75,7 @@ func mounts(o *order) error {
 	return nil
 }
 
-// aside takes what keeps its rights, in the order in which it is put back: what lies above comes first.
+// aside copies the writable paths and returns them in the order in which they are put back: parents first.
 func aside(o *order) (list []placed, err error) {
 	add := func(from, to string, attrs uint64) error {
 		fd, err := take(from)
@@ -113,8 +115,7 @@ func aside(o *order) (list []placed, err error) {
 	return list, nil
 }
 
-// take is a copy of a mount that is attached nowhere. A link on the way, which a command may have put there, is
-// refused.
+// take returns a detached copy of a mount. It refuses a path with a link, which a command may have created.
 func take(path string) (int, error) {
 	fd, err := openPlain(path)
 	if err != nil {
@@ -124,7 +125,7 @@ func take(path string) (int, error) {
 	return unix.OpenTree(fd, "", cloneTree|unix.AT_EMPTY_PATH)
 }
 
-// openPlain opens a path of which no part but the last is a link, and that one as it is.
+// openPlain opens a path. Only its last element may be a link, which is not followed.
 func openPlain(path string) (int, error) {
 	dir, name := filepath.Split(path)
 	if name == "" {
@@ -139,7 +140,7 @@ func openPlain(path string) (int, error) {
 	return unix.Openat(parent, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 }
 
-// put attaches it. Beneath a temporary directory there is no place for it yet.
+// put attaches the mount. Beneath a temporary directory, its place has to be created first.
 func (m placed) put() error {
 	defer unix.Close(m.fd)
 	to, err := openPlain(m.path)
@@ -179,7 +180,7 @@ func attach(fd, to int, attrs uint64) error {
 	return unix.MoveMount(fd, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// over puts a copy of what is at a path over it. Nobody can move or remove what something is mounted on.
+// over mounts a copy of a path over the path. A mount point cannot be moved or removed.
 func over(path string, attrs uint64) error {
 	at, err := openPlain(path)
 	if err != nil {
@@ -194,7 +195,7 @@ func over(path string, attrs uint64) error {
 	return attach(fd, at, attrs)
 }
 
-// keep holds the names: first the directories on the way, those above first, then what stays as it is.
+// keep protects the names: first it pins the directories on the way, parents first, then it covers the names.
 func keep(o *order) error {
 	for _, path := range o.Pins {
 		if err := over(path, 0); err != nil {
@@ -209,12 +210,13 @@ func keep(o *order) error {
 	return nil
 }
 
-// hide covers what is there with something that nobody can read. A link is followed: what it leads to is meant.
+// hide covers each existing path with something unreadable. It follows links, because the target is what has to be
+// hidden.
 func hide(paths []string) error {
 	for _, path := range paths {
 		at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if unreachable(err) || errors.Is(err, unix.EACCES) {
-			continue // it is not there, or cannot be reached without walls either
+			continue // it is absent, or cannot be reached without a sandbox either
 		}
 		if err != nil {
 			return fmt.Errorf("%s cannot be hidden: %w", path, err)
@@ -241,7 +243,7 @@ func hide(paths []string) error {
 	return nil
 }
 
-// unreachable says that a path leads to nothing, whoever asks.
+// unreachable reports whether a path leads to nothing for every user.
 func unreachable(err error) bool {
 	return slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG}, func(no error) bool {
 		return errors.Is(err, no)
@@ -265,7 +267,8 @@ func deviceClones() (list []placed, err error) {
 	return list, nil
 }
 
-// devicesOfItsOwn has the few that programs need, and terminals and shared memory that belong to this command alone.
+// devicesOfItsOwn mounts a /dev with the few devices that programs need, and with terminals and shared memory that
+// belong to this command alone.
 func devicesOfItsOwn(o *order, devices []placed) error {
 	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", flags, "mode=0755,size=64k"); err != nil {
@@ -308,9 +311,9 @@ func devicesOfItsOwn(o *order, devices []placed) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// processesOfItsOwn shows only those of the namespace. Nothing in it can be written: to the system, the superuser
-// outside is the superuser here, and may write what says how the machine runs. Where the kernel refuses, as in many
-// containers, the old one stays; what is outside cannot be looked into from another user namespace.
+// processesOfItsOwn mounts a /proc that shows only the processes of the namespace. It is read-only: to the kernel, the
+// superuser outside is the superuser here, and could change settings of the machine. Where the kernel refuses, as in
+// many containers, the old /proc stays; it reveals no secrets of processes in another user namespace.
 func processesOfItsOwn(o *order) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := unix.Mount("proc", "/proc", "proc", flags, "")
@@ -325,9 +328,9 @@ func processesOfItsOwn(o *order) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/proc", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// limitNumbers limits how many processes there can be by the numbers that there are for them: limits of users do not
-// count for the superuser. Since Linux 6.14 each namespace has its own; before that, the superuser would change it for
-// the machine.
+// limitNumbers limits the processes by the range of their numbers, because limits per user do not apply to the
+// superuser. Since Linux 6.14 each namespace has its own range; before that, the superuser would change it for the
+// machine.
 func limitNumbers(l Limits) {
 	if l.Processes < 0 || !ownNumbers() {
 		return

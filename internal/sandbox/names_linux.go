@@ -16,51 +16,55 @@ import (
 	"omniagent/internal/fault"
 )
 
-// names makes what a mount needs to stand on where a protected name is absent, and takes it away again.
+// names creates an empty placeholder where a protected name is absent, so that a mount can cover it, and removes it
+// afterwards.
 //
-// Each is on record before it is made, so that what a kill leaves behind is found. Several commands and several
-// processes may need the same one: a process with commands has a lease, a locked file that says which it needs, and the
-// stages of its commands hold the lock as well. What no living lease names is removed, if it is still what was made and
-// empty. Everything happens under one lock.
+// Each placeholder is recorded before it is created, so that one is found again after a kill. Several commands and
+// processes may need the same one. A process with commands has a lease: a locked file that lists the names it needs.
+// The stages of its commands share that lock. A placeholder that no held lease lists is removed, if it is still empty
+// and the very one that was created. All of this happens under one lock.
+//
+//	absent ─▶ recorded ─▶ created ─▶ in use: listed in a lease that somebody holds
+//	              │           │           │ drop, or all holders died
+//	              └── kill ───┴───────────┴─▶ sweep: unchanged ─▶ removed; else left alone
 type names struct {
-	dir string // for all workspaces of the user, since those may share a git directory
+	dir string // one for all workspaces of the user, because they may share a git directory
 
 	mu     sync.Mutex
 	count  int
 	closed bool
 	lease  *os.File
-	needed []string // what the lease says
+	needed []string // the names in the lease
 }
 
 const (
 	recordName  = "made"
 	leasePrefix = "lease-"
 
-	// More of them would take longer than any command. Nothing is protected in part.
+	// With more names, preparing would take longer than any command. A part of them would protect nothing.
 	mostNames = 4000
 
-	// How what is made differs from what anybody else makes: an empty directory with the sticky bit.
+	// Marks a placeholder directory: empty, with the sticky bit.
 	placeMode = 0o1755
 )
 
-// made is one thing that was made.
+// made is a placeholder.
 type made struct {
 	path    string
-	inode   uint64 // 0: a kill came before it was known
+	inode   uint64 // 0: a kill came before it was recorded
 	content string
 
-	readOnly bool // it was not made: its file system cannot be written
+	readOnly bool // not created, because its file system is read-only
 }
 
-// openNames also removes what a kill has left behind.
+// openNames opens the record and removes what a kill has left behind.
 func openNames(dir string) (*names, error) {
 	n := &names{dir: dir}
 	return n, n.locked(func() error { return n.sweep() })
 }
 
-// take makes sure that everything that is kept is there as long as the lease is held, and returns which directories
-// have to stay where they are and what has to stay as it is. For a trial one of the absent ones in each directory is
-// enough. drop follows.
+// take ensures that all protected names exist as long as the lease is held. It returns the directories to pin and the
+// names to cover. A trial creates only one of the absent names in each directory. The caller calls drop afterwards.
 func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.File, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,7 +103,7 @@ func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.Fil
 		}
 		for _, m := range w.absent {
 			if m.readOnly {
-				delete(w.covers, m.path) // nobody can make it either
+				delete(w.covers, m.path) // no command can create it either
 			}
 		}
 		pins, covers = sorted(w.pins), sorted(w.covers)
@@ -120,11 +124,11 @@ func sorted(set map[string]bool) []string {
 	for path := range set {
 		list = append(list, path)
 	}
-	slices.Sort(list) // what lies above comes first
+	slices.Sort(list) // parents come first
 	return list
 }
 
-// require writes into the lease what of the record has to stay.
+// require adds the recorded names that are needed to the lease.
 func (n *names) require(w *walk) error {
 	needed := slices.Clone(n.needed)
 	for path := range w.covers {
@@ -158,13 +162,13 @@ func (n *names) require(w *walk) error {
 	for _, path := range needed {
 		text.WriteString(strconv.Quote(path) + "\n")
 	}
-	if _, err := n.lease.WriteAt([]byte(text.String()), 0); err != nil { // it only grows
+	if _, err := n.lease.WriteAt([]byte(text.String()), 0); err != nil { // the text only grows
 		return fault.New(fault.DiskFull, "the walls cannot be put on record").Because(err)
 	}
 	return nil
 }
 
-// make puts all on record, makes it, and then records which it is.
+// make records the placeholders, creates them, and records their inodes.
 func (n *names) make(absent []made) error {
 	if len(absent) == 0 {
 		return nil
@@ -195,7 +199,7 @@ func (n *names) make(absent []made) error {
 		if m.readOnly = errors.Is(err, unix.EROFS); m.readOnly {
 			continue
 		}
-		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else was faster: it is theirs
+		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else created it: it is theirs
 			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path",
 				m.path).Because(err).
 				Hint("Let yourself write in %s, or remove it.", filepath.Dir(m.path))
@@ -206,8 +210,8 @@ func (n *names) make(absent []made) error {
 	return err
 }
 
-// inPlace opens the directory that it is in. A command that runs may have put a link on the way, which would lead us
-// outside.
+// inPlace calls f with the open parent directory. It follows no links, because a command that runs may have put one
+// there to lead us outside.
 func (m made) inPlace(f func(dir int, name string) error) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(m.path), &how)
@@ -235,7 +239,7 @@ func lines(list []made) string {
 	return b.String()
 }
 
-// record is what was made and not removed yet. A line that a kill has torn is no line.
+// record returns the placeholders that were not removed yet. It ignores a line that a kill has truncated.
 func (n *names) record() ([]made, error) {
 	text, err := os.ReadFile(filepath.Join(n.dir, recordName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -249,7 +253,7 @@ func (n *names) record() ([]made, error) {
 			continue
 		}
 		if i, again := at[m.path]; again {
-			list[i] = m // what was made was known later
+			list[i] = m // a later line has the inode
 			continue
 		}
 		at[m.path] = len(list)
@@ -258,7 +262,7 @@ func (n *names) record() ([]made, error) {
 	return list, nil
 }
 
-// sweep removes what nobody needs.
+// sweep removes the placeholders that no command needs.
 func (n *names) sweep() error {
 	record, err := n.record()
 	if err != nil {
@@ -285,7 +289,7 @@ func (n *names) sweep() error {
 	return os.Rename(path+".new", path)
 }
 
-// remove takes away what was made, if it is that, and if it is as it was.
+// remove removes a placeholder, if it is the same file and unchanged.
 func (m made) remove() {
 	_ = m.inPlace(func(dir int, name string) error {
 		var s unix.Stat_t
@@ -306,7 +310,7 @@ func (m made) remove() {
 		defer unix.Close(fd)
 		text := make([]byte, len(m.content))
 		size, err := unix.Read(fd, text)
-		// A kill between making and writing leaves it empty.
+		// A kill between creating and writing leaves it empty.
 		if err == nil && strings.HasPrefix(m.content, string(text[:size])) && (size > 0 || m.inode == 0) {
 			return unix.Unlinkat(dir, name, 0)
 		}
@@ -314,7 +318,7 @@ func (m made) remove() {
 	})
 }
 
-// living is what the leases name that somebody holds. The others are removed.
+// living returns the names in the leases that somebody holds. It removes the other leases.
 func (n *names) living() map[string]bool {
 	needed := map[string]bool{}
 	entries, _ := os.ReadDir(n.dir)
@@ -345,7 +349,7 @@ func (n *names) living() map[string]bool {
 	return needed
 }
 
-// drop ends the need of one command.
+// drop releases what one command needed.
 func (n *names) drop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -356,7 +360,7 @@ func (n *names) drop() {
 	_ = n.tidy()
 }
 
-// tidy gives the names up, and all that is left without them once nobody asks any more.
+// tidy gives up the lease, and sweeps, once no command needs it.
 func (n *names) tidy() error {
 	return n.locked(func() error {
 		n.giveUp()
@@ -370,7 +374,7 @@ func (n *names) tidy() error {
 	})
 }
 
-// giveUp is called with the lock.
+// giveUp gives up the lease. The caller holds the lock.
 func (n *names) giveUp() {
 	if n.lease == nil {
 		return

@@ -9,7 +9,7 @@ import (
 
 func pointer[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// network makes the only thing that a command can reach: a listener in its namespace, which the caller serves from
+// network creates the only thing that a command can reach: a listener in its namespace, which the caller serves from
 // outside.
 func network(o *order) (port int, err error) {
 	if o.Network != "hosts" {

@@ -2,10 +2,10 @@ package sandbox
 
 import "encoding/json"
 
-// exact are names of files, which need not be text. JSON by itself would replace the bytes that are none.
+// exact is a list of file names, which need not be UTF-8. encoding/json would replace invalid bytes.
 type exact []string
 
-// MarshalJSON is the part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (e exact) MarshalJSON() ([]byte, error) {
 	names := make([][]byte, len(e))
 	for i, name := range e {
@@ -14,7 +14,7 @@ func (e exact) MarshalJSON() ([]byte, error) {
 	return json.Marshal(names)
 }
 
-// UnmarshalJSON is the part of json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler.
 func (e *exact) UnmarshalJSON(text []byte) error {
 	var names [][]byte
 	if err := json.Unmarshal(text, &names); err != nil {
@@ -27,20 +27,20 @@ func (e *exact) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// wire is an order on its way to the stage.
+// wire is the JSON form of an order.
 type wire struct {
 	Order *plain
-	Paths exact // those of Order that stand alone
+	Paths exact // the single paths of order
 }
 
 type plain order
 
-// MarshalJSON is the part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (o order) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{(*plain)(&o), exact{o.Root, o.Temp, o.Program}})
 }
 
-// UnmarshalJSON is the part of json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler.
 func (o *order) UnmarshalJSON(text []byte) error {
 	w := wire{Order: (*plain)(o)}
 	if err := json.Unmarshal(text, &w); err != nil {

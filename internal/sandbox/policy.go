@@ -11,32 +11,32 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Policy says what commands may do. All paths are absolute and clean, but those of Protected.
+// Policy says what commands may do. All paths except those in Protected are absolute and clean.
 type Policy struct {
-	Root  string   // the workspace, without a link on the way; it may be written, but for Protected
-	Write []string // further directories that may be written, without links, such as GitDirs
-	// nil: everything can be read but Hidden; else only the directories of the system, Root, Write and these
+	Root  string   // the workspace, without links; writable except for Protected
+	Write []string // further writable directories, without links, such as GitDirs
+	// nil: everything is readable except Hidden; else only the system's directories, Root, Write and these are
 	Read []string
 
-	Roots []string // those of Write that are workspaces as well: Protected counts in them, too
+	Roots []string // the directories in Write that are workspaces: Protected applies there too
 
-	// Protected are names beneath Root that stay as they are, also absent: ".git/hooks", ".mcp.json". Where a name in
-	// the middle is absent, that one stays absent. What a repository runs by itself (hooks, configuration) is protected
-	// in Root and in Write whether it is named or not.
+	// Protected are names beneath Root that commands cannot change or create: ".git/hooks", ".mcp.json". If a parent of
+	// a name is absent, that parent stays absent. What a repository runs by itself (hooks, configuration) is protected
+	// in Root and in Write even if it is not listed.
 	Protected []string
 
-	Hidden []string // what cannot be read; those that do not exist are left out
-	// a directory of the user's own (0700): /tmp and /var/tmp of the commands where namespaces work, else their TMPDIR
+	Hidden []string // unreadable; paths that do not exist are ignored
+	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string
 	Network Network
 	Limits  Limits
 }
 
-// Network says what commands may reach. The zero value is nothing at all, not even what listens on this machine.
+// Network says what commands may reach. The zero value is nothing at all, not even this machine.
 type Network struct {
 	Open bool // everything
-	// Serve gets a listener for each command, and is what the command reaches as its proxy, and nothing else. stop is
-	// called when the command has ended.
+	// Serve gets a listener for each command, which becomes the command's proxy and the only thing that it can reach.
+	// stop is called when the command has ended.
 	Serve func(net.Listener) (stop func())
 }
 
@@ -50,19 +50,19 @@ func (n Network) name() string {
 	return "off"
 }
 
-// Limits of one command with all that it starts. Zero means what is said; negative means none.
+// Limits apply to one command and everything that it starts. Zero is the default; negative is unlimited.
 type Limits struct {
-	Processes int // how many there may be at a time, threads counted; 0: 4096
-	// bytes that each process may have for data, no less than some 200 MB; 0: none, since programs built with an
-	// address checker reserve terabytes
+	Processes int // at a time, including threads; 0: 4096
+	// bytes of data per process, at least some 200 MB; 0: none, because programs built with an address sanitizer
+	// reserve terabytes
 	Memory   int64
-	FileSize int64 // bytes of each file that is written; 0: none
-	Shared   int64 // bytes of /dev/shm where it is the command's own; 0: a quarter of the memory
+	FileSize int64 // bytes of each written file; 0: none
+	Shared   int64 // bytes of /dev/shm if the command has its own; 0: a quarter of the memory
 }
 
 const defaultProcesses = 4096
 
-// check finds what a policy cannot be. It is about this program's own mistakes, and about directories that have gone.
+// check finds contradictions in a policy: mistakes of this program, or directories that no longer exist.
 func (p Policy) check() error {
 	for _, dir := range append([]string{p.Root}, p.Write...) {
 		if err := plainDirectory(dir); err != nil {
@@ -71,7 +71,7 @@ func (p Policy) check() error {
 	}
 	for _, name := range p.Protected {
 		if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
-			return fault.New(fault.Unsafe, "%q is no name beneath the workspace that could be protected", name)
+			return fault.New(fault.Unsafe, "%q cannot be protected: it is not a name beneath the workspace", name)
 		}
 	}
 	for _, path := range slices.Concat(p.Hidden, p.Read) {
@@ -109,12 +109,12 @@ func plainDirectory(dir string) error {
 	}
 	info, errStat := os.Stat(dir)
 	if err != nil || errStat != nil || !info.IsDir() {
-		return fault.New(fault.FileMissing, "%s is no directory", dir).With("path", dir).Because(err)
+		return fault.New(fault.FileMissing, "%s is not a directory", dir).With("path", dir).Because(err)
 	}
 	return nil
 }
 
-// within says whether path is dir or beneath it.
+// within reports whether path is dir or beneath it.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -124,11 +124,11 @@ func within(dir, path string) bool {
 type Effect struct {
 	Access  string // "read" or "write"
 	Allowed bool
-	Why     string // the line of the policy that says so, as a sentence
+	Why     string // the part of the policy that decides, as a sentence
 }
 
-// Explain says whether commands may read and write a path under walls of the tier of the report, and why. It looks at
-// names only, and not at what the rights of files add to it.
+// Explain returns whether commands may read and write a path in a sandbox of the report's tier, and why. It looks only
+// at names, not at permissions of files.
 func (p Policy) Explain(path string, r Report) []Effect {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -172,7 +172,7 @@ func (p Policy) reads(path string, t Tier) Effect {
 		e.Why = fmt.Sprintf("%s may be read", dir)
 		return e
 	}
-	return Effect{"read", false, "it is not among what may be read"}
+	return Effect{"read", false, "it is not among the readable paths"}
 }
 
 func (p Policy) writes(path string, t Tier) Effect {
@@ -214,7 +214,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 	return e
 }
 
-// writable is the directory of the policy that makes a path writable.
+// writable returns the directory of the policy that makes a path writable.
 func (p Policy) writable(path string) string {
 	return first(append([]string{p.Root, p.Temp}, p.Write...), path)
 }
@@ -228,7 +228,7 @@ func first(dirs []string, path string) string {
 	return ""
 }
 
-// systemDirs hold programs, what they need, and what they ask about the machine.
+// systemDirs returns the directories of programs, of what they need, and of what they ask about the machine.
 func systemDirs() []string {
 	return []string{
 		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/gnu", "/snap", "/dev",

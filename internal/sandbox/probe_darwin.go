@@ -17,7 +17,7 @@ func probe(ctx context.Context, o Options, r *Report) {
 	r.Privileged = os.Geteuid() == 0
 	f := Fact{Name: FactSeatbelt, Detail: sandboxExec + " started a process"}
 	if err := trySeatbelt(ctx, o.Self); err != nil {
-		// A process that is in a sandbox already cannot make another.
+		// A process in a sandbox cannot create another.
 		f.Detail = err.Error()
 		r.Holes = []string{noWall}
 	} else {

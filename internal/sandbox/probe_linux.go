@@ -33,7 +33,7 @@ func probe(ctx context.Context, o Options, r *Report) {
 	case !r.fact(FactLandlockEnforced).OK || !r.fact(FactSeccompEnforced).OK:
 		r.Tier = None
 	case r.fact(FactUserNamespace).OK && r.fact(FactMountNamespace).OK:
-		// The network needs no namespace of its own: seccomp refuses its sockets.
+		// A network namespace is not needed: seccomp refuses sockets.
 		r.Tier = Namespaces
 	default:
 		r.Tier = Landlock
@@ -44,7 +44,7 @@ func probe(ctx context.Context, o Options, r *Report) {
 	}
 }
 
-// probeWalls builds walls of the best tier that they hold in. What does not hold is not claimed.
+// probeWalls builds the sandbox of the best tier that holds, and claims only what holds.
 func probeWalls(ctx context.Context, r *Report, o Options) {
 	f := Fact{Name: FactWallsHold}
 	for tier := r.Tier; tier <= Landlock; tier++ {
@@ -130,10 +130,10 @@ func probeSeccomp(ctx context.Context, r *Report) {
 	r.add(f)
 }
 
-// probeNamespaces starts Self in new namespaces. Only the user namespace is made together with the process: what
-// follows is asked for by the child itself. For a parent that nothing confines, the kernel grants everything inside the
-// child's namespace, also where AppArmor leaves the child without any capability in it (Ubuntu), and the answer would
-// be too good. With CLONE_NEWNS among Unshareflags, Go's child also makes its mounts private: that is one mount done.
+// probeNamespaces starts Self in new namespaces. Only the user namespace is created together with the process; the
+// child asks for the rest itself. For an unconfined parent the kernel grants everything in the child's namespace, even
+// where AppArmor leaves the child without capabilities in it (Ubuntu), and the answer would be too good. With
+// CLONE_NEWNS among Unshareflags, Go's child also makes its mounts private: that is one mount done.
 func probeNamespaces(ctx context.Context, r *Report, self []string, null *os.File, baseline error) {
 	for _, space := range []struct {
 		name    string
@@ -180,7 +180,7 @@ func probeNamespaces(ctx context.Context, r *Report, self []string, null *os.Fil
 	}
 }
 
-// refusal puts into words what a failed attempt says. For namespaces ENOSPC has nothing to do with a disk.
+// refusal describes a failed attempt. For namespaces, ENOSPC has nothing to do with a disk.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS):
@@ -200,8 +200,8 @@ func baselineText(err error) string {
 	return "not tried: the command to try it with fails by itself: " + err.Error()
 }
 
-// refusals names the settings of this system that keep a user without privileges from new namespaces. Each is read only
-// to explain and to advise: what counts is the attempt.
+// refusals returns the settings of this system that deny new namespaces to a user without privileges. They only serve
+// to explain and to advise: the attempt decides.
 func refusals(limit string) (reason, fix string) {
 	var reasons, fixes []string
 	for _, s := range []struct{ name, bad, fix string }{
@@ -224,7 +224,7 @@ func refusals(limit string) (reason, fix string) {
 	return sentence(reasons...), sentence(fixes...)
 }
 
-// holes lists what the walls of the tier leave open on a kernel with that Landlock ABI.
+// holes lists what the sandbox of a tier leaves open on a kernel with that Landlock ABI.
 func holes(t Tier, abi int) []string {
 	if t == None {
 		return []string{noWall}
@@ -257,7 +257,8 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// privileged also finds capabilities that a service manager or a container gave to a user other than root.
+// privileged reports whether this process is root or has capabilities, which a service manager or a container may grant
+// to another user.
 func privileged() bool {
 	if os.Geteuid() == 0 {
 		return true
@@ -267,7 +268,7 @@ func privileged() bool {
 	return unix.Capget(&header, &data[0]) == nil && (data[0].Effective|data[1].Effective) != 0
 }
 
-// fact returns the fact of that name. One that was not looked at is not OK.
+// fact returns the fact of that name. A fact that was not examined is not OK.
 func (r *Report) fact(name string) Fact {
 	for _, f := range r.Facts {
 		if f.Name == name {
@@ -277,7 +278,7 @@ func (r *Report) fact(name string) Fact {
 	return Fact{Name: name}
 }
 
-// sentence joins what is not empty.
+// sentence joins the parts that are not empty.
 func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }

@@ -2,7 +2,7 @@ package sandbox
 
 import "path/filepath"
 
-// Profile is the policy as a program for sandbox-exec -p. A list of what can be read and limits are not part of it.
+// Profile returns the policy as a profile for sandbox-exec -p. It ignores Read and the limits.
 func Profile(p Policy) string {
 	v := view{root: p.Root, write: p.Write, hidden: p.Hidden, temp: p.Temp, network: p.Network.name()}
 	for _, k := range p.kept() {

@@ -8,15 +8,15 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Stands says whether walls of a tier stand on this machine, whatever they are to be around: it builds them around a
-// directory of its own, with the network and the limits of a policy and nothing else of it. A fault of code UNAVAILABLE
-// says that this machine cannot; any other error, that it could not be found out.
+// Stands reports whether this machine can build a sandbox of a tier. It builds one around a directory of its own, with
+// the network and the limits of the policy and nothing else of it. UNAVAILABLE means that this machine cannot; any
+// other error means that it is not known.
 func Stands(t Tier, p Policy) error {
 	_, err := rehearse(t, p)
 	return err
 }
 
-// rehearse builds walls around a directory that is made for it.
+// rehearse builds a sandbox around a new directory.
 func rehearse(t Tier, like Policy) (holes []string, err error) {
 	dir, err := os.MkdirTemp("", "omniagent-walls-")
 	if err == nil {
@@ -29,7 +29,7 @@ func rehearse(t Tier, like Policy) (holes []string, err error) {
 		Protected: []string{".mcp.json"}, Network: Network{Open: like.Network.Open}, Limits: like.Limits,
 	}
 	if t == Namespaces {
-		p.Read = append(systemDirs(), p.Hidden...) // or else all of this would be out of sight
+		p.Read = append(systemDirs(), p.Hidden...) // otherwise all of this would be unreadable
 	}
 	if like.Network.Serve != nil {
 		p.Network.Serve = func(net.Listener) func() { return nil }

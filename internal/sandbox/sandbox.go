@@ -1,14 +1,17 @@
-// Package sandbox builds walls around commands, and says what this kernel can enforce against a program that is run
-// here.
+// Package sandbox runs commands in a sandbox, its walls, and reports what this kernel can enforce.
 //
-// It promises facts that were tried and not guessed: a namespace counts when a process was started in one, Landlock
-// when it refused a write, seccomp when a filter refused a system call; and walls count when they refused what was
-// tried from behind them. Version numbers decide nothing. A command whose walls do not stand is not started. What the
-// walls of a system cannot hold is named.
+//	caller ── order ──▶ stage: this program again, in new namespaces
+//	                    mounts ─▶ network ─▶ limits ─▶ capabilities ─▶ Landlock ─▶ seccomp ─▶ command
+//	caller ◀─ control ─ what happened, and how the command ended
 //
-// It refuses to change this process: what it tries happens in child processes, or on a thread that restricts itself and
-// then ends. It refuses to judge commands, and to leave anything of its own in a workspace: what has to be there while
-// a command runs is on record before it is made, and is taken away by us or, after a kill, by the next of us.
+// It promises facts that were tried: a namespace counts if a process was started in one, Landlock if it refused a
+// write, seccomp if a filter refused a system call, and a sandbox if it refused the attempts to break out. Version
+// numbers decide nothing. A command whose sandbox cannot be built is not started. What a sandbox cannot enforce is
+// listed.
+//
+// It never changes this process: attempts run in child processes, or on a thread that restricts itself and then ends.
+// It judges no commands, and leaves nothing behind in a workspace: what it has to create there while a command runs is
+// recorded first, and is removed afterwards or, after a kill, by the next process.
 package sandbox
 
 import (
@@ -17,7 +20,7 @@ import (
 	"time"
 )
 
-// Tier says which walls can be built. Of the two on Linux the lower is the stronger.
+// Tier is a kind of sandbox. Of the two on Linux the lower is the stronger.
 type Tier int
 
 const (
@@ -39,17 +42,16 @@ func (t Tier) String() string {
 	return "none"
 }
 
-// Options are what Probe needs from the program it is part of.
+// Options are what Probe and Open need from the program that they are part of.
 type Options struct {
-	// Self is a command that ends at once with exit code 0 and does nothing, such as /proc/self/exe --version. It is
-	// started some five times. Without it, what needs a child process counts as not available.
+	// Self is a command that exits at once with code 0 and does nothing, such as /proc/self/exe --version. It is
+	// started about five times. Without it, what needs a child process counts as not available.
 	Self []string
 
-	// Stage says that the program asks IsStage. Probe then builds the walls and tries them, and so knows of every tier
-	// whether it holds.
+	// Stage says that the program calls IsStage. Probe then builds a sandbox of each tier and tries to break out of it.
 	Stage bool
 
-	// Tier is what Open shall build, where it is weaker than what the report offers. None: what the report offers.
+	// Tier is a weaker tier for Open than the report offers. None: what the report offers.
 	Tier Tier
 
 	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
@@ -57,25 +59,25 @@ type Options struct {
 	State string
 }
 
-// Report is what was found out.
+// Report is the result of Probe.
 type Report struct {
 	OS     string
 	Kernel string // its release; empty when unknown
 
-	// Privileged says that this process is root, or has capabilities: what works for it need not work for others.
+	// Privileged says that this process is root or has capabilities: what works for it need not work for others.
 	Privileged bool
 
 	Tier  Tier
 	Facts []Fact   // in a fixed order for each OS
-	Holes []string // what the walls of Tier do not stop, each as a phrase
+	Holes []string // what a sandbox of Tier does not stop, each as a phrase
 }
 
 // Fact is one thing that works here or does not.
 type Fact struct {
 	Name   string
 	OK     bool
-	Detail string // what was seen, or why not
-	Fix    string // when not OK: what would make it so, if anything is known
+	Detail string // what was observed, or why it does not work
+	Fix    string // if not OK: what would help, if known
 }
 
 // Names of facts.
@@ -87,19 +89,19 @@ const (
 	FactUserNamespace    = "user-namespace"    // a process was started in a new one
 	FactMountNamespace   = "mount-namespace"   // and could mount in it
 	FactNetworkNamespace = "network-namespace" // and had a network of its own
-	FactWallsHold        = "walls-hold"        // walls were built, and refused what was tried from behind them
+	FactWallsHold        = "walls-hold"        // a sandbox was built and refused the attempts to break out
 	FactSeatbelt         = "seatbelt"          // sandbox-exec started a process
-	FactWalls            = "operating-system"  // this product knows walls for it
+	FactWalls            = "operating-system"  // there is a sandbox for this system
 )
 
-// noWall is the only hole where nothing can be enforced.
+// noWall is the only hole if nothing can be enforced.
 const noWall = "everything: no wall can be built here"
 
-// patience bounds a whole probe when ctx does not: a host that only wants to know must never hang.
+// patience bounds a probe whose ctx has no deadline: a host must never hang on it.
 const patience = 10 * time.Second
 
 // Probe finds out what can be enforced here. It takes some tens of milliseconds, most of them to start Self. When ctx
-// ends, what was not tried yet counts as not available, with that reason.
+// ends, what was not tried counts as not available, with that reason.
 func Probe(ctx context.Context, o Options) Report {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A profile for macOS begins with (deny default). The other way, to allow all and to deny what is known to be
-// dangerous, runs more programs, but every service that a new macOS brings would be open. What follows is known of
-// profiles that deny first, from Apple's own beneath /System/Library/Sandbox/Profiles, Chromium's and those of other
-// agents; nothing of it was measured by us:
+// A profile for macOS begins with (deny default). A profile that allows everything and denies what is known to be
+// dangerous would run more programs, but would leave every service of a new macOS open. What follows is known from
+// profiles that deny first, by Apple (beneath /System/Library/Sandbox/Profiles), Chromium and other agents; we have
+// measured none of it:
 //   - of two rules that match, the later one counts; the exception is an allow with require-all, which beats a deny of
 //     a subpath before and after it, so none is used for what a profile is about;
 //   - paths are compared as the kernel knows them, links resolved: /tmp is /private/tmp; and byte by byte, also on a
@@ -27,19 +27,19 @@ import (
 //   - local addresses say nothing of where a connection leads, so only (remote ip …) limits one; names are resolved
 //     over a Unix socket.
 
-// view is what programs in a Seatbelt sandbox see of the system. Paths have links resolved, as far as they exist; one
-// that is not absolute is beneath root.
+// view is what programs in a Seatbelt sandbox see of the system. Links in paths are resolved, as far as they exist; a
+// relative path is beneath root.
 type view struct {
 	root      string   // the workspace, writable
-	write     []string // writable as well
-	protected []string // not to be written, wherever they are
-	hidden    []string // neither to be read nor written
+	write     []string // writable too
+	protected []string // never writable
+	hidden    []string // neither readable nor writable
 	temp      string   // writable; empty: none
 	network   string   // off, on, or proxy:PORT for that port of this machine alone; anything else is off
 }
 
-// profile is the program for sandbox-exec -p. A writable path that makes no sense is left out, so that mistakes close
-// more and not less.
+// profile returns the profile for sandbox-exec -p. It leaves out a writable path that makes no sense, so that a mistake
+// makes it stricter.
 func profile(v view) string {
 	var p strings.Builder
 	p.WriteString(seatbeltBase())
@@ -62,13 +62,13 @@ func profile(v view) string {
 	kept := slices.Concat(protected, hidden)
 	seatbeltRule(&p, "deny", "file-write* file-link", "subpath", kept)
 	seatbeltRule(&p, "deny", "file-read* file-map-executable process-exec", "subpath", hidden)
-	// Whoever renames a directory above one of these moves it away from its rule, or another one to its place. That the
-	// directories are not made anew either is the price: a rename onto a free name cannot be told from it.
+	// Renaming a directory above one of these would move it away from its rule, or another one to its place. The price
+	// is that the directories cannot be created either: a rename onto a free name looks the same.
 	seatbeltRule(&p, "deny", "file-write-create file-write-unlink", "literal", above(slices.Concat(kept, roots), roots))
 	return p.String()
 }
 
-// seatbeltBase is what every program may, wherever it runs.
+// seatbeltBase allows what every program may do.
 func seatbeltBase() string {
 	return `(version 1)
 (deny default)
@@ -99,7 +99,7 @@ func seatbeltBase() string {
 `
 }
 
-// seatbeltNetwork gives internet addresses and never Unix sockets, behind each of which sits a program outside.
+// seatbeltNetwork allows internet addresses and never Unix sockets, because each leads to a program outside.
 func seatbeltNetwork(network string) string {
 	if port, found := strings.CutPrefix(network, "proxy:"); found {
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -120,7 +120,7 @@ func seatbeltNetwork(network string) string {
 `
 }
 
-// absolute is the one form of a path; empty: it is none.
+// absolute returns the canonical form of a path, or "".
 func (v view) absolute(name string) string {
 	if !path.IsAbs(name) && name != "" && path.IsAbs(v.root) {
 		name = v.root + "/" + name
@@ -131,7 +131,7 @@ func (v view) absolute(name string) string {
 	return path.Clean(name)
 }
 
-// above lists the names and the directories over them, as far as these are writable.
+// above lists the names and the directories above them that are writable.
 func above(names, roots []string) []string {
 	var list []string
 	for _, name := range names {
@@ -153,7 +153,7 @@ func beneath(name, root string) bool {
 	})
 }
 
-// spellings are the names of a path with the links that every macOS has at its top.
+// spellings returns the names of a path through the links that every macOS has at its root.
 func spellings(name string) []string {
 	for _, top := range []string{"/tmp", "/var", "/etc"} {
 		if name == top || strings.HasPrefix(name, top+"/") {
@@ -166,8 +166,8 @@ func spellings(name string) []string {
 	return []string{name}
 }
 
-// seatbeltRule writes one rule for all paths in all spellings, once each; without a path there is no rule, for one
-// would mean everything.
+// seatbeltRule writes one rule for all paths in all spellings, once each. Without paths it writes nothing, because such
+// a rule would apply to everything.
 func seatbeltRule(p *strings.Builder, verdict, operations, filter string, paths []string) {
 	var filters []string
 	for _, name := range paths {
@@ -185,8 +185,8 @@ func seatbeltRule(p *strings.Builder, verdict, operations, filter string, paths 
 	}
 }
 
-// seatbeltString is a string of the language, which is Scheme's: only the quote and the backslash mean anything in it,
-// and control characters are better seen than sent.
+// seatbeltString quotes a string. The language is Scheme's: only the quote and the backslash are special. Control
+// characters are made visible.
 func seatbeltString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

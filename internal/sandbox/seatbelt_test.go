@@ -227,7 +227,7 @@ func TestWhatAProfileAllows(t *testing.T) {
 	}
 }
 
-// TestMistakesCloseMore: what is no path gives nothing, and never a rule without a path, which would be for all of
+// TestMistakesCloseMore: an invalid path gives nothing, and never a rule without a path, which would be for all of
 // them.
 func TestMistakesCloseMore(t *testing.T) {
 	for _, v := range []view{

@@ -4,15 +4,15 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// bpfCommon are the answers to calls that every machine has.
+// bpfCommon returns the answers to calls that both machines have.
 func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	refuse, missing := bpfRefuse(unix.EPERM), bpfRefuse(unix.ENOSYS)
 	calls := map[uint32][]unix.SockFilter{}
 	for _, n := range bpfRefused() {
 		calls[n] = refuse
 	}
-	// These are tried by programs that know what to do without them. Where the flags of clone3 are no filter can see,
-	// those of clone it can.
+	// Programs can do without these. No filter can see the flags of clone3,
+	// but it can see those of clone.
 	for _, n := range []uint32{
 		unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
 		unix.SYS_IO_URING_REGISTER,
@@ -31,23 +31,23 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		calls[unix.SYS_SOCKET] = bpfOneOf(0, 0, []uint32{unix.AF_INET, unix.AF_INET6},
 			bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}, bpfAllow(), refuse), refuse)
 	}
-	// A pair of datagram sockets is no closed pair: either end can send to any other socket that has a name. A
+	// A pair of datagram sockets is not closed: either end can send to any socket with a name. A
 	// connected pair cannot.
 	calls[unix.SYS_SOCKETPAIR] = bpfOneOf(0, 0, []uint32{unix.AF_UNIX},
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
-	// Input put into a terminal is run by the shell outside; a line discipline is code in the kernel that nobody needs.
+	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
 	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD}, refuse, bpfAllow())
 
-	// Asking, Linux for 64 and for 32 bits, each also with an old version number, and addresses that are not shuffled,
-	// which debuggers and sanitizers want for their own children. All others are old behaviours with old holes.
+	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
+	// which debuggers and sanitizers set for their children. All others are old behaviours with old holes.
 	const unshuffled, old = 0x0040000, 0x0020000
 	calls[unix.SYS_PERSONALITY] = bpfOneOf(0, 0, []uint32{0xffffffff, 0, 8, old, old | 8, unshuffled, unshuffled | 8},
 		bpfAllow(), refuse)
 	return calls
 }
 
-// bpfRefused are the calls that every machine has and nobody behind walls may make.
+// bpfRefused are the calls that both machines have and that no command may make.
 func bpfRefused() []uint32 {
 	return []uint32{
 		// other processes, their memory and their descriptors

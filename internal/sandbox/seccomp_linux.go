@@ -10,15 +10,15 @@ import (
 	"omniagent/internal/fault"
 )
 
-// A filter is a list of what is refused, and all else runs. A list of what is allowed would break programs that nobody
-// thought of, and gain little: what matters here is a few dozen calls that reach past the other walls. Calls that are
-// newer than the list do not exist for a filtered program: it is told ENOSYS, as on an older kernel, which every libc
-// knows how to live with.
+// A filter lists what is refused, and allows the rest. A list of allowed calls would break programs that nobody thought
+// of, and gain little: what matters is a few dozen calls that reach past the other parts of the sandbox. Calls newer
+// than the list do not exist for a filtered program: they return ENOSYS, as on an older kernel, which every libc can
+// handle.
 //
 // The kernel compares 32 bits of an argument where it takes an int, so the filter looks at the low half of such
 // arguments only: bits above them cannot hide anything.
 
-// Where struct seccomp_data has what a filter looks at. Both machines have the low half of an argument first.
+// Offsets in struct seccomp_data. Both machines store the low half of an argument first.
 const (
 	bpfNumber       = 0
 	bpfMachine      = 4
@@ -27,7 +27,7 @@ const (
 	bpfFarthestJump = 255
 )
 
-// bpfAllow and the others end a filter.
+// bpfAllow and the next functions end a filter.
 func bpfAllow() []unix.SockFilter { return []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_ALLOW)} }
 
 func bpfRefuse(with unix.Errno) []unix.SockFilter {
@@ -42,10 +42,10 @@ func bpfLoad(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
-// bpfIf goes on with yes or with no, both of which end the filter.
+// bpfIf continues with yes or with no, both of which end the filter.
 func bpfIf(test uint16, value uint32, yes, no []unix.SockFilter) []unix.SockFilter {
 	code := []unix.SockFilter{{Code: unix.BPF_JMP | test | unix.BPF_K, K: value, Jf: uint8(len(yes))}}
-	if len(yes) > bpfFarthestJump { // a jump without a condition goes any distance
+	if len(yes) > bpfFarthestJump { // an unconditional jump has no limit
 		code[0].Jf = 1
 		code = append(code, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(no))})
 		return append(append(code, no...), yes...)
@@ -53,7 +53,7 @@ func bpfIf(test uint16, value uint32, yes, no []unix.SockFilter) []unix.SockFilt
 	return append(append(code, yes...), no...)
 }
 
-// bpfOneOf runs the program when the argument, after the mask, is one of the values.
+// bpfOneOf continues with yes if the masked argument is one of the values.
 func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFilter) []unix.SockFilter {
 	code := no
 	for _, v := range slices.Backward(values) {
@@ -66,15 +66,15 @@ func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFil
 	return append(head, code...)
 }
 
-// systemCalls is a filter for this machine; nil where none is known. With inet a program may use the internet, by TCP
-// and UDP. Sockets with a name in the file system or in the kernel's own space are never given: behind each of them
-// sits a program outside the walls.
+// systemCalls returns the filter for this machine, or nil if there is no filter for it. With inet a program may use the
+// internet, by TCP and UDP. Sockets with a name in the file system or in the kernel's own space are always refused,
+// because each leads to a program outside.
 func systemCalls(inet bool) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
 		return nil
 	}
-	type stretch struct { // calls from a number up to the next stretch
+	type stretch struct { // calls from this number to the next stretch
 		from uint32
 		code []unix.SockFilter
 	}
@@ -99,9 +99,8 @@ func systemCalls(inet bool) []unix.SockFilter {
 	}
 	add(last+1, bpfRefuse(unix.ENOSYS))
 
-	// A search in halves: eight comparisons for any call. Since Linux 5.11 not even those are made for calls whose
-	// number alone decides: the kernel follows loads of number and machine, the jumps used here and returns, once, and
-	// remembers what is always allowed.
+	// A binary search: eight comparisons for any call. Since Linux 5.11 the kernel skips them for calls whose number
+	// alone decides: it evaluates such a filter once and remembers what is always allowed.
 	var search func(list []stretch) []unix.SockFilter
 	search = func(list []stretch) []unix.SockFilter {
 		if len(list) == 1 {
@@ -113,12 +112,12 @@ func systemCalls(inet bool) []unix.SockFilter {
 	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
 	code := append([]unix.SockFilter{bpfLoad(bpfNumber)},
 		bpfIf(unix.BPF_JGE, bpfNumberLimit, kill, search(stretches))...)
-	// The numbers mean other calls on another machine, and a kernel for 64 bits may run programs for 32.
+	// Another machine has other numbers, and a 64-bit kernel may run 32-bit programs.
 	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, kill)...)
 }
 
-// install puts this OS thread, and every program that it becomes or starts, behind the filter. It cannot be taken back.
-// Set-user-ID programs gain nothing from then on, which the kernel wants first.
+// install puts this OS thread, and every program that it executes or starts, behind the filter, for ever. From then on
+// set-user-ID programs gain nothing, which the kernel requires first.
 func install(filter []unix.SockFilter) error {
 	if len(filter) == 0 {
 		return fault.New(fault.Blocked, "no filter of system calls is known for %s",

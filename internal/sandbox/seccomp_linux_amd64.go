@@ -2,8 +2,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// bpfCalls are what the filter needs to know of this machine, and its answers. last is the highest call that was looked
-// at.
+// bpfCalls returns what the filter has to know about this machine, and its answers. last is the highest call that was
+// considered.
 func bpfCalls(inet bool) (machine, last uint32, calls map[uint32][]unix.SockFilter) {
 	calls = bpfCommon(inet)
 	for _, n := range []uint32{

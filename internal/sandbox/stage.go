@@ -2,14 +2,14 @@ package sandbox
 
 import "slices"
 
-// The stage is this program again, started under another name: it stands between the caller and a command, builds the
-// walls around itself and then starts the command.
+// The stage is this program again, started under another name. It stands between the caller and a command: it builds
+// the sandbox around itself and then starts the command.
 const (
 	stageName     = "omniagent-stage"
 	stageArgument = "--omniagent-stage"
 )
 
-// IsStage says whether this process was started to build walls. Before main does anything else:
+// IsStage reports whether this process was started as a stage. Before main does anything else:
 //
 //	if sandbox.IsStage(os.Args) {
 //		os.Exit(sandbox.Stage())

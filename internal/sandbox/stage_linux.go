@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The exit codes of a stage whose command never ran, as shells have them.
+// Exit codes of a stage whose command did not run, as in shells.
 const (
 	exitNoWalls  = 126
 	exitNotThere = 127
 )
 
-// Stage builds the walls around this process and starts the command, whose exit code it returns. It fails closed: when
-// one wall does not stand, there is no command.
+// Stage builds the sandbox around this process and starts the command, whose exit code it returns. If one part of the
+// sandbox fails, the command is not started.
 func Stage() int {
-	// Landlock, the filter and the capabilities belong to the thread, and go to what it starts.
+	// Landlock, the filter and the capabilities belong to the thread, which passes them to its children.
 	runtime.LockOSThread()
 	signals := listen()
 	var o order
@@ -50,7 +50,8 @@ func Stage() int {
 	return notFound(o.Program, err)
 }
 
-// listen catches what asks the group to end, from the beginning. What the caller ignores stays ignored.
+// listen catches the signals that ask the group to end, from the beginning. A signal that the caller ignores stays
+// ignored.
 func listen() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -73,7 +74,7 @@ func receive(o *order) error {
 	return json.Unmarshal(text, o)
 }
 
-// build makes one wall after the other, and returns the environment of the command.
+// build builds one part of the sandbox after the other, and returns the environment of the command.
 func build(o *order) (env []string, err error) {
 	env = o.Env
 	if mark := os.Getenv(childMark); mark != "" {
@@ -112,7 +113,7 @@ func build(o *order) (env []string, err error) {
 	return env, nil
 }
 
-// tell sends the caller a word. It has the socket's buffer for itself, so nothing waits.
+// tell sends a word to the caller. The buffer of the socket is large enough, so this never blocks.
 func tell(text string) {
 	_ = unix.Sendmsg(controlFile, []byte(text), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// Stage is never needed here; main asks for it all the same.
+// Stage is never needed here, but main calls it on every system.
 func Stage() int { return 2 }

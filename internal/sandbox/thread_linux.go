@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onDoomedThread runs f on a thread that ends afterwards. Landlock, seccomp and no_new_privs belong to one thread and
-// its children, and none can be taken back; they go with the thread.
+// onDoomedThread runs f on a thread that ends afterwards. Landlock, seccomp and no_new_privs apply to one thread and
+// its children, and none can be undone; they end with the thread.
 //
 // The main thread never ends (Go parks it), so if the scheduler hands us that one, it is only held until f has run on
 // another.
@@ -30,7 +30,7 @@ func onDoomedThread(f func() error) error {
 	return <-done
 }
 
-// landlockABI asks the kernel; nothing is made.
+// landlockABI asks the kernel, without creating a ruleset.
 func landlockABI() (int, error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -39,9 +39,9 @@ func landlockABI() (int, error) {
 	return int(abi), nil
 }
 
-// tryLandlock forbids this thread to open files for writing and to start programs, and then does both: the first by
-// itself on the null device, which no attempt can harm, the second in a child, which shows that the restriction is
-// handed down.
+// tryLandlock forbids this thread to open files for writing and to start programs, and then tries both: it opens the
+// null device itself, which does no harm, and starts a program in a child, which shows that children inherit the
+// restriction.
 func tryLandlock(ctx context.Context, self []string, null *os.File, child bool) error {
 	if err := openNull(); err != nil {
 		return fmt.Errorf("not tried: %s cannot be written even without Landlock: %w", os.DevNull, err)
@@ -49,7 +49,7 @@ func tryLandlock(ctx context.Context, self []string, null *os.File, child bool) 
 	attr := unix.LandlockRulesetAttr{
 		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE,
 	}
-	// The first member alone is the form of ABI 1, which every later one takes.
+	// The first member alone is the form of ABI 1, which every later ABI accepts.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)),
 		unsafe.Sizeof(attr.Handled_access_fs), 0)
 	if errno != 0 {
@@ -92,7 +92,7 @@ func openNull() error {
 	return err
 }
 
-// seccompActions asks whether filters exist and know the two actions that a wall is made of.
+// seccompActions reports whether filters exist and know the two actions that the sandbox needs.
 func seccompActions() error {
 	for _, action := range []uint32{unix.SECCOMP_RET_ERRNO, unix.SECCOMP_RET_KILL_PROCESS} {
 		if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0,
@@ -103,7 +103,7 @@ func seccompActions() error {
 	return nil
 }
 
-// trySeccomp forbids this thread one harmless system call, and then calls it. Without a filter getppid cannot fail.
+// trySeccomp forbids this thread one harmless system call, and then makes it. Without a filter getppid cannot fail.
 func trySeccomp() error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call

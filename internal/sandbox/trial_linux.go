@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is what a stage found out when it tried to get through its own walls.
+// trial is what a stage found out when it tried to break out.
 type trial struct {
 	ABI          int  // of Landlock
-	OldProcesses bool // /proc shows what is outside
-	Chmod        bool // rights of files outside could be changed, as far as they are the user's
+	OldProcesses bool // /proc shows processes outside
+	Chmod        bool // the user's own files outside could change their permissions
 	Names        bool // protected names could be written
 	NoNumbers    bool // processes of the superuser are not limited
 }
 
-// report tries, on the thread that a command would be started from, and tells what it saw. What has to hold and does
-// not is a failure.
+// report makes the attempts, on the thread that would start a command, and sends the results. It fails if something
+// that has to hold does not.
 func report(o order) int {
 	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
 	t.ABI, _ = landlockABI()
@@ -50,7 +50,7 @@ func refused(what string, err error) error {
 	return fmt.Errorf("%s was not refused: %s", what, outcome(err))
 }
 
-// triesOutside makes files that have no name, so that nothing is left of one that could be made.
+// triesOutside tries to create files without a name, so that a success leaves nothing behind.
 func triesOutside(o order, t *trial) error {
 	writable := append([]string{o.Root, o.Temp}, o.Write...)
 	if o.Tier == Namespaces {
@@ -70,7 +70,7 @@ func triesOutside(o order, t *trial) error {
 		if err := refused("a write to "+dir, err); err != nil {
 			return err
 		}
-		// The rights of what is the user's are set to what they are.
+		// Set the permissions of the user's files to what they are.
 		var s unix.Stat_t
 		if unix.Stat(dir, &s) != nil || int(s.Uid) != os.Geteuid() || unix.Chmod(dir, s.Mode&0o7777) != nil {
 			continue
@@ -88,7 +88,7 @@ func triesOutside(o order, t *trial) error {
 	}
 	fd, err = unix.Open(o.Root, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		// no name that waits for us
+		// a name that nobody can prepare for us
 		path := filepath.Join(o.Root, fmt.Sprintf(".omniagent-trial-%x", time.Now().UnixNano()))
 		if fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
 			err = unix.Unlink(path)
@@ -147,7 +147,7 @@ func triesNames(o order, _ *trial) error {
 	return nil
 }
 
-// busy is a refusal as well; a file is no directory.
+// busy counts as a refusal too, and so does a file instead of a directory.
 func busy(err error) error {
 	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) {
 		return unix.EACCES
@@ -189,7 +189,7 @@ func triesSystem(o order, t *trial) error {
 	return nil
 }
 
-// holes names what walls that were tried do not hold.
+// holes lists what a sandbox that was tried does not enforce.
 func (t trial) holes(p Policy, tier Tier) []string {
 	var list []string
 	add := func(yes bool, text string) {
@@ -211,7 +211,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
-		"repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with "+
+		"repositories that a command makes elsewhere in the workspace, and what git runs when a person continues "+
 			"a rebase that a command began")
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")

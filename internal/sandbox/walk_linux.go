@@ -13,14 +13,14 @@ import (
 	"omniagent/internal/fault"
 )
 
-// walk finds out what is there of the names that are kept.
+// walk finds out which of the protected names exist.
 type walk struct {
 	writable []string // directories that commands may write
 	made     map[string]bool
 	pins     map[string]bool
 	covers   map[string]bool
 	absent   []made
-	err      error // the first
+	err      error // the first error
 }
 
 func newWalk(p Policy, record []made) *walk {
@@ -34,12 +34,11 @@ func newWalk(p Policy, record []made) *walk {
 	return w
 }
 
-// mostLinks is how many links the kernel follows (MAXSYMLINKS). Nothing is reached over more.
+// mostLinks is how many links the kernel follows (MAXSYMLINKS). Nothing can be reached through more.
 const mostLinks = 40
 
-// visit goes down to a name, link by link, as the kernel would. A link that commands could change is kept as the link
-// that it is, and so is what it leads to. A link that leads nowhere or in a circle is kept, and that is enough: as long
-// as it stays, nothing is reached over it.
+// visit resolves a name, link by link, as the kernel would. It protects each link that commands could change, and the
+// target. A dangling or circular link only has to be protected itself: nothing can be reached through it.
 func (w *walk) visit(k kept) {
 	at, left, links := k.base, elements(k.name), 0
 	for len(left) > 0 {
@@ -95,14 +94,14 @@ func (w *walk) visit(k kept) {
 	w.cover(at)
 }
 
-// elements are those of a path, without what means nothing.
+// elements returns the elements of a path, without empty ones and dots.
 func elements(path string) []string {
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool {
 		return part == "" || part == "."
 	})
 }
 
-// unseen is a path that cannot be looked at. Where it is only absent, it stays absent.
+// unseen handles a path that cannot be read. If it is only absent, it stays absent.
 func (w *walk) unseen(k kept, path string, last bool, err error) {
 	switch {
 	case !w.changeable(path):
@@ -121,10 +120,10 @@ func (w *walk) unseen(k kept, path string, last bool, err error) {
 	}
 }
 
-// changeable says whether commands could change what is at a path.
+// changeable reports whether commands could change what is at a path.
 func (w *walk) changeable(path string) bool { return first(w.writable, path) != "" }
 
-// cover keeps what is at a path as it is; pin keeps a directory in its place.
+// cover protects what is at a path; pin keeps a directory in its place.
 func (w *walk) cover(path string) {
 	if w.changeable(path) {
 		w.covers[path] = true
@@ -137,8 +136,8 @@ func (w *walk) pin(path string) {
 	}
 }
 
-// pinWithin keeps directories in their place that lie in a writable one and have on their way down something that a
-// policy is about: moved, it would not be found under its name by the next command, nor would the next one's walls.
+// pinWithin pins the writable directories above the paths of a policy: if one were moved, the next command and its
+// sandbox would not find the path.
 func (w *walk) pinWithin(p Policy) {
 	writable := append([]string{p.Root}, p.Write...)
 	for _, path := range slices.Concat(writable, p.Hidden) {
@@ -155,8 +154,8 @@ func (w *walk) pinWithin(p Policy) {
 	}
 }
 
-// sample leaves one absent name of each kind in each directory. Whether it can be made and held does not depend on the
-// name, and to make dozens of them would be most of what a trial takes.
+// sample leaves one absent name of each kind in each directory. The name does not matter for a trial, and creating
+// dozens of them would take most of its time.
 func (w *walk) sample() {
 	seen := map[[2]string]bool{}
 	w.absent = slices.DeleteFunc(w.absent, func(m made) bool {
@@ -170,7 +169,7 @@ func (w *walk) sample() {
 	})
 }
 
-// covered says whether something above stays as it is already.
+// covered reports whether the path or a parent is covered already.
 func (w *walk) covered(path string) bool {
 	for cover := range w.covers {
 		if within(cover, path) {

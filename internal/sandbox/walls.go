@@ -7,17 +7,17 @@ import (
 	"omniagent/internal/process"
 )
 
-// Walls stand around commands. Their methods may be called at the same time.
+// Walls is a sandbox for commands. Its methods may be called from several goroutines.
 type Walls struct {
 	policy Policy
 	claim  Claim
-	system wallsOf // what it takes on this system
+	system wallsOf // the part for this system
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// Claim is what walls hold, and by name what they do not.
+// Claim says what a sandbox enforces, and lists what it does not.
 type Claim struct {
 	Tier    Tier     `json:"tier"`
 	Name    string   `json:"name"`    // of the tier
@@ -25,8 +25,8 @@ type Claim struct {
 	Holes   []string `json:"holes"`   // each a phrase
 }
 
-// Open builds the walls of the report's tier, or of a weaker one that is asked for, and tries them: it fails when one
-// attempt to get through is not refused. What the program that runs is a part of has to ask IsStage.
+// Open builds a sandbox of the report's tier, or of a weaker one if Options say so, and tries to break out of it: it
+// fails if one attempt succeeds. The running program has to call IsStage.
 func Open(p Policy, r Report, o Options) (*Walls, error) {
 	tier := r.Tier
 	if o.Tier != None {
@@ -46,7 +46,7 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 	return w, nil
 }
 
-// noWalls names what is missing.
+// noWalls is the error that says what is missing.
 func noWalls(r Report) error {
 	f := fault.New(fault.Down, "no walls can be built around commands here").With("system", r.OS)
 	for _, fact := range r.Facts {
@@ -63,11 +63,11 @@ func noWalls(r Report) error {
 	return f.Hint("Run: omniagent doctor")
 }
 
-// Claim is what these walls hold.
+// Claim returns what this sandbox enforces.
 func (w *Walls) Claim() Claim { return w.claim }
 
-// Plan puts the walls around a program. A plan that was made has to be started: what was prepared for it is given back
-// when it has ended.
+// Plan returns the plan to run a program in the sandbox. It has to be started, because what was prepared for it is
+// released when it ends.
 func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
 	w.mu.Lock()
 	closed := w.closed
@@ -78,8 +78,8 @@ func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
 	return w.plan(p)
 }
 
-// Close gives back everything. Commands that still run keep their walls, as far as these do not stand on names that
-// were made for them.
+// Close releases everything. Commands that still run stay in the sandbox, but protected names that were absent may lose
+// their placeholders.
 func (w *Walls) Close() error {
 	w.mu.Lock()
 	again := w.closed

@@ -20,7 +20,7 @@ func (w *Walls) open(r Report, _ Options) error {
 	return nil
 }
 
-// plan starts the program through sandbox-exec, which becomes it.
+// plan starts the program through sandbox-exec, which executes it.
 func (w *Walls) plan(p process.Plan) (process.Plan, error) {
 	if p.Name == "" && len(p.Argv) > 0 {
 		p.Name = p.Argv[0]

@@ -21,32 +21,32 @@ import (
 	"omniagent/internal/process"
 )
 
-// wallsOf is what walls take on Linux.
+// wallsOf is the part of Walls for Linux.
 type wallsOf struct {
-	names *names // nil: the tier cannot hold names
+	names *names // nil: the tier cannot protect names
 }
 
 // Descriptors of the stage.
 const (
-	orderFile   = 3 // what it is to do
-	controlFile = 4 // a socket: it tells how it went, and its end is the end of the caller
-	leaseFile   = 5 // held as long as the names are needed; only where there are any
+	orderFile   = 3 // its order
+	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
+	leaseFile   = 5 // held as long as the names are needed, if there are any
 )
 
 const (
-	childMark = "OMNIAGENT_CHILD_MARK" // how the guard of process finds what it is responsible for
+	childMark = "OMNIAGENT_CHILD_MARK" // how the guard of package process finds its processes
 	trialTime = 10 * time.Second
 )
 
-// order is what a stage is told.
+// order is what the caller sends to a stage.
 type order struct {
 	Tier    Tier
 	Root    string
 	Write   exact
 	Read    exact
-	All     bool  // everything can be read but Hidden
-	Pins    exact // directories that stay where they are
-	Covers  exact // what stays as it is
+	All     bool  // everything is readable except Hidden
+	Pins    exact // directories that stay in their place
+	Covers  exact // names that commands cannot change
 	Hidden  exact
 	Temp    string
 	Network string
@@ -54,9 +54,9 @@ type order struct {
 	Env     exact
 	Program string
 	Trial   bool
-	Outside exact // where the trial tries to write
+	Outside exact // where a trial tries to write
 
-	// What the stage finds out on the way.
+	// Filled in by the stage.
 	Dir          string
 	OldProcesses bool
 	ProxyPort    int
@@ -73,7 +73,7 @@ func (w *Walls) open(r Report, o Options) error {
 			w.claim.Name).
 			Hint("Leave the network off, or open it.")
 	}
-	for _, path := range realPaths(w.policy.Hidden) { // a link could be gone when the next command is started
+	for _, path := range realPaths(w.policy.Hidden) { // a command could remove a link before the next command starts
 		if !slices.Contains(w.policy.Hidden, path) {
 			w.policy.Hidden = append(slices.Clone(w.policy.Hidden), path)
 		}
@@ -116,8 +116,8 @@ func recordDir(state string) (string, error) {
 	return filepath.Join(own, "walls"), nil
 }
 
-// hideRecord keeps commands from the record where it lies in a directory that they may write, as in a home directory
-// that is the workspace: who could write it would have us remove what is named there.
+// hideRecord hides the record from commands if it is in a directory that they may write, such as a home directory that
+// is the workspace. A command that could write the record could have us remove the names in it.
 func (w *Walls) hideRecord() error {
 	dir, err := filepath.EvalSymlinks(w.system.names.dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *Walls) hideRecord() error {
 	switch writable := w.policy.writable(dir); {
 	case writable == "":
 		return nil
-	// it would not be covered, or with it what has to be written
+	// covering it would not work, or would cover what has to be writable
 	case within(w.policy.Temp, dir) || within(dir, writable):
 		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir,
 			writable).With("path", dir)
@@ -135,7 +135,7 @@ func (w *Walls) hideRecord() error {
 	return nil
 }
 
-// try lets a stage build the walls and try by itself to get through them.
+// try runs a stage that builds the sandbox and tries to break out of it.
 func (w *Walls) try() (trial, error) {
 	var result trial
 	said := ""
@@ -153,7 +153,7 @@ func (w *Walls) try() (trial, error) {
 		if passing(err) {
 			return result, fault.New(fault.Internal, "the walls could not be tried").Because(err)
 		}
-		why := "" // the fault says it, but for a limit: to that the kernel gives the name of a full disk
+		why := "" // the fault says it, except for a limit, which the kernel reports as a full disk
 		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
 		}
@@ -168,7 +168,7 @@ func (w *Walls) try() (trial, error) {
 		return result, nil
 	}
 	reason, ok := strings.CutPrefix(said, "failed ")
-	if !ok && ending.Signal == "SIGKILL" { // our clock, or a machine without memory
+	if !ok && ending.Signal == "SIGKILL" { // our time limit, or the machine is out of memory
 		return result, fault.New(fault.TimedOut, "the walls could not be tried within %s", trialTime).
 			Hint("The machine may be busy; try again.")
 	}
@@ -179,7 +179,7 @@ func (w *Walls) try() (trial, error) {
 		w.claim.Name).Hint("Run: omniagent doctor")
 }
 
-// passing says that the machine is short of something now, which says nothing about what it can do.
+// passing reports whether the machine is short of something now, which says nothing about what it can do.
 func passing(err error) bool {
 	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR},
 		func(e error) bool {
@@ -191,7 +191,7 @@ func (w *Walls) plan(p process.Plan) (process.Plan, error) {
 	return w.wrap(p, false, func(string) {})
 }
 
-// wrap makes of a program a stage that starts it. say gets the last that the stage told.
+// wrap makes a stage that starts the program. say gets the last report of the stage.
 func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped process.Plan, err error) {
 	if len(p.Argv) == 0 || p.Path == "" {
 		return p, fault.New(fault.MissingArgument, "no program was given")
@@ -239,7 +239,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 	return wrapped, nil
 }
 
-// shape has the stage made in namespaces of its own. It keeps what it needs to build in them over the exec.
+// shape starts the stage in namespaces of its own, with the privileges that it needs in them.
 func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 	if t != Namespaces {
 		return nil
@@ -256,8 +256,8 @@ func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 	}
 }
 
-// stageEnvironment has nothing of the command's, which could change what the stage does. The marks of those who run us
-// stand in it: to them the stage is one of theirs.
+// stageEnvironment has nothing from the command's environment, which could change what the stage does. It has the marks
+// of the processes that run us, so that they recognise the stage as theirs.
 func stageEnvironment(env []string) []string {
 	own := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
 	for _, entry := range env {
@@ -289,10 +289,10 @@ func (w *Walls) order(p process.Plan) order {
 
 func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name), "_proxy") }
 
-// running is what a command has of ours.
+// running is what belongs to a command that runs.
 type running struct {
 	order, theirs *os.File
-	lease         *os.File // belongs to the names
+	lease         *os.File // owned by names
 	control       int      // our end, -1: none
 	drop          func()
 	network       Network
@@ -335,7 +335,7 @@ func (r *running) files() []*os.File {
 	return files
 }
 
-// serve waits for the listener of the command. Nothing comes where the network is not served.
+// serve waits for the listener of the command. If the network is not served, none comes.
 func (r *running) serve() {
 	if r.network.Serve == nil || r.network.Open {
 		return
@@ -343,7 +343,7 @@ func (r *running) serve() {
 	r.serving.Go(func() { r.hear(0) })
 }
 
-// hear reads what the stage tells until there is no more.
+// hear reads the reports of the stage to the end.
 func (r *running) hear(flags int) {
 	text, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
 	for {
@@ -389,8 +389,8 @@ func (r *running) listen(rights []byte) {
 	r.mu.Unlock()
 }
 
-// end gives back what the command had, and corrects how it ended: process 1 of a namespace cannot end by a signal, so
-// the stage tells it.
+// end releases what the command had, and corrects how it ended: process 1 of a namespace cannot end by a signal, so the
+// stage reports it.
 func (r *running) end(e *process.Ending) {
 	r.mu.Lock()
 	again := r.over
@@ -402,7 +402,7 @@ func (r *running) end(e *process.Ending) {
 	if r.control > 0 {
 		_ = unix.Shutdown(r.control, unix.SHUT_WR)
 		_ = r.theirs.Close()
-		r.serving.Wait() // the last end of theirs is closed, so it comes to an end
+		r.serving.Wait() // their last end is closed, so this returns
 		r.hear(unix.MSG_DONTWAIT)
 		_ = unix.Close(r.control)
 	}
@@ -422,7 +422,7 @@ func (r *running) end(e *process.Ending) {
 				e.ExitCode, e.Signal = -1, unix.SignalName(syscall.Signal(n))
 			}
 		}
-		// that was for those whom it left behind
+		// that signal was for the processes that it left behind
 		if number, ok := strings.CutPrefix(text, "ended "); ok && e.Signal == "SIGKILL" {
 			if n, err := strconv.Atoi(number); err == nil {
 				status := syscall.WaitStatus(n)

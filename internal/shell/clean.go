@@ -7,9 +7,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// settled is whole lines as they would be read on paper: what a carriage return or a backspace has overwritten is gone,
-// and so are escape sequences. What is no text is replaced. open: the text before ended within the line that now goes
-// on, so that nothing of it can be taken back.
+// settled returns whole lines as a terminal would show them: without escape sequences and without what a carriage
+// return or a backspace has overwritten. It replaces what is not text. open: the text before ended within the line that
+// now continues, so that nothing of that can be overwritten.
 func settled(chunk string, open bool) string {
 	if !strings.ContainsAny(chunk, "\r\b") {
 		clean, _ := text.Clean(chunk)
@@ -33,8 +33,8 @@ func settled(chunk string, open bool) string {
 	return clean
 }
 
-// lastState is what stays of a line: what follows the last carriage return that anything follows, with its backspaces
-// done.
+// lastState returns what remains of a line: the part after the last carriage return that text follows, with its
+// backspaces applied.
 func lastState(line string) (body string, overwritten bool) {
 	body = strings.TrimRight(line, "\r")
 	if at := strings.LastIndexByte(body, '\r'); at >= 0 {
@@ -55,11 +55,11 @@ func lastState(line string) (body string, overwritten bool) {
 	return string(kept), overwritten
 }
 
-// maxSequence is how far an escape sequence that is cut by the end of a piece is looked for.
+// maxSequence is how far back an escape sequence that is cut at the end of a piece is searched for.
 const maxSequence = 256
 
-// cleanCut is how much of an unfinished line can be taken without cutting a character, an escape sequence or a carriage
-// return from what it does.
+// cleanCut returns how much of an unfinished line can be taken without cutting a character, an escape sequence, or a
+// carriage return from the text that overwrites.
 func cleanCut(line []byte) int {
 	cut := len(line)
 	for cut > 0 && line[cut-1] == '\r' {
@@ -80,12 +80,12 @@ func cleanCut(line []byte) int {
 		if !unfinished(line[at:cut]) {
 			break
 		}
-		cut = at // the beginning of the end of another sequence, perhaps
+		cut = at // perhaps the beginning of a terminator
 	}
 	return cut
 }
 
-// unfinished says whether more of an escape sequence may follow.
+// unfinished reports whether an escape sequence may continue.
 func unfinished(s []byte) bool {
 	if len(s) < 2 {
 		return true
@@ -104,7 +104,7 @@ func unfinished(s []byte) bool {
 				return false
 			}
 		}
-		return true // its end would be another ESC, and this is the last one
+		return true // a terminator would begin with another ESC, and this is the last one
 	}
 	return len(s) == 2 && s[1] >= 0x20 && s[1] <= 0x2f
 }

@@ -11,22 +11,23 @@ import (
 	"omniagent/internal/redact"
 )
 
-// childMark is how the guards of process find what they are responsible for. An outer one has to find ours as well.
+// childMark is how the guards of package process find their processes. An outer guard has to find ours too.
 const childMark = "OMNIAGENT_CHILD_MARK"
 
-// Inheritance is what a program that we start gets of our environment: what stands in Handed, and what the user adds to
-// it. Everything else stays here. An environment collects what nobody thinks of, so a list of what is kept back would
-// always be too short.
+// Inheritance decides which variables a program that we start gets: those in HandedOn, and those that the user adds. It
+// drops all others. An environment collects things that nobody thinks of, so a list of forbidden variables would always
+// be too short.
 type Inheritance struct {
-	Roots []string // the workspace and its repository, absolute: no directory beneath them stays in PATH
-	More  []string // names that the user hands on as well
+	Roots []string // the workspace and its repository, absolute: directories beneath them are removed from PATH
+	More  []string // further variables that the user allows
 	Opens bool     // the program may open windows: an MCP server that logs in with a browser
 }
 
-// Environment is what commands get of an environment where nothing is said about it.
+// Environment returns the default environment of commands.
 func Environment(base []string) []string { return Inheritance{}.Commands(base) }
 
-// Commands is what commands get: what is handed on, and what keeps programs from asking, paging and colouring.
+// Commands returns the environment of commands: the inherited variables, and settings that keep programs from asking,
+// paging and colouring.
 func (i Inheritance) Commands(base []string) []string {
 	set := settings()
 	kept := slices.DeleteFunc(i.Of(base), func(entry string) bool {
@@ -35,7 +36,7 @@ func (i Inheritance) Commands(base []string) []string {
 	return append(kept, set...)
 }
 
-// Of is what is handed on, in the order of base.
+// Of returns the inherited variables, in the order of base.
 func (i Inheritance) Of(base []string) []string {
 	table, homes := i.table(), homesIn(base)
 	var kept []string
@@ -50,7 +51,7 @@ func (i Inheritance) Of(base []string) []string {
 			entry = name + "=" + i.path(value, homes)
 		case Takeover(name):
 			continue
-		case named: // the user's word, also about a secret
+		case named: // the user allowed it, even if it is a secret
 		case !slices.ContainsFunc(table, func(h Handed) bool { return h.is(name) }), redact.String(value) != value:
 			continue
 		}
@@ -67,19 +68,19 @@ func (i Inheritance) table() []Handed {
 	return table
 }
 
-// settings are the variables that commands always have with these values.
+// settings returns the variables that every command has, with fixed values.
 func settings() []string {
 	return []string{
 		"TERM=dumb", "NO_COLOR=1",
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
-		"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", // a text stays as it was proposed
+		"EDITOR=true", "VISUAL=true", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", // accept the proposed text
 		"GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
-		"PYTHONUNBUFFERED=1", // what was printed before the time was over is not lost
+		"PYTHONUNBUFFERED=1", // output before a timeout is not lost
 	}
 }
 
-// Takeover says whether a variable of that name is handed on to nobody, also where the user adds it: it makes a shell,
-// or the loader of every program, run something before what was asked for, or it is about this process.
+// Takeover reports whether a variable is never inherited, even if the user adds it: it makes a shell, or the loader of
+// every program, run something first, or it is about this process.
 func Takeover(name string) bool {
 	name = strings.ToUpper(name)
 	switch name {
@@ -91,9 +92,9 @@ func Takeover(name string) bool {
 	return strings.HasPrefix(name, "OMNIAGENT_") || strings.HasPrefix(name, "BASH_FUNC_")
 }
 
-// path is PATH without directories that depend on where a command runs, and without those that come with the workspace:
-// a repository could put a git or an ls of its own there. A workspace that the home directory is in is no repository
-// that somebody cloned; there the user's own programs stay.
+// path returns PATH without directories that depend on the current directory, and without those of the workspace, where
+// a repository could plant a git or an ls. A workspace that contains the home directory is not a cloned repository;
+// there the user's own programs stay.
 func (i Inheritance) path(value string, homes []string) string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(value) {
@@ -107,7 +108,7 @@ func (i Inheritance) path(value string, homes []string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// Brings says whether a file comes with the workspace, in an environment that says where the home directory is.
+// Brings reports whether a file comes with the workspace, for an environment that names the home directory.
 func (i Inheritance) Brings(path string, base []string) bool { return i.brings(path, homesIn(base)) }
 
 func (i Inheritance) brings(path string, homes []string) bool {
@@ -117,7 +118,7 @@ func (i Inheritance) brings(path string, homes []string) bool {
 	})
 }
 
-// within says whether a directory is another one or beneath it, by its name or by where links lead.
+// within reports whether a directory is root or beneath it, by its name or by its links.
 func within(dir, root string) bool {
 	beneath := func(a, b string) bool {
 		rel, err := filepath.Rel(b, a)
@@ -126,8 +127,8 @@ func within(dir, root string) bool {
 	return beneath(filepath.Clean(dir), filepath.Clean(root)) || beneath(real(dir), real(root))
 }
 
-// real is a path without links, as far as it is there. It is not tidied before: what stands behind link/.. is not
-// beside the link.
+// real returns a path without links, as far as it exists. It does not clean first: link/.. is not the directory of
+// link.
 func real(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved

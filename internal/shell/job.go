@@ -22,23 +22,23 @@ type Job struct {
 	ID      string
 	Line    string
 	Running bool
-	Outcome Outcome // when it does not run any more: how it ended, without its output
+	Outcome Outcome // once it has ended: how it ended, without its output
 }
 
-// job is one of them, from our side.
+// job is the internal state of a Job.
 type job struct {
 	id, line string
 	record   *record
 	stop     context.CancelFunc
 	ended    chan struct{}
-	outcome  Outcome // when ended is closed
+	outcome  Outcome // set when ended is closed
 
 	reading          sync.Mutex
-	outRead, errRead int64 // bytes of its output that were asked for
+	outRead, errRead int64 // bytes of its output that were read
 }
 
 // Start starts a command in the background, in the directory of the conversation, which it does not change. It runs
-// until it ends, is ended with Kill, or the conversation is over; its Timeout does not count.
+// until it exits, Kill ends it, or the conversation ends; its Timeout is ignored.
 func (s *Shell) Start(c Command) (Job, error) {
 	if err := s.enter(); err != nil {
 		return Job{}, err
@@ -77,7 +77,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 	return j.state(), nil
 }
 
-// reserve takes one of the places for commands in the background, which many may want at once.
+// reserve reserves one of the places for background commands.
 func (s *Shell) reserve() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,11 +95,10 @@ func (s *Shell) reserve() error {
 	return nil
 }
 
-// maxUnread is how many ended commands may keep what they printed for somebody to ask.
+// maxUnread is how many ended commands may keep output that was not read yet.
 const maxUnread = 32
 
-// forget lets the oldest ended commands go whose output nobody asked for: each keeps files open. It is called with the
-// lock.
+// forget drops the oldest ended commands with unread output, because each keeps files open. The lock is held.
 func (s *Shell) forget() {
 	ended := 0
 	for i := len(s.jobs) - 1; i >= 0; i-- {
@@ -114,7 +113,7 @@ func (s *Shell) forget() {
 	}
 }
 
-// Jobs are all that were started in the background, the oldest first.
+// Jobs returns all background commands, the oldest first.
 func (s *Shell) Jobs() []Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +151,8 @@ func (j *job) state() Job {
 	return state
 }
 
-// Output is what a background command has printed since it was last asked for, in the Outcome of the Job. With a filter
-// it is the lines that match; the others count as read.
+// Output returns what a background command has printed since the last call, in the Outcome of the Job. With a filter it
+// returns the matching lines; the others count as read.
 func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	j, err := s.job(id)
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	}
 	j.reading.Lock()
 	defer j.reading.Unlock()
-	state := j.state() // before the output is read, so that what an ended one has printed is all read
+	state := j.state() // before reading, so that the output of an ended command is complete
 	state.Outcome.Stdout, state.Outcome.Stderr = j.news(filter, !state.Running)
 	state.Outcome.Masked = j.record.masked()
 	if !state.Running {
@@ -181,7 +180,7 @@ func (s *Shell) Kill(id string) (Job, error) {
 	return j.state(), nil
 }
 
-// news reads on in both streams.
+// news reads the new output of both streams.
 func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
 	r := j.record
 	r.mu.Lock()
@@ -191,7 +190,7 @@ func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
 		from, to *stream
 		read     *int64
 	}{{&r.out, &both.out, &j.outRead}, {&r.err, &both.err, &j.errRead}} {
-		if filter == nil { // a filter is about whole lines
+		if filter == nil { // a filter applies to whole lines
 			r.take(each.from)
 		}
 		each.to.of = each.from
@@ -200,8 +199,8 @@ func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
 	return both.shown()
 }
 
-// since gives another stream what this one has got after so many bytes, and returns how many it has given. Of a
-// filtered stream that has not ended the last line has to wait until it has.
+// since copies the output after position from to another stream, and returns how many bytes it copied. In a filtered
+// stream that has not ended, an unfinished last line has to wait.
 func (s *stream) since(from int64, to *stream, filter *regexp.Regexp, ended bool) int64 {
 	if from >= s.size {
 		return from

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	maxPending = 64 << 10     // bytes of a line that has not ended, before it is taken as it is
+	maxPending = 64 << 10     // bytes of an unfinished line, before it is taken as it is
 	maxHead    = 4 * MaxShown // bytes that are enough for MaxShown characters of any kind
-	maxTail    = 2 * MaxShown // bytes of the end that are kept at least, once a stream is longer than the head
-	maxFresh   = 64 << 10     // bytes that progress has not been told
-	maxSpill   = 100 << 20    // bytes of a stream that a file keeps
+	maxTail    = 2 * MaxShown // minimum bytes of the end, once a stream is longer than the head
+	maxFresh   = 64 << 10     // bytes not yet reported to progress
+	maxSpill   = 100 << 20    // bytes of a stream in a file
 )
 
-// record is what a command prints: two streams, each with its beginning, its end, and a file with the whole once it is
-// too long to show.
+// record is the output of a command: two streams, each with its beginning, its end, and a file with all of it once it
+// is too long to show.
 type record struct {
 	spills *spills
-	live   bool // somebody wants to be told
+	live   bool // somebody wants progress
 
 	mu       sync.Mutex
 	out, err stream
 	fresh    []byte
-	skipped  bool // not all that is fresh is there
+	skipped  bool // part of fresh was dropped
 }
 
 func newRecord(s *spills, live bool) *record {
@@ -37,7 +37,7 @@ func newRecord(s *spills, live bool) *record {
 	}
 }
 
-// input is a stream as the writer that process hands output to.
+// input is a stream as the writer for package process.
 type input struct {
 	r *record
 	s *stream
@@ -45,7 +45,7 @@ type input struct {
 
 func (r *record) to(s *stream) io.Writer { return &input{r, s} }
 
-// Write never fails: a command is not ended because its output cannot be kept.
+// Write never fails: a command does not end because its output cannot be stored.
 func (w *input) Write(p []byte) (int, error) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *record) write(s *stream, p []byte) {
 		return
 	}
 	if at := bytes.LastIndexByte(bytes.TrimRight(s.pending, "\r"), '\r'); at >= 0 {
-		// a progress bar: the carriage return stays, it has overwritten something
+		// a progress bar: the carriage return stays, because it has overwritten something
 		s.pending = append(s.pending[:0], s.pending[at:]...)
 	}
 	if len(s.pending) > maxPending {
@@ -72,7 +72,7 @@ func (r *record) write(s *stream, p []byte) {
 	}
 }
 
-// take takes what is there of a line that has not ended.
+// take takes the available part of an unfinished line.
 func (r *record) take(s *stream) {
 	cut := cleanCut(s.pending)
 	if cut == 0 && len(s.pending) > maxPending {
@@ -84,10 +84,10 @@ func (r *record) take(s *stream) {
 	}
 }
 
-// add appends text to a stream, without secrets: what may be the beginning of one waits for the rest.
+// add appends text to a stream, without secrets: what may be the beginning of a secret waits for the rest.
 func (r *record) add(s *stream, text string) { r.append(s, s.veil.Feed(text)) }
 
-// append appends what may be seen. What is together longer than what is shown goes to files as well.
+// append appends cleaned text. Once it is too long to show, it goes to a file too.
 func (r *record) append(s *stream, text string) {
 	if text == "" {
 		return
@@ -108,7 +108,7 @@ func (r *record) append(s *stream, text string) {
 	}
 }
 
-// tell tells progress every now and then what is new. The function that is returned tells the rest, and ends it.
+// tell reports new output to progress periodically. The returned function reports the rest, and ends it.
 func (r *record) tell(progress func(string)) (end func()) {
 	if progress == nil {
 		return func() {}
@@ -135,7 +135,7 @@ func (r *record) tell(progress func(string)) (end func()) {
 	}
 }
 
-// news is what was not told yet. Of a line that has not ended it has what nothing can take back any more.
+// news returns what was not reported yet. Of an unfinished line, it is the part that nothing can overwrite any more.
 func (r *record) news() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +152,7 @@ func (r *record) news() string {
 	return fresh
 }
 
-// finish takes what did not end with a line.
+// finish takes an unfinished last line.
 func (r *record) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *record) finish() {
 	}
 }
 
-// shown is the text of both, no more than MaxShown characters of it.
+// shown returns the text of both streams, at most MaxShown characters.
 func (r *record) shown() (out, err string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,14 +175,14 @@ func (r *record) shown() (out, err string) {
 	return r.out.shown(MaxShown - theirs), r.err.shown(theirs)
 }
 
-// masked is how many secrets were left out.
+// masked returns how many secrets were removed.
 func (r *record) masked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.out.veil.Masked() + r.err.veil.Masked()
 }
 
-// discard forgets it all, and removes the files that nobody was told of.
+// discard drops the record, and removes the files that were never mentioned.
 func (r *record) discard() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

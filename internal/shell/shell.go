@@ -1,14 +1,13 @@
-// Package shell runs the commands of a model: lines for a shell, in one directory, each in a process group of its own.
+// Package shell runs the commands of a model: lines for a shell, in one directory, each in its own process group.
 //
-// It promises that a command cannot wait for a person (its input is the null device, there is no terminal, editors and
-// pagers answer by themselves); that it ends within its time, asked first and killed then; that when Run returns
-// nothing that it started is alive, that after Close nothing at all is, and that nothing outlives us either, whatever
-// ends us; that what it prints needs a bounded amount of memory and of disk, is text without escape sequences, and is
-// never cut without saying so and where the rest is. The directory that a command ends in is that of the next one, as
-// long as it is beneath the root.
+// It promises: a command cannot wait for a person (its input is the null device, there is no terminal, editors and
+// pagers exit by themselves); it ends within its time limit, at first by request and then by a kill; when Run returns,
+// nothing that it started is alive, after Close nothing at all is, and nothing outlives this process, however that
+// ends; output needs bounded memory and disk, is text without escape sequences, and a cut says what is missing and
+// where it is. The next command begins in the directory in which the last one ended, if that is beneath the root.
 //
-// It refuses to judge commands, to run them without the guard of process, and to hand on the secrets of our
-// environment. It is no wall: a command reaches what the user reaches. The walls stand in a Starter.
+// It does not judge commands. It never runs them without the guard of package process, and never passes on the secrets
+// of our environment. It is not a sandbox: a command can reach what the user can reach. A Starter adds the sandbox.
 package shell
 
 import (
@@ -24,13 +23,13 @@ import (
 	"omniagent/internal/redact"
 )
 
-// How long a command may run.
+// Time limits of a command.
 const (
 	DefaultTimeout = 2 * time.Minute
 	MaxTimeout     = 10 * time.Minute
 )
 
-// MaxShown is how many characters of what a command printed are returned. The rest is in a file.
+// MaxShown is how many characters of a command's output are returned. The rest is in a file.
 const MaxShown = 30_000
 
 const (
@@ -40,17 +39,17 @@ const (
 
 // Options are what the commands of one conversation share.
 type Options struct {
-	Root string   // where commands begin, and where cd cannot lead out of
-	Env  []string // what they get, whole; nil: Environment(os.Environ())
-	// a directory for what is too long to show, which exists; empty: a temporary one that ends with Close
+	Root string   // where commands begin, and where cd has to stay
+	Env  []string // their complete environment; nil: Environment(os.Environ())
+	// an existing directory for output that is too long to show; empty: a temporary one until Close
 	Private string
 	Starter Starter // nil: Plain
-	// what is kept out of what commands print: out of what is returned, told and written to files
+	// removed from the output: from what is returned, reported and written to files
 	Secrets *redact.Values
-	Grace   time.Duration // from the request to end to the kill; 0: 2 s
+	Grace   time.Duration // from the request to end until the kill; 0: 2 s
 }
 
-// Shell runs the commands of one conversation. Its methods may be called at the same time.
+// Shell runs the commands of one conversation. Its methods may be called from several goroutines.
 type Shell struct {
 	root    string
 	env     []string
@@ -65,40 +64,40 @@ type Shell struct {
 	dir    string
 	closed bool
 	jobs   []*job // in the order of their numbers
-	begun  int    // starts in the background that are no jobs yet
+	begun  int    // background commands that are starting
 }
 
 // Command is a line to run.
 type Command struct {
 	Line    string
-	At      string        // where it has to begin, as At has told; empty: wherever it is
+	At      string        // where it has to begin, as At returned it; empty: anywhere
 	Timeout time.Duration // 0: DefaultTimeout; no more than MaxTimeout
 }
 
-// Reason says why a command ended.
+// Reason is why a command ended.
 type Reason int
 
 // The reasons.
 const (
 	ByItself Reason = iota
 	OutOfTime
-	Stopped // the caller, or the end of the conversation
+	Stopped // by the caller, or by the end of the conversation
 )
 
-// Outcome is what a command that ran left behind.
+// Outcome is the result of a command that ran.
 type Outcome struct {
-	// text, MaxShown characters together; a line in the middle names what was left out and where it is
+	// at most MaxShown characters together; a line in the middle says what was left out and where it is
 	Stdout, Stderr string
-	Exit           int           // -1 when a signal ended the shell
+	Exit           int           // -1 if a signal ended the shell
 	Signal         string        // that signal, such as SIGKILL
 	Reason         Reason        //
-	Limit          time.Duration // the time that it had
-	Masked         int           // how many secrets were left out; of one in the background, since it began
-	// where it ended, if that is no directory beneath the root and the next command begins in the root
+	Limit          time.Duration // its time limit
+	Masked         int           // how many secrets were removed; for a background command, since it began
+	// where it ended, if that is not a directory beneath the root, so that the next command begins in the root
 	Moved string
 }
 
-// New is a shell in the directory Root. It fails where there is no shell at all.
+// New returns a shell in the directory Root. It fails if there is no shell.
 func New(o Options) (*Shell, error) {
 	root, err := filepath.Abs(o.Root)
 	if err == nil {
@@ -108,7 +107,7 @@ func New(o Options) (*Shell, error) {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
-		return nil, fault.New(fault.FileMissing, "%s is no directory to run commands in", o.Root).With("path",
+		return nil, fault.New(fault.FileMissing, "%s is not a directory to run commands in", o.Root).With("path",
 			o.Root).Because(err)
 	}
 	if o.Env == nil {
@@ -131,22 +130,22 @@ func New(o Options) (*Shell, error) {
 	return s, nil
 }
 
-// Dir is where the next command begins.
+// Dir returns where the next command begins.
 func (s *Shell) Dir() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dir
 }
 
-// At is where the next command begins, relative to the root and with slashes. Who decides about a command asks for it,
-// and hands it on with the command: one that would begin elsewhere by then is not started.
+// At returns where the next command begins, relative to the root and with slashes. A decision about a command uses this
+// directory and passes it on with the command, which is not started if it would begin elsewhere by then.
 func (s *Shell) At() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at()
 }
 
-// at is called with the lock. A directory that was removed, or replaced by a link, is left for the root.
+// at needs the lock. If the directory was removed or replaced by a link, at returns the root.
 func (s *Shell) at() string {
 	rel, err := filepath.Rel(s.root, s.dir)
 	if err != nil || !s.beneath(s.dir) {
@@ -155,9 +154,9 @@ func (s *Shell) at() string {
 	return filepath.ToSlash(rel)
 }
 
-// Run runs a command to its end. A failure of the command is an Outcome; an error means that it could not be started.
-// progress is told what it prints, in pieces of whole lines where there are lines; it is nil, or called by one
-// goroutine at a time and not after Run.
+// Run runs a command to its end. If the command fails, that is an Outcome; an error means that it was not started.
+// progress may be nil; it gets the output in pieces of whole lines, if there are lines, from one goroutine at a time
+// and never after Run.
 func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outcome, error) {
 	limit := min(c.Timeout, MaxTimeout)
 	if limit <= 0 {
@@ -190,7 +189,7 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	return o, nil
 }
 
-// enter is followed by running.Done.
+// enter has to be followed by running.Done.
 func (s *Shell) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +200,7 @@ func (s *Shell) enter() error {
 	return nil
 }
 
-// await waits for the end of what was started, and brings it about when the time is over or somebody asks for it.
+// await waits for the end of a command, and ends it when the time is over or somebody wants it to end.
 func (s *Shell) await(ctx context.Context, run *started, limit time.Duration) Outcome {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- run.child.Wait() }()
@@ -224,14 +223,14 @@ func (s *Shell) await(ctx context.Context, run *started, limit time.Duration) Ou
 	}
 	if why != ByItself {
 		run.child.End(syscall.SIGTERM)
-		if e = <-ended; !e.Ended { // it was faster
+		if e = <-ended; !e.Ended { // it ended first
 			why = ByItself
 		}
 	}
 	return Outcome{Exit: e.ExitCode, Signal: e.Signal, Reason: why}
 }
 
-// move makes the directory that a command ended in that of the next one. It returns the directory if that cannot be.
+// move makes the directory in which a command ended that of the next one. It returns the directory if it may not.
 func (s *Shell) move(to string) (refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +242,7 @@ func (s *Shell) move(to string) (refused string) {
 	return to
 }
 
-// beneath says whether a directory is there, without a link on the way, and is the root or beneath it.
+// beneath reports whether a directory exists, has no link in its path, and is the root or beneath it.
 func (s *Shell) beneath(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(real) || !isDirectory(real) {
@@ -253,8 +252,8 @@ func (s *Shell) beneath(dir string) bool {
 	return err == nil && real == dir && filepath.IsLocal(rel)
 }
 
-// Close ends all commands, those in the background too, and returns when none is left. The temporary directory goes as
-// well.
+// Close ends all commands, including those in the background, and returns when none is left. It removes the temporary
+// directory.
 func (s *Shell) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -9,16 +9,16 @@ import (
 	"omniagent/internal/redact"
 )
 
-// maxSpills is how much the files of one conversation may be together before the oldest go. Those of commands that run,
-// or whose output may still be asked for, stay.
+// maxSpills is the total size of the files of one conversation, before the oldest are removed. Files of running
+// commands, or of output that may still be read, stay.
 const maxSpills = 4 * maxSpill
 
-// spills is where outputs are kept that are too long to show: files that only the user may read.
+// spills stores output that is too long to show: files that only the user may read.
 type spills struct {
-	secrets *redact.Values // what they do not have
+	secrets *redact.Values // removed from the files
 
-	given string // empty: a temporary directory, made with the first file
-	most  int64  // bytes of a stream that a file keeps; 0: maxSpill
+	given string // empty: a temporary directory, created with the first file
+	most  int64  // bytes of a stream in a file; 0: maxSpill
 
 	mu    sync.Mutex
 	dir   string
@@ -28,10 +28,10 @@ type spills struct {
 
 type spilled struct {
 	name string
-	open bool // a record writes it, or reads from it
+	open bool // a record writes to it or reads from it
 }
 
-// create makes a file. Its name tells the stream.
+// create creates a file, named after the stream.
 func (s *spills) create(stream string) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *spills) limit() int64 {
 	return maxSpill
 }
 
-// makeRoom removes the oldest files when they are too much together.
+// makeRoom removes the oldest files if all together are too large.
 func (s *spills) makeRoom() {
 	sizes := make([]int64, len(s.files))
 	var total int64
@@ -89,7 +89,7 @@ func (s *spills) makeRoom() {
 	s.files = kept
 }
 
-// release says that a record needs its file no more.
+// release says that a record does not need its file any more.
 func (s *spills) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

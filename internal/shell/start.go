@@ -12,13 +12,12 @@ import (
 	"omniagent/internal/process"
 )
 
-// Starter makes of a line what is to be started for it: the program with its arguments, the directory and the
-// environment. Streams and grace of the plan are set by who starts it. It is where walls are put around commands: one
-// that wraps another program around what Plain returns has to hand on standard input, which is how the shell tells its
-// last directory, and the environment.
+// Starter returns how to start a line: the program with its arguments, the directory and the environment. The caller
+// sets the streams and the grace period. A sandbox is a Starter: if it wraps another program around what Plain returns,
+// it has to pass on the environment and standard input, through which the shell reports its last directory.
 type Starter func(line, dir string, env []string) (process.Plan, error)
 
-// Plain starts bash, or else sh, on a line: no login, no file of the user's.
+// Plain starts bash, or else sh, on a line: no login shell, and no startup file of the user.
 func Plain(line, dir string, env []string) (process.Plan, error) {
 	path, bash, err := find(env)
 	if err != nil {
@@ -33,14 +32,14 @@ func Plain(line, dir string, env []string) (process.Plan, error) {
 	return process.Plan{Argv: append(argv, name, line), Path: path, Dir: dir, Env: env}, nil
 }
 
-// script runs a line, which is its first argument, as if it were alone. Standard input is a pipe to us. The line does
-// not get it, nor do the programs that it starts: the shell keeps it aside, closed on exec, while the redirection of
-// the braces holds, and has it back in the trap at the end. A line that sets a trap of its own, or becomes another
-// program with exec, tells no directory; that is all it loses. It is all one line, so that the lines of what is run
-// count from 1 in messages.
+// script runs a line, its first argument, as if it were alone. Standard input is a pipe to us. Neither the line nor the
+// programs that it starts get that: while the redirection of the braces applies, the shell keeps the pipe aside, closed
+// on exec, and restores it for the trap at the end. A line that sets its own trap, or replaces the shell with exec,
+// reports no directory; that is all it loses. The script is a single line, so that line numbers in messages count from
+// 1.
 const script = `trap '{ set +exv; command pwd -P >&0; } 2>/dev/null' EXIT; __line=$1; shift; { eval "$__line"; } </dev/null`
 
-// find looks for a shell in the places of the system first: PATH may name a directory that a repository put there.
+// find looks for a shell in the system's directories first: PATH may have a directory that a repository filled.
 func find(env []string) (path string, bash bool, err error) {
 	dirs := []string{"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"}
 	suffix := ""
@@ -65,10 +64,10 @@ func find(env []string) (path string, bash bool, err error) {
 		Hint("Install bash, or put the directory that has it into PATH.")
 }
 
-// started is a line that runs.
+// started is a running line.
 type started struct {
 	child *process.Child
-	dir   *os.File // where the shell tells its last directory
+	dir   *os.File // the shell writes its last directory here
 }
 
 // begin starts a line in the directory of the conversation.
@@ -106,10 +105,10 @@ func (s *Shell) begin(c Command, r *record) (*started, error) {
 	return &started{child, ours}, nil
 }
 
-// left is the directory that the shell told, empty if it did not. All that could have the pipe is dead.
+// left returns the directory that the shell reported, or "". All processes with the pipe are dead.
 func (r *started) left() string {
 	defer r.dir.Close()
-	// Nothing is waited for but on systems where somebody can escape.
+	// The deadline only matters on systems where processes can escape.
 	_ = r.dir.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	text, _ := io.ReadAll(io.LimitReader(r.dir, 64<<10))
 	dir, whole := strings.CutSuffix(string(text), "\n")

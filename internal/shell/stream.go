@@ -9,24 +9,24 @@ import (
 	"omniagent/internal/redact"
 )
 
-// stream is one of them, as text.
+// stream is one output stream, as text.
 type stream struct {
 	name    string
 	veil    *redact.Stream
-	pending []byte // of a line that has not ended, as it came
+	pending []byte // raw bytes of an unfinished line
 	open    bool   // the text ends within a line, which pending continues
-	size    int64  // of the text
+	size    int64  // bytes of text
 	head    []byte // its beginning; all of it as long as there is no file
 	tail    []byte // its end, once it is longer than the head
 	file    *os.File
-	named   bool    // somebody was told of the file
-	of      *stream // what this is a part of
-	stored  int64   // what the file has
-	limit   int64   // what it may have
-	failed  error   // why it has no more
+	named   bool    // the file was mentioned to somebody
+	of      *stream // the stream of which this is a part
+	stored  int64   // bytes in the file
+	limit   int64   // maximum bytes in the file
+	failed  error   // why the file is not complete
 }
 
-// characters is how many there are; of a stream longer than the head, that they are too many.
+// characters returns the number of characters; for a stream longer than the head, a number that is too large.
 func (s *stream) characters() int {
 	if s.size > int64(len(s.head)) {
 		return len(s.head)
@@ -50,7 +50,7 @@ func (s *stream) add(text string) {
 	}
 }
 
-// spill begins a file with what there is of the stream, which is all in the head.
+// spill begins a file with what the stream has so far, which is all in the head.
 func (s *stream) spill(to *spills) {
 	if s.file != nil || s.failed != nil {
 		return
@@ -73,7 +73,7 @@ func (s *stream) store(text string) {
 	s.stored, s.failed = s.stored+int64(n), err
 }
 
-// end is the last of what is in memory.
+// end returns the last part in memory.
 func (s *stream) end() string {
 	if s.size == int64(len(s.head)+len(s.tail)) {
 		return string(s.head) + string(s.tail)
@@ -81,7 +81,7 @@ func (s *stream) end() string {
 	return string(s.tail)
 }
 
-// shown is the text, or its beginning and its end with a line between them that says what is missing.
+// shown returns the text, or its beginning and its end with a line between them that says what is missing.
 func (s *stream) shown(most int) string {
 	if s.characters() <= most {
 		return string(s.head)
@@ -94,7 +94,7 @@ func (s *stream) shown(most int) string {
 		s.size, s.where()) + tail
 }
 
-// where is where the whole is.
+// where says where the complete output is.
 func (s *stream) where() string {
 	if s.of != nil {
 		return s.of.where()
@@ -113,10 +113,10 @@ func (s *stream) where() string {
 	return fmt.Sprintf("the first %d bytes are in %s", s.stored, s.file.Name())
 }
 
-// nearby is how much less than allowed is shown so that a cut falls between two lines.
+// nearby is how much less than allowed may be shown so that a cut falls between two lines.
 const nearby = 400
 
-// firstLines is the beginning of a text, so many characters of it and rather whole lines.
+// firstLines returns at most so many characters from the beginning of a text, preferably whole lines.
 func firstLines(text string, characters int) string {
 	end := len(text)
 	for i := range text {
@@ -132,7 +132,7 @@ func firstLines(text string, characters int) string {
 	return text[:end]
 }
 
-// lastLines is the end of a text.
+// lastLines returns the end of a text in the same way.
 func lastLines(text string, characters int) string {
 	begin := len(text)
 	for ; begin > 0 && characters > 0; characters-- {
@@ -145,7 +145,7 @@ func lastLines(text string, characters int) string {
 	return text[begin:]
 }
 
-// fromRune leaves out the rest of a character at the beginning.
+// fromRune drops an incomplete character at the beginning.
 func fromRune(b []byte) []byte {
 	for len(b) > 0 && !utf8.RuneStart(b[0]) {
 		b = b[1:]

@@ -51,7 +51,7 @@ func (l List) In(env *Env) (all []Tool) {
 // SearchName is the search of a model API: no tool of ours, yet one that rules can name.
 const SearchName = "WebSearch"
 
-// Specs are what is known of the tools, for whoever reads rules or shows calls.
+// Specs are what is known of the tools, to read rules and to show calls.
 func (l List) Specs() (all []toolspec.Tool) {
 	for _, e := range l {
 		all = append(all, e.Make(&Env{}).Tool)

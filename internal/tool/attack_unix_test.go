@@ -180,7 +180,7 @@ func TestNoPathLeadsOutside(t *testing.T) {
 	}
 }
 
-// TestWhoDecidesSeesWhatIsMeant: a link to what git runs later is no document.
+// TestWhoDecidesSeesWhatIsMeant: a link to a file that git runs later does not look like a document.
 func TestWhoDecidesSeesWhatIsMeant(t *testing.T) {
 	d := newDesk(t)
 	d.put(".git/hooks/run.ipynb", raceBook)
@@ -309,7 +309,7 @@ func TestWhatIsNoFileHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestAHoleOfATerabyte is no reason to read a terabyte.
+// TestAHoleOfATerabyte: a terabyte of zeros is not read.
 func TestAHoleOfATerabyte(t *testing.T) {
 	d := newDesk(t)
 	for name, head := range map[string]string{
@@ -333,7 +333,7 @@ func TestAHoleOfATerabyte(t *testing.T) {
 	}
 	d.says(Read, object{"file_path": "long"}, "[the line is cut here; it has more than 67108864 bytes]")
 	d.fails(Read, object{"file_path": "long", "offset": 2}, "line 1 of long is longer than 64 MB")
-	d.says(Grep, object{"pattern": "word", "path": "."}, "No matches found") // what holds zeros is no text
+	d.says(Grep, object{"pattern": "word", "path": "."}, "No matches found") // a file with zeros is binary
 	d.says(Write, object{"file_path": "hole", "content": "ours"})
 	d.holds("hole", "ours")
 }

@@ -15,54 +15,27 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Shell is where commands run. *shell.Shell is one.
+// Shell runs commands. *shell.Shell is one.
 type Shell interface {
-	// Run runs a command to its end. A command that fails is an outcome; an error says that it was not started.
+	// Run runs a command to its end. A command that fails is an outcome; an error means that it was not started.
 	Run(ctx context.Context, c shell.Command, progress func(string)) (shell.Outcome, error)
-	// Start starts one in the background, where it outlives the call.
+	// Start starts a command in the background, where it outlives the call.
 	Start(c shell.Command) (shell.Job, error)
-	// At is where the next one begins, relative to the root.
+	// At returns where the next command begins, relative to the root.
 	At() string
-	// Output is what one in the background has printed since it was last asked.
+	// Output returns what a background command has printed since the last call.
 	Output(id string, filter *regexp.Regexp) (shell.Job, error)
-	// Kill ends one in the background.
+	// Kill ends a background command.
 	Kill(id string) (shell.Job, error)
 }
 
-const bashExample = `{"command": "go test ./...", "description": "Run the tests"}`
-
 // Bash runs a command.
 func Bash(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true,
-			Description: "Runs a command in bash and returns what it printed: standard output, then standard error " +
-				"after a line [stderr]. " +
-				"The working directory stays for the next command as long as it is inside the workspace; variables " +
-				"do not. There is no " +
-				"terminal and no input: use the flags that keep programs from asking. A command ends after timeout, " +
-				"and all that it started " +
-				"ends with it, processes with & too; for servers and watchers use run_in_background. Output over " +
-				"30000 characters is cut in " +
-				"the middle, and the whole is in a file that the result names. To read, search and change files use " +
-				"Read, Grep, Glob, Edit " +
-				"and Write rather than commands.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"command":{"type":"string","description":"The command"},` +
-				`"timeout":{"type":"integer","minimum":1,"maximum":600000,"description":"Milliseconds after which it is ended; 120000 if left out"},` +
-				`"description":{"type":"string","description":"What the command does, in five to ten words"},` +
-				`"run_in_background":{"type":"boolean","description":"Return at once; BashOutput reads what it prints, KillShell ends it"}},` +
-				`"required":["command"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{
-				"cmd": "command", "script": "command", "timeout_ms": "timeout",
-				"background": "run_in_background",
-			}
-			in := readInput("Bash", raw, bashExample, []string{
-				"command", "timeout", "description",
-				"run_in_background",
-			}, others)
+			in := s.input(raw)
 			line, description := in.text("command", true), in.text("description", false)
 			milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")
 			if in.raw("command") != nil && len(in.problems) == 0 && strings.TrimSpace(line) == "" {
@@ -97,7 +70,7 @@ func Bash(env *Env) Tool {
 	}
 }
 
-// commandTitle is the description, or the command's first line.
+// commandTitle returns the description, or the first line of the command.
 func commandTitle(line, description string) string {
 	for _, said := range []string{description, line} {
 		for part := range strings.Lines(said) {
@@ -146,7 +119,7 @@ func runCommand(ctx context.Context, env *Env, c shell.Command, progress func(st
 	return r
 }
 
-// outcomeText is what the model reads of a command that ran.
+// outcomeText returns what the model reads about a command that ran.
 func outcomeText(o shell.Outcome) string {
 	var b strings.Builder
 	switch {
@@ -178,7 +151,7 @@ func outcomeText(o shell.Outcome) string {
 	return b.String()
 }
 
-// printedText is standard output, and what came on standard error after a line that says so.
+// printedText returns standard output, and standard error after a line that says so.
 func printedText(o shell.Outcome) string {
 	if o.Stderr == "" {
 		return o.Stdout
@@ -186,7 +159,7 @@ func printedText(o shell.Outcome) string {
 	return o.Stdout + "\n[stderr]\n" + o.Stderr
 }
 
-// quoteLine is a path that cannot look like more than one line.
+// quoteLine quotes a path so that it cannot look like several lines.
 func quoteLine(path string) string {
 	if quoted := fmt.Sprintf("%q", path); quoted != `"`+path+`"` {
 		return quoted

@@ -7,8 +7,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// TestChange: a tool that changes a file tells what the file held and what it holds; of what is no text nothing is
-// told.
+// TestChange: a tool that changes a file reports the old and the new content, but only of text.
 func TestChange(t *testing.T) {
 	d := newDesk(t)
 	old := func(c *event.Change) string {

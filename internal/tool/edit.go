@@ -15,50 +15,35 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const editExample = `{"file_path": "src/main.go", "old_string": "x := 1", "new_string": "x := 2"}`
-
 // Edit replaces a text in a file.
 func Edit(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true,
-			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file " +
-				"holds, with its indentation " +
-				"and without the line numbers that Read shows, and be there once; give more lines around it to make " +
-				"it unique, or " +
-				"replace_all. Line endings and encoding of the file are kept. An empty old_string makes a new file.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"old_string":{"type":"string","description":"The text to replace"},` +
-				`"new_string":{"type":"string","description":"What to put in its place; must differ"},` +
-				`"replace_all":{"type":"boolean","description":"Replace every occurrence; false if left out"}},` +
-				`"required":["file_path","old_string","new_string"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			names := append(changeNames(), "file_path")
-			in := readInput("Edit", raw, editExample, names, withNames(pathNames(), changeAliases()))
+			in := s.input(raw)
 			written, c := in.text("file_path", true), readChange(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
-			s, err := newSubject(env, written)
+			file, err := newSubject(env, written)
 			if err != nil {
 				return Action{}, err
 			}
-			e := editor{subject: s, env: env, changes: []change{c}}
+			e := editor{subject: file, env: env, changes: []change{c}}
 			return Action{
-				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Edit " + s.shown, Input: in.json(),
+				Kind: event.Write, Changes: true, Paths: file.paths, Title: "Edit " + file.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
-					run := e // a plan may run more than once
+					run := e // an Action may run more than once
 					spots, text, err := run.run(ctx)
 					if err != nil {
 						return failed(err)
 					}
 					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown), Change: run.change}
+						return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
 					}
 					return Result{
-						Text:   fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots)),
+						Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
 						Change: run.change,
 					}
 				},
@@ -73,22 +58,6 @@ type change struct {
 	all      bool
 }
 
-func changeNames() []string { return []string{"old_string", "new_string", "replace_all"} }
-
-func changeAliases() map[string]string {
-	return map[string]string{
-		"old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
-		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
-	}
-}
-
-func withNames(a, b map[string]string) map[string]string {
-	for k, v := range b {
-		a[k] = v
-	}
-	return a
-}
-
 func readChange(in *input) change {
 	before := len(in.problems)
 	c := change{old: in.text("old_string", true), new: in.text("new_string", true), all: in.flag("replace_all")}
@@ -98,7 +67,7 @@ func readChange(in *input) change {
 	return c
 }
 
-// editor changes one file by several replacements, of which each sees what those before it have made.
+// editor changes one file by several replacements, each of which sees the result of the previous ones.
 type editor struct {
 	subject
 	env     *Env
@@ -107,7 +76,7 @@ type editor struct {
 	change  *event.Change
 }
 
-// run does all of them or none, and returns where the last one changed what.
+// run makes all replacements or none, and returns where the last one changed the text.
 func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	data, print, err := e.env.Files.Load(e.name, largestFile)
 	e.existed = err == nil
@@ -125,7 +94,7 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	}
 	was := shownBefore(data, e.existed)
 	d := decode(data)
-	text := d.text // it is ours: nobody else has the bytes that Load read
+	text := d.text // ours to change: nothing else has the bytes from Load
 	ends := endingsOf(text)
 	var spots found
 	for i, c := range e.changes {
@@ -154,7 +123,7 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	return spots, text, nil
 }
 
-// numbered says which of several replacements failed.
+// numbered adds to an error which of several replacements failed.
 func (e *editor) numbered(i int, err error) error {
 	if len(e.changes) == 1 {
 		return err
@@ -171,7 +140,7 @@ func writeFailed(shown string, err error) error {
 	return err
 }
 
-// find is where the change applies and what goes there.
+// find returns where the change applies and what to insert there.
 func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) (found, string, error) {
 	if c.old == "" {
 		if len(text) > 0 {
@@ -192,19 +161,19 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 	return hits, inEndings(ends, c), nil
 }
 
-// spot is a part of a text.
+// spot is a range in a text.
 type spot struct{ start, end int }
 
-// found is how often a text was found, and where. The places of one letter in a large file would need many times its
-// size, so they are looked for once more where all are needed.
+// found is how often a text was found, and where. The positions of one letter in a large file would need many times its
+// size, so they are found again where all are needed.
 type found struct {
 	count int
-	bytes int // of all places together
+	bytes int // bytes of all hits together
 	first []spot
 	all   iter.Seq[spot]
 }
 
-// firstKept is one more than any message names.
+// firstKept is one more than any message lists.
 const firstKept = 11
 
 func count(all iter.Seq[spot]) found {
@@ -223,7 +192,7 @@ func (f *found) keep(s spot) {
 	}
 }
 
-// has says whether old is in text at all.
+// has reports whether old is in text at all.
 func has(text []byte, e endings, old string) bool {
 	for range locate(text, e, old) {
 		return true
@@ -231,8 +200,8 @@ func has(text []byte, e endings, old string) bool {
 	return false
 }
 
-// locate finds old in text, each place behind the one before and none overlapping another. A line feed in old also
-// stands for the line ending of Windows, unless old itself has some.
+// locate returns the non-overlapping hits of old in text. A line feed in old also matches a Windows line ending, unless
+// old has some itself.
 func locate(text []byte, e endings, old string) iter.Seq[spot] {
 	needle := []byte(old)
 	if e.returns && strings.Contains(old, "\n") && !strings.Contains(old, "\r") {
@@ -256,11 +225,11 @@ func locateExactly(text, needle []byte) iter.Seq[spot] {
 	}
 }
 
-// locateMixed finds needle in a text where some lines end in one way and some in the other.
+// locateMixed finds needle in a text with different line endings.
 func locateMixed(text, needle []byte) iter.Seq[spot] {
 	return func(yield func(spot) bool) {
 		plain := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-		seen, lost := 0, 0 // so far in plain, and how many carriage returns were before that
+		seen, lost := 0, 0 // position in plain, and how many carriage returns precede it
 		back := func(at int) int {
 			for seen < at {
 				i := bytes.IndexByte(plain[seen:at], '\n')
@@ -283,10 +252,10 @@ func locateMixed(text, needle []byte) iter.Seq[spot] {
 	}
 }
 
-// endings is how the lines of a text end.
+// endings describes the line endings of a text.
 type endings struct {
 	returns bool // there are carriage returns
-	windows bool // every line ends in the way of Windows
+	windows bool // every line has a Windows ending
 	mostly  bool // more than half of them do
 }
 
@@ -298,8 +267,7 @@ func endingsOf(text []byte) endings {
 	return endings{returns: true, windows: crlf > 0 && crlf == all, mostly: 2*crlf > all}
 }
 
-// after is how the lines end when c was made. To count again would cost as much as the edit, and mostly they end as
-// before.
+// after returns the line endings after c. Counting again would cost as much as the edit, and mostly they stay the same.
 func (e endings) after(text []byte, c change) endings {
 	if e.returns != e.windows || strings.Contains(c.old, "\r") || strings.Contains(c.new, "\r") {
 		return endingsOf(text)
@@ -307,7 +275,7 @@ func (e endings) after(text []byte, c change) endings {
 	return e
 }
 
-// inEndings is what replaces, with the line endings of the file. Who writes carriage returns means what he writes.
+// inEndings returns the replacement with the line endings of the file. If it has carriage returns, they are intended.
 func inEndings(e endings, c change) string {
 	if e.mostly && !strings.Contains(c.new, "\r") && !strings.Contains(c.old, "\r") {
 		return strings.ReplaceAll(c.new, "\n", "\r\n")
@@ -315,7 +283,7 @@ func inEndings(e endings, c change) string {
 	return c.new
 }
 
-// splice puts new in the place of each hit, and says where it is now. It may change the bytes of text.
+// splice replaces each hit by new, and returns the new positions. It may change the bytes of text.
 func splice(text []byte, hits found, new string) ([]byte, found) {
 	spots := found{count: hits.count}
 	if hits.count == 1 {
@@ -336,7 +304,7 @@ func splice(text []byte, hits found, new string) ([]byte, found) {
 	return append(out, text[at:]...), spots
 }
 
-// replaceBytes changes text where it is, as long as there is room.
+// replaceBytes changes text in place, as long as there is room.
 func replaceBytes(text []byte, h spot, new string) []byte {
 	grown := len(new) - (h.end - h.start)
 	if grown > 0 {

@@ -14,13 +14,13 @@ import (
 	"omniagent/internal/fault"
 )
 
-// A search for the nearest place ends after this time with the best it has: it only serves a message.
+// The search for the nearest place ends after this time with the best result so far: it only serves a message.
 const searchTime = 300 * time.Millisecond
 
-// Lines that are equal count by their length; a place with fewer votes than these, such as a single brace, says little.
+// Equal lines count by their length. A place with fewer votes, such as a single brace, means little.
 const enoughVotes = 4
 
-// notFound says where the text is that old most likely meant, and what differs there.
+// notFound says where the text is that old most likely meant, and how it differs.
 func notFound(ctx context.Context, text []byte, ends endings, old, written string) error {
 	f := fault.New(fault.ArgError, "old_string was not found in %s", written)
 	if len(text) == 0 {
@@ -46,7 +46,7 @@ func notFound(ctx context.Context, text []byte, ends endings, old, written strin
 	return f.Hint("The nearest place is line %d:%s\n%s", n.line, b.String(), n.difference(text[n.at:]))
 }
 
-// withoutNumbers takes the line numbers of Read away, where all lines have one.
+// withoutNumbers removes the line numbers of Read, if all lines have one.
 func withoutNumbers(old string) string {
 	number := regexp.MustCompile(`^ *\d+(\t|→)`)
 	lines := strings.Split(old, "\n")
@@ -68,23 +68,23 @@ func unescape(old string) string {
 		"&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(old)
 }
 
-// near looks for the lines of a text that are most like the wanted ones. It compares lines with all blanks and kinds of
-// quotes made equal, and where none is equal even so, by the pairs of letters in them.
+// near finds the lines of a text that are most similar to the wanted ones. It compares lines without blanks and kinds
+// of quotes; if none is equal even so, it compares their pairs of letters.
 type near struct {
 	ctx    context.Context
 	until  time.Time
 	seed   maphash.Seed
 	wanted []string
-	hashes map[uint64][]int // where a line of wanted is in it
+	hashes map[uint64][]int // positions of a line in wanted
 	pairs  [1 << 16]bool    // pairs of letters in the longest line of wanted
-	count  int              // of pairs
-	anchor int              // that line
+	count  int              // number of pairs
+	anchor int              // index of that line
 
-	at, line int // where the nearest place begins; at is -1 where there is none
+	at, line int // the start of the nearest place; at is -1 if there is none
 }
 
 func newNear(ctx context.Context, old string) *near {
-	const most = 200 // lines of old that are compared
+	const most = 200 // lines of old to compare
 	n := &near{
 		ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{},
 		at: -1,
@@ -111,13 +111,13 @@ func newNear(ctx context.Context, old string) *near {
 	return n
 }
 
-// search finds the place: of all places, the one where most lines are equal; else the line with most pairs in common.
+// search finds the place with most equal lines, or else the line with most pairs in common.
 func (n *near) search(text []byte) {
 	type place struct{ votes, at int }
 	votes := map[int]*place{}
 	best, bestLine := place{}, 0
-	likest, likestAt, likestLine := 0.35, -1, 0 // less than that is not alike
-	starts := make([]int, len(n.wanted))        // of the last lines, in a ring
+	likest, likestAt, likestLine := 0.35, -1, 0 // less is not similar
+	starts := make([]int, len(n.wanted))        // starts of the last lines, in a ring
 	var buffer []byte
 	line := 0
 	for at, rest := 0, text; len(rest) > 0; line++ {
@@ -148,7 +148,7 @@ func (n *near) search(text []byte) {
 					likest, likestAt, likestLine = like, starts[first%len(starts)], first
 				}
 			}
-			delete(votes, line-len(n.wanted)) // no line below can vote for it any more
+			delete(votes, line-len(n.wanted)) // no later line can vote for it
 		}
 		at += len(rest) - len(after)
 		rest = after
@@ -161,7 +161,7 @@ func (n *near) search(text []byte) {
 	}
 }
 
-// likeness is how much of the wanted line's pairs a line has, from 0 to 1; a line that is much longer is less like it.
+// likeness returns how many of the wanted line's pairs a line has, from 0 to 1; a much longer line scores less.
 func (n *near) likeness(line []byte) float64 {
 	if n.count == 0 || len(line) < 2 || len(line) > 5*n.count+5 {
 		return 0
@@ -177,7 +177,7 @@ func (n *near) likeness(line []byte) float64 {
 
 func pairAt(line []byte, i int) int { return int(line[i-1])<<8 | int(line[i]) }
 
-// fold appends line to b without blanks, in small letters, with one kind of quotes and dashes.
+// fold appends line to b in lower case, without blanks, with one kind of quotes and dashes.
 func fold(b, line []byte) []byte {
 	for i := 0; i < len(line); {
 		c := line[i]
@@ -207,7 +207,7 @@ func fold(b, line []byte) []byte {
 	return b
 }
 
-// asciiLike is the character of ASCII that looks like r, 0 where there is none.
+// asciiLike returns the ASCII character that looks like r, or 0.
 func asciiLike(r rune) byte {
 	switch r {
 	case '‘', '’', '‚', '“', '”', '„', '«', '»', '′', '″':
@@ -220,11 +220,11 @@ func asciiLike(r rune) byte {
 	return 0
 }
 
-// difference says what differs in the first line that does.
+// difference describes the first line that differs.
 func (n *near) difference(text []byte) string {
 	for i, want := range n.wanted {
 		if len(text) == 0 {
-			return fmt.Sprintf("The file ends where old_string goes on with %q.", shorten([]byte(want)))
+			return fmt.Sprintf("The file ends where old_string continues with %q.", shorten([]byte(want)))
 		}
 		var have []byte
 		have, text = nextLine(text)
@@ -236,7 +236,7 @@ func (n *near) difference(text []byte) string {
 	return "The lines are equal; what differs is the end of the last one or the blank lines around them."
 }
 
-// differs says how two lines do.
+// differs describes how two lines differ.
 func differs(have, want string) string {
 	blanks := func(s string) string { return s[:len(s)-len(strings.TrimLeft(s, " \t"))] }
 	trailing := func(s string) string { return s[len(strings.TrimRight(s, " \t\r")):] }
@@ -276,7 +276,7 @@ func spelled(s string) string {
 	return strings.Join(parts, " and ")
 }
 
-// firstDifference shows both lines from where they part.
+// firstDifference shows both lines from where they differ.
 func firstDifference(have, want string) string {
 	a, b := []rune(have), []rune(want)
 	i := 0

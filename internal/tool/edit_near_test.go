@@ -65,7 +65,7 @@ func TestWhatIsNotFoundIsExplained(t *testing.T) {
 		"what differs is the end of the last one")
 	d.put("end", "a line\nthe last one")
 	d.fails(Edit, object{"file_path": "end", "old_string": "the last one\nand more", "new_string": "x"},
-		"The file ends where old_string goes on")
+		"The file ends where old_string continues")
 	d.put("empty", "")
 	d.fails(Edit, object{"file_path": "empty", "old_string": "x", "new_string": "y"}, "The file is empty")
 }

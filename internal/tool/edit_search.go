@@ -4,14 +4,13 @@ import "bytes"
 
 const (
 	shortNeedle = 16   // the library is as fast for shorter ones
-	longPattern = 4096 // of a longer needle only so much is in the table
+	longPattern = 4096 // bytes of a longer needle in the table
 )
 
-// index is bytes.Index. That one is slow for the needles of edits: they are long, and begin as many lines do. Measured
-// on 10 MB of similar lines it takes 1 to 150 ms for needles of 40 to 1,000 bytes, this at most 2.
+// index is bytes.Index, which is slow for the needles of edits: they are long, and begin like many lines. On 10 MB of
+// similar lines bytes.Index takes 1 to 150 ms for needles of 40 to 1,000 bytes, this at most 2.
 //
-// It looks at the last pair of bytes of the place where the needle may be and skips as far as that pair allows
-// (Horspool, with pairs).
+// It compares the last pair of bytes of a possible place and skips as far as that pair allows (Horspool, with pairs).
 func index(text, needle []byte) int {
 	m := min(len(needle), longPattern)
 	if m < shortNeedle || len(text) < longPattern {
@@ -26,7 +25,7 @@ func index(text, needle []byte) int {
 		skip[slot(needle, i)] = uint16(m - 1 - i)
 	}
 	last := slot(needle, m-1)
-	again := int(skip[last]) // where the last pair may be once more
+	again := int(skip[last]) // distance to the previous occurrence of the last pair
 	skip[last] = 0
 	compared := 0
 	for at := m - 1; at < len(text); {
@@ -38,7 +37,7 @@ func index(text, needle []byte) int {
 		if bytes.HasPrefix(text[start:], needle) {
 			return start
 		}
-		if compared += len(needle); compared > 16*len(text) { // a text made to be slow
+		if compared += len(needle); compared > 16*len(text) { // a text that was made to be slow
 			if rest := bytes.Index(text[start+1:], needle); rest >= 0 {
 				return start + 1 + rest
 			}

@@ -8,15 +8,15 @@ import (
 
 const (
 	linesAround = 3
-	linesOfSpot = 8   // that are shown of one change
-	spotsShown  = 3   // of many
+	linesOfSpot = 8   // lines to show of one change
+	spotsShown  = 3   // changes to show
 	shownLine   = 200 // characters of a line in a message
 )
 
-// lineOf is the number of the line that holds text[at].
+// lineOf returns the number of the line that contains text[at].
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-// linesOf names the lines of the hits.
+// linesOf lists the lines of the hits.
 func linesOf(text []byte, hits []spot) string {
 	const most = 10
 	var numbers []string
@@ -43,7 +43,7 @@ func around(text []byte, spots found) string {
 		return b.String() + "; it is empty now"
 	}
 	b.WriteString(":")
-	last := 0 // line that was shown
+	last := 0 // last line that was shown
 	for _, s := range spots.first[:min(len(spots.first), spotsShown)] {
 		first := lineOf(text, s.start)
 		if first <= last {
@@ -62,8 +62,7 @@ func around(text []byte, spots found) string {
 	return b.String()
 }
 
-// showLines writes the lines of text, of which the first has the number from, up to that with the number to, and
-// returns the last one.
+// showLines writes the lines of text from number from, which is its first, to number to, and returns the last one.
 func showLines(b *strings.Builder, text []byte, from, to int) int {
 	line := from
 	for ; line <= to && len(text) > 0; line++ {
@@ -74,7 +73,7 @@ func showLines(b *strings.Builder, text []byte, from, to int) int {
 	return line - 1
 }
 
-// nextLine cuts the first line off, without its ending.
+// nextLine cuts off the first line, without its ending.
 func nextLine(text []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(text, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), rest

@@ -212,7 +212,7 @@ func TestEditIsReplace(t *testing.T) {
 		case !works && string(got) != mark+text:
 			t.Fatalf("a failed edit left %q", got)
 		case !utf8.ValidString(r.Text):
-			t.Fatalf("the result is no UTF-8: %q", r.Text)
+			t.Fatalf("the result is not UTF-8: %q", r.Text)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestMixedEndingsAreFound(t *testing.T) {
 		}
 		for _, h := range hits {
 			if strings.ReplaceAll(text[h.start:h.end], "\r\n", "\n") != old {
-				t.Fatalf("%q is no hit", text[h.start:h.end])
+				t.Fatalf("%q is not a hit", text[h.start:h.end])
 			}
 		}
 	})

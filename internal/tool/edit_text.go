@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// The marks at the beginning of a file that say how it is written.
+// Byte order marks, which tell the encoding of a file.
 const (
 	mark8    = "\xef\xbb\xbf"
 	mark16LE = "\xff\xfe"
 	mark16BE = "\xfe\xff"
 )
 
-// document is a file as text, with all that is needed to write it back byte for byte where it was not changed. Files
-// that are not UTF-16 are not decoded at all, so that Latin-1 and whatever else is in them stays as it is.
+// document is a file as text, with everything needed to write unchanged parts back byte for byte. Only UTF-16 is
+// decoded, so that Latin-1 and other encodings stay as they are.
 type document struct {
 	mark  string
-	text  []byte // UTF-8; of UTF-16 halves of pairs that stand alone are written as if they were characters
+	text  []byte // UTF-8; unpaired surrogates of UTF-16 are encoded like characters
 	order binary.ByteOrder
-	odd   []byte // half a unit at the end of UTF-16
+	odd   []byte // an odd byte at the end of UTF-16
 }
 
 func decode(data []byte) document {
@@ -56,7 +56,7 @@ func decode16(data []byte, order binary.ByteOrder) document {
 	return d
 }
 
-// bom is how the mark reads as a character of the text.
+// bom returns the byte order mark as a character of the text.
 func (d document) bom() string {
 	if d.mark == "" {
 		return ""
@@ -64,7 +64,7 @@ func (d document) bom() string {
 	return "\ufeff"
 }
 
-// encode is the file that holds text in the way of d.
+// encode returns text in the encoding of the file.
 func (d document) encode(text []byte) []byte {
 	if d.order == nil {
 		if d.mark == "" {
@@ -96,7 +96,7 @@ func (d document) encode(text []byte) []byte {
 	return append(data, d.odd...)
 }
 
-// isHalf says whether b begins with half a pair, written as decode16 does.
+// isHalf reports whether b begins with an unpaired surrogate, as decode16 writes it.
 func isHalf(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xed && b[1]&0xe0 == 0xa0 && b[2]&0xc0 == 0x80
 }

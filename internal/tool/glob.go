@@ -19,29 +19,15 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const globUsual = 100 // paths, where the model gives no limit
-
-const globExample = `{"pattern": "src/**/*.go"}`
+const globUsual = 100 // the default limit
 
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Glob", Kind: event.Search, Rule: toolspec.Path,
-			Description: "Finds files by name, the newest first. ** is any number of directories: **/*.go finds Go " +
-				"files everywhere, *.go only " +
-				"in the directory itself. Also ? [a-z] {ts,tsx}. Hidden files and those that .gitignore or .ignore " +
-				"names are left out, unless " +
-				"the pattern writes their names out: .github/**, node_modules/x/*.js, **/.env. To search in files " +
-				"use Grep.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"pattern":{"type":"string","description":"Pattern of paths, such as src/**/*.{ts,tsx}"},` +
-				`"path":{"type":"string","description":"Directory to search in; the workspace if left out"},` +
-				`"limit":{"type":"integer","description":"At most so many paths; 100 if left out"}},"required":["pattern"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{"directory": "path", "dir": "path", "file_path": "path", "glob": "pattern"}
-			in := readInput("Glob", raw, globExample, []string{"pattern", "path", "limit"}, others)
+			in := s.input(raw)
 			g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
 			directory := in.text("path", false)
 			var err error
@@ -72,8 +58,8 @@ type globber struct {
 	env     *Env
 	written string
 	pattern *globPattern
-	path    string // the directory that was given
-	name    string // the directory that the search begins in: what the pattern writes out is not searched for
+	path    string // the given directory
+	name    string // where the search begins: after the literal directories of the pattern
 	limit   int
 }
 
@@ -86,11 +72,11 @@ func (g *globber) begin() (string, error) {
 	case path.IsAbs(g.path):
 		return g.env.Files.Name(g.path + "/" + base + "/")
 	default:
-		return g.env.Files.Name("./" + g.path + "/" + base + "/") // the blanks at the ends are of the names
+		return g.env.Files.Name("./" + g.path + "/" + base + "/") // blanks at the ends belong to the names
 	}
 }
 
-// globZone is what a folder of the search knows.
+// globZone is the state of a folder in the search.
 type globZone struct {
 	scope *ignore.Scope
 	spots []globSpot
@@ -101,7 +87,7 @@ type globFound struct {
 	at   time.Time
 }
 
-// globHeap is what one worker has found: the newest of it.
+// globHeap has the newest files that one worker has found.
 type globHeap struct {
 	found []globFound
 	count int
@@ -114,7 +100,7 @@ func (h *globHeap) add(f globFound, limit int) {
 	}
 }
 
-// newest sorts and keeps the first; what is of the same time is in the order of its names.
+// newest sorts by time, then name, and keeps the first ones.
 func newest(found []globFound, limit int) []globFound {
 	slices.SortFunc(found,
 		func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
@@ -159,7 +145,7 @@ func (g *globber) walk(ctx context.Context, heaps []globHeap) (missed int, err e
 	})
 }
 
-// enter takes what matches, and the directories in which something may.
+// enter takes the files that match, and the directories that may contain some.
 func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(globZone)
 	full := w.full(f)

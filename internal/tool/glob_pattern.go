@@ -13,20 +13,20 @@ import (
 
 const mostAlternatives = 512 // of braces
 
-// globPattern is a pattern of paths: what braces divide, each as names.
+// globPattern is a pattern of paths: the alternatives of its braces, each as names.
 type globPattern struct {
-	base  string // the directories that the pattern begins with and writes out, "" for none; absolute if the pattern is
+	base  string // the literal directories at the beginning, or ""; absolute if the pattern is
 	paths [][]globName
 }
 
 // globName is one name of a pattern, or any number of them.
 type globName struct {
 	deep    bool // **
-	literal bool // it is written out
+	literal bool // it has no wildcards
 	ignore.Pattern
 }
 
-// globSpot is how far a directory has come in a pattern: the next name of one of the paths.
+// globSpot is how far a directory has matched: the next name of one of the paths.
 type globSpot struct{ path, name int }
 
 func parseGlob(pattern string) (*globPattern, error) {
@@ -66,7 +66,7 @@ func parseGlob(pattern string) (*globPattern, error) {
 	return g, nil
 }
 
-// commonNames is how many names all paths begin with and write out. The last name is not one of them: it is a file's.
+// commonNames returns how many literal names all paths begin with. The last name does not count: it is a file's.
 func commonNames(all [][]string) int {
 	for n := 0; ; n++ {
 		for _, parts := range all {
@@ -99,7 +99,7 @@ func globNames(parts []string) ([]globName, error) {
 	return names, nil
 }
 
-// expandBraces makes patterns without braces of one with: {a,b} is a or b, one in another is allowed.
+// expandBraces returns the patterns without braces: {a,b} is a or b, and braces may be nested.
 func expandBraces(pattern string) ([]string, error) {
 	open, options, rest, found := cutBraces(pattern)
 	if !found {
@@ -126,7 +126,7 @@ func expandBraces(pattern string) ([]string, error) {
 	return all, nil
 }
 
-// cutBraces finds the first braces that are closed.
+// cutBraces finds the first closed braces.
 func cutBraces(pattern string) (before string, options []string, after string, found bool) {
 	for begin := 0; begin < len(pattern); begin++ {
 		if pattern[begin] == '\\' {
@@ -157,7 +157,7 @@ func cutBraces(pattern string) (before string, options []string, after string, f
 	return "", nil, "", false
 }
 
-// start is where the first directory stands.
+// start returns the spots of the first directory.
 func (g *globPattern) start() []globSpot {
 	var spots []globSpot
 	for i := range g.paths {
@@ -166,14 +166,14 @@ func (g *globPattern) start() []globSpot {
 	return spots
 }
 
-// standing is how an entry stands with those who would rather not see it.
+// standing says why an entry may be left out.
 type standing struct {
 	hidden  bool // its name begins with a dot
-	ignored bool // a rule says so
+	ignored bool // a rule ignores it
 }
 
-// file says whether a file in a directory with these spots matches. A hidden name needs a pattern that writes out its
-// dot, an ignored one a pattern that writes out all of it.
+// file reports whether a file in a directory with these spots matches. A hidden name needs a pattern with a literal
+// dot, an ignored one a pattern with the literal name.
 func (g *globPattern) file(spots []globSpot, name string, s standing) bool {
 	for _, at := range spots {
 		names := g.paths[at.path]
@@ -182,14 +182,14 @@ func (g *globPattern) file(spots []globSpot, name string, s standing) bool {
 				return true
 			}
 			if !names[i].deep {
-				break // ** may also be no directory at all, so only behind it the next name counts here
+				break // ** may match no directory at all, so only then the next name counts here
 			}
 		}
 	}
 	return false
 }
 
-// directory is where a directory stands in the pattern; no spots: nothing beneath it can match.
+// directory returns the spots of a directory; without any, nothing beneath it can match.
 func (g *globPattern) directory(spots []globSpot, name string, s standing) []globSpot {
 	var next []globSpot
 	add := func(at globSpot) {

@@ -20,17 +20,13 @@ import (
 
 const (
 	grepAround = 1000   // lines of context before and after a match
-	grepLimit  = 20_000 // lines of an answer together with those that are left out before it
+	grepLimit  = 20_000 // lines of an answer, including the skipped ones before it
 )
-
-const grepExample = `{"pattern": "func \\w+Error\\(", "path": "src", "glob": "*.go"}`
 
 // Grep searches in files.
 func Grep(env *Env) Tool {
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Grep", Kind: event.Search, Rule: toolspec.Path, Description: grepDescription(), Input: grepInput(),
-		},
+		Tool: specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path}).Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
 			g, in := readGrep(env, raw)
 			if err := in.err(); err != nil {
@@ -49,56 +45,22 @@ func Grep(env *Env) Tool {
 	}
 }
 
-func grepDescription() string {
-	return "Searches the lines of all files for a regular expression and answers path:line:content, sorted by path. " +
-		"Case matters unless -i is " +
-		"true. The syntax is that of ripgrep and RE2: no lookaround, no backreferences; \\w \\d \\s \\b know ASCII " +
-		"only; write \\{ for a brace. " +
-		"Hidden files, those that .gitignore or .ignore names and binary files are left out; a path that is given is " +
-		"searched even so."
-}
-
-func grepInput() json.RawMessage {
-	return json.RawMessage(`{"type":"object","properties":{` +
-		`"pattern":{"type":"string","description":"Regular expression"},` +
-		`"path":{"type":"string","description":"File or directory to search in; the workspace if left out"},` +
-		`"glob":{"type":"string","description":"Only files whose paths match, such as *.{ts,tsx} or src/**/*.go; with ! before it, only others"},` +
-		`"type":{"type":"string","description":"Only files of a type: go js ts py rust java c cpp …"},` +
-		`"output_mode":{"type":"string","enum":["content","files_with_matches","count"],"description":"content if left out"},` +
-		`"-i":{"type":"boolean","description":"Case does not matter"},` +
-		`"-n":{"type":"boolean","description":"Show line numbers; true if left out"},` +
-		`"-A":{"type":"integer","description":"Show so many lines after each match"},` +
-		`"-B":{"type":"integer","description":"Show so many lines before each match"},` +
-		`"-C":{"type":"integer","description":"Show so many lines before and after each match"},` +
-		`"multiline":{"type":"boolean","description":"The pattern may match several lines, and . matches their ends"},` +
-		`"head_limit":{"type":"integer","description":"Show at most so many lines of the answer"},` +
-		`"offset":{"type":"integer","description":"Leave out so many lines of the answer first"}},"required":["pattern"]}`)
-}
-
 // grepper is one call of Grep.
 type grepper struct {
 	env     *Env
 	written string
 	pattern *grepPattern
-	path    string // as it was given
+	path    string // as given
 	name    string
 	show    grepShow
-	globs   *ignore.Rules // what the model wants is what these rules ignore
-	only    bool          // some glob says what is wanted, not only what is not
+	globs   *ignore.Rules // the wanted files are those that these rules ignore
+	only    bool          // some glob selects files, not only excludes them
 	types   []ignore.Pattern
 }
 
-// readGrep reads the input. What is wrong stands in it.
+// readGrep reads the input. Errors are in the returned input.
 func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
-	in := readInput("Grep", raw, grepExample, []string{
-		"pattern", "path", "glob", "type", "output_mode", "-i", "-n", "-A", "-B", "-C", "multiline", "head_limit",
-		"offset",
-	}, map[string]string{
-		"file_path": "path", "directory": "path", "include": "glob", "query": "pattern", "regex": "pattern",
-		"context":          "-C",
-		"case_insensitive": "-i", "ignore_case": "-i", "line_number": "-n", "limit": "head_limit",
-		"mode": "output_mode",
-	})
+	in := specOf(toolspec.Tool{Name: "Grep"}).input(raw)
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
 	g.show = grepShow{
@@ -138,8 +100,8 @@ func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
 	return g, in
 }
 
-// readGlobs reads patterns of paths, divided by blanks, or by commas outside braces. They are read as ripgrep's --glob:
-// as the lines of a .gitignore, but for what is wanted.
+// readGlobs reads patterns of paths, separated by blanks, or by commas outside braces. They work like ripgrep's --glob:
+// like the lines of a .gitignore, but selecting.
 func (g *grepper) readGlobs(in *input) {
 	var lines []string
 	for word := range strings.FieldsSeq(in.text("glob", false)) {
@@ -162,7 +124,7 @@ func (g *grepper) readGlobs(in *input) {
 	g.globs = ignore.Of(lines...)
 }
 
-// grepZone is what a folder of the search knows.
+// grepZone is the state of a folder in the search.
 type grepZone struct{ scope *ignore.Scope }
 
 func (g *grepper) run(ctx context.Context) Result {
@@ -189,7 +151,7 @@ func (g *grepper) run(ctx context.Context) Result {
 	return Result{Text: all.text() + all.notes() + missedNote(missed)}
 }
 
-// file searches one file, whatever the rules say of it.
+// file searches one file, whatever the rules say about it.
 func (g *grepper) file(ctx context.Context, all *grepAnswer) error {
 	f, _, err := g.env.Files.Open(g.name)
 	if err != nil {
@@ -239,7 +201,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 				return
 			}
 			if out.binary && g.show.mode == grepCount {
-				return // the number would be that of a part
+				return // the count would be incomplete
 			}
 			if out.binary && len(out.lines) > 0 {
 				out.lines = append(out.lines, out.path+": binary from here on, and not searched")
@@ -249,7 +211,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 	})
 }
 
-// enter takes the files that are to be searched. A glob that wants a file is stronger than a rule that ignores it.
+// enter takes the files to search. A glob that selects a file overrides a rule that ignores it.
 func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(grepZone)
 	full := w.full(f)
@@ -274,7 +236,7 @@ func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 func (g *grepper) wants(w *ground, f *workspace.Folder, full string, scope *ignore.Scope, name string, dir bool) bool {
 	if g.globs != nil {
 		switch g.globs.Match(w.shown(f, name), dir) {
-		case ignore.Ignored: // the wanted ones are those that the rules match
+		case ignore.Ignored: // the wanted files are those that the rules match
 			return true
 		case ignore.Included:
 			return false
@@ -296,10 +258,10 @@ func (g *grepper) wants(w *ground, f *workspace.Folder, full string, scope *igno
 	return name[0] != '.' || verdict == ignore.Included
 }
 
-// failedFiles counts what could not be searched.
+// failedFiles counts the files that could not be searched.
 type failedFiles struct{ unread, large atomic.Int64 }
 
-// failed takes the failure of one file. The end of the whole search is handed back.
+// failed counts the error of one file. It returns the error that ends the whole search.
 func (n *failedFiles) failed(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 )
 
-// grepAnswer is what was found in all files. It keeps no more than the answer can have: what lies behind that, in the
-// order of the paths, is dropped, and not even searched any more.
+// grepAnswer collects what was found in all files. It keeps no more than the answer can have: later paths are dropped,
+// and not even searched any more.
 type grepAnswer struct {
 	failedFiles
 	show  *grepShow
 	mu    sync.Mutex
 	files []grepFile
 	size  int                    // bytes of all lines
-	last  atomic.Pointer[string] // no path behind this one can be in the answer
+	last  atomic.Pointer[string] // no path after this one can be in the answer
 	more  bool
 }
 
@@ -26,13 +26,13 @@ type grepFile struct {
 	lines []string
 }
 
-// beyond says whether the answer is full without a path.
+// beyond reports whether the answer is full without a path.
 func (a *grepAnswer) beyond(path string) bool {
 	last := a.last.Load()
 	return last != nil && path > *last
 }
 
-// add takes what was found in a file.
+// add adds what was found in a file.
 func (a *grepAnswer) add(path string, found *grepLines) {
 	if found.count == 0 {
 		return
@@ -51,13 +51,13 @@ func (a *grepAnswer) add(path string, found *grepLines) {
 	for _, line := range f.lines {
 		a.size += len(line) + 1
 	}
-	const often = 4 // sorting is worth it only now and then
+	const often = 4 // sorting every time is not worth it
 	if a.size > often*resultLimit || len(a.files) > a.show.offset+a.show.limit {
 		a.prune()
 	}
 }
 
-// prune drops the files behind the last one that can be in the answer.
+// prune drops the files after the last one that can be in the answer.
 func (a *grepAnswer) prune() {
 	slices.SortFunc(a.files, func(x, y grepFile) int { return strings.Compare(x.path, y.path) })
 	lines, size := 0, 0
@@ -79,7 +79,7 @@ func (a *grepAnswer) prune() {
 	}
 }
 
-// text is the lines of the answer.
+// text returns the lines of the answer.
 func (a *grepAnswer) text() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +120,7 @@ func (a *grepAnswer) text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// notes is what else there is to say.
+// notes returns remarks about the search.
 func (a *grepAnswer) notes() string {
 	text := a.failedFiles.notes()
 	if a.more {

@@ -12,7 +12,7 @@ const (
 	lineBefore = 100 // characters of a long line before the match
 )
 
-// grepMode is what a search answers.
+// grepMode is the kind of answer.
 type grepMode string
 
 const (
@@ -21,15 +21,15 @@ const (
 	grepCount   grepMode = "count"
 )
 
-// grepShow is how it is answered.
+// grepShow controls the answer.
 type grepShow struct {
 	mode          grepMode
 	numbers       bool
 	before, after int
-	offset, limit int // lines of the answer: so many are left out, then so many given
+	offset, limit int // lines of the answer to skip, then to return
 }
 
-// enough says whether the lines of one file are more than the answer can have, wherever the file stands in it.
+// enough reports whether one file has more lines than the answer can have, wherever the file is in it.
 func (o *grepShow) enough(lines, bytes int) bool {
 	return lines > o.offset+o.limit || bytes > resultLimit
 }
@@ -39,17 +39,17 @@ type grepLines struct {
 	show   *grepShow
 	path   string
 	count  int      // lines that match
-	lines  []string // as they are shown
-	size   int      // bytes of those lines that are not left out for certain
-	cut    bool     // there are more of them
-	binary bool     // a zero byte was met, and what comes from there on is not shown
-	hit    bool     // but it has a match
+	lines  []string // as shown
+	size   int      // bytes of those lines, without those that are skipped for certain
+	cut    bool     // there are more
+	binary bool     // there was a zero byte, and later matches are not shown
+	hit    bool     // but there is a match
 	number int      // lines before counted
 	// Places in the window:
-	counted int // up to here lines are counted
-	shown   int // up to here they are shown, or too far away
-	last    int // number of the last line that was shown
-	left    int // so many lines are still to be shown behind a match
+	counted int // lines are counted up to here
+	shown   int // lines are shown, or out of context, up to here
+	last    int // number of the last shown line
+	left    int // lines still to be shown after a match
 	held    []heldLine
 }
 
@@ -59,7 +59,7 @@ type heldLine struct {
 	text   string
 }
 
-// match takes a line of the window. It says whether to go on.
+// match handles a matching line of the window. It reports whether to continue.
 func (l *grepLines) match(text []byte, begin, end, at int) bool {
 	if l.binary {
 		l.hit = true
@@ -78,7 +78,7 @@ func (l *grepLines) match(text []byte, begin, end, at int) bool {
 	return !l.cut
 }
 
-// following shows the lines behind an earlier match, up to stop.
+// following shows the lines after an earlier match, up to stop.
 func (l *grepLines) following(text []byte, stop int) {
 	for ; l.left > 0 && l.shown < stop && !l.cut; l.left-- {
 		_, end := lineAround(text, l.shown, l.shown)
@@ -103,7 +103,7 @@ func (l *grepLines) preceding(text []byte, begin int) {
 	}
 }
 
-// lastLines is where the last n lines of text begin.
+// lastLines returns where the last n lines of text begin.
 func lastLines(text []byte, n int) []int {
 	var starts []int
 	for end := len(text); end > 0 && len(starts) < n; {
@@ -116,7 +116,7 @@ func lastLines(text []byte, n int) []int {
 	return starts
 }
 
-// next is called when the window moves on to what comes behind text.
+// next is called when the window moves on past text.
 func (l *grepLines) next(text []byte) {
 	if l.show.mode != grepContent {
 		return
@@ -141,7 +141,7 @@ func (l *grepLines) finish(text []byte) {
 	}
 }
 
-// add takes one line of the answer.
+// add adds one line to the answer.
 func (l *grepLines) add(number int, mark byte, text string) {
 	if l.cut {
 		return
@@ -165,7 +165,7 @@ func (l *grepLines) put(line string) {
 	l.cut = l.show.enough(len(l.lines), l.size)
 }
 
-// clipLine is a line as it is shown. Of a long one it is the part in which the match begins.
+// clipLine returns a line as it is shown. Of a long line, it is the part where the match begins.
 func clipLine(line []byte, at int) string {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) <= lineShown {

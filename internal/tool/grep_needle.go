@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// needle is a text to find. The search is for its rarest byte, which the processor finds many bytes at a time.
+// needle is a text to find. The search is for its rarest byte, for which the processor compares many bytes at a time.
 type needle struct {
 	text []byte
-	fold bool // letters in either case; text has the small ones
-	rare int  // where the rarest byte is
+	fold bool // ignore case; text is in lower case
+	rare int  // index of the rarest byte
 }
 
 func newNeedle(text string, fold bool) *needle {
@@ -23,7 +23,7 @@ func newNeedle(text string, fold bool) *needle {
 	return n
 }
 
-// commonness says how often a byte is met in source code and prose, roughly.
+// commonness returns roughly how common a byte is in source code and prose.
 func commonness(c byte) int {
 	const order = "etaoinsr \nlcdum\tpfhg.,_yb()\"w=v/0-:xk1;*{}SETI2CARN[]'qjzODLPFM"
 	if i := bytes.IndexByte([]byte(order), c); i >= 0 {
@@ -35,7 +35,7 @@ func commonness(c byte) int {
 	return len(order) / 2 // one of a character's several bytes
 }
 
-// index is where the needle is in text, -1 if nowhere.
+// index returns where the needle is in text, or -1.
 func (n *needle) index(text []byte) int {
 	c := n.text[n.rare]
 	if n.fold && 'a' <= c && c <= 'z' {
@@ -50,7 +50,7 @@ func (n *needle) index(text []byte) int {
 			return begin
 		}
 		at += i + 1
-		if misses > 64+at/32 && !n.fold { // the rarest byte is a common one here
+		if misses > 64+at/32 && !n.fold { // the rarest byte is common here
 			if i = bytes.Index(text[at-n.rare:], n.text); i < 0 {
 				return -1
 			}
@@ -60,7 +60,7 @@ func (n *needle) index(text []byte) int {
 	return -1
 }
 
-// indexFolded follows both forms of a letter.
+// indexFolded searches for both forms of a letter.
 func (n *needle) indexFolded(text []byte, small, capital byte) int {
 	next := func(c byte, from int) int {
 		if i := bytes.IndexByte(text[from:], c); i >= 0 {
@@ -88,7 +88,7 @@ func (n *needle) indexFolded(text []byte, small, capital byte) int {
 	}
 }
 
-// at says whether the needle lies at a place.
+// at reports whether the needle is at a position.
 func (n *needle) at(text []byte, begin int) bool {
 	if begin+len(n.text) > len(text) {
 		return false
@@ -114,7 +114,7 @@ type needleHints struct {
 	piece int
 }
 
-// nextPiece is how much is to be looked at: twice as much each time, until something is found.
+// nextPiece returns how much to search: twice as much each time, until something is found.
 func (h *needleHints) nextPiece() int {
 	h.piece = min(max(2*h.piece, leastPiece), mostPiece)
 	return h.piece
@@ -122,7 +122,7 @@ func (h *needleHints) nextPiece() int {
 
 func (h *needleHints) reset() { h.at = h.at[:0] }
 
-// next is where any of the needles comes next.
+// next returns where any of the needles comes next.
 func (h *needleHints) next(needles []*needle, text []byte, from int) int {
 	for len(h.at) < len(needles) {
 		h.at = append(h.at, -1)

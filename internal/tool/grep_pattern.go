@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// grepPattern is a regular expression, and how it is found quickly.
+// grepPattern is a regular expression, and a fast way to find it.
 type grepPattern struct {
-	lines    *regexp.Regexp // never matches beyond the end of a line, unless the pattern is for several lines
-	needles  []*needle      // a line without any of them cannot match; none: nothing is known
+	lines    *regexp.Regexp // never matches across lines, unless spanning
+	needles  []*needle      // a line without any of them cannot match; empty: not known
 	exact    bool           // a line with the only needle matches
-	spanning bool           // for several lines
+	spanning bool           // matches across lines
 }
 
-// How much a regular expression looks at in one go: on little text regexp does without its slow machine, and to begin
-// costs it something for every byte of it, so after a match it is less.
+// How much text a regular expression gets at a time: regexp avoids its slow machine on short texts, and each start
+// costs something for every byte of the text, so after a match it gets less.
 const (
 	mostPiece  = 8 << 10
 	leastPiece = 128
 )
 
-// parseGrep reads a pattern. The syntax is that of RE2, and ^ and $ are the ends of a line.
+// parseGrep parses a pattern in the syntax of RE2, where ^ and $ are the ends of a line.
 func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
 	if pattern == "" {
 		return nil, errors.New("it is empty")
@@ -59,7 +59,7 @@ func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
 	return p, nil
 }
 
-// grepSyntax says what is wrong, and what to do about what RE2 does not have.
+// grepSyntax explains a syntax error, and what to use in place of what RE2 does not have.
 func grepSyntax(pattern string, err error) error {
 	what := err.Error()
 	var known *syntax.Error
@@ -78,10 +78,10 @@ func grepSyntax(pattern string, err error) error {
 				", are not supported: search for more than is wanted, and read the lines")
 		}
 	}
-	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant as it stands`)
+	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant literally`)
 }
 
-// withinLines takes away what could match the end of a line, so that whole files can be searched as they lie in memory.
+// withinLines removes what could match the end of a line, so that whole files can be searched in memory.
 func withinLines(tree *syntax.Regexp) error {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -125,8 +125,8 @@ func withinLines(tree *syntax.Regexp) error {
 }
 
 const (
-	needleLeast = 2  // a shorter one is in too many lines
-	needlesMost = 16 // each is searched for by itself
+	needleLeast = 2  // shorter ones are in too many lines
+	needlesMost = 16 // each is searched for separately
 )
 
 type needleText struct {
@@ -134,7 +134,7 @@ type needleText struct {
 	fold bool
 }
 
-// needleTexts is a set of texts of which every match has at least one; nil where there is none.
+// needleTexts returns a set of texts of which every match contains at least one, or nil.
 func needleTexts(tree *syntax.Regexp) []needleText {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -172,7 +172,7 @@ func needleTexts(tree *syntax.Regexp) []needleText {
 	return nil
 }
 
-// needleWorth is how much a set narrows a search: its shortest text counts, and one is better than many.
+// needleWorth returns how much a set narrows a search: its shortest text counts, and fewer texts are better.
 func needleWorth(set []needleText) int {
 	if len(set) == 0 {
 		return 0
@@ -184,7 +184,7 @@ func needleWorth(set []needleText) int {
 	return shortest*(needlesMost+1) - len(set)
 }
 
-// needleFolded is the longest part whose letters have two forms and no more, in small letters: k and s have a third one
+// needleFolded returns the longest part, in lower case, whose letters have exactly two forms: k and s have a third one
 // beyond ASCII.
 func needleFolded(text []rune) needleText {
 	best, from := "", 0
@@ -200,8 +200,8 @@ func needleFolded(text []rune) needleText {
 	return needleText{strings.ToLower(best), true}
 }
 
-// find returns where the next line with a match begins and ends in text, from a line's beginning on, and where in it
-// the match begins; -1 if there is none. text consists of whole lines. hints keeps what it learns, for the same text.
+// find returns the start and end of the next line with a match in text, from the start of a line on, and the start of
+// the match; -1 if there is none. text has whole lines. hints caches what it learns, for the same text.
 func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, end, match int) {
 	for from < len(text) {
 		at := 0
@@ -221,7 +221,7 @@ func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, en
 		}
 		stop := pieceEnd(text, from, hints.nextPiece())
 		loc := p.lines.FindIndex(text[from:stop])
-		// A match of nothing behind the last line is none: no line begins there.
+		// An empty match after the last line does not count: no line begins there.
 		if at = stop; loc != nil {
 			at = from + loc[0]
 		}
@@ -235,7 +235,7 @@ func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, en
 	return -1, -1, -1
 }
 
-// pieceEnd is the end of the last line that lies in a piece of text, at least of one.
+// pieceEnd returns the end of the last line within a piece of text, or of its only line.
 func pieceEnd(text []byte, from, piece int) int {
 	if len(text)-from <= piece {
 		return len(text)
@@ -249,7 +249,7 @@ func pieceEnd(text []byte, from, piece int) int {
 	return len(text)
 }
 
-// lineAround is the line that at lies in, without its end. No line before from is of interest.
+// lineAround returns the line that contains at, without its end. It does not look before from.
 func lineAround(text []byte, from, at int) (begin, end int) {
 	begin = from + bytes.LastIndexByte(text[from:at], '\n') + 1
 	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	scanWindow = 64 << 10 // of a file at a time; also what must be free of zero bytes to be searched
+	scanWindow = 64 << 10 // bytes of a file at a time; a window with a zero byte is binary
 	scanLine   = 8 << 20  // a longer line is searched in pieces of this size
-	scanWhole  = 4 << 20  // a larger file is not searched for a pattern over several lines
-	scanFinds  = 100_000  // of a pattern over several lines in one file
+	scanWhole  = 4 << 20  // a larger file is not searched for a multi-line pattern
+	scanFinds  = 100_000  // matches of a multi-line pattern in one file
 )
 
-// scanner searches one file after the other.
+// scanner searches files, one after the other.
 type scanner struct {
 	pattern *grepPattern
 	window  []byte
 	hints   needleHints
 }
 
-// errTooLarge is for a file that is too large to be held as a whole.
+// errTooLarge means that a file is too large to be in memory as a whole.
 var errTooLarge = errors.New("too large for a pattern over several lines")
 
-// scan searches a file. A window with a zero byte is no text, and neither is what comes after it: the search ends
-// there. Only a file that was named is searched all the same, without showing what is found behind the zero.
+// scan searches a file. It ends at a window with a zero byte, which is not text. Only if the file was named, it
+// continues, without showing matches after the zero byte.
 func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *grepLines) error {
-	if len(s.window) != scanWindow { // a long line has made it larger
+	if len(s.window) != scanWindow { // a long line has enlarged it
 		s.window = make([]byte, scanWindow)
 	}
 	file, end, ended, err := s.begin(file)
@@ -65,8 +65,7 @@ func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *gre
 	}
 }
 
-// begin fills the window for the first time. The mark of UTF-8 is no part of the text, and what is marked as UTF-16 is
-// decoded.
+// begin fills the window for the first time. It drops the byte order mark of UTF-8, and decodes UTF-16.
 func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, err error) {
 	limit := scanLine
 	if s.pattern.spanning {
@@ -91,8 +90,8 @@ func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, 
 	return file, end, ended, err
 }
 
-// fill reads behind what the window holds until it is full, and makes it larger while it must be: up to limit, and
-// where lines will do only as long as it holds none.
+// fill reads until the window is full, and enlarges the window if necessary: up to limit and, with lines, only as long
+// as it has no complete line.
 func (s *scanner) fill(file io.Reader, end, limit int, lines bool) (int, bool, error) {
 	for {
 		if end == len(s.window) {
@@ -114,7 +113,7 @@ func (s *scanner) fill(file io.Reader, end, limit int, lines bool) (int, bool, e
 	}
 }
 
-// isBinary looks for zeros in what is new in the window. In a file that was named they end lines.
+// isBinary looks for zero bytes in the new part of the window. In a named file they end lines.
 func (s *scanner) isBinary(fresh, end int, named bool, out *grepLines) bool {
 	zero := bytes.IndexByte(s.window[fresh:end], 0)
 	if zero < 0 {
@@ -132,7 +131,7 @@ func (s *scanner) isBinary(fresh, end int, named bool, out *grepLines) bool {
 	return false
 }
 
-// lines searches whole lines. It says whether to go on.
+// lines searches whole lines. It reports whether to continue.
 func (s *scanner) lines(text []byte, small bool, out *grepLines) bool {
 	s.hints.reset()
 	for from := 0; ; {
@@ -151,7 +150,7 @@ func (s *scanner) lines(text []byte, small bool, out *grepLines) bool {
 	}
 }
 
-// whole searches a file that the window holds as a whole, for a pattern over several lines.
+// whole searches a file that is in the window as a whole, for a multi-line pattern.
 func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 	if !ended {
 		return errTooLarge
@@ -161,11 +160,11 @@ func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 		s.isBinary(0, len(text), named, out) {
 		return nil
 	}
-	done := 0 // up to here lines have been given out
+	done := 0 // lines are reported up to here
 	for _, loc := range s.pattern.lines.FindAllIndex(text, scanFinds) {
 		at, stop := max(loc[0], done), loc[1]
 		if stop > loc[0] && text[stop-1] == '\n' {
-			stop-- // the line behind it has no part in it
+			stop-- // the next line is not part of it
 		}
 		for at <= stop && at < len(text) {
 			begin, end := lineAround(text, done, at)
@@ -181,7 +180,7 @@ func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 	return nil
 }
 
-// utf16Reader makes UTF-8 of UTF-16.
+// utf16Reader decodes UTF-16 to UTF-8.
 type utf16Reader struct {
 	file  io.Reader
 	order binary.ByteOrder
@@ -206,7 +205,8 @@ func (u *utf16Reader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// decode takes what is whole. The first half of a pair waits for the second one, unless nothing comes any more.
+// decode decodes complete units. The first half of a surrogate pair waits for the second one, unless the input has
+// ended.
 func (u *utf16Reader) decode() {
 	at := 0
 	u.text = u.text[:0]

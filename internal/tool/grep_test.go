@@ -131,7 +131,7 @@ func TestGrepTypesAreRipgreps(t *testing.T) {
 	for line := range strings.Lines(searched{root: t.TempDir(), config: t.TempDir()}.others(t, ".", rg,
 		"--type-list")) {
 		name, globs, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		ours := strings.Fields(grepTypes()[name])
+		ours := grepType(name)
 		if len(ours) == 0 {
 			continue
 		}

@@ -14,26 +14,25 @@ import (
 	"omniagent/internal/text"
 )
 
-// input is the object that a model gave to a tool. It is read with tolerance: numbers and lists written as strings,
-// filePath for file_path, and the whole object written as a string are understood. What cannot be is collected, so that
-// the model learns all of it at once, together with an input that would be right.
+// input is the object that a model passed to a tool. It is parsed leniently: numbers and lists written as strings,
+// filePath for file_path, and the whole object written as a string are accepted. It collects all errors, so that the
+// model learns them at once, together with a correct input.
 type input struct {
 	tool, example string
 	members       []member
 	problems      []string
-	broken        bool // it is no object at all, so nothing is missing in it
+	broken        bool // it is not an object, so no member is missing
 }
 
-// member keeps its place, so that a host sees what the model wrote.
+// member keeps its position, so that a host sees what the model wrote.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// readInput reads the object. names are the members that the tool knows; others maps further names to them, such as
-// path to file_path.
-func readInput(tool string, raw json.RawMessage, example string, names []string, others map[string]string) *input {
-	in := &input{tool: tool, example: example}
+// input reads the object that a model gave.
+func (s *spec) input(raw json.RawMessage) *input {
+	in := &input{tool: s.Name, example: s.example}
 	raw = bytes.TrimSpace(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	if len(raw) == 0 || string(raw) == "null" {
 		return in
@@ -51,12 +50,12 @@ func readInput(tool string, raw json.RawMessage, example string, names []string,
 	for _, m := range members {
 		i := slices.IndexFunc(in.members, func(had member) bool { return had.name == m.name })
 		if i >= 0 {
-			in.members[i].value = m.value // the last of two counts, as everywhere in JSON
+			in.members[i].value = m.value // the last of two counts, as usual in JSON
 			continue
 		}
 		in.members = append(in.members, m)
 	}
-	in.rename(names, others)
+	in.rename(s.names, s.others)
 	return in
 }
 
@@ -76,18 +75,18 @@ func (in *input) rename(names []string, others map[string]string) {
 	}
 }
 
-// squash makes one of file_path, filePath and File-Path.
+// squash maps file_path, filePath and File-Path to one name.
 func squash(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// objectMembers divides a JSON object, in its order.
+// objectMembers splits a JSON object, in its order.
 func objectMembers(raw []byte) ([]member, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, errors.New("came " + kindOf(raw))
 	}
 	if !json.Valid(raw) {
-		return nil, errors.New("it is no valid JSON")
+		return nil, errors.New("it is not valid JSON")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := decoder.Token(); err != nil {
@@ -109,7 +108,7 @@ func objectMembers(raw []byte) ([]member, error) {
 	return members, nil
 }
 
-// raw is the value of a member, nil where there is none or it is null.
+// raw returns the value of a member, or nil if it is absent or null.
 func (in *input) raw(name string) json.RawMessage {
 	for _, m := range in.members {
 		if m.name == name && string(m.value) != "null" {
@@ -128,7 +127,7 @@ func (in *input) set(name string, value any) {
 	}
 }
 
-// needed is the value of a member that must be there.
+// needed returns the value of a required member.
 func (in *input) needed(name, what string) json.RawMessage {
 	value := in.raw(name)
 	if value == nil && !in.broken {
@@ -145,7 +144,7 @@ func (in *input) wrong(name, what string, value json.RawMessage) {
 	in.problem("%q must be %s, but came %s", name, what, kindOf(value))
 }
 
-// text is a string; need says that it must be there. It may be empty.
+// text returns a string, which may be empty; need means that it is required.
 func (in *input) text(name string, need bool) string {
 	value := in.raw(name)
 	if value == nil {
@@ -161,7 +160,7 @@ func (in *input) text(name string, need bool) string {
 	return s
 }
 
-// whole is a whole number from least on; without one it is usual.
+// whole returns an integer of at least least; the default is usual.
 func (in *input) whole(name string, usual, least int) int {
 	value := in.raw(name)
 	if value == nil {
@@ -192,7 +191,7 @@ func (in *input) whole(name string, usual, least int) int {
 	return int(n)
 }
 
-// flag is true or false; without one it is false.
+// flag returns a boolean; the default is false.
 func (in *input) flag(name string) bool {
 	value := in.raw(name)
 	if value == nil {
@@ -213,7 +212,7 @@ func (in *input) flag(name string) bool {
 	return false
 }
 
-// list is a list; need says that it must be there.
+// list returns a list; need means that it is required.
 func (in *input) list(name string, need bool) []json.RawMessage {
 	value := in.raw(name)
 	if value == nil {
@@ -239,12 +238,12 @@ func (in *input) list(name string, need bool) []json.RawMessage {
 	return items
 }
 
-// err is all that is wrong, for the model.
+// err returns all errors, for the model.
 func (in *input) err() error {
 	if len(in.problems) == 0 {
 		return nil
 	}
-	const most = 5 // more of them teach nothing more
+	const most = 5 // more would not help
 	problems := in.problems
 	if left := len(problems) - most; left > 0 {
 		problems = append(slices.Clone(problems[:most]), fmt.Sprintf("and %d more problems", left))
@@ -253,7 +252,7 @@ func (in *input) err() error {
 		strings.Join(problems, "; "), in.example)
 }
 
-// json is the input under the names that hosts know.
+// json returns the input under the names that hosts know.
 func (in *input) json() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -275,7 +274,7 @@ func (in *input) json() json.RawMessage {
 	return b.Bytes()
 }
 
-// kindOf says what a JSON value is, with the value where it is short.
+// kindOf describes a JSON value, with the value if it is short.
 func kindOf(value []byte) string {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 {
@@ -296,7 +295,7 @@ func kindOf(value []byte) string {
 	return "the number " + clip(string(value))
 }
 
-// clip is the beginning of a value that is shown in a message.
+// clip returns the beginning of a value, for a message.
 func clip(s string) string {
 	const most = 60
 	if runes := []rune(s[:min(len(s), 4*most)]); len(runes) > most || len(s) > 4*most {
@@ -305,7 +304,7 @@ func clip(s string) string {
 	return s
 }
 
-// failed is the result of a call that could not be done.
+// failed returns the result of a call that failed.
 func failed(err error) Result {
 	f := fault.Of(err)
 	message := f.Error()

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
 )
 
 func TestInputIsKeptForHosts(t *testing.T) {
@@ -42,7 +43,7 @@ func TestInputThatIsWrongIsExplained(t *testing.T) {
 		`{"file_path": "a", "limit": 1.5}`:  {`came the number 1.5`},
 		`{"file_path": "a", "limit": 1e99}`: {`but came 1e99`},
 		`[1]`:                               {"the input must be a JSON object, but came a list"},
-		`{"a": `:                            {"no valid JSON"},
+		`{"a": `:                            {"not valid JSON"},
 		`"hello"`:                           {"must be a JSON object"},
 		`5`:                                 {"came the number 5"},
 	} {
@@ -67,9 +68,11 @@ func ours() []func(*Env) Tool {
 func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 	d := newDesk(t)
 	inputs := map[string]string{
-		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`, "Edit": editExample,
-		"MultiEdit":    multiEditExample,
-		"NotebookEdit": notebookExample, "LS": lsExample, "TodoWrite": todoExample,
+		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`,
+		"Edit":         example("Edit"),
+		"MultiEdit":    example("MultiEdit"),
+		"NotebookEdit": example("NotebookEdit"), "LS": example("LS"),
+		"TodoWrite": example("TodoWrite"),
 	}
 	for _, make := range ours() {
 		tool := make(d.env)
@@ -107,7 +110,8 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`,
 		`{"file_path": "\ud800", "content": "\udfff"}`,
-		readExample, writeExample, editExample, multiEditExample, notebookExample, lsExample, todoExample,
+		example("Read"), example("Write"), example("Edit"), example("MultiEdit"),
+		example("NotebookEdit"), example("LS"), example("TodoWrite"),
 		`{"path": "x", "edits": "[{}]", "todos": [null, 5, {"id": []}], "ignore": ["[", 1], "offset": -9e99, "limit": "NaN"}`,
 		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`,
 		`{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
@@ -138,3 +142,6 @@ func FuzzPlan(f *testing.F) {
 		}
 	})
 }
+
+// example is an input of a tool that is right.
+func example(name string) string { return specOf(toolspec.Tool{Name: name}).example }

@@ -9,26 +9,20 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-const killShellExample = `{"shell_id": "bash_1"}`
-
 // KillShell ends a command in the background.
 func KillShell(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "KillShell", Kind: event.Other, With: "Bash"})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "KillShell", Kind: event.Other, With: "Bash",
-			Description: "Ends a command in the background, and all that it has started.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"shell_id":{"type":"string","description":"The id that Bash returned"}},"required":["shell_id"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("KillShell", raw, killShellExample, []string{"shell_id"}, jobNames("shell_id"))
+			in := s.input(raw)
 			id := in.text("shell_id", true)
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
 			return Action{
-				// It ends nothing but commands of this conversation, which were allowed: that needs no question, so it
-				// is no change.
+				// It only ends commands of this conversation, which were allowed: that needs no question, so it
+				// does not count as a change.
 				Kind: event.Other, Title: "End " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {

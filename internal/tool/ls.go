@@ -17,26 +17,16 @@ import (
 
 const (
 	listedEntries = 1000
-	lookedEntries = 20_000 // of a larger directory only some are read at all
+	lookedEntries = 20_000 // entries to read of a larger directory
 )
-
-const lsExample = `{"path": "src"}`
 
 // LS lists a directory.
 func LS(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "LS", Kind: event.Read, Rule: toolspec.Path,
-			Description: "Lists a directory of the workspace: type (d directory, - file, l link), size in bytes and " +
-				"name of each entry, " +
-				"directories first. To find files by name use Glob.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"path":{"type":"string","description":"Directory, relative to the workspace or absolute; the workspace itself if left out"},` +
-				`"ignore":{"type":"array","items":{"type":"string"},"description":"Patterns of names to leave out, such as *.o"}},"required":[]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{"directory": "path", "dir": "path", "file_path": "path", "dir_path": "path"}
-			in := readInput("LS", raw, lsExample, []string{"path", "ignore"}, others)
+			in := s.input(raw)
 			written, ignore := in.text("path", false), readPatterns(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -65,7 +55,7 @@ func readPatterns(in *input) []string {
 			continue
 		}
 		if _, err := path.Match(pattern, ""); err != nil {
-			in.problem("%q is no pattern of names", clip(pattern))
+			in.problem("%q is not a pattern of names", clip(pattern))
 		}
 		patterns = append(patterns, strings.TrimPrefix(strings.TrimSuffix(pattern, "/**"), "**/"))
 	}
@@ -114,7 +104,7 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 	return Result{Text: strings.TrimSuffix(b.String(), "\n")}
 }
 
-// entryLine writes one entry. A name with a line feed must not look like two.
+// entryLine writes one entry. A name with a line feed must not look like two entries.
 func entryLine(b *strings.Builder, env *Env, dir string, e fs.DirEntry) {
 	kind, size, end := "?", "-", ""
 	switch mode := e.Type(); {

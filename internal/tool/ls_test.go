@@ -31,7 +31,7 @@ func TestLS(t *testing.T) {
 	d.fails(LS, object{"path": "sbu"}, "Directory not found: ", "Did you mean sub?")
 	d.fails(LS, object{"path": ".."}, "outside the workspace")
 	d.fails(LS, object{"ignore": "x"}, `"ignore" must be a list, but came the string "x"`)
-	d.fails(LS, object{"ignore": []any{5, "["}}, `"ignore[0]" must be a string`, "no pattern of names")
+	d.fails(LS, object{"ignore": []any{5, "["}}, `"ignore[0]" must be a string`, "not a pattern of names")
 	if err := os.Symlink("sub", filepath.Join(d.in, "sub", "link")); err == nil {
 		check(t, os.Symlink("..", filepath.Join(d.in, "sub", "up")))
 		d.says(LS, object{"path": "sub"}, "l          - link\n", "l          - up/\n")

@@ -15,8 +15,6 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const notebookExample = `{"notebook_path": "a.ipynb", "cell_id": "1", "new_source": "print(1)", "edit_mode": "replace"}`
-
 const (
 	modeReplace = "replace"
 	modeInsert  = "insert"
@@ -25,29 +23,11 @@ const (
 
 // NotebookEdit changes one cell of a notebook.
 func NotebookEdit(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true,
-			Description: "Replaces, inserts or deletes one cell of a Jupyter notebook. The cell is named by its id " +
-				"or by its number; Read shows " +
-				"both, numbers count from 0. insert puts a new cell after it, or at the beginning without cell_id. A " +
-				"replaced code cell " +
-				"loses its outputs.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"notebook_path":{"type":"string","description":"Path of the .ipynb file, relative to the workspace or absolute"},` +
-				`"cell_id":{"type":"string","description":"Id or number of the cell"},` +
-				`"new_source":{"type":"string","description":"The new content of the cell"},` +
-				`"cell_type":{"type":"string","enum":["code","markdown","raw"],"description":"Needed to insert"},` +
-				`"edit_mode":{"type":"string","enum":["replace","insert","delete"],"description":"replace if left out"}},` +
-				`"required":["notebook_path","new_source"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("NotebookEdit", raw, notebookExample,
-				[]string{"notebook_path", "cell_id", "new_source", "cell_type", "edit_mode"},
-				map[string]string{
-					"path": "notebook_path", "file_path": "notebook_path", "cell_number": "cell_id",
-					"cell_index": "cell_id",
-				})
+			in := s.input(raw)
 			e := readCellEdit(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -72,7 +52,7 @@ type cellEdit struct {
 	env    *Env
 	cell   string // id or number; empty: none given
 	source string
-	kind   string // of the cell; empty: as it is
+	kind   string // of the cell; empty: unchanged
 	mode   string
 }
 
@@ -117,7 +97,7 @@ func (e cellEdit) run(ctx context.Context) Result {
 	d := decode(data)
 	book, err := parseNotebook(d.text)
 	if err != nil {
-		return failed(fault.New(fault.InvalidJSON, "%s is no notebook",
+		return failed(fault.New(fault.InvalidJSON, "%s is not a notebook",
 			e.shown).Because(err).Hint("Look at it with Bash."))
 	}
 	text, did, err := e.apply(book)

@@ -26,7 +26,7 @@ func (t *cellText) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &whole) == nil {
 		*t = cellText(whole)
 	}
-	return nil // anything else is shown as nothing
+	return nil // ignore anything else
 }
 
 type shownCell struct {
@@ -56,7 +56,7 @@ type cellOutput struct {
 	Traceback []string            `json:"traceback"`
 }
 
-// showNotebook writes the cells of a notebook as text. Pictures that they printed come beside it.
+// showNotebook renders the cells of a notebook as text. Images that they printed are returned separately.
 func showNotebook(data []byte) ([]byte, []Image, error) {
 	book, err := parseNotebook(decode(data).text)
 	if err != nil {
@@ -66,7 +66,7 @@ func showNotebook(data []byte) ([]byte, []Image, error) {
 	var images []Image
 	for i := range book.cells {
 		var cell shownCell
-		_ = json.Unmarshal(book.raw(i), &cell) // what does not fit is left out
+		_ = json.Unmarshal(book.raw(i), &cell) // ignore what does not fit
 		fmt.Fprintf(&b, "Cell %d (%v", i, cell.Type)
 		if id, ok := cell.ID.(string); ok {
 			fmt.Fprintf(&b, ", id %s", id)

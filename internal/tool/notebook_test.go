@@ -229,9 +229,9 @@ func TestNotebookEditRefuses(t *testing.T) {
 		{`{"notebook_path": "b.ipynb", "cell_id": "m1", "new_source": "x"}`, "File not found"},
 		{
 			`{"notebook_path": "torn.ipynb", "cell_id": "m1", "new_source": "x"}`,
-			"torn.ipynb is no notebook: it is not valid JSON",
+			"torn.ipynb is not a notebook: it is not valid JSON",
 		},
-		{`{"notebook_path": "list.ipynb", "cell_id": "m1", "new_source": "x"}`, "is no notebook"},
+		{`{"notebook_path": "list.ipynb", "cell_id": "m1", "new_source": "x"}`, "is not a notebook"},
 		{`{"notebook_path": "none.ipynb", "cell_id": "m1", "new_source": "x"}`, "its cells are not a list"},
 	} {
 		d.fails(NotebookEdit, c.input, c.part)

@@ -13,14 +13,14 @@ import (
 	"omniagent/internal/text"
 )
 
-// notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that
-// they do not concern stays as it is written, byte for byte.
+// notebook is the text of a .ipynb file, with the positions of its cells. Changes are made in the text, so that
+// everything else stays as it is, byte for byte.
 type notebook struct {
 	text        []byte
 	cells       []spot
 	open, close int    // where the list of cells begins, and its closing bracket
-	newline     string // what stands between members, empty in a notebook on one line
-	indent      string // of one level
+	newline     string // text between members, empty in a notebook on one line
+	indent      string // indentation of one level
 	colon       string
 	minor       bool // cells have ids
 }
@@ -87,7 +87,7 @@ func (n *notebook) readCells(decoder *json.Decoder) error {
 	return nil
 }
 
-// format learns how the file is written from what follows its first brace.
+// format detects the layout of the file from what follows its first brace.
 func (n *notebook) format(at int) {
 	rest := n.text[at:]
 	blank := string(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t\r\n"))])
@@ -103,7 +103,7 @@ func (n *notebook) format(at int) {
 	}
 }
 
-// find is the number of the cell with that id, or with that number, also in the form cell-3.
+// find returns the number of the cell with that id, or with that number, also in the form cell-3.
 func (n *notebook) find(cell string) int {
 	for i := range n.cells {
 		if n.id(i) == cell {
@@ -148,7 +148,7 @@ func (n *notebook) choices() string {
 	return hint + "."
 }
 
-// newCell has its members in the order in which Jupyter writes them.
+// newCell returns a cell with its members in Jupyter's order.
 func (n *notebook) newCell(kind, source string) []member {
 	cell := []member{{"cell_type", quoted(kind)}}
 	if kind == "code" {
@@ -164,7 +164,7 @@ func (n *notebook) newCell(kind, source string) []member {
 	return append(cell, member{"source", n.source(source, false)})
 }
 
-// changed is the cell with another source. What it printed was made by the old one, so it goes.
+// changed returns the cell with another source. It drops the output of the old one.
 func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 	cell, err := objectMembers(n.raw(i))
 	if err != nil {
@@ -213,7 +213,7 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 	return cell, nil
 }
 
-// source is the content of a cell: a list of its lines, as Jupyter writes it, or one string where the cell had one.
+// source returns the content of a cell: a list of its lines, as Jupyter writes it, or one string if the cell had one.
 func (n *notebook) source(text string, whole bool) json.RawMessage {
 	if whole {
 		return quoted(text)
@@ -238,7 +238,7 @@ func (n *notebook) source(text string, whole bool) json.RawMessage {
 	return b.Bytes()
 }
 
-// gap begins a new line at a level; in a notebook on one line it is what stands after a comma.
+// gap begins a new line at a level; in a notebook on one line it writes what follows a comma.
 func (n *notebook) gap(b *bytes.Buffer, level int, comma bool) {
 	if n.newline == "" {
 		if comma && n.colon == ": " {
@@ -298,7 +298,7 @@ func (n *notebook) remove(i int) []byte {
 	return slices.Concat(n.text[:n.cells[i].start], n.text[n.cells[i+1].start:])
 }
 
-// quoted is s as JSON. It cannot fail.
+// quoted returns s as JSON. It cannot fail.
 func quoted(s string) json.RawMessage {
 	data, _ := text.JSON(s)
 	return data

@@ -72,8 +72,8 @@ func printOf(t *testing.T, root string) string {
 	return b.String()
 }
 
-// raceDesk is a workspace of which parts are exchanged with links to the outside: each name in pairs has its double
-// beside it.
+// raceDesk is a workspace of which parts are exchanged with links to the outside: names come in pairs, and each has its
+// double in the same directory.
 func raceDesk(t *testing.T) (d *desk, outside string) {
 	t.Helper()
 	d = newDesk(t)

@@ -22,38 +22,17 @@ const (
 	usualLines   = 2000
 	longestLine  = 2000      // characters
 	largestPage  = 256 << 10 // bytes of a result
-	largestFile  = 64 << 20  // read whole: larger ones are shown, but neither counted nor remembered nor edited
-	largestImage = 5 << 20   // what models take
+	largestFile  = 64 << 20  // larger files are shown, but neither counted nor remembered nor edited
+	largestImage = 5 << 20   // the limit of models
 )
-
-const readExample = `{"file_path": "src/main.go", "offset": 1, "limit": 2000}`
-
-// pathNames maps what models write to the name that hosts know.
-func pathNames() map[string]string {
-	return map[string]string{
-		"path": "file_path", "file": "file_path", "filename": "file_path", "filepath": "file_path",
-		"absolute_path": "file_path",
-		"notebook_path": "file_path", "target_file": "file_path",
-	}
-}
 
 // Read shows a file.
 func Read(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Read", Kind: event.Read, Rule: toolspec.Path,
-			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not " +
-				"part of the file. Without " +
-				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown " +
-				"as images, notebooks " +
-				"as their cells. Other binary files and directories cannot be read.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"offset":{"type":"integer","minimum":1,"description":"First line to show; lines count from 1"},` +
-				`"limit":{"type":"integer","minimum":1,"description":"How many lines to show"}},"required":["file_path"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("Read", raw, readExample, []string{"file_path", "offset", "limit"}, pathNames())
+			in := s.input(raw)
 			written := in.text("file_path", true)
 			first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
 			if err := in.err(); err != nil {
@@ -87,7 +66,7 @@ func (r reader) run(ctx context.Context) Result {
 		return failed(r.explain(err))
 	}
 	defer f.Close()
-	// The context is looked at wherever bytes come from, so that a large file on a slow disk can be given up.
+	// Every read checks the context, so that a large file on a slow disk can be given up.
 	b := bufio.NewReaderSize(&patient{ctx, f}, 64<<10)
 	head, err := b.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
@@ -123,7 +102,7 @@ func (r reader) run(ctx context.Context) Result {
 	return r.told(&p)
 }
 
-// whole shows a file that must be read as a whole to be shown at all.
+// whole shows a file that has to be read as a whole.
 func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
 	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
 	if err == nil && len(data) > largestFile {
@@ -135,7 +114,7 @@ func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]by
 	}
 	text, images, err := show(data)
 	p := page{first: r.first, limit: r.limit, all: true, numbered: err != nil || !strings.HasSuffix(r.name, ".ipynb")}
-	if err != nil { // no notebook after all
+	if err != nil { // not a notebook after all
 		text = data
 	}
 	if err := p.fill(bufio.NewReaderSize(bytes.NewReader(text), 64<<10)); err != nil {
@@ -171,7 +150,7 @@ func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 	}
 }
 
-// told is the page with what the model needs to know beside it.
+// told returns the page with remarks for the model.
 func (r reader) told(p *page) Result {
 	last := p.first + p.shown - 1
 	of := ""
@@ -195,7 +174,7 @@ func (r reader) told(p *page) Result {
 	return Result{Text: p.text.String()}
 }
 
-// explain turns a failure to open a file into what helps the model.
+// explain turns an error of opening a file into one that helps the model.
 func (r reader) explain(err error) error {
 	f := fault.Of(err)
 	if f.Code == fault.FileMissing {
@@ -224,19 +203,20 @@ func (p *patient) Read(b []byte) (int, error) {
 type page struct {
 	first, limit int
 	numbered     bool // each line after its number
-	all          bool // go on to the end of the text to know it as a whole, unless it grows faster than it is read
+	all          bool // read on to the end for the fingerprint, unless the file grows faster than that
 
 	text  strings.Builder
-	line  int  // lines met
+	line  int  // lines read
 	shown int  // lines in text
 	full  bool // no more lines fit
-	ended bool // the whole text was met
+	ended bool // read to the end
 }
 
-// errLongLine is for a line without an end, such as the hole of a sparse file.
+// errLongLine means a line without an end, such as the hole of a sparse file.
 var errLongLine = errors.New("a line is too long")
 
-// fill is no lines.Reader: it counts what it does not keep, and goes on behind a line that is too long for a page.
+// fill differs from a lines.Reader: it counts what it does not keep, and continues after a line that is too long for a
+// page.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
 	met := 0
@@ -281,14 +261,14 @@ func (p *page) fill(b *bufio.Reader) error {
 	}
 }
 
-// add puts a line on the page, of which line is the beginning and length all.
+// add puts a line on the page. line is its beginning, length its full length.
 func (p *page) add(line []byte, length int) {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	text := strings.ToValidUTF8(string(line), "\uFFFD")
-	if len(text) > longestLine { // otherwise it has no more characters either
+	if len(text) > longestLine { // otherwise it does not have more characters either
 		if at := runes(text, longestLine); at < len(text) {
 			than := ""
-			if length > largestFile { // its end was not looked for
+			if length > largestFile { // its end was not searched for
 				than = "more than "
 			}
 			text = fmt.Sprintf("%s… [the line is cut here; it has %s%d bytes]", text[:at], than,
@@ -309,7 +289,7 @@ func (p *page) add(line []byte, length int) {
 	p.shown++
 }
 
-// runes is where the first n characters of s end.
+// runes returns where the first n characters of s end.
 func runes(s string, n int) int {
 	for i := range s {
 		if n == 0 {

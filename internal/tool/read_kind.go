@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// sniffed is how much of a file tells what it is.
+// sniffed is how many bytes of a file decide its type.
 const sniffed = 8 << 10
 
 // content is what a file seems to be.
 type content struct {
 	image    string // media type
-	binary   string // what it is, where it cannot be shown
+	binary   string // its type, if it cannot be shown
 	hint     string
 	notebook bool
 	wide     bool // UTF-16
 }
 
-// sniff looks at the beginning of a file; its name decides only about notebooks.
+// sniff examines the beginning of a file; its name only matters for notebooks.
 func sniff(name string, head []byte) content {
 	starts := func(with string) bool { return bytes.HasPrefix(head, []byte(with)) }
 	switch {

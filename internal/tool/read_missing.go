@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// missing says that a file does not exist, and which ones nearby have a name like it.
+// missing is the error that a file does not exist. It lists similar names nearby.
 func missing(files *workspace.Dir, name string) error {
 	shown := name
 	if !path.IsAbs(name) {
@@ -18,7 +18,7 @@ func missing(files *workspace.Dir, name string) error {
 	}
 	f := fault.New(fault.FileMissing, "File not found: %s", text.Name(shown)).With("path", name).With("reason",
 		"missing")
-	// The directory may be the wrong one: the nearest is sought where the path leaves what exists.
+	// The directory may be the wrong one: find the element at which the path stops existing.
 	dir, word, rest := path.Dir(name), path.Base(name), ""
 	for {
 		if info, err := files.Stat(dir); err == nil && info.IsDir() {
@@ -47,7 +47,7 @@ func missing(files *workspace.Dir, name string) error {
 	return f.Hint("Look for it with Glob.")
 }
 
-// nearestNames are at most three names of a directory that somebody may have meant.
+// nearestNames returns at most three similar names in a directory.
 func nearestNames(files *workspace.Dir, dir, word string) []string {
 	const looked, most = 5000, 3
 	entries, _, err := files.ReadDir(dir, looked)

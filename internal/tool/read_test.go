@@ -194,7 +194,7 @@ func TestAnyBytesAreShownAsText(t *testing.T) {
 	for n := range 256 {
 		d.put("a", fmt.Sprintf("x%c%sy\n", n, string([]byte{byte(n), byte(n * 7)})))
 		if r := d.call(Read, object{"file_path": "a"}); !utf8.ValidString(r.Text) {
-			t.Fatalf("byte %d: the result is no UTF-8", n)
+			t.Fatalf("byte %d: the result is not UTF-8", n)
 		}
 	}
 }

@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	rulesLimit  = 1 << 20   // bytes of a file of rules; a larger one is none
-	resultLimit = 100 << 10 // bytes of what a search answers
+	rulesLimit  = 1 << 20   // bytes of a file of rules; a larger one is ignored
+	resultLimit = 100 << 10 // bytes of an answer
 )
 
-// ground is where Glob and Grep look: a directory of the workspace, and the rules that say what to leave alone in it.
+// ground is where Glob and Grep search: a directory of the workspace, and the rules that exclude files in it.
 type ground struct {
 	env   *Env
-	own   string // the file of rules that is read before the others
+	own   string // the file of rules that takes precedence
 	user  *ignore.Rules
-	name  string // of the directory where it begins, for workspace.Dir
-	above string // the whole path of that directory, without the first slash
+	name  string // the directory where it begins, for workspace.Dir
+	above string // the absolute path of that directory, without the first slash
 	scope *ignore.Scope
 }
 
-// newGround reads the rules of the directories that lead to name, up to the top of the file system, as ripgrep and fd
-// do. They lie outside the workspace where it is a part of a repository; only these files are read there, and nobody
-// sees more of them than what they hide.
+// newGround reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. If the
+// workspace is a part of a repository, some are outside of it; only these files are read there, and only what they
+// exclude can be noticed.
 //
-// name itself is looked at even if a rule hides it: somebody has named it. The rules from above do not count in it
-// then.
+// name itself is searched even if a rule excludes it, because the caller named it. The rules from above do not apply in
+// it then.
 func newGround(env *Env, name, own string) *ground {
 	g := &ground{env: env, own: own, name: name}
 	if env.Excludes != "" {
@@ -50,12 +50,12 @@ func newGround(env *Env, name, own string) *ground {
 	return g
 }
 
-// fromTop is a whole path with slashes, without the first one.
+// fromTop returns an absolute path with slashes, without the first one.
 func fromTop(full string) string {
 	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
 }
 
-// lifted is the scope of a directory that the rules of scope hide, but that somebody has named.
+// lifted returns the scope of a directory that scope excludes, but that the caller named.
 func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	if !scope.InGit() {
 		return nil
@@ -64,13 +64,13 @@ func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	return none.Enter(full, ignore.Files{Repository: true})
 }
 
-// drawer is a directory in which files of rules may lie.
+// drawer is a directory that may have files of rules.
 type drawer interface {
 	Has(name string) bool
 	ReadFile(name string, limit int64) ([]byte, error)
 }
 
-// rules reads what a directory brings. Rules for git are read only in a repository.
+// rules reads the rules in a directory. Rules of git are read only in a repository.
 func (g *ground) rules(d drawer, above *ignore.Scope) ignore.Files {
 	read := func(name string, there bool) *ignore.Rules {
 		if !there && !d.Has(name) {
@@ -92,7 +92,7 @@ func (g *ground) rules(d drawer, above *ignore.Scope) ignore.Files {
 	return f
 }
 
-// full is the path of a folder as the scopes know it.
+// full returns the path of a folder as the scopes know it.
 func (g *ground) full(f *workspace.Folder) string {
 	if f.Path == "" {
 		return g.above
@@ -107,8 +107,7 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// shown is the path of a file as the model sees it: relative to the workspace, or absolute where it lies in a further
-// directory.
+// shown returns the path of a file for the model: relative to the workspace, or absolute in a further directory.
 func (g *ground) shown(f *workspace.Folder, name string) string {
 	if g.name == "." {
 		return f.Join(name)
@@ -116,7 +115,7 @@ func (g *ground) shown(f *workspace.Folder, name string) string {
 	return g.name + "/" + f.Join(name)
 }
 
-// searchPath is the directory, or the file, that a search is to begin with.
+// searchPath returns the directory or file where a search begins.
 func searchPath(env *Env, written string) (string, error) {
 	if written == "" {
 		return ".", nil
@@ -124,8 +123,8 @@ func searchPath(env *Env, written string) (string, error) {
 	return env.Files.Name(written)
 }
 
-// ExcludesFile is where git keeps a user's own rules for all repositories, "" where that cannot be told. Another place
-// that git was configured to is not looked for. variable reads the environment.
+// ExcludesFile returns git's default file of a user's own rules for all repositories, or "". It ignores
+// core.excludesFile. variable reads the environment.
 func ExcludesFile(variable func(string) string) string {
 	dir := variable("XDG_CONFIG_HOME")
 	if home := variable("HOME"); dir == "" && home != "" {

@@ -158,7 +158,7 @@ func randomText(random *rand.Rand, huge bool) string {
 		"\n", "\n\n", "\r\n", "fo=\xff=o", "=\xfe=",
 	}
 	var b strings.Builder
-	// For us a byte that is no text is one character to . and [^x], for ripgrep it is none: so none of them lies beside
+	// A byte that is not text matches . and [^x] as one character here, but not in ripgrep, so none of them is next to
 	// a letter.
 	b.WriteString("the first line ") // ripgrep looks at the first three bytes alone, and at the lines in them
 	for range random.IntN(60) {
@@ -263,13 +263,13 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 	t.Logf("%d files", total)
 }
 
-// inGit says whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden directories
-// ripgrep and fd look into .git too; we do not.
+// inGit reports whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden
+// directories ripgrep and fd look into .git too; we do not.
 func inGit(line string) bool {
 	return strings.HasPrefix(line, ".git/") || strings.Contains(line, "/.git/")
 }
 
-// listing is the tree with its rules, for who has to understand a difference.
+// listing shows the tree with its rules, to explain a difference.
 func (s searched) listing(t *testing.T) string {
 	var b strings.Builder
 	err := filepath.WalkDir(s.root, func(name string, d os.DirEntry, err error) error {

@@ -7,14 +7,14 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Seen is what a conversation knows of the files that it has read or written. It may be used from several goroutines,
-// and by the sub-agents of a conversation. The zero value, and nil, know nothing.
+// Seen has the fingerprints of the files that a conversation has read or written. Several goroutines, and the
+// sub-agents of a conversation, may use it. The zero value and nil are empty.
 type Seen struct {
 	mu    sync.Mutex
 	files map[string]workspace.Fingerprint
 }
 
-// Record keeps what name was like when it was read or written.
+// Record stores the fingerprint of name.
 func (s *Seen) Record(name string, print workspace.Fingerprint) {
 	if s == nil {
 		return
@@ -27,7 +27,7 @@ func (s *Seen) Record(name string, print workspace.Fingerprint) {
 	s.files[name] = print
 }
 
-// Lookup tells what name was like, and whether it was seen at all.
+// Lookup returns the fingerprint of name, and whether it was recorded.
 func (s *Seen) Lookup(name string) (workspace.Fingerprint, bool) {
 	if s == nil {
 		return workspace.Fingerprint{}, false
@@ -38,7 +38,7 @@ func (s *Seen) Lookup(name string) (workspace.Fingerprint, bool) {
 	return print, ok
 }
 
-// check refuses a file that is not as the conversation knows it. One that it has never seen may be anything.
+// check refuses a file that has changed since it was recorded. It accepts a file that was never recorded.
 func (s *Seen) check(name, shown string, now workspace.Fingerprint) error {
 	if was, ok := s.Lookup(name); ok && !was.Same(now) {
 		return changed(shown)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -11,54 +12,37 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-const taskExample = `{"description": "find the parser", "prompt": "Find the file in which expressions are parsed. Report its path and the names of its functions."}`
-
 // TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
 const (
 	TaskName      = "Task"
 	GeneralHelper = "general-purpose"
 )
 
-// Named says whether a name that somebody wrote means a tool: its own, or the server that it is of.
+// Named reports whether a written name means a tool: its own name, or that of its server.
 func Named(written, name string) bool {
 	return written == name || written == "*" ||
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
 }
 
-// kinds tells the model which sub-agents there are.
+// kinds tells the model which sub-agents there are beside the general one.
 func kinds(helpers []Helper) (json.RawMessage, error) {
-	said := "general-purpose; there is no other"
-	if len(helpers) > 0 {
-		said = "Which sub-agent; general-purpose if left out"
-		for _, h := range helpers {
-			said += "\n- " + h.Name + ": " + h.Description
-		}
+	said := "Which sub-agent; general-purpose if left out"
+	for _, h := range helpers {
+		said += "\n- " + h.Name + ": " + h.Description
 	}
 	return text.JSON(said)
 }
 
-// HandOver is the tool Task: it hands a piece of work to a sub-agent.
+// HandOver returns the tool Task, which gives a piece of work to a sub-agent.
 func HandOver(env *Env) Tool {
-	known, err := kinds(env.Helpers)
-	if err != nil {
-		known = json.RawMessage(`""`)
+	s := specOf(toolspec.Tool{Name: "Task", Kind: event.Agent})
+	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {
+		s.Input = bytes.Replace(s.Input, []byte(`"general-purpose; there is no other"`), known, 1)
 	}
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: TaskName, Kind: event.Agent,
-			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows " +
-				"nothing of this conversation. Its last " +
-				"message comes back. Use it for searches over many files whose details are not needed here. Say all " +
-				"that it has to know, and what to report.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"description":{"type":"string","description":"The work in three to five words"},` +
-				`"prompt":{"type":"string","description":"What to do, and what to report; ` +
-				`only the description reaches the sub-agent if this is left out"},` +
-				`"subagent_type":{"type":"string","description":` + string(known) +
-				`}},"required":["description"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("Task", raw, taskExample, []string{"description", "prompt", "subagent_type"}, nil)
+			in := s.input(raw)
 			description, kind := in.text("description", false), in.text("subagent_type", false)
 			prompt := in.text("prompt", false)
 			if strings.TrimSpace(prompt) == "" {

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Todo is one thing to do.
+// Todo is one task.
 type Todo struct {
 	ID         string `json:"id,omitempty"`
 	Content    string `json:"content"`
@@ -21,13 +21,13 @@ type Todo struct {
 	ActiveForm string `json:"activeForm"`
 }
 
-// Todos is the list of a conversation. It may be used from several goroutines; the zero value is the empty list.
+// Todos is the list of a conversation. Several goroutines may use it; the zero value is empty.
 type Todos struct {
 	mu   sync.Mutex
 	list []Todo
 }
 
-// Get is a copy of the list.
+// Get returns a copy of the list.
 func (t *Todos) Get() []Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,26 +47,13 @@ const (
 	todoDone    = "completed"
 )
 
-const todoExample = `{"todos": [{"content": "Fix the parser", "status": "in_progress", "activeForm": "Fixing the parser"}]}`
-
 // TodoWrite keeps the list of what is to be done.
 func TodoWrite(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "TodoWrite", Kind: event.Other})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "TodoWrite", Kind: event.Other,
-			Description: "Replaces the list of what is to be done in this conversation; always give the whole list. " +
-				"Use it for work of " +
-				"three steps or more: one step at a time is in_progress, and it is completed as soon as it is done.",
-			Input: json.RawMessage(
-				`{"type":"object","properties":{"todos":{"type":"array","description":"The whole list",` +
-					`"items":{"type":"object","properties":{` +
-					`"content":{"type":"string","description":"What to do, such as Fix the parser"},` +
-					`"status":{"type":"string","enum":["pending","in_progress","completed"]},` +
-					`"activeForm":{"type":"string","description":"The same while it is done, such as Fixing the parser"}},` +
-					`"required":["content","status","activeForm"]}}},"required":["todos"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("TodoWrite", raw, todoExample, []string{"todos"}, map[string]string{"items": "todos"})
+			in := s.input(raw)
 			list := readTodos(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -88,13 +75,13 @@ func TodoWrite(env *Env) Tool {
 func readTodos(in *input) []Todo {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range in.list("todos", true) {
-		item := readInput(in.tool, raw, in.example, []string{"id", "content", "status", "activeForm"}, nil)
+		item := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
 		todo := Todo{
 			Content: item.text("content", true), Status: item.text("status", true),
 			ActiveForm: item.text("activeForm", false),
 		}
 		if value := item.raw("id"); value != nil && json.Unmarshal(value, &todo.ID) != nil {
-			todo.ID = string(value) // numbers are usual
+			todo.ID = string(value) // models often write numbers
 		}
 		switch {
 		case len(item.problems) > 0:

@@ -1,9 +1,9 @@
-// Package tool is what the native agent can do: one file a tool, its description for the model beside it.
+// Package tool has the tools of the native agent: one file a tool, with its description for the model.
 //
-// It promises that a tool says beforehand what a call would do, so that somebody who does not know the tool can decide
-// about it; that it reaches files, commands and pages only through the doors of Env, which is where the walls stand;
-// that any input gets an answer that the model can learn from, never a panic; and that a list of tools names only what
-// works here. It refuses to decide what is allowed, to ask anybody, and to print.
+// It promises: a tool says beforehand what a call would do, so that code that does not know the tool can decide about
+// it; it reaches files, commands and pages only through Env, where they are restricted; any input gets an answer that
+// the model can learn from, never a panic; and a list of tools has only those that work here. It never decides what is
+// allowed, asks nobody, and prints nothing.
 package tool
 
 import (
@@ -15,62 +15,62 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Tool is one thing that a model can do.
+// Tool is one tool of a model.
 type Tool struct {
 	toolspec.Tool
-	// Plan reads the input and says what the call would do, without any effect. The error is for the model: which
-	// argument is wrong, and how it is right.
+	// Plan parses the input and returns what the call would do, without any effect. The error is for the model: which
+	// argument is wrong, and what is correct.
 	Plan func(input json.RawMessage) (Action, error)
 }
 
-// Action is a call that could be made.
+// Action is a call that can run.
 type Action struct {
 	Kind    event.ToolKind
-	Changes bool     // it may change something, here or elsewhere: it runs alone, and needs to be allowed
-	Paths   []string // names beneath the root that it reads or changes; nil where it cannot be told
+	Changes bool     // it may change something: it runs alone, and needs permission
+	Paths   []string // names beneath the root that it reads or changes; nil: not known
 	Command string   // for a shell
 	URL     string   // of a page
-	// At is where a command would begin, relative to the root; nil: in the root. It is asked for when somebody decides,
-	// since another command may have moved there meanwhile, and Run begins nowhere else than it has told last.
+	// At returns where a command would begin, relative to the root; nil: in the root. It is called when somebody
+	// decides, because another command may have changed the directory meanwhile. Run begins only where At last said.
 	At    func() string
-	Title string          // what it does, in one line for a person
-	Input json.RawMessage // the input under the names that hosts know (file_path); members that we do not know are kept
-	// Run does it. It ends soon after ctx does, and leaves nothing behind then. progress may be nil; it is told what
-	// the tool prints meanwhile.
+	Title string          // one line for a person
+	Input json.RawMessage // the input under the names that hosts know (file_path), with unknown members
+	// Run runs the call. It ends soon after ctx does, and leaves nothing running. progress may be nil; it gets what the
+	// tool prints meanwhile.
 	Run func(ctx context.Context, progress func(string)) Result
-	// Person: it is a person's decision, so one is asked, whatever the rules and the mode allow.
+	// Person: only a person can decide, so one is asked, whatever the rules and the mode allow.
 	Person bool
-	// Form is of a call that is a question: what a person filled in, or said, as its result. It is not ok where there
-	// is no answer in it, and the result says so. Nil: it is none.
+	// Form is set for a call that is a question. It makes the result from what a person filled in or said. If that has
+	// no answer, ok is false and the result says so.
 	Form func(filled json.RawMessage, text string) (r Result, ok bool)
 }
 
-// Result is what the model gets to see.
+// Result is what the model gets.
 type Result struct {
 	Text   string
 	Failed bool
 	Images []Image
 	Exit   *int          // of a command
-	Masked int           // secrets that are left out of the text already
-	Waits  bool          // it tells of something that still runs: to ask the same again is no going in circles
-	Change *event.Change // what became of a file, for hosts that show it; the model does not see it
+	Masked int           // secrets already removed from the text
+	Waits  bool          // it reports something that still runs: repeating the call is not a loop
+	Change *event.Change // the change of a file, for hosts that show it; not for the model
 }
 
-// Image is a picture in a result.
+// Image is an image in a result.
 type Image struct {
 	Media string
 	Data  []byte
 }
 
-// Env is what the tools of one conversation share, and their only doors.
+// Env is what the tools of one conversation share, and all that they can reach.
 type Env struct {
 	Files    *workspace.Dir
 	Excludes string   // the user's own rules for git, see ExcludesFile; "": none
 	Shell    Shell    // nil: no commands
 	Web      Web      // nil: no pages
 	Task     Task     // nil: no sub-agents
-	Helpers  []Helper // sub-agents beside the general one
-	Person   bool     // somebody can be asked
+	Helpers  []Helper // sub-agents in addition to the general one
+	Person   bool     // a person can be asked
 	Seen     *Seen
 	Todos    *Todos
 }

@@ -21,8 +21,7 @@ func TestWebFetchPromisesNoReader(t *testing.T) {
 	}
 }
 
-// TestOwnCommandsNeedNoQuestion: what reads or ends a command that was allowed is no change that somebody is asked
-// about.
+// TestOwnCommandsNeedNoQuestion: reading or ending a command that was allowed does not need a question.
 func TestOwnCommandsNeedNoQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []Tool{BashOutput(&Env{}), KillShell(&Env{})} {
@@ -88,7 +87,7 @@ func TestWebFetchPlan(t *testing.T) {
 		`{"url": "https://"}`, `{"url": "http://[::"}`,
 	} {
 		if _, err := WebFetch(d.env).Plan(json.RawMessage(input)); err == nil ||
-			!strings.Contains(err.Error(), webFetchExample) {
+			!strings.Contains(err.Error(), example("WebFetch")) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}

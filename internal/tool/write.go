@@ -16,26 +16,13 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const writeExample = `{"file_path": "src/main.go", "content": "package main\n"}`
-
 // Write makes or replaces a file.
 func Write(env *Env) Tool {
+	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true,
-			Description: "Writes a file as a whole, whether it exists or not; directories that lead to it are made. " +
-				"To change part of a file " +
-				"use Edit. A file that has changed since you read it must be read again first.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"content":{"type":"string","description":"All that the file shall hold"}},"required":["file_path","content"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := withNames(pathNames(), map[string]string{
-				"contents": "content", "text": "content",
-				"file_text": "content",
-			})
-			in := readInput("Write", raw, writeExample, []string{"file_path", "content"}, others)
+			in := s.input(raw)
 			written, content := in.text("file_path", true), in.text("content", true)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -62,9 +49,9 @@ func Write(env *Env) Tool {
 // subject is the file that a call changes.
 type subject struct {
 	name   string   // beneath the root
-	target string   // what that leads to
+	target string   // its target, if it is a link
 	shown  string   // as the model wrote it, for messages
-	paths  []string // both, for who decides about the call: he sees .git/hooks behind a link that is called docs
+	paths  []string // both, so that a decision sees .git/hooks behind a link named docs
 }
 
 func newSubject(env *Env, written string) (s subject, err error) {
@@ -98,14 +85,14 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 		was, d = shownBefore(old, true), decode(old)
 	case errors.Is(err, fault.FileMissing):
 		was = shownBefore(nil, false)
-		o.Expect = &workspace.Fingerprint{} // a file that appears meanwhile is somebody's
+		o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears meanwhile
 	case errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
-		// What is there is not needed, unless it has been seen and was something else then.
+		// The old content only matters if it was recorded and has changed since.
 		if _, seen := env.Seen.Lookup(s.name); seen {
 			return nil, changed(s.shown)
 		}
 		if errors.Is(err, fault.FileMissing) {
-			o.Expect = &workspace.Fingerprint{} // a file that somebody makes meanwhile is his
+			o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears meanwhile
 		}
 	default:
 		return nil, reader{env: env, name: s.name, shown: s.shown}.explain(err)
@@ -122,16 +109,16 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 	return changeOf(env, s, was, out), nil
 }
 
-// longestShown is the longest file whose change a host is shown.
+// longestShown is the size of the longest file whose change a host gets.
 const longestShown = 1 << 20
 
-// before is what a file held until it is changed, where that can be shown.
+// before is the content of a file before the change, if it can be shown.
 type before struct {
 	text *string // nil: there was no file
 	ok   bool
 }
 
-// shownBefore copies it: who changes the file may use the bytes.
+// shownBefore copies the content, because the change may reuse the bytes.
 func shownBefore(data []byte, existed bool) before {
 	switch {
 	case !existed:
@@ -143,7 +130,7 @@ func shownBefore(data []byte, existed bool) before {
 	return before{&text, true}
 }
 
-// changeOf is what became of the file, nil where it is no text or too long.
+// changeOf returns the change of a file, or nil if it is not text or too long.
 func changeOf(env *Env, s subject, was before, out []byte) *event.Change {
 	if !was.ok || len(out) > longestShown || !utf8.Valid(out) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Above is a directory that leads to another one. Small files are read in it by their names, and never through a link.
+// Above is a parent directory of another one. Small files in it are read by name, and never through a link.
 type Above struct {
 	Path string // absolute
 
@@ -13,10 +13,10 @@ type Above struct {
 	opened bool
 }
 
-// Above calls visit for each directory that leads to the directory name, from the top of the file system down, and
-// returns the absolute path of name itself, without links. Those above the root, which are nobody's who works in it,
-// are found by their paths; from the root on each is opened in the one before, through no link. One that cannot be
-// opened is empty.
+// Above calls visit for each parent of the directory name, from the root of the file system down, and returns the
+// absolute path of name itself, without links. Parents above the workspace, which its user does not control, are opened
+// by path; from the workspace on each is opened in its parent, never through a link. A directory that cannot be opened
+// is empty.
 func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	if own, rel := d.of(name); own != d {
 		return own.Above(rel, visit)
@@ -64,11 +64,11 @@ func visitOne(path string, p place, err error, visit func(*Above)) {
 	}
 }
 
-// Has says whether the directory has an entry of that name.
+// Has reports whether the directory has an entry of that name.
 func (a *Above) Has(name string) bool { return a.opened && a.place.has(name) }
 
-// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may
-// be a link.
+// ReadFile reads a regular file of at most limit bytes in or beneath the directory. No element of its name may be a
+// link.
 func (a *Above) ReadFile(name string, limit int64) ([]byte, error) {
 	if !a.opened {
 		return nil, changedSince(a.Path)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// actualPath is where an open file lies, as the kernel knows it.
+// actualPath returns the path of an open file, as the kernel knows it.
 func actualPath(f *os.File) (path string, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

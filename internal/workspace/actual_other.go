@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// actualPath is not told here.
+// actualPath is not available here.
 func actualPath(*os.File) (string, error) { return "", errors.ErrUnsupported }

@@ -7,11 +7,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Append adds one line to a journal, which it makes with perm (0 means 0600) if need be. line may end in a newline or
-// not; one in the middle is refused. The line goes out in one write, so lines of processes that append at once are
-// never mixed. When the last line is torn, because its writer died, the new line begins on its own; readers meet a line
-// that does not parse and, rarely, an empty one. What it wrote survives the process; surviving the machine would need a
-// sync for each line.
+// Append appends one line to a journal, which it creates with perm (0 means 0600) if necessary. line may end in a
+// newline; a newline in the middle is refused. The line is a single write, so that lines of several processes never
+// mix. If the last line is truncated because its writer died, the new line still begins on its own; readers find a line
+// that does not parse and, rarely, an empty one. The line survives the death of the process, but not a power failure:
+// that would need a sync for each line.
 func Append(path string, line []byte, perm os.FileMode) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	if bytes.IndexByte(line, '\n') >= 0 {
@@ -48,7 +48,7 @@ func appendLine(f *os.File, path string, line []byte) error {
 		if _, err := f.ReadAt(last, size-1); err != nil {
 			return err
 		}
-		// In the same write as the line, not before it: two who heal at once leave an empty line and nothing worse,
+		// In the same write as the line, not before it: two writers at once leave an empty line and nothing worse,
 		// without a lock that a stopped process could hold for ever.
 		if last[0] != '\n' {
 			text = append(text, '\n')

@@ -113,7 +113,7 @@ func TestNamesOfTheRootThroughProc(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsMounted cannot be replaced; it stays as it is, and nothing is left beside it.
+// TestAFileThatIsMounted cannot be replaced; it does not change, and no temporary file is left.
 func TestAFileThatIsMounted(t *testing.T) {
 	y := newYard(t)
 	mount(t, filepath.Join(y.out, "secret"), filepath.Join(y.in, "file"), "", syscall.MS_BIND)
@@ -125,7 +125,8 @@ func TestAFileThatIsMounted(t *testing.T) {
 	}
 }
 
-// TestADirectoryThatIsMounted belongs to the workspace: whoever may mount has decided so. Only a removal stops there.
+// TestADirectoryThatIsMounted belongs to the workspace, because a user who can mount decided that. Only a removal stops
+// there.
 func TestADirectoryThatIsMounted(t *testing.T) {
 	y := newYard(t)
 	check(t, os.Mkdir(filepath.Join(y.in, "mounted"), 0o755))
@@ -343,7 +344,7 @@ func TestAStickyDirectory(t *testing.T) {
 	}
 }
 
-// TestASurveyOfWhatMayNotBeRead goes on with the rest.
+// TestASurveyOfWhatMayNotBeRead continues with the rest.
 func TestASurveyOfWhatMayNotBeRead(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")

@@ -16,28 +16,28 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Dir is a directory that a program works in: every file of it is reached beneath it, by descriptor, whatever links lie
-// in it and whoever moves them meanwhile. Its names are separated by slashes and relative to the root, which is ".". A
-// link that leads out of the root is refused, one that leads back into it is followed, also when it is absolute.
+// Dir is a directory that a program works in. Every file is opened beneath it, by descriptor, whatever links it has and
+// whatever is moved meanwhile. Names have slashes and are relative to the root, which is ".". A link that leads out of
+// the root is refused; one that leads back into it is followed, even an absolute one.
 //
-// A Dir may know further directories that can only be read, and others that are like the root, each a Dir by itself; a
-// name there is the absolute path, with slashes. No link leads from one of them into another.
+// A Dir may have further directories that are read-only, and others that are like the root, each a Dir of its own. A
+// name there is an absolute path, with slashes. No link leads from one of them into another.
 //
-// What it refuses is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular,
-// not-directory, too-large, read-only, changed, full or, for anything else of the system, failed.
+// A refusal is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular, not-directory,
+// too-large, read-only, changed, full or, for any other error of the system, failed.
 type Dir struct {
 	path     string // absolute, as it was given
 	real     string // the same without links
 	root     *os.Root
 	also     []further
 	more     []*Dir // further roots
-	out      error  // what os.Root says of a name that leads out of it
+	out      error  // the error of os.Root for a name that leads out of it
 	withheld withheld
-	// one replacement at a time: between the last look at a file and its rename nobody else of us comes
+	// one replacement at a time: no other of ours comes between the last check of a file and its rename
 	one sync.Mutex
 }
 
-// OpenDir opens the directory root. The directories also may be read, never written; they need not exist yet.
+// OpenDir opens the directory root. The directories also are read-only; they need not exist yet.
 func OpenDir(root string, also ...string) (*Dir, error) {
 	d := &Dir{}
 	var err error
@@ -69,7 +69,7 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 	return d, nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (d *Dir) Close() error {
 	err := d.root.Close()
 	for _, more := range d.more {
@@ -78,10 +78,10 @@ func (d *Dir) Close() error {
 	return err
 }
 
-// Path is the absolute path of the root.
+// Path returns the absolute path of the root.
 func (d *Dir) Path() string { return d.path }
 
-// Open opens a regular file to read. Nothing else is opened at all, so no FIFO and no device can hold the caller up.
+// Open opens a regular file for reading. It opens nothing else, so it never blocks on a FIFO or a device.
 func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	if own, rel := d.of(name); own != d {
 		return own.Open(rel)
@@ -99,7 +99,7 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, d.refused("read", name, err)
 	}
-	// The second look, at what was opened, is the one that counts.
+	// The check of the opened file is the one that counts.
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		err = notRegularFile(name, info)
 	}
@@ -113,7 +113,7 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// Stat tells what name is, or what it leads to as a link.
+// Stat describes the file, following a link.
 func (d *Dir) Stat(name string) (os.FileInfo, error) {
 	if own, rel := d.of(name); own != d {
 		return own.Stat(rel)
@@ -125,7 +125,7 @@ func (d *Dir) Stat(name string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// Lstat tells what name is, without following it.
+// Lstat describes the file without following a link.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	if own, rel := d.of(name); own != d {
 		return own.Lstat(rel)
@@ -141,14 +141,14 @@ func (d *Dir) lstat(name string) (os.FileInfo, error) {
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		return in(d, name, (*os.Root).Lstat)
 	}
-	// Only the directories that lead to it may be links.
+	// Only its parents may be links.
 	return in(d, path.Dir(name), func(r *os.Root, dir string) (os.FileInfo, error) {
 		return r.Lstat(filepath.Join(dir, path.Base(name)))
 	})
 }
 
-// ReadDir lists a directory, sorted by name. Of a directory with more than max entries it lists some max and says so; 0
-// means all.
+// ReadDir lists a directory, sorted by name. If it has more than limit entries, ReadDir lists some limit of them and
+// reports so; 0 means no limit.
 func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	if own, rel := d.of(name); own != d {
 		return own.ReadDir(rel, limit)
@@ -191,9 +191,8 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// in does one thing with a name: beneath the root, or in one of the further directories. os.Root refuses absolute links
-// even where they lead back into the root, so a name that it refuses is resolved and tried again, still beneath the
-// root.
+// in calls do with a name beneath the root or in one of the further directories. os.Root refuses absolute links even if
+// they lead back into the root, so a refused name is resolved and tried again, still beneath the root.
 func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, error) {
 	if local := filepath.FromSlash(name); filepath.IsAbs(local) {
 		return inFurther(d, local, do)
@@ -212,13 +211,13 @@ func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, er
 	return do(d.root, filepath.FromSlash(resolved))
 }
 
-// further is a directory that can only be read.
+// further is a read-only directory.
 type further struct {
 	path string // absolute, as it was given
-	real string // the same without links, if it was there then
+	real string // the same without links, if it existed
 }
 
-// open opens the directory, and not what a link leads to that has taken its place.
+// open opens the directory, but not the target of a link that has replaced it.
 func (f further) open() (*os.Root, error) {
 	info, err := os.Lstat(f.real)
 	if err == nil && !info.IsDir() {
@@ -238,7 +237,7 @@ func (f further) open() (*os.Root, error) {
 	return root, nil
 }
 
-// openRoot opens a directory. What is none is not opened at all: os.OpenRoot alone would wait for who writes to a FIFO.
+// openRoot opens a directory. The "/." makes anything else fail at once: os.OpenRoot alone would block on a FIFO.
 func openRoot(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 
 // openRootIn is openRoot in an open directory.
@@ -260,9 +259,9 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 	return value, d.outside(local)
 }
 
-// Resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other,
-// and only ever beneath the root; who uses the answer does so beneath the root again, so that nobody gains by moving a
-// link meanwhile. A name in a further directory is returned as it is.
+// Resolve returns name without links: where it leads, or would lead if it existed. It examines one directory after the
+// other, always beneath the root. The result is only used beneath the root again, so moving a link meanwhile gains
+// nothing. A name in a further directory is returned unchanged.
 func (d *Dir) Resolve(name string) (string, error) {
 	if own, rel := d.of(name); own != d {
 		resolved, err := own.Resolve(rel)
@@ -330,11 +329,11 @@ func (d *Dir) resolve(name string) (string, error) {
 	return path.Join(append([]string{"."}, done...)...), nil
 }
 
-// named is an absolute path relative to the root, with slashes, where its name says that it lies there. Nothing is
-// looked at: whoever made a link chose where it leads, and even to look there may mount something or wait for a server.
+// named returns an absolute path relative to the root, with slashes, if its name says that it is beneath. It does not
+// touch the file system: the author of a link chose the path, and even a stat may mount something or wait for a server.
 func (d *Dir) named(abs string) (string, bool) {
 	fold := foldsCase(d.path)
-	// Not cleaned at first: in link/../x the two dots go up from where the link leads.
+	// First without Clean: in link/../x the two dots go up from the target of the link.
 	for _, abs := range []string{abs, filepath.Clean(abs)} {
 		for _, base := range []string{d.path, d.real} {
 			if rel, ok := beneathPath(base, abs, fold); ok {
@@ -345,7 +344,7 @@ func (d *Dir) named(abs string) (string, bool) {
 	return "", false
 }
 
-// under is a path that a model wrote, absolute and clean, relative to the root.
+// under returns a path from a model, absolute and clean, relative to the root.
 func (d *Dir) under(abs string) (string, bool) {
 	if rel, ok := d.named(abs); ok {
 		return rel, true
@@ -365,7 +364,7 @@ func (d *Dir) under(abs string) (string, bool) {
 	}
 }
 
-// beneathPath is p relative to base, if it lies there by its name. Both are absolute and clean. /w-evil does not lie
+// beneathPath returns p relative to base, if it is beneath it by its name. Both are absolute and clean. /w-evil is not
 // beneath /w.
 func beneathPath(base, p string, fold bool) (string, bool) {
 	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }
@@ -381,5 +380,5 @@ func beneathPath(base, p string, fold bool) (string, bool) {
 	return "", false
 }
 
-// foldsCase says whether the file system there takes A for a.
+// foldsCase reports whether the file system there ignores case.
 func foldsCase(root string) bool { return runtime.GOOS == "windows" || mountedDrive(root) }

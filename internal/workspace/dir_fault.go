@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// shown is a name in a message: whoever made the file or wrote the path chose it.
+// shown makes a name fit for a message: somebody else chose it.
 func shown(name string) string {
 	const most = 300
 	if len(name) > most {
@@ -19,7 +19,7 @@ func shown(name string) string {
 	return text.Name(name)
 }
 
-// cause is an error of the system with its names as they are shown.
+// cause returns an error of the system with its names made fit for a message.
 func cause(err error) error {
 	switch e := err.(type) { //nolint:errorlint // only the outermost one is rewritten
 	case *fs.PathError:
@@ -64,7 +64,7 @@ func (d *Dir) refused(verb, name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code, reason = fault.FileMissing, "missing"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EBUSY):
-		// Busy is a name that something is mounted at: a file that a container was given, and that can only be written
+		// EBUSY: something is mounted there, such as a file that a container got, which can only be written
 		// in place.
 		code, reason = fault.PermissionDenied, "blocked"
 	case errors.Is(err, syscall.ELOOP):

@@ -6,9 +6,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Add makes a further directory one that files may be worked on in, as in the root, and returns it, so that the caller
-// withholds and restricts there what is to be. nil: it lies in one that is known already. It is called before anything
-// else is done with the Dir.
+// Add adds a writable directory like the root and returns its Dir, so that the caller can withhold and restrict names
+// there. It returns nil if the directory is inside one that is known already. Call it before any other method.
 func (d *Dir) Add(dir string) (*Dir, error) {
 	more, err := OpenDir(dir)
 	if err != nil {
@@ -24,11 +23,11 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 			return nil, more.Close()
 		}
 	}
-	d.more = append(d.more, more) // it may lie around others, and never in one: the inner ones are found first
+	d.more = append(d.more, more) // it may contain others, but is never inside one: the inner ones are found first
 	return more, nil
 }
 
-// More are the absolute paths of the directories that were added.
+// More returns the absolute paths of the added directories.
 func (d *Dir) More() []string {
 	var paths []string
 	for _, more := range d.more {
@@ -37,7 +36,7 @@ func (d *Dir) More() []string {
 	return paths
 }
 
-// of is the directory that a name belongs to, and the name there.
+// of returns the directory that a name belongs to, and the name in it.
 func (d *Dir) of(name string) (*Dir, string) {
 	local := filepath.FromSlash(name)
 	if !filepath.IsAbs(local) {
@@ -51,7 +50,7 @@ func (d *Dir) of(name string) (*Dir, string) {
 	return d, name
 }
 
-// called is what a name in an added directory is called outside of it.
+// called returns the name outside of an added directory for a name in it.
 func (d *Dir) called(rel string) string {
 	return filepath.ToSlash(filepath.Join(d.path, filepath.FromSlash(rel)))
 }

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// longestName is what Linux takes as one path. Without a limit a path of a million directories would be made, one after
-// the other.
+// longestName is the longest path that Linux accepts. Without a limit, a path of a million directories would be created
+// one by one.
 const longestName = 4096
 
 // Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
@@ -83,8 +83,8 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 	return "", d.outside(written)
 }
 
-// spell rewrites a path in the way of the system: goos with the workspace at root. It is "" for a path of Windows where
-// there is none.
+// spell rewrites a path for the system goos with the workspace at root. It returns "" for a Windows path on a system
+// without drives.
 func spell(goos, root, written string) string {
 	slashed := strings.ReplaceAll(written, `\`, "/")
 	drive := len(slashed) >= 3 && isLetter(slashed[0]) && slashed[1] == ':' && slashed[2] == '/'
@@ -105,7 +105,7 @@ func spell(goos, root, written string) string {
 	return written
 }
 
-// mountedDrive says whether p lies where a Linux beside Windows mounts its drives: /mnt/c.
+// mountedDrive reports whether p is where Linux under Windows mounts the drives: /mnt/c.
 func mountedDrive(p string) bool {
 	return len(p) >= 6 && strings.HasPrefix(p, "/mnt/") && isLetter(p[5]) && (len(p) == 6 || p[6] == '/')
 }

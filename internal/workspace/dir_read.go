@@ -11,42 +11,42 @@ import (
 	"omniagent/internal/fault"
 )
 
-// racy is how long after a change a second one may leave the same time on the file: the clocks of file systems tick
-// slowly, FAT's every other second.
+// racy is how long after a change another change may leave the same time on the file: clocks of file systems tick
+// slowly, on FAT every other second.
 const racy = 2 * time.Second
 
-// Fingerprint is what tells whether a file is still the one that was read. The zero value is that of a file that does
-// not exist.
+// Fingerprint reports whether a file is still the one that was read. The zero value stands for a file that does not
+// exist.
 type Fingerprint struct {
 	Hash     [sha256.Size]byte
 	size     int64
 	modified time.Time
-	changed  int64  // when the inode changed, where the system tells it: this time cannot be set back
-	inode    uint64 // 0 where the system does not tell it
+	changed  int64  // when the inode changed, if known: this time cannot be set back
+	inode    uint64 // 0 if the system does not report it
 	taken    time.Time
 }
 
-// Exists says whether there was a file.
+// Exists reports whether there was a file.
 func (p Fingerprint) Exists() bool { return !p.taken.IsZero() }
 
-// Same says whether both are of the same content. A file that was only touched is the same.
+// Same reports whether both have the same content. Touching a file does not change it.
 func (p Fingerprint) Same(other Fingerprint) bool {
 	return p.Exists() == other.Exists() && p.Hash == other.Hash && p.size == other.size
 }
 
-// untouched says whether what info tells is enough to know that the file is still the same, without reading it.
+// untouched reports whether info alone proves that the file is still the same.
 func (p Fingerprint) untouched(info fs.FileInfo) bool {
 	inode, changed := identity(info)
 	return p.Exists() && inode == p.inode && inode != 0 && changed == p.changed && changed != 0 &&
 		info.Size() == p.size && info.ModTime().Equal(p.modified) && p.taken.Sub(p.modified) > racy
 }
 
-// FingerprintOf is the fingerprint of a file that holds data, whatever else is true of it.
+// FingerprintOf returns the fingerprint of a file with that content.
 func FingerprintOf(data []byte) Fingerprint {
 	return Fingerprint{Hash: sha256.Sum256(data), size: int64(len(data)), taken: time.Now()}
 }
 
-// Reading is a file that is read from its beginning to its end, and known by its fingerprint then.
+// Reading is an open file that has a fingerprint when it was read to its end.
 type Reading struct {
 	file  *os.File
 	info  fs.FileInfo
@@ -68,7 +68,7 @@ func reading(f *os.File, info fs.FileInfo) *Reading {
 	return &Reading{file: f, info: info, hash: sha256.New(), taken: time.Now()}
 }
 
-// Read reads on.
+// Read reads the next bytes.
 func (r *Reading) Read(p []byte) (int, error) {
 	n, err := r.file.Read(p)
 	r.hash.Write(p[:n])
@@ -76,13 +76,13 @@ func (r *Reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Size is how large the file was when it was opened.
+// Size returns the size of the file when it was opened.
 func (r *Reading) Size() int64 { return r.info.Size() }
 
 // Close closes the file.
 func (r *Reading) Close() error { return r.file.Close() }
 
-// Fingerprint is that of what was read. It is the file's only when all of it was read.
+// Fingerprint returns the fingerprint of what was read. It is the file's only if everything was read.
 func (r *Reading) Fingerprint() Fingerprint {
 	inode, changed := identity(r.info)
 	return Fingerprint{
@@ -91,7 +91,7 @@ func (r *Reading) Fingerprint() Fingerprint {
 	}
 }
 
-// Load reads a regular file of at most limit bytes together with its fingerprint.
+// Load reads a regular file of at most limit bytes and returns its fingerprint.
 func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
 	r, err := d.Reading(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
 	return data, r.Fingerprint(), nil
 }
 
-// readUpTo reads into a buffer of the expected size, so that a large file is held once and not copied as it grows.
+// readUpTo reads into a buffer of the expected size, so that a large file is not copied while the buffer grows.
 func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	data := make([]byte, 0, min(expected+1, limit))
 	r = io.LimitReader(r, limit)
@@ -131,8 +131,8 @@ func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	}
 }
 
-// still says whether the slot holds what the fingerprint is of. It looks in the open directory that the rename will be
-// in, and not by the whole name, which may lead elsewhere by now.
+// still reports whether the slot has the file of the fingerprint. It looks in the open directory of the coming rename,
+// and not by the full name, which may lead elsewhere by now.
 func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
 	info, err := parent.Lstat(at.base)
 	switch {

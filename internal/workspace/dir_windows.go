@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// renameIn tries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
+// renameIn retries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
 func renameIn(parent *os.Root, from, to string) error {
 	for gap := time.Millisecond; ; gap *= 2 {
 		err := parent.Rename(from, to)
@@ -21,12 +21,12 @@ func renameIn(parent *os.Root, from, to string) error {
 	}
 }
 
-// syncIn does nothing, as syncDir.
+// syncIn does nothing, like syncDir.
 func syncIn(*os.Root) error { return nil }
 
-// abandonedIn says no: files that are opened beneath a root can be removed here while a writer has them open. Sweep
-// takes them away.
+// abandonedIn returns false: files that are opened beneath a root can be removed here while a writer has them open.
+// Sweep removes them.
 func abandonedIn(*os.Root, string) bool { return false }
 
-// identity is not told with the other properties of a file here.
+// identity returns zeros: the other properties of a file do not have it here.
 func identity(fs.FileInfo) (inode uint64, changed int64) { return 0, 0 }

@@ -10,37 +10,37 @@ import (
 	"omniagent/internal/fault"
 )
 
-// withheld is what lies in a Dir and is not for everybody.
+// withheld are the restricted files of a Dir.
 type withheld struct {
-	hidden    []string // beneath the root by their real names, with slashes; neither read nor written
-	protected []string // beneath the root; written only by who names them
-	never     Names    // not read
-	named     Names    // read only by who names them
+	hidden    []string // real names beneath the root, with slashes; neither read nor written
+	protected []string // beneath the root; written only by their own name
+	never     Names    // never read
+	named     Names    // read only by their own name
 }
 
-// Names are a choice among the real names beneath a root, with slashes.
+// Names selects among the real names beneath a root, with slashes.
 type Names func(real string) bool
 
 func (n Names) have(real string) bool { return n != nil && n(real) }
 
-// empty says that there is nothing to look for.
+// empty reports that nothing is restricted.
 func (w *withheld) empty() bool {
 	return len(w.hidden)+len(w.protected) == 0 && w.never == nil && w.named == nil
 }
 
-// Restrict keeps from being read what is in never, by whatever name and in whatever search, and what is in named unless
-// its own name is given: who decides about a call sees no more than that. Either may be nil. It is called before
-// anything else is done with the Dir.
+// Restrict keeps the files in never from being read, under any name and in any search, and the files in named unless
+// their own name is given: the decision about a call sees only that name. Either may be nil. Call it before any other
+// method.
 func (d *Dir) Restrict(never, named Names) { d.withheld.never, d.withheld.named = never, named }
 
-// passes says whether a search that began at start leaves out what it meets.
+// passes reports whether a search that began at start leaves a file out.
 func (w *withheld) passes(start, real string) bool {
 	return w.isHidden(real) || w.never.have(real) || w.named.have(real) && !w.named.have(start)
 }
 
-// Withhold keeps the paths hidden, which are absolute, from being read and written at all, and the names protected,
-// which are relative to the root, from being written under another name: whoever decides about a call sees its names,
-// and a link must not make them lie. It is called before anything else is done with the Dir.
+// Withhold keeps the absolute paths hidden from being read and written at all, and the names protected, relative to the
+// root, from being written under another name: the decision about a call sees only its names, and a link must not make
+// them lie. Call it before any other method.
 func (d *Dir) Withhold(hidden, protected []string) {
 	for _, p := range hidden {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
@@ -57,11 +57,11 @@ func (d *Dir) Withhold(hidden, protected []string) {
 	}
 }
 
-// isHidden says whether a real name beneath the root is withheld.
+// isHidden reports whether a real name beneath the root is hidden.
 func (w *withheld) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
 
-// among is a test whether real is a name, or lies beneath it. Case does not count: where it does to the file system, a
-// few names too many are withheld.
+// among returns a test whether real is a name or beneath it. It ignores case: on a file system that does not, it
+// withholds a few names too many.
 func among(real string) func(string) bool {
 	return func(name string) bool {
 		return name == "." || strings.EqualFold(real, name) || len(real) > len(name) && real[len(name)] == '/' &&
@@ -69,7 +69,7 @@ func among(real string) func(string) bool {
 	}
 }
 
-// mayRead looks at where a file that was opened really lies.
+// mayRead checks the real path of an opened file.
 func (d *Dir) mayRead(name string, f *os.File) error {
 	if d.withheld.empty() {
 		return nil
@@ -81,7 +81,7 @@ func (d *Dir) mayRead(name string, f *os.File) error {
 	return d.withheld.reading(real, name)
 }
 
-// reading says why what lies at real is not read under a name.
+// reading returns why the file at real is not read under a name.
 func (w *withheld) reading(real, name string) error {
 	switch {
 	case w.isHidden(real):
@@ -97,8 +97,8 @@ func (w *withheld) reading(real, name string) error {
 	return nil
 }
 
-// mayWrite looks at where the directory that was opened really lies in which base is about to be written. named is what
-// the caller was asked for.
+// mayWrite checks the real path of the opened directory in which base is about to be written. named is the requested
+// name.
 func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 	return nil
 }
 
-// placeOf is where an open file or directory lies, relative to the root. ok is false for what lies elsewhere, such as
+// placeOf returns the path of an open file or directory relative to the root. ok is false if it is elsewhere, such as
 // in a further directory.
 func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
 	return d.located(func() (string, error) { return actualPath(f) }, name)
@@ -135,7 +135,7 @@ func (d *Dir) located(actual func() (string, error), name string) (rel string, o
 		return "", false
 	}
 	place, err := actual()
-	if err != nil { // the system does not tell: where the name leads now is the next best
+	if err != nil { // the system does not report it: the current target of the name is the next best
 		rel, err := d.resolve(name)
 		return rel, err == nil && !filepath.IsAbs(filepath.FromSlash(name))
 	}

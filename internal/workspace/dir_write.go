@@ -14,25 +14,24 @@ import (
 	"omniagent/internal/ident"
 )
 
-// ReplaceOptions says how a file is replaced. The zero value replaces whatever is there.
+// ReplaceOptions controls Replace. The zero value replaces whatever is there.
 type ReplaceOptions struct {
-	Mode   fs.FileMode  // of a new file, less the umask; 0 means 0666. An existing file keeps its own.
-	Expect *Fingerprint // what must still be there immediately before; the zero Fingerprint: no file
-	// what Resolve said that the name leads to, when it was decided that it may be written; "": wherever it leads
+	Mode   fs.FileMode  // of a new file, before the umask; 0 means 0666. An existing file keeps its own
+	Expect *Fingerprint // what must be there immediately before; the zero Fingerprint: no file
+	// the result of Resolve when the write was permitted; "": any
 	Target string
 }
 
-// Replace gives the file the content data, whole or not at all: whenever the process dies, all of the old bytes are
-// there or all of the new ones. Directories that lead to it are made. An existing file keeps its permissions and, where
-// we may, its owner; a link stays, and the file beneath the root that it leads to is replaced. What is not a regular
-// file is refused, and so is a file that nobody may write, although a rename could.
+// Replace writes data to the file, atomically: whenever the process dies, the file has all of the old bytes or all of
+// the new ones. It creates missing parents. An existing file keeps its permissions and, if we may, its owner. A link
+// stays, and its target beneath the root is replaced. Replace refuses anything but a regular file, and a read-only
+// file, although a rename could replace that.
 //
-// The directories are opened one in the other, each by its name and none through a link: what becomes a link after the
-// name was resolved is fault.ConcurrentModification.
+// It opens the directories one in the other, each by its name and none through a link: if an element becomes a link
+// after the name was resolved, that is fault.ConcurrentModification.
 //
-// A file with several hard links loses one of them: this name gets the new content, the others keep the old, and so a
-// file outside that somebody has linked into the workspace is never changed. Extended attributes and the bits for
-// set-user-id are lost.
+// If a file has several hard links, this name gets the new content and the others keep the old. So a file outside that
+// is linked into the workspace is never changed. Extended attributes and set-user-id bits are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if own, rel := d.of(name); own != d {
 		if o.Target != "" {
@@ -57,7 +56,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	case target == ".":
 		return notRegularDirectory(name)
 	}
-	if d.withheld.isHidden(target) { // before a directory is made for it
+	if d.withheld.isHidden(target) { // before a directory is created for it
 		return hiddenFile(name)
 	}
 	base := path.Base(target)
@@ -67,7 +66,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	}
 	defer parent.Close()
 	named := name
-	if o.Target != "" { // who decided has seen it
+	if o.Target != "" { // the decision was about this target
 		named = o.Target
 	}
 	if err := d.mayWrite(named, parent, target); err != nil {
@@ -82,7 +81,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	mode := o.Mode
 	switch {
 	case old != nil:
-		// until it is complete: who may not read the old file shall not read the new one, not even for a moment
+		// until it is complete: users who may not read the old file must never read the new one
 		mode = 0o600
 	case mode == 0:
 		mode = 0o666
@@ -90,7 +89,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	return d.replaceIn(diskIn(parent, mode), parent, slot{target, base, old}, data, o.Expect)
 }
 
-// reach opens a directory beneath the root, through no link. It makes what is missing.
+// reach opens a directory beneath the root, through no link. It creates missing ones.
 func (d *Dir) reach(dir string) (*os.Root, error) {
 	at, err := d.root.OpenRoot(".")
 	if err != nil || dir == "." {
@@ -107,7 +106,7 @@ func (d *Dir) reach(dir string) (*os.Root, error) {
 	return at, nil
 }
 
-// step opens the directory name in another one, or makes it.
+// step opens the directory name in another one, or creates it.
 func step(at *os.Root, name string) (*os.Root, error) {
 	info, err := at.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,11 +116,11 @@ func step(at *os.Root, name string) (*os.Root, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, changedSince(name) // it was there a moment ago
+		return nil, changedSince(name) // it existed a moment ago
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, changedSince(name) // it was none when the name was resolved
+		return nil, changedSince(name) // it was not a link when the name was resolved
 	case !info.IsDir():
 		return nil, notDirectory(name, info)
 	}
@@ -132,14 +131,14 @@ func step(at *os.Root, name string) (*os.Root, error) {
 	return next, err
 }
 
-// slot is where a file goes.
+// slot is the place of a file.
 type slot struct {
 	name string // beneath the root, without links
 	base string // the last part of it, in the open directory
 	old  fs.FileInfo
 }
 
-// replaceable is what there is to replace, nil for nothing.
+// replaceable returns the existing file, or nil.
 func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, error) {
 	old, err := parent.Lstat(base)
 	switch {
@@ -156,7 +155,7 @@ func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, erro
 	return old, nil
 }
 
-// diskIn is every call of a replacement that can fail, on names in an open directory.
+// diskIn returns the calls of a replacement that can fail, for names in an open directory.
 func diskIn(parent *os.Root, mode fs.FileMode) disk {
 	d := realDisk()
 	d.create = func(name string) (*os.File, error) {
@@ -168,14 +167,14 @@ func diskIn(parent *os.Root, mode fs.FileMode) disk {
 	return d
 }
 
-// replaceIn writes beside the file and renames.
+// replaceIn writes a temporary file next to the file and renames it.
 func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *Fingerprint) error {
 	temporary := temporaryPrefix + ident.Hex(12)
 	f, err := k.create(temporary)
 	if err != nil {
 		return d.refused("write", at.name, err)
 	}
-	// No defer: a test kills us with a panic, and a killed process tidies nothing either.
+	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
 	err = fillLike(k, f, data, at.old)
 	if err == nil && expect != nil {
 		err = d.still(parent, at, *expect)
@@ -198,7 +197,7 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	return nil
 }
 
-// fillLike fills the temporary file. It has the mode of the old file in the end, or the one that it was made with.
+// fillLike fills the temporary file. It finally has the mode of the old file, or the one that it was created with.
 func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	like := old
 	if like == nil {
@@ -211,7 +210,7 @@ func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	return k.fill(f, data, like.Mode().Perm(), old)
 }
 
-// settle gives the temporary file its name unless somebody else has taken it meanwhile, which a rename would not
+// settle gives the temporary file its name, unless another process has created that meanwhile, which a rename would not
 // notice.
 func settle(k disk, parent *os.Root, temporary string, at slot) error {
 	switch err := parent.Link(temporary, at.base); {

@@ -241,7 +241,7 @@ func TestKilledWhileReplacing(t *testing.T) {
 	for _, left := range leftovers(t, dir) {
 		check(t, os.Chtimes(left, time.Time{}, time.Now().Add(-2*staleAfter)))
 	}
-	check(t, Sweep(dir))
+	check(t, sweep(dir, -1))
 	if left := leftovers(t, dir); len(left) > 0 {
 		t.Fatalf("left %v", left)
 	}

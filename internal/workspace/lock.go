@@ -16,27 +16,27 @@ import (
 const (
 	firstPoll  = time.Millisecond
 	longestGap = 25 * time.Millisecond
-	retryLock  = 200 * time.Millisecond // what a caller who found it held is told to wait
+	retryLock  = 200 * time.Millisecond // the suggested wait when the lock is held
 )
 
-// Held is a lock that we have. It is lost when the process ends, or when the value is dropped without Unlock.
+// Held is a lock that this process holds. It is released when the process ends, or when the value is dropped without
+// Unlock.
 type Held struct {
 	mu   sync.Mutex
 	file *os.File
 }
 
-// Holder is what the lock file says while the lock is held. The lock itself is the kernel's: what stands in the file
-// decides nothing.
+// Holder is the content of the lock file while the lock is held. It only informs: the lock itself is the kernel's.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"` // when it took the lock
-	// when the process began, in the system's own measure: a number of a process is given again
+	// when the process began, in the system's own unit: process numbers are reused
 	Started string `json:"started,omitempty"`
-	Boot    string `json:"boot,omitempty"` // which run of the system that was
+	Boot    string `json:"boot,omitempty"` // the boot of the system
 }
 
-// HolderOf says whether somebody holds the lock of the file at path, and who that is where it is known. It waits for
-// nothing and changes nothing.
+// HolderOf reports whether a process holds the lock of the file at path, and which one if that is known. It neither
+// waits nor changes anything.
 func HolderOf(path string) (by Holder, held bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {
@@ -58,15 +58,15 @@ func readHolder(f io.Reader) (by Holder) {
 	return by
 }
 
-// self is this process as a holder.
+// self returns this process as a holder.
 func self() Holder {
 	started, boot := startOf(os.Getpid())
 	return Holder{os.Getpid(), time.Now().UTC(), started, boot}
 }
 
-// Lock takes the advisory lock of the file at path, which it makes and leaves there for ever: a lock file that comes
-// and goes can be locked twice. It waits at most wait, 0 being one try, and then returns fault.LockHeld with holder_pid
-// and holder_age_ms where they are known. It ends with ctx. Two Locks in one process exclude each other as well.
+// Lock takes the advisory lock of the file at path, which it creates and never removes: a lock file that is removed and
+// created again can be locked twice. It waits at most wait, where 0 means one try, and then returns fault.LockHeld with
+// holder_pid and holder_age_ms if they are known. It ends with ctx. Two Locks in one process exclude each other too.
 func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
 	deadline := time.Now().Add(wait)
 	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
@@ -88,7 +88,7 @@ func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
 	}
 }
 
-// Unlock gives the lock back. Calling it again does nothing.
+// Unlock releases the lock. Calling it again does nothing.
 func (h *Held) Unlock() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *Held) Unlock() error {
 	}
 	f := h.file
 	h.file = nil
-	_ = f.Truncate(0) // nobody holds it now
+	_ = f.Truncate(0) // no holder now
 	release(f)
 	if err := f.Close(); err != nil {
 		return refused("unlock", f.Name(), err)
@@ -105,7 +105,7 @@ func (h *Held) Unlock() error {
 	return nil
 }
 
-// lockOnce tries once. Neither a lock nor an error means that somebody holds it.
+// lockOnce tries once. It returns neither a lock nor an error if another process holds it.
 func lockOnce(path string) (*Held, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|openWithoutBlocking|openWithoutLinks, 0o600)
 	if err != nil {
@@ -129,8 +129,8 @@ func lockOnce(path string) (*Held, error) {
 		}
 		return nil, err
 	}
-	// Somebody may have removed the file between open and lock: then ours excludes nobody, and the next try makes a new
-	// one.
+	// If the file was removed between open and lock, our lock excludes nobody, and the next try creates a new
+	// file.
 	if there, err := os.Lstat(path); err != nil || !os.SameFile(info, there) {
 		_ = f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func lockOnce(path string) (*Held, error) {
 		}
 		return nil, nil
 	}
-	// Who holds it is a courtesy: a full disk must not make the lock fail.
+	// The holder is only information: a full disk must not make the lock fail.
 	if text, err := json.Marshal(self()); err == nil {
 		_ = f.Truncate(0)
 		_, _ = f.WriteAt(append(text, '\n'), 0)

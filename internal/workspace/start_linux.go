@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// startOf is when a process began, in ticks since the system did, and which run of the system that is.
+// startOf returns when a process began, in ticks since boot, and the boot of the system.
 func startOf(pid int) (started, boot string) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", ""
 	}
-	// a name may hold anything
+	// a name may contain anything
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
-	const start = 19 // of those behind the name
+	const start = 19 // index among the fields after the name
 	if len(fields) > start {
 		started = fields[start]
 	}

@@ -2,5 +2,5 @@
 
 package workspace
 
-// startOf knows nothing: the lock does not depend on it.
+// startOf returns nothing: the lock does not depend on it.
 func startOf(int) (started, boot string) { return "", "" }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	openWithoutBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY // nor may a terminal become ours
+	openWithoutBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY // and no terminal may become ours
 	openWithoutLinks    = syscall.O_NOFOLLOW
 )
 
-// syncDir makes a rename durable. File systems that cannot do it for a directory say EINVAL or ENOTSUP; that is not a
-// failed write.
+// syncDir makes a rename durable. File systems that cannot do that for a directory return EINVAL or ENOTSUP, which is
+// not a failed write.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -31,11 +31,11 @@ func syncDir(dir string) error {
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// claim marks a temporary file as one whose writer lives. The kernel takes the mark away with the process, in whatever
-// PID namespace it ran, which a process id in the name could not tell.
+// claim marks a temporary file as one whose writer lives. The kernel removes the mark with the process, in whatever PID
+// namespace it ran; a process id in the name could not tell.
 func claim(f *os.File) { _, _ = tryLock(f) }
 
-// abandoned says whether nobody holds the temporary file. Where locks do not work it says no.
+// abandoned reports whether no process has claimed the temporary file. It returns false if locks do not work.
 func abandoned(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {
@@ -46,7 +46,7 @@ func abandoned(path string) bool {
 	return free && err == nil
 }
 
-// keepOwner gives the new file to the owner of the old one where we may (root writing a user's file).
+// keepOwner gives the new file to the owner of the old one if we may (root writing a user's file).
 func keepOwner(f *os.File, old fs.FileInfo) {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -73,13 +73,13 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-// sameFileSystem says whether both lie on one file system.
+// sameFileSystem reports whether both are on one file system.
 func sameFileSystem(a, b fs.FileInfo) bool {
 	x, okA := a.Sys().(*syscall.Stat_t)
 	y, okB := b.Sys().(*syscall.Stat_t)
 	return !okA || !okB || x.Dev == y.Dev
 }
 
-// release gives the lock of an open file back. Closing alone would leave it to a child that has a copy of the
-// descriptor: between fork and exec every child has.
+// release releases the lock of an open file. Closing alone would leave it to a child with a copy of the descriptor,
+// which every child has between fork and exec.
 func release(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

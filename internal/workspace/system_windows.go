@@ -17,7 +17,7 @@ const (
 // syncDir does nothing: Windows has no fsync of a directory, and NTFS journals the rename.
 func syncDir(string) error { return nil }
 
-// rename tries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
+// rename retries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
 func rename(from, to string) error {
 	for gap := time.Millisecond; ; gap *= 2 {
 		err := os.Rename(from, to)
@@ -37,8 +37,8 @@ func abandoned(string) bool { return true }
 
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it lies on a byte that no content
-// reaches: others must be able to read who holds it.
+// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it is on a byte beyond any
+// content: other processes must be able to read who holds it.
 func tryLock(f *os.File) (bool, error) {
 	place := &windows.Overlapped{OffsetHigh: 0x7fffffff}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,

@@ -18,21 +18,21 @@ const defaultDepth = 50
 // Walk bounds a walk through a tree. The zero value is the careful one.
 type Walk struct {
 	MaxDepth int  // directories below the start; 0 means 50
-	NoFollow bool // do not look where links lead: a link back to a directory above it is then no failure
+	NoFollow bool // do not examine links: then a link to a parent is not an error
 }
 
-// Removed is what RemoveTree took away. Bytes are those of regular files.
+// Removed is what RemoveTree removed. Bytes counts regular files.
 type Removed struct {
 	Path  string
 	Bytes int64
 	Type  string
 }
 
-// RemoveTree deletes path, a file or a whole tree, which must lie beneath root: absolute, or relative to root. It first
-// walks the tree without touching it, so that a tree that is too deep (fault.DepthExceeded), has a link to a directory
-// above itself (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it (fault.Unsafe) stays
-// as it was. Links are removed as links, never followed to delete; a link among the directories that lead to path is
-// fault.Unsafe. When the removal itself fails half-way, Removed has what is gone, and the fault completed_count.
+// RemoveTree deletes path, a file or a whole tree, which must be beneath root: absolute, or relative to root. It first
+// walks the tree without changing it, so that a tree stays untouched if it is too deep (fault.DepthExceeded), has a
+// link to a parent directory (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it
+// (fault.Unsafe). It removes links themselves and never follows them; a link among the parents of path is fault.Unsafe.
+// If the removal fails half-way, Removed has what is gone, and the fault has completed_count.
 func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	removed := Removed{Path: path}
 	parent, rel, err := openParent(root, path)
@@ -58,14 +58,14 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	if err != nil {
 		return removed, err
 	}
-	sweep.NoFollow = true // links were looked at; now they only go
+	sweep.NoFollow = true // links were checked; now they are only removed
 	err = sweep.entry(parent, name, rel, info, 0)
 	removed.Bytes = sweep.bytes
 	return removed, err
 }
 
-// Usage adds up the regular files beneath root, each by its own name: what links lead to is not counted. A root that
-// does not exist is empty.
+// Usage adds up the regular files beneath root, each by its own name: it does not follow links. A root that does not
+// exist is empty.
 func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	top, err := openRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,14 +88,14 @@ func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	return w.bytes, w.files, err
 }
 
-// openParent opens the directory that holds path, going down from root one name at a time and through no link.
+// openParent opens the parent directory of path, going down from root one name at a time and through no link.
 func openParent(root, path string) (*os.Root, string, error) {
 	outside := func() (*os.Root, string, error) {
 		return nil, "", fault.New(fault.Unsafe, "%s does not lie beneath %s, so it is not removed", path, root).
 			With("path", path).With("root", root)
 	}
 	if root == "" || path == "" || filepath.Dir(filepath.Clean(root)) == filepath.Clean(root) {
-		return outside() // no root, or one that is a whole file system
+		return outside() // no root, or a whole file system
 	}
 	rel := filepath.Clean(path)
 	if filepath.IsAbs(rel) {
@@ -133,8 +133,8 @@ func openParent(root, path string) (*os.Root, string, error) {
 	return at, rel, nil
 }
 
-// beneath is path relative to base. Where the names alone say that it lies elsewhere, the links that lead to both are
-// resolved: on macOS /tmp is one.
+// beneath returns path relative to base. If the names alone say that it is elsewhere, it resolves the links in both: on
+// macOS /tmp is one.
 func beneath(base, path string) string {
 	rel, err := filepath.Rel(base, path)
 	if err == nil && filepath.IsLocal(rel) {
@@ -154,7 +154,7 @@ func beneath(base, path string) string {
 	return rel
 }
 
-// openSame opens the directory that info describes, and not what somebody has put in its place since.
+// openSame opens the directory that info describes, and nothing that has replaced it since.
 func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	dir, err := openRootIn(parent, name)
 	if err != nil {
@@ -171,20 +171,19 @@ func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) 
 	return dir, nil
 }
 
-// walker goes through a tree by open directories, so that nothing that is renamed or linked meanwhile leads it
-// elsewhere.
+// walker walks a tree by open directories, so that nothing that is renamed or linked meanwhile leads it elsewhere.
 type walker struct {
 	Walk
 	remove            bool
 	acrossFileSystems bool
 	real              string        // the root without links
-	above             []fs.FileInfo // the directories that lead here, from the root, by inode
+	above             []fs.FileInfo // the parents, from the root, by inode
 	bytes             int64
 	files             int
 	done              int // entries completed
 }
 
-// newWalker prepares a walk that starts at rel, seen from root.
+// newWalker prepares a walk that starts at rel, relative to root.
 func newWalker(root, rel string, walk Walk, remove bool) (*walker, error) {
 	real, err := filepath.EvalSymlinks(root)
 	if err == nil {
@@ -209,7 +208,7 @@ func newWalker(root, rel string, walk Walk, remove bool) (*walker, error) {
 	return w, nil
 }
 
-// entry handles one name of a directory; path is relative to the root.
+// entry handles one name in a directory; path is relative to the root.
 func (w *walker) entry(parent *os.Root, name, path string, info fs.FileInfo, depth int) error {
 	switch {
 	case info.IsDir():
@@ -239,7 +238,7 @@ func (w *walker) entry(parent *os.Root, name, path string, info fs.FileInfo, dep
 	return nil
 }
 
-// directory handles what an open directory holds.
+// directory handles the entries of an open directory.
 func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth int) error {
 	if depth > w.MaxDepth {
 		return fault.New(fault.DepthExceeded, "%s is more than %d directories deep", path, w.MaxDepth).
@@ -270,8 +269,8 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 	return nil
 }
 
-// link looks where a link leads. To a directory above it is a loop. Any other is a leaf: out of the root it is never
-// followed, and what lies beneath the root is walked by its own name.
+// link checks the target of a link. A link to a parent directory is a loop. Any other is a leaf: a target outside of
+// the root is never followed, and one inside is walked by its own name.
 func (w *walker) link(path string) error {
 	full := filepath.Join(w.real, path)
 	info, err := os.Stat(full)
@@ -298,7 +297,7 @@ func (w *walker) loop(path, target string) error {
 		With("path", path).With("loop_target", target).With("completed_count", w.done)
 }
 
-// failed adds to the first failure how far the walk had come.
+// failed adds to the first error how far the walk had come.
 func (w *walker) failed(path string, err error) error {
 	verb := "read"
 	if w.remove {

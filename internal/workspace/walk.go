@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	batch      = 2048 // entries of one directory that are held at a time
-	together   = 64   // files that are handed to one goroutine at a time
-	mostAtOnce = 8    // goroutines: more of them only wait for the same disk
-	// directories; beyond it those that wait for their turn are closed, and found again by their names
+	batch      = 2048 // entries of one directory in memory at a time
+	together   = 64   // files for one goroutine at a time
+	mostAtOnce = 8    // goroutines: more would only wait for the same disk
+	// open directories; beyond this, waiting ones are closed and reopened by name
 	keptOpen = 256
 )
 
-// Survey is a walk through a directory and all beneath it, by several goroutines at once. It holds on to open
-// directories, each opened by its name in the one above and never through a link, so nothing that is renamed or linked
-// meanwhile leads it elsewhere. It needs memory for some thousand names and a few hundred descriptors, however large
-// the tree is. The order of the calls is not certain.
+// Survey is a walk through a directory and everything beneath it, by several goroutines at once. It opens each
+// directory by its name in the parent and never through a link, so that nothing that is renamed or linked meanwhile
+// leads it elsewhere. It needs memory for some thousand names and a few hundred descriptors, however large the tree is.
+// The order of the calls is not defined.
 type Survey struct {
-	// Enter is called for every directory, with its entries; for a large one more than once, one call after the other.
-	// It takes what it wants of them.
+	// Enter is called for every directory, with its entries; for a large one more than once, sequentially. It selects
+	// entries with Descend and Take.
 	Enter func(f *Folder, entries []Entry)
-	// File is called for every file that Enter took. worker is below Workers, and one worker makes one call at a time.
+	// File is called for every selected file. worker is less than Workers, and one worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
 }
 
-// Workers is how many goroutines a survey has.
+// Workers returns the number of goroutines of a survey.
 func Workers() int { return min(max(runtime.GOMAXPROCS(0), 2), mostAtOnce) }
 
 // Entry is a name in a directory.
@@ -41,7 +41,7 @@ type Entry struct {
 	Type EntryType
 }
 
-// EntryType is what an entry is, itself and not what it leads to.
+// EntryType is the type of an entry, not of the target of a link.
 type EntryType int8
 
 // The types.
@@ -51,23 +51,23 @@ const (
 	DirectoryEntry
 )
 
-// Folder is a directory that a survey is in.
+// Folder is a directory in a survey.
 type Folder struct {
 	Path  string // relative to the start, with slashes; "" for the start itself
-	State any    // what the directory above gave it; Enter may change it
+	State any    // from the parent directory; Enter may change it
 
 	tour     *tour
 	opened   bool
 	batches  int
-	entries  []Entry // what Enter is looking at
-	whole    bool    // these are all
+	entries  []Entry // the entries for Enter
+	whole    bool    // these are all entries
 	place    place
-	holders  atomic.Int32 // what still needs the open directory
+	holders  atomic.Int32 // how many items need the open directory
 	descends []item
 	files    []string
 }
 
-// Descend takes a directory: Enter will be called for it, with the state.
+// Descend selects a directory: Enter will be called for it, with the state.
 func (f *Folder) Descend(name string, state any) {
 	if f.withholds(name) {
 		return
@@ -75,20 +75,20 @@ func (f *Folder) Descend(name string, state any) {
 	f.descends = append(f.descends, item{folder: f, name: name, state: state})
 }
 
-// Take takes a file: File will be called for it.
+// Take selects a file: File will be called for it.
 func (f *Folder) Take(name string) {
 	if !f.withholds(name) {
 		f.files = append(f.files, name)
 	}
 }
 
-// withholds says whether nobody reads what has this name there.
+// withholds reports whether the name may not be read.
 func (f *Folder) withholds(name string) bool {
 	t := f.tour
 	return t.beneath && t.dir.withheld.passes(t.at, path.Join(t.at, f.Join(name)))
 }
 
-// Join is the path of a name in the folder.
+// Join returns the path of a name in the folder.
 func (f *Folder) Join(name string) string {
 	if f.Path == "" {
 		return name
@@ -96,10 +96,10 @@ func (f *Folder) Join(name string) string {
 	return f.Path + "/" + name
 }
 
-// First says whether Enter is called for the folder for the first time.
+// First reports whether this is the first call of Enter for the folder.
 func (f *Folder) First() bool { return f.batches == 1 }
 
-// Has says whether the directory has an entry of that name. Only Enter may ask, and it costs little.
+// Has reports whether the directory has an entry of that name. Only Enter may call it; it is cheap.
 func (f *Folder) Has(name string) bool {
 	if f.whole {
 		return slices.ContainsFunc(f.entries, func(e Entry) bool { return e.Name == name })
@@ -115,8 +115,8 @@ func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
 	return file, err
 }
 
-// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may
-// be a link.
+// ReadFile reads a regular file of at most limit bytes in or beneath the directory. No element of its name may be a
+// link.
 func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
 	err = f.with(func(p place) error { data, err = p.readFile(name, limit); return err })
 	return data, err
@@ -143,13 +143,13 @@ func (p place) readFile(name string, limit int64) (data []byte, err error) {
 	return data, err
 }
 
-// Modified is when a regular file was written last. It is false for anything else.
+// Modified returns when a regular file was last written. ok is false for anything else.
 func (f *Folder) Modified(name string) (at time.Time, ok bool) {
 	_ = f.with(func(p place) error { at, ok = p.modified(name); return nil })
 	return at, ok
 }
 
-// down goes to the directory path, one name after the other.
+// down opens the directory path, one name after the other.
 func (p place) down(path string, do func(place) error) error {
 	at := p
 	for path != "" {
@@ -170,7 +170,7 @@ func (p place) down(path string, do func(place) error) error {
 	return do(at)
 }
 
-// with gives the open directory to do. One that had to be closed is looked up again.
+// with calls do with the open directory, which it reopens if necessary.
 func (f *Folder) with(do func(place) error) error {
 	if f.opened {
 		return do(f.place)
@@ -178,14 +178,14 @@ func (f *Folder) with(do func(place) error) error {
 	return f.tour.start.down(f.Path, do)
 }
 
-// tour is a survey under way.
+// tour is a running survey.
 type tour struct {
 	Survey
 	ctx     context.Context
 	start   place
 	dir     *Dir
-	at      string // where it starts, beneath the root of dir
-	beneath bool   // it does
+	at      string // the start, relative to the root of dir
+	beneath bool   // the start is beneath the root
 	mu      sync.Mutex
 	more    sync.Cond
 	todo    []item
@@ -194,16 +194,17 @@ type tour struct {
 	missed  atomic.Int64
 }
 
-// item is something to do next: a directory to enter, more of a directory, or files.
+// item is a unit of work: a directory to enter, the rest of a directory, or files.
 type item struct {
 	folder *Folder
-	name   string // of a directory to enter in folder; "" where folder itself is to be read
+	name   string // a directory to enter in folder; "" to read folder itself
 	state  any
 	files  []string
 }
 
-// Survey walks through the directory name and all beneath it. state is what Enter finds in the first folder. missed is
-// how many directories could not be read. It ends soon after ctx does, with its error, and no call is made after that.
+// Survey walks through the directory name and everything beneath it. state is the State of the first folder. missed is
+// the number of directories that could not be read. It ends soon after ctx does, with its error, and then makes no more
+// calls.
 func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
 	if own, rel := d.of(name); own != d {
 		return own.Survey(ctx, rel, state, s)
@@ -229,7 +230,7 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 	first.holders.Store(1)
 	t.todo = []item{{folder: first}}
 	stop := context.AfterFunc(ctx, func() {
-		t.mu.Lock() // or somebody who has just looked would wait for ever
+		t.mu.Lock() // otherwise a worker that has just checked would wait for ever
 		defer t.mu.Unlock()
 		t.more.Broadcast()
 	})
@@ -247,8 +248,7 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 
 func (t *tour) ended() bool { return t.ctx.Err() != nil }
 
-// work does what is to be done until nothing is left. What came last is done first, so that the tree is not held as a
-// whole.
+// work does items until none is left, the latest first, so that memory is bounded.
 func (t *tour) work(worker int) {
 	list := newLister()
 	t.mu.Lock()
@@ -316,7 +316,7 @@ func (t *tour) enter(next item) (*Folder, error) {
 	return folder, nil
 }
 
-// read reads a batch of entries, or all of them where there are too many open directories to come back to this one.
+// read reads a batch of entries, or all of them if too many directories are open to come back to this one.
 func (t *tour) read(f *Folder, list *lister) []item {
 	t.mu.Lock()
 	crowded := t.open > keptOpen
@@ -336,13 +336,13 @@ func (t *tour) read(f *Folder, list *lister) []item {
 	f.entries, f.whole = nil, false
 	made := f.follow(done)
 	f.holders.Add(int32(len(made)))
-	if crowded && done && f.holders.Load() == int32(1+len(made)) { // nobody is using it: what is made has not begun
+	if crowded && done && f.holders.Load() == int32(1+len(made)) { // not in use: the new items have not begun
 		t.shut(f)
 	}
 	return made
 }
 
-// follow is what Enter took, as items, so that the files are last and come first.
+// follow returns the selected entries as items, with the files at the end so that they come first.
 func (f *Folder) follow(done bool) []item {
 	var made []item
 	if !done {
@@ -357,7 +357,7 @@ func (f *Folder) follow(done bool) []item {
 	return made
 }
 
-// shut closes a directory that nobody uses at this moment.
+// shut closes a directory that is not in use.
 func (t *tour) shut(f *Folder) {
 	f.place.close()
 	f.opened = false

@@ -38,7 +38,7 @@ func startAt(d *Dir, name string) (place, error) {
 	return p, errors.Join(err, failed)
 }
 
-// actual is where the directory lies, as the kernel knows it.
+// actual returns the path of the directory, as the kernel knows it.
 func (p place) actual() (string, error) { return pathOf(p.fd) }
 
 func (p place) close() { _ = unix.Close(p.fd) }
@@ -62,11 +62,11 @@ func (p place) has(name string) bool {
 	return unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// placeAt opens a directory by its path. No part of it but those above may be a link.
+// placeAt opens a directory by its path. Only its parents may be links.
 func placeAt(path string) (place, error) { return place{unix.AT_FDCWD}.enter(path) }
 
-// file opens a regular file. What has become something else since the directory was read is closed again: a FIFO whose
-// writer never ends would be searched for ever.
+// file opens a regular file. It closes anything that has replaced the file since the directory was read: searching a
+// FIFO with a writer would never end.
 func (p place) file(name string) (io.ReadCloser, error) {
 	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	}
 	var stat unix.Stat_t
 	if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = fault.New(fault.Unsafe, "%s is no regular file", shown(name))
+		err = fault.New(fault.Unsafe, "%s is not a regular file", shown(name))
 	}
 	if err != nil {
 		_ = unix.Close(fd)
@@ -92,7 +92,7 @@ func (p place) modified(name string) (time.Time, bool) {
 	return time.Unix(stat.Mtim.Unix()), true
 }
 
-// descriptor reads without what os.File does besides.
+// descriptor reads without the overhead of os.File.
 type descriptor int
 
 func (d descriptor) Read(b []byte) (int, error) {
@@ -111,7 +111,7 @@ func (d descriptor) Read(b []byte) (int, error) {
 
 func (d descriptor) Close() error { return unix.Close(int(d)) }
 
-// lister reads directories, with a buffer of its own.
+// lister reads directories into its own buffer.
 type lister struct{ buffer []byte }
 
 func newLister() *lister { return &lister{make([]byte, 64<<10)} }
@@ -133,8 +133,8 @@ func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error
 	return entries, false, nil
 }
 
-// parse reads what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of
-// the record (2), the type (1) and the name with a zero behind it. All names of a buffer share one string.
+// parse parses what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of
+// the record (2), the type (1) and the name with a terminating zero. All names of a buffer share one string.
 func (p *place) parse(entries []Entry, raw []byte) []Entry {
 	const lengthAt, typeAt, nameAt = 16, 18, 19
 	text := string(raw)
@@ -161,7 +161,7 @@ func (p *place) typeOf(kind byte, name string) EntryType {
 		return FileEntry
 	case unix.DT_DIR:
 		return DirectoryEntry
-	case unix.DT_UNKNOWN: // some file systems do not tell
+	case unix.DT_UNKNOWN: // some file systems do not report it
 		var stat unix.Stat_t
 		if unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			switch stat.Mode & unix.S_IFMT {

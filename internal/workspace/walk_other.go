@@ -29,7 +29,7 @@ func placeAt(path string) (place, error) {
 	return place{root: root}, err
 }
 
-// actual is where the directory lies, as far as the system tells.
+// actual returns the path of the directory, as far as the system reports it.
 func (p place) actual() (string, error) {
 	f, err := p.root.Open(".")
 	if err != nil {

@@ -1,36 +1,35 @@
-// Package workspace reads and changes files the way a tool must that others kill at any moment.
+// Package workspace reads and changes files safely, although other programs change them too and the process may be
+// killed at any moment.
 //
-// It promises that a file written by WriteFile holds the old bytes or the new ones at every point where the process can
-// die; that a line written by Append is whole or is recognisably torn and never glued to the next one; that a lock is
-// free the moment its holder is dead; and that RemoveTree deletes only beneath the root that it was given, whatever
-// links lie in the tree.
+// It promises: a file written by WriteFile has the old bytes or the new ones at every point where the process can die;
+// a line written by Append is whole, or is recognisably truncated and never joined to the next one; a lock is free the
+// moment its holder is dead; RemoveTree deletes only beneath its root, whatever links are in the tree.
 //
-// It refuses to wait without an end: a FIFO or a device where a file belongs is a failure, not a read that blocks, and
-// a lock is awaited for as long as the caller said. It refuses to follow a link in order to delete. Every failure is a
-// fault.
+// It never waits without a limit: a FIFO or a device in place of a file is an error, not a read that blocks, and a lock
+// is awaited as long as the caller wants. It never follows a link in order to delete. Every error is a fault.
 //
-// Dir is for names that somebody else chose, in a directory where somebody else moves links. There nothing is looked at
-// by a path and then used by it: everything happens in open directories, and what is written goes through no link that
-// came after the decision. What it cannot hold, and does not promise:
+// Dir is for names that somebody else chose, in a directory where somebody else moves links. It never checks a path and
+// then uses the same path: it works in open directories, and never writes through a link that appeared after the
+// decision. What it cannot ensure, and does not promise:
 //
-//   - What is mounted in the workspace belongs to it. Whoever may mount has decided so; a bind mount of / would be /. A
-//     single file that is mounted can be read, and not replaced: that would need to write in place.
-//   - A hard link is a file of the workspace. Nobody can tell whether it has another name outside, so it is read; it is
-//     never written in place, so the other name keeps what it has. Append and Lock do write in place: they are for our
-//     own journals, never for a name of a model.
-//   - A directory that somebody carries out of the workspace while it is open is still the one that was opened. What
-//     was about to be written in it is written there. It takes somebody who may write outside.
-//   - Between the last look at a file and the rename there is a moment in which another program can write it, and its
-//     change is lost. Others of this process wait for each other; a file that was expected not to be there is never
-//     overwritten, where the file system has hard links.
-//   - Of a file that changes while it is read, the reader may get some old and some new bytes. The fingerprint is that
-//     of what was read.
-//   - An absolute path that a model wrote is looked up to see whether links above the root lead it back in; that may
-//     touch a server or mount something. What is found is not told. Where a link in the workspace leads is judged by
-//     its text alone.
-//   - Directories that Replace has made stay when the write fails then, and extended attributes, access lists and
-//     capabilities of the old file are lost. What a killed process leaves is a file whose name says so, and the next
-//     write beside it takes it away after a minute.
+//   - What is mounted in the workspace belongs to it, because a user who can mount decided that; a bind mount of /
+//     would be /. A single mounted file can be read, but not replaced: it would have to be written in place.
+//   - A hard link is a file of the workspace. It may have another name outside, which cannot be known, so it is read.
+//     It is never written in place, so the other name keeps its content. Append and Lock do write in place: they are
+//     for our own journals, never for a name from a model.
+//   - A directory that is moved out of the workspace while it is open is still the opened one: a write in progress
+//     goes there. Only a program that may write outside can do that.
+//   - Between the last check of a file and the rename there is a moment in which another program can write it, and
+//     that change is lost. Writers in this process wait for each other. A file that was expected not to exist is never
+//     overwritten, if the file system has hard links.
+//   - If a file changes while it is read, the reader may get some old and some new bytes. The fingerprint is that of
+//     the bytes that were read.
+//   - An absolute path from a model is looked up to see whether links above the root lead it back in, which may touch
+//     a server or mount something. The result is not reported. The target of a link in the workspace is judged by its
+//     text alone.
+//   - Directories that Replace created stay if the write fails, and extended attributes, access lists and capabilities
+//     of the old file are lost. A killed process leaves a file with a recognisable name, which a later write in that
+//     directory removes after a minute.
 //   - A file system that is mounted over a network may hang every call for as long as it likes.
 package workspace
 
@@ -45,11 +44,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// ReadFile reads a regular file of at most max bytes. Anything else than a regular file is fault.Unsafe, more bytes are
-// fault.FieldTooLarge, and neither blocks nor is read.
+// ReadFile reads a regular file of at most max bytes. Anything else is fault.Unsafe, and more bytes are
+// fault.FieldTooLarge; neither blocks nor is read.
 func ReadFile(path string, max int64) ([]byte, error) {
-	// Looking first keeps us from opening a FIFO at all (which would wake its writer); the second look, at what was
-	// opened, is the one that counts.
+	// The first check keeps us from opening a FIFO at all (which would wake its writer); the second one, of the
+	// opened file, is the one that counts.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, refused("read", path, err)
@@ -82,7 +81,8 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	return data, nil
 }
 
-// MkdirAll makes the directory and those above it. What it makes is open to the user alone; what exists keeps its mode.
+// MkdirAll creates the directory and its parents. New ones are only accessible by the user; existing ones keep their
+// mode.
 func MkdirAll(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return refused("create", path, err)
@@ -135,7 +135,7 @@ func tooLarge(path string, size, max int64) error {
 		With("path", path).With("size", size).With("max", max)
 }
 
-// typeOf names what a directory entry is.
+// typeOf names the type of a directory entry.
 func typeOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
@@ -154,7 +154,7 @@ func typeOf(mode fs.FileMode) string {
 	return "special file"
 }
 
-// SyncDir makes the entries of a directory survive the machine: files that were made, renamed or removed in it.
+// SyncDir makes the entries of a directory durable: files that were created, renamed or removed in it.
 func SyncDir(dir string) error {
 	if err := syncDir(dir); err != nil {
 		return refused("sync", dir, err)

@@ -18,28 +18,19 @@ const (
 	staleAfter      = time.Minute
 
 	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it
-	// nothing much. Sweep looks at all.
+	// nothing much.
 	sweptPerWrite = 512
 
-	maxLinks = 40 // what Linux allows in one path
+	maxLinks = 40 // the limit of Linux for one path
 )
 
-// WriteFile replaces the content of path, or makes the file with exactly perm. Whenever the process or the machine
+// WriteFile replaces the content of path, or creates the file with exactly perm. Whenever the process or the machine
 // dies, path has all of the old bytes or all of the new ones. An existing file keeps its permissions; a symbolic link
-// stays, and the file that it leads to is replaced. What is not a regular file is refused.
+// stays, and its target is replaced. WriteFile refuses anything but a regular file.
 //
-// The one failure after which the new content is visible is that of the last step, the fsync of the directory.
+// Only one error can leave the new content visible: that of the last step, the fsync of the directory.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return realDisk().writeFile(path, data, perm)
-}
-
-// Sweep removes what writers left in dir when they were killed: temporary files older than a minute that no living
-// process holds.
-func Sweep(dir string) error {
-	if err := sweep(dir, -1); err != nil {
-		return refused("sweep", dir, err)
-	}
-	return nil
 }
 
 // disk is every call of WriteFile that can fail, so that a test can fail each of them.
@@ -69,8 +60,8 @@ func realDisk() disk {
 	}
 }
 
-// createExclusively makes the temporary file for us alone; it gets the permissions of the target when the content is
-// complete.
+// createExclusively creates the temporary file, readable only by us; it gets the permissions of the target when the
+// content is complete.
 func createExclusively(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
@@ -95,7 +86,7 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 	if err != nil {
 		return refused("write", path, err)
 	}
-	// No defer: a test kills us with a panic, and a killed process tidies nothing either.
+	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
 	err = d.fill(f, data, perm, old)
 	if err == nil {
 		err = d.rename(temporary, target)
@@ -111,12 +102,12 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 	return nil
 }
 
-// fill gives the temporary file its content and mode, makes both durable and closes it in every case.
+// fill writes the content and mode of the temporary file, makes both durable, and always closes it.
 func (d disk) fill(f *os.File, data []byte, perm os.FileMode, old fs.FileInfo) error {
 	d.claim(f)
 	err := d.writeAll(f, data)
 	if err == nil && old != nil {
-		keepOwner(f, old) // before chmod: a change of owner clears bits of the mode
+		keepOwner(f, old) // before chmod, because a change of owner clears bits of the mode
 	}
 	if err == nil {
 		err = d.chmod(f, perm)
@@ -145,13 +136,13 @@ func (d disk) writeAll(f *os.File, data []byte) error {
 }
 
 // resolve follows the links at the end of path, also to a file that does not exist yet, which filepath.EvalSymlinks
-// cannot.
+// cannot do.
 func resolve(path string) (string, error) {
 	target := path
 	for range maxLinks {
 		info, err := os.Lstat(target)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return target, nil // a failure comes up again, with the call that needs the file
+			return target, nil // an error comes up again, in the call that needs the file
 		}
 		link, err := os.Readlink(target)
 		if err != nil {
@@ -165,8 +156,8 @@ func resolve(path string) (string, error) {
 	return "", fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", path).With("path", path)
 }
 
-// directoryOf is the part of path before the name, ending in a separator. It does not clean: "link/../x" lies beside
-// what link leads to, and filepath.Dir would say that it lies beside link.
+// directoryOf returns the part of path before the name, ending in a separator. It does not clean: "link/../x" is next
+// to the target of link, but filepath.Dir would return the directory of link.
 func directoryOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" || dir == filepath.VolumeName(path) {
@@ -175,7 +166,7 @@ func directoryOf(path string) string {
 	return dir
 }
 
-// sweep looks at the first limit names of dir, or at all of them when limit is negative.
+// sweep examines the first limit names of dir, or all of them if limit is negative.
 func sweep(dir string, limit int) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -202,8 +193,8 @@ func sweep(dir string, limit int) error {
 	return nil
 }
 
-// WriteDerived writes a file that can be made again from another one: as WriteFile does, but without waiting for the
-// disk. After a power failure the file may be the one before.
+// WriteDerived writes a file that can be derived from another one again: it is WriteFile without waiting for the disk.
+// After a power failure the file may be the previous one.
 func WriteDerived(path string, data []byte, perm os.FileMode) error {
 	d := realDisk()
 	d.sync = func(*os.File) error { return nil }

@@ -249,7 +249,7 @@ func TestSweepLeavesWhatIsAliveOrYoungOrNotOurs(t *testing.T) {
 	check(t, err)
 	defer f.Close()
 	claim(f)
-	check(t, Sweep(dir))
+	check(t, sweep(dir, -1))
 	for path, want := range map[string]bool{dead: false, young: true, foreign: true, living: true} {
 		if exists(path) != want {
 			t.Errorf("%s: exists is %v, want %v", path, !want, want)
@@ -279,7 +279,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	for _, left := range leftovers(t, filepath.Dir(path)) {
 		check(t, os.Chtimes(left, time.Time{}, time.Now().Add(-2*staleAfter)))
 	}
-	check(t, Sweep(filepath.Dir(path)))
+	check(t, sweep(filepath.Dir(path), -1))
 	if left := leftovers(t, filepath.Dir(path)); len(left) > 0 {
 		t.Fatalf("left %v", left)
 	}

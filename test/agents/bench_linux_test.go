@@ -94,7 +94,7 @@ func (b *bench) put(path, text string) string {
 	return path
 }
 
-// took says whether a file is there, and removes it.
+// took reports whether a file is there, and removes it.
 func (b *bench) took(path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(b.work, path)

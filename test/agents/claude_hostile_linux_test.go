@@ -107,7 +107,7 @@ func claudeHostileScreen(b *bench) {
 	try(b.open(claudeTouches, claudeOff("")...), caught{model: true, mode: true})
 }
 
-// claudeHasSandbox says whether the CLI's sandbox works here.
+// claudeHasSandbox reports whether the CLI's sandbox works here.
 func claudeHasSandbox() bool {
 	_, err := exec.LookPath("bwrap")
 	_, other := exec.LookPath("socat")

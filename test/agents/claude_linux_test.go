@@ -44,7 +44,7 @@ const claudeSandbox = `--settings={"sandbox":{"enabled":true,"failIfUnavailable"
 
 func claudePairs(b *bench) {
 	none, all := effect{code: 3}, effect{0, true, true, true}
-	edits := effect{code: 3, shell: true, write: true} // touch outside of the workspace is no edit
+	edits := effect{code: 3, shell: true, write: true} // touch outside of the workspace is not an edit
 	b.does(none)
 	b.does(none, "--approval", "prompt")
 	b.does(none, "--sandbox", "off")
@@ -87,7 +87,7 @@ func claudePairsSandboxed(b *bench) {
 	b.does(held, "--yolo", "--", claudeSandbox)
 	b.took(".claude/settings.json")
 
-	// Why yolo in a sandbox is no bypass: that would let the file tools write anywhere.
+	// Why yolo in a sandbox is not a bypass: that would let the file tools write anywhere.
 	outside := b.base + "/outside.txt"
 	script := `[{"write":{"path":"` + outside + `","content":"x"}},{"say":"ok"}]`
 	if o := b.run(script, "--yolo", "--sandbox", "workspace-write"); o.code != 3 || b.took(outside) {
@@ -335,7 +335,7 @@ func claudeRequest(b *bench, list []modelserver.Request) modelserver.Request {
 	return modelserver.Request{}
 }
 
-// claudeOffers says whether the model could call that tool, at once or after asking for it.
+// claudeOffers reports whether the model could call that tool, at once or after asking for it.
 func claudeOffers(r modelserver.Request, tool string) bool {
 	if slices.ContainsFunc(r.Tools, func(t modelserver.Tool) bool { return t.Name == tool }) {
 		return true

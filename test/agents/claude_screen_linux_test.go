@@ -114,7 +114,7 @@ func claudeScreenResumed(b *bench) {
 		b.t.Errorf("%+v", r.Tools)
 	}
 	s.sees("Enter to select")
-	// a command that is no edit
+	// a command that is not an edit
 	s.presses("\r", 5*time.Second, "the question is answered", func() bool { return s.shows(claudeAsks) })
 	s.sees(claudeAsks)
 	if b.took("inside.txt") {

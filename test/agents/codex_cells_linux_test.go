@@ -51,7 +51,7 @@ func codexOutputs(b *bench) {
 			b.t.Errorf("%s twice: %+v", form, o)
 		}
 	}
-	// ACP is no part of it: the word would be a prompt.
+	// ACP is not a part of it: the word would be a prompt.
 	if help := b.codexHelp(); strings.Contains(help, "acp") || !strings.Contains(help, "app-server") {
 		b.t.Errorf("its help: %s", help)
 	}
@@ -65,7 +65,7 @@ func (b *bench) codexHelp() string {
 	return s.letters()
 }
 
-// codexWalls: what the sandbox lets through, and what it does not. A connection that it stops is no denial in our
+// codexWalls: what the sandbox lets through, and what it does not. A connection that it stops is not a denial in our
 // report.
 func codexWalls(b *bench) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

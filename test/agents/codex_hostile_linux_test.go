@@ -86,7 +86,7 @@ func (b *bench) sprung(traps map[string]string) []string {
 
 func codexTrusts(dir string) string { return "[projects.\"" + dir + "\"]\ntrust_level = \"trusted\"\n" }
 
-// codexRepository: a repository that nobody has trusted changes nothing. Of one that a person trusted Codex starts the
+// codexRepository: a repository that is not trusted changes nothing. Of one that a person trusted Codex starts the
 // MCP servers, outside of its sandbox, in one-shot runs too; its hooks wait for a review. Where requests go it never
 // decides, nor what is allowed: that is sent.
 func codexRepository(b *bench) {

@@ -115,7 +115,7 @@ func (b *bench) codexReport() codexReport {
 	return r
 }
 
-// sentToCodex says whether the last run had all of these arguments.
+// sentToCodex reports whether the last run had all of these arguments.
 func (b *bench) sentToCodex(words ...string) bool {
 	argv := b.codexReport().Argv
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(argv, w) })

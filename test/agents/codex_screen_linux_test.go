@@ -106,7 +106,7 @@ func (b *bench) has(words []string, wanted ...string) {
 }
 
 // codexAsks: under prompt a command inside the workspace needs nobody. One that is to leave the sandbox needs a person,
-// who says yes to one and no to another. What a person declined is no denial.
+// who says yes to one and no to another. What a person declined is not a denial.
 func codexAsks(b *bench) {
 	outside, second := filepath.Join(b.base, "outside.txt"), filepath.Join(b.base, "second.txt")
 	report := filepath.Join(b.home, "report.json")

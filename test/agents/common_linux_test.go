@@ -22,7 +22,7 @@ func TestOutputs(t *testing.T) {
 				}
 				for i, line := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
 					if form == "stream-json" && !json.Valid([]byte(line)) {
-						t.Errorf("%s: line %d is no JSON: %s", form, i, line)
+						t.Errorf("%s: line %d is not JSON: %s", form, i, line)
 					}
 				}
 			}

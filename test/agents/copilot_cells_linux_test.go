@@ -114,7 +114,7 @@ func copilotWeb(b *bench) {
 	}
 }
 
-// copilotSpec is what the driver would be asked for, in the bench, by a host that goes on with sessions itself.
+// copilotSpec is what the driver would be asked for, in the bench, by a host that continues sessions itself.
 func copilotSpec(b *bench, mode setting.Mode, dir string) agent.Spec {
 	b.t.Helper()
 	d := copilot.New()
@@ -142,7 +142,7 @@ func copilotSpec(b *bench, mode setting.Mode, dir string) agent.Spec {
 	return s
 }
 
-// copilotSessions: the id is ours, the log is where the table says, and a session goes on with what was said before.
+// copilotSessions: the id is ours, the log is where the table says, and a session continues what was said before.
 func copilotSessions(b *bench) {
 	server := copilotModel(b, `[{"shell":"pwd > where.txt"},{"say":"done"}]`)
 	first := b.start(nil, "-p", "the first words", "--yolo")
@@ -213,7 +213,7 @@ func copilotACP(b *bench) {
 }
 
 // copilotLong: there is no limit of ours. What the model can read arrives whole, through a pipe; what is longer is
-// refused by the CLI before it is sent, and that is no success.
+// refused by the CLI before it is sent, and that is not a success.
 func copilotLong(b *bench) {
 	server := copilotModel(b, `[{"say":"it has ${input.length} characters"}]`)
 	long := append(bytes.Repeat([]byte("word "), 60_000), "end"...)

@@ -37,7 +37,7 @@ func copilotDenials(b *bench) {
 		b.t.Errorf("a denial, then an error: %+v", o)
 	}
 	if o = b.run(`[{"read":"absent.txt"},{"say":"so be it"}]`); o.code != 0 || len(o.report.Denials) != 0 {
-		b.t.Errorf("a failed tool is no denial: %+v", o)
+		b.t.Errorf("a failed tool is not a denial: %+v", o)
 	}
 }
 

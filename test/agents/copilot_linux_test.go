@@ -60,7 +60,7 @@ func copilotAsked(b *bench, server *modelserver.Server) modelserver.Request {
 	return modelserver.Request{}
 }
 
-// copilotSaid says whether a text stands in a message of the request.
+// copilotSaid reports whether a text stands in a message of the request.
 func copilotSaid(r modelserver.Request, text string) bool {
 	return slices.ContainsFunc(r.Messages, func(m modelserver.Message) bool {
 		return slices.ContainsFunc(m.Blocks, func(x modelserver.Block) bool { return strings.Contains(x.Text, text) })

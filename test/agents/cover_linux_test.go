@@ -66,7 +66,7 @@ func points(d agent.Driver) []string {
 	)
 }
 
-// covered says whether a list has a point. "pair *" stands for all that begin so.
+// covered reports whether a list has a point. "pair *" stands for all that begin so.
 func covered(list []string, point string) bool {
 	return slices.ContainsFunc(list, func(c string) bool {
 		begin, all := strings.CutSuffix(c, "*")
@@ -84,7 +84,7 @@ func TestEveryPointIsTried(t *testing.T) {
 			claims = append(claims, one.covers...)
 			for _, c := range one.covers {
 				if !slices.ContainsFunc(all, func(p string) bool { return covered([]string{c}, p) }) {
-					t.Errorf("%s: %s covers %q, which is no point", s.driver.Name(), one.name, c)
+					t.Errorf("%s: %s covers %q, which is not a point", s.driver.Name(), one.name, c)
 				}
 			}
 		}

@@ -121,7 +121,7 @@ func geminiUntil(b *bench, what string, holds func() bool) {
 	}
 }
 
-// geminiScreenSession begins a session and goes on with it. Where directory and login are settled we start one process,
+// geminiScreenSession begins a session and continues it. Where directory and login are settled we start one process,
 // with the memory of the second that the CLI would start by itself. Processes are counted rather than timed: which
 // start is quicker depends on who comes first.
 func geminiScreenSession(b *bench) {

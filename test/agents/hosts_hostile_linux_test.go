@@ -141,7 +141,7 @@ func (b *bench) claudeUser() {
 
 const claudeCallsEvil = `[{"call":{"name":"Agent","input":{"subagent_type":"evil","description":"x","prompt":"go"}}},{"call":{"name":"Skill","input":{"skill":"deploy"}}},{"say":"done"}]`
 
-// TestClaudeHostileHosts: of a repository that nobody has trusted nothing runs, and nothing but its instructions is
+// TestClaudeHostileHosts: of a repository that is not trusted nothing runs, and nothing but its instructions is
 // told, in no host and no mode, from the directory itself and from the one above. The control is the same repository
 // with the CLI as it is.
 func TestClaudeHostileHosts(t *testing.T) {

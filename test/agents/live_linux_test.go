@@ -152,7 +152,7 @@ func (c *talk) has(k event.Kind, part string) bool {
 	return false
 }
 
-// refused says whether a call was denied and nobody was asked.
+// refused reports whether a call was denied and nobody was asked.
 func (c *talk) refused() bool { return c.has(event.Denied, "") && !c.has(event.Denied, "by_user") }
 
 // steers begins a turn and says more while it runs: one turn is the answer to both, and the model has seen both.

@@ -296,7 +296,7 @@ func (b *bench) opencodeModelOf(script string) *modelserver.Server {
 	return server
 }
 
-// opencodeSessions: one run, one that goes on with it, and the terminal interface that does. The id is opencode's own.
+// opencodeSessions: one run, one that continues it, and the terminal interface that does. The id is opencode's own.
 func opencodeSessions(b *bench) {
 	server := b.opencodeModelOf(`[{"say":"heard ${input}"}]`)
 	first := b.start(nil, "-p", "the first thing")

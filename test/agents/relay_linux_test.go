@@ -69,7 +69,7 @@ func TestClaudeRelayed(t *testing.T) {
 			}
 			for line := range strings.Lines(host.seen.String()) {
 				if !json.Valid([]byte(line)) {
-					t.Errorf("a line that is none: %q", line)
+					t.Errorf("not a line of the protocol: %q", line)
 				}
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// screenTakes is how long a text may take to appear. It is no measurement: the machine may be slow and busy.
+// screenTakes is how long a text may take to appear. It is not a measurement: the machine may be slow and busy.
 const screenTakes = 60 * time.Second
 
 // screen is a terminal with a program in it. It answers what programs ask a terminal, and remembers what they wrote.
@@ -198,7 +198,7 @@ func (s *screen) presses(key string, every time.Duration, what string, holds fun
 	}
 }
 
-// shows says whether a text is there, after the last one that was seen. Blanks do not count.
+// shows reports whether a text is there, after the last one that was seen. Blanks do not count.
 func (s *screen) shows(text string) bool {
 	all := s.letters()
 	return strings.Contains(all[min(s.seen, len(all)):], letters(text))

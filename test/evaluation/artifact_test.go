@@ -76,7 +76,7 @@ func blocks(text string) []string {
 
 const guide = "AGENTS.md"
 
-// isOurs says whether the pages of this repository are about the subject: another program has none.
+// isOurs reports whether the pages of this repository are about the subject: another program has none.
 func (p *probe) isOurs() bool { return p.s.name == "omniagent" }
 
 // guidePage is the guide for agents that belongs to the subject.

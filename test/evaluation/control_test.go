@@ -103,7 +103,7 @@ func timeouts(p *probe) {
 func idempotency(p *probe) {
 	args := []string{"config", "set", "grace", "3s", "--idempotency-key", "order-1"}
 	first, again := p.run(args...), p.run(args...)
-	p.need(1, first.succeeded() && again.exit == 0, "the same call twice is no error")
+	p.need(1, first.succeeded() && again.exit == 0, "the same call twice is not an error")
 	p.need(2, first.str("data/effect") == "created" && again.str("data/effect") == "noop", "the second has effect noop")
 	p.run("config", "set", "grace", "9s")
 	third := p.run(args...)
@@ -308,8 +308,8 @@ func childLeakage(p *probe) {
 		"session cleanup ends what outlived a killed parent: it comes with the commands that start agents")
 }
 
-// gone says that no process runs any more. One that is killed takes a moment to end, which nobody but its parent can
-// wait for.
+// gone reports whether no process runs any more. One that is killed takes a moment to end, which nobody but its parent
+// can wait for.
 func gone(pids ...string) bool {
 	look, late := time.NewTicker(5*time.Millisecond), time.After(time.Second)
 	defer look.Stop()
@@ -323,7 +323,7 @@ func gone(pids ...string) bool {
 	return true
 }
 
-// alive says whether a process runs. One that has ended and was not collected by its parent does not.
+// alive reports whether a process runs. One that has ended and was not collected by its parent does not.
 func alive(pid string) bool {
 	n := 0
 	_, _ = fmt.Sscan(pid, &n)

@@ -200,7 +200,7 @@ func (p *probe) envelopedExtensions() map[string]value {
 	return all
 }
 
-// refusedInStream says whether a call ended with that status, told it on standard error, and told it in the lines as
+// refusedInStream reports whether a call ended with that status, told it on standard error, and told it in the lines as
 // well: an error, a result that is one, and the end.
 func (r *result) refusedInStream(exit int, word string) bool {
 	list := lines(r.out)
@@ -210,7 +210,7 @@ func (r *result) refusedInStream(exit int, word string) bool {
 		strings.Contains(list[1].str("result"), word) && list[2].str("type") == "message_stop"
 }
 
-// every says whether something holds for each command of the schema, of which there must be some.
+// every reports whether something holds for each command of the schema, of which there must be some.
 func every(all map[string]value, holds func(name string, v value) bool) bool {
 	for name, v := range all {
 		if !holds(name, v) {

@@ -50,7 +50,7 @@ func repl(p *probe) {
 		quick = quick && ok
 	}
 	p.need(1, quick && len(p.commands()) > 0, "no reading command waits for a conversation")
-	p.need(2, p.run().exit == 0 && p.run().envelope(), "a bare call is no prompt loop")
+	p.need(2, p.run().exit == 0 && p.run().envelope(), "a bare call is not a prompt loop")
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
 		return x.no("requires_interactive") &&
 			x.no("interactive")
@@ -69,8 +69,8 @@ func runtimeMismatch(p *probe) {
 	p.note("so no RUNTIME_VERSION can occur")
 }
 
-// selfContained says that the program names no interpreter. Where programs are no ELF files that cannot be told, and go
-// by the build.
+// selfContained reports whether the program names no interpreter. Where programs are no ELF files that cannot be told,
+// and go by the build.
 func selfContained(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func awaited(p *probe) {
 	if err == nil {
 		defer func() { _ = full.Close() }()
 		r := p.do(call{args: []string{"errors", "list"}, stdout: full})
-		p.need(3, r.exit > 0, "an answer that could not be written is no success")
+		p.need(3, r.exit > 0, "an answer that could not be written is not a success")
 	}
 	p.note("nothing is asynchronous: the supervisor waits for the command and its children before it answers")
 }
@@ -214,7 +214,7 @@ func outputSize(p *probe) {
 	})
 	p.need(3, small.succeeded() && len(small.out) <= 4096 && small.yes("meta/truncated") &&
 		small.warned("FIELD_TRUNCATED"), "a long string is cut under a smaller limit, and the field is named")
-	p.need(3, small.yes("data/_truncated"), "beside it _truncated:true")
+	p.need(3, small.yes("data/_truncated"), "with _truncated:true")
 }
 
 func knowledge(p *probe) {

@@ -242,7 +242,7 @@ func encoding(p *probe) {
 	p.write("work/.omniagent/config.toml", "grace = \"3s\xff\xfe\"\n")
 	r := p.run("config", "path")
 	torn := p.run("config", "get", "grace", "--config", ".omniagent/config.toml")
-	p.need(1, r.envelope() && torn.envelope() && torn.exit > 0, "a file that is no UTF-8 gives a structured result")
+	p.need(1, r.envelope() && torn.envelope() && torn.exit > 0, "a file that is not UTF-8 gives a structured result")
 	_ = os.Remove(p.work + "/.omniagent/config.toml")
 	arg := p.run("trust", "missing-\xff\xfe")
 	p.need(2, arg.envelope() && strings.Contains(arg.out, "\uFFFD"), "bytes that are no text become U+FFFD")

@@ -139,6 +139,6 @@ func workflows(p *probe) []criterion {
 	return []criterion{
 		{1, reads && creates, "the workflows read and create, with flags that ask nothing"},
 		{2, steps > 1, "one has several steps"},
-		{3, ran, "each of them runs as it stands: " + strings.Join(p.notes, "; ")},
+		{3, ran, "each of them runs as written: " + strings.Join(p.notes, "; ")},
 	}
 }

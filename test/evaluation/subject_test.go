@@ -269,12 +269,12 @@ func (v value) text() string {
 	return string(b)
 }
 
-// envelope says whether standard output is one document of the five members.
+// envelope reports whether standard output is one document of the five members.
 func (r *result) envelope() bool {
 	return slices.Equal(r.keys(), []string{"data", "error", "meta", "ok", "warnings"})
 }
 
-// failed says whether the call ended with that exit status and an envelope that says the same.
+// failed reports whether the call ended with that exit status and an envelope that says the same.
 func (r *result) failed(exit int, code string) bool {
 	return r.exit == exit && r.envelope() && r.no("ok") && r.num("error/exit_code") == exit &&
 		(code == "" || r.str("error/code") == code)
@@ -282,7 +282,7 @@ func (r *result) failed(exit int, code string) bool {
 
 func (r *result) succeeded() bool { return r.exit == 0 && r.envelope() && r.yes("ok") }
 
-// warned says whether the answer has a warning of that code.
+// warned reports whether the answer has a warning of that code.
 func (r *result) warned(code string) bool {
 	return slices.ContainsFunc(r.strings("warnings"), func(w string) bool { return strings.HasPrefix(w, code+":") })
 }

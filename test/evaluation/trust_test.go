@@ -105,7 +105,7 @@ func destructive(p *probe) {
 	}), "the schema says which commands need it")
 }
 
-// A secret nobody has: it has the form of a key, and is made here so that no scanner finds one in the source.
+// An invented secret: it has the form of a key, and is made here so that no scanner finds one in the source.
 func madeUpSecret() string { return "sk-" + strings.Repeat("aB3dE6gH", 6) }
 
 func secrets(p *probe) {
@@ -389,7 +389,7 @@ func hallucination(p *probe) {
 		"a placeholder is refused, and no value invented for it")
 }
 
-// quick says whether a call that may not wait ended within a second.
+// quick reports whether a call that may not wait ended within a second.
 func (p *probe) quick(args ...string) (*result, bool) {
 	r := p.fastest(time.Second, call{args: args})
 	return r, r.exit >= 0 && r.took <= time.Second

@@ -199,7 +199,7 @@ func (g *ground) unharmed(t *testing.T, what, out string) {
 	}
 	for _, q := range g.model.Requests() {
 		if strings.Contains(string(q.Raw), "badgers") {
-			t.Errorf("%s: the model was told what nobody has trusted: %s", what, q.Raw)
+			t.Errorf("%s: the model was told what is not trusted: %s", what, q.Raw)
 		}
 	}
 	if strings.Contains(out, key) {

@@ -113,7 +113,7 @@ func TestNothingCounts(t *testing.T) {
 	}
 }
 
-// unwalled says whether this machine has no walls to begin with.
+// unwalled reports whether this machine has no walls to begin with.
 func unwalled(t *testing.T) bool {
 	t.Helper()
 	dir := t.TempDir()

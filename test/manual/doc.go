@@ -1,4 +1,4 @@
-// Package manual holds tests only: what README.md and the pages of docs show is typed as it stands there, in a
+// Package manual holds tests only: what README.md and the pages of docs show is typed exactly as shown, in a
 // terminal, by somebody with an empty home.
 //
 // A block of commands has to succeed. Of a block with answers each command has to answer so. Calls of agents that are

@@ -60,7 +60,7 @@ const wrapper = `#!/bin/sh
 case ${1-} in
 doctor)
 	case " $* " in
-	*" --rehearse"*) set -- "$@" --validate-only ;; # which runs the agents: those here are none
+	*" --rehearse"*) set -- "$@" --validate-only ;; # which would run the agents: the ones here are fake
 	esac
 	;;
 acp | mcp) exec "$PROGRAM" "$@" </dev/null ;; # a host that has gone

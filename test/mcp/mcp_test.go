@@ -119,7 +119,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestGoesOn: an earlier session is gone on with, in its directory, and no session that was not begun here.
+// TestGoesOn: an earlier session is continued, in its directory, and no session that was not begun here.
 func TestGoesOn(t *testing.T) {
 	p := newPlace(t, `[{"say":"heard: ${input}"}]`)
 	c := p.start(t)

@@ -61,7 +61,7 @@ func debForm(t *testing.T, data []byte, arch string) {
 		rest = rest[60+size+size%2:]
 	}
 	if len(parts) != 3 || string(parts["debian-binary"]) != "2.0\n" {
-		t.Fatal("that is no Debian package")
+		t.Fatal("that is not a Debian package")
 	}
 	control := entries(t, parts["control.tar.gz"])
 	if len(control) != 3 { // with the directory itself: a script would be one more

@@ -259,7 +259,7 @@ func TestLauncher(t *testing.T) {
 	if got := p.does(t, second); got != platform()+" \n" && got != platform()+"\n" {
 		t.Errorf("through links it becomes %q", got)
 	}
-	// What lies beneath it is nearer than what lies beside it.
+	// A nested package is nearer than a sibling.
 	put("omniagent/node_modules/@omniagent/"+platform()+"/bin/omniagent", "#!/bin/sh\necho nearer\n")
 	if got := p.does(t, main); got != "nearer\n" {
 		t.Errorf("it becomes %q", got)

@@ -127,7 +127,7 @@ done
 	v.types("$omniagent --agent codex; echo \"code $?\"\n")
 	v.sees("<begins 40 100>")
 	v.types("quit\n")
-	v.sees("code 1") // 7, which is none of ours
+	v.sees("code 1") // 7, which is not one of our codes
 	v.types("stty -a >later; echo done $((1+1))\n")
 	v.sees("done 2")
 	before, _ := os.ReadFile(filepath.Join(w.root, "before"))

@@ -70,7 +70,7 @@ func TestBadInput(t *testing.T) {
 			"schema with output", "--agent codex -p q --output-schema {} --json", "",
 			[]string{"--output-schema and --json exclude each other"},
 		},
-		{"schema that is none", `--agent codex -p q --output-schema {"type":7}`, "", []string{"no JSON schema"}},
+		{"invalid schema", `--agent codex -p q --output-schema {"type":7}`, "", []string{"no JSON schema"}},
 		{"schema that is a list", `--agent codex -p q --output-schema []`, "", []string{"no JSON schema", "object"}},
 		{"schema that is torn", `--agent codex -p q --output-schema {`, "", []string{"no JSON schema"}},
 		{"schema that is missing", "--agent codex -p q --output-schema nowhere.json", "", []string{"nowhere.json"}},

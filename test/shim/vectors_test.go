@@ -106,7 +106,7 @@ func (v vector) check(t *testing.T, w *world, r result) {
 		t.Errorf("calls %+v, want %s", calls, e.Command)
 	}
 	if e.Stdin == "<tty>" && (len(calls) == 0 || !calls[0].Terminal) {
-		t.Error("the agent's standard input is no terminal")
+		t.Error("the agent's standard input is not a terminal")
 	}
 	for _, want := range e.Args {
 		if want.Call >= len(calls) {

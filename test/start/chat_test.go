@@ -20,7 +20,7 @@ func (p place) chat(t *testing.T, input string, env []string, args ...string) (o
 }
 
 // TestChat: line by line, in a pipe: what is typed while the agent works waits, a question takes the next line, and the
-// end of the input is no consent.
+// end of the input is not a consent.
 func TestChat(t *testing.T) {
 	t.Parallel()
 	script := `[{"say":"I look.\u001b[31m"},{"shell":"touch made"},{"say":"You said ${input}"}]`

@@ -300,7 +300,7 @@ func TestSignalBefore(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: whoever does not want to wait still gets the end of the turn.
+// TestSecondSignal: a user who does not wait still gets the end of the turn.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

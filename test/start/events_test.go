@@ -55,8 +55,8 @@ func (p place) events(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestEventsGoOnAnywhere: a program that follows a session and is killed at any byte gets the rest with --from, and
-// what it has then is what one gets that was never killed. It ends by itself when nobody has the session open.
+// TestEventsGoOnAnywhere: a program that follows a session and is killed at any byte gets the rest with --from. It
+// then has what a program gets that was never killed. It ends by itself when no process has the session open.
 func TestEventsGoOnAnywhere(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

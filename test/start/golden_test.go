@@ -129,11 +129,11 @@ func (s scenario) compare(t *testing.T, messages []map[string]any, p place) {
 				}
 			case "$USAGE_ESTIMATED":
 				if m := next(); m["type"] != "usage" || m["usage_estimated"] != true {
-					t.Errorf("%v is no estimated usage", m)
+					t.Errorf("%v is not an estimated usage", m)
 				}
 			case "$RESULT_OK":
 				if m := next(); m["type"] != "result" || m["is_error"] != false || m["subtype"] != "success" {
-					t.Errorf("%v is no good result", m)
+					t.Errorf("%v is not a good result", m)
 				}
 			default:
 				t.Fatalf("unknown: %s", want)
@@ -176,7 +176,7 @@ func differs(want, got any, p place) string {
 	case map[string]any:
 		o, ok := got.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%v is no object", got)
+			return fmt.Sprintf("%v is not an object", got)
 		}
 		for name, value := range want {
 			if why := differs(value, o[name], p); why != "" {

@@ -14,7 +14,8 @@ import (
 )
 
 // TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind.
-// What was running is gone, each file is old or new, and the session goes on with at most its last record missing.
+// What was running is gone, each file is old or new, and the session can be resumed with at most its last record
+// missing.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// whole says whether walls can be built here that hold commands in the workspace.
+// whole reports whether walls can be built here that hold commands in the workspace.
 func whole(t *testing.T) bool {
 	t.Helper()
 	name := standing(t)

@@ -191,7 +191,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestResume: a second process goes on with what the first one said, and kept.
+// TestResume: a second process continues what the first one said, and kept.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires() {

@@ -273,7 +273,7 @@ func TestUnwritableHome(t *testing.T) {
 	}
 }
 
-// TestSameSessionEachTurn: a host that passes the same --session-id with every turn goes on with one session, with a
+// TestSameSessionEachTurn: a host that passes the same --session-id with every turn continues one session, with a
 // process for each turn and over frames.
 func TestSameSessionEachTurn(t *testing.T) {
 	t.Parallel()
@@ -311,7 +311,7 @@ func TestSameSessionEachTurn(t *testing.T) {
 	}
 	messages, exit = p.launch(t, env, append(args, "-p", "x", "--no-session-persistence")...).end()
 	if before := len(requests); exit != 0 || strings.Contains(string(server.Requests()[before].Raw), "first words") {
-		t.Errorf("exit %d: what is not to be kept goes on with what was: %v", exit, messages)
+		t.Errorf("exit %d: a conversation that is not kept continues a kept one: %v", exit, messages)
 	}
 }
 
@@ -410,7 +410,7 @@ func TestGrammarOfYume(t *testing.T) {
 	}
 }
 
-// TestModeThatHolds: init tells the mode that a session goes on with, and not the wider one that was asked for.
+// TestModeThatHolds: init reports the mode in which a session continues, and not the wider one that was requested.
 func TestModeThatHolds(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -20,7 +20,7 @@ func version(t *testing.T) string {
 	o := newBox(t).run(t, call{args: []string{"--version"}})
 	v := strings.TrimSuffix(o.stdout, "\n")
 	if o.code != 0 || !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(v) {
-		t.Fatalf("that is no version\n%s", o)
+		t.Fatalf("that is not a version\n%s", o)
 	}
 	return v
 }

@@ -149,7 +149,7 @@ func joined(trace string) []string {
 	return list
 }
 
-// refusal says whether a call got no socket. The trial of walls asks for some to see them refused; nothing leaves by
+// refusal reports whether a call got no socket. The trial of walls asks for some to see them refused; nothing leaves by
 // those.
 func refusal(line string) bool {
 	return strings.Contains(line, "socket(") &&

@@ -86,7 +86,7 @@ func checkHelp(t *testing.T, c *command) {
 	long := b.run(t, call{args: append(c.words(), "--help")})
 	e := c.judge(t, long)
 	if long.code != 0 || e.Meta["help"] != true {
-		t.Errorf("--help is no help\n%s", long)
+		t.Errorf("--help is not the help\n%s", long)
 	}
 	for _, want := range []string{
 		"Usage: omniagent " + strings.Join(c.words(), " "), "Examples:", "Exit codes:",
@@ -209,7 +209,7 @@ func checkSurplusArgument(t *testing.T, c *command) {
 	}
 }
 
-// anyWords says whether a command takes any number of words, whatever they are: those of another program's call.
+// anyWords reports whether a command takes any number of words, whatever they are: those of another program's call.
 func (c *command) anyWords() bool {
 	for name, p := range c.ext.Parameters {
 		if (p.Nargs == "*" || p.Nargs == "+") && p.Pattern == "" &&

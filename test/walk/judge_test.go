@@ -123,7 +123,7 @@ func of(t *testing.T, class string) []*command {
 	return list
 }
 
-// runs says whether a command of class terminal is there for another program, which it starts with the words of the
+// runs reports whether a command of class terminal is there for another program, which it starts with the words of the
 // caller and hands its streams to. The others are conversations.
 func (c *command) runs() bool {
 	for _, child := range c.ext.Children {
@@ -157,7 +157,7 @@ func (c *command) words() []string { return strings.Split(c.key, ".") }
 func (c *command) safe() bool      { return c.Danger == "safe" }
 func (c *command) reads() bool     { return c.ext.Stdin != nil }
 
-// namesConversation says whether the call is about one conversation, which has to be there.
+// namesConversation reports whether the call is about one conversation, which has to be there.
 func (c *command) namesConversation() bool {
 	id, ok := c.ext.Parameters["id"]
 	return ok && id.Position > 0 && strings.HasPrefix(c.key, "session.")
@@ -178,7 +178,7 @@ func (c *command) plain(t *testing.T, more ...string) call {
 	}
 	words := shellWords(c.Examples[0].Command)
 	if words[0] != "omniagent" || strings.ContainsAny(c.Examples[0].Command, `"|$`) {
-		t.Fatalf("the first example of %s is no plain call: %s", c.key, c.Examples[0].Command)
+		t.Fatalf("the first example of %s is not a plain call: %s", c.key, c.Examples[0].Command)
 	}
 	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
 		words = slices.Delete(words, i, i+2)

@@ -126,7 +126,7 @@ func TestBareCall(t *testing.T) {
 		e := judgeLines(t, o)[0]
 		listed, _ := e.Data.(map[string]any)["commands"].([]any)
 		if o.code != 0 || e.Meta["help"] != true || len(listed) != len(commands(t)) {
-			t.Errorf("the bare call is no help\n%s", o)
+			t.Errorf("the bare call is not the help\n%s", o)
 		}
 		for _, c := range commands(t) {
 			if !strings.Contains(o.stderr, "  "+strings.Join(c.words(), " ")+" ") {

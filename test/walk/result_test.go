@@ -36,7 +36,7 @@ func checkLineEnds(t *testing.T, c *command) {
 		}
 		for line := range strings.Lines(o.stdout) {
 			if strings.HasPrefix(form, "json") && !json.Valid([]byte(line)) {
-				t.Errorf("--output %s has a line that is no JSON: %s", form, line)
+				t.Errorf("--output %s has a line that is not JSON: %s", form, line)
 			}
 		}
 		for line := range strings.Lines(o.stderr) {
@@ -125,7 +125,7 @@ func checkSideEffectsDeclared(t *testing.T, c *command) {
 	if len(allowed) < 2 {
 		t.Fatalf("status tells of no side effects\n%s", o)
 	}
-	for _, arg := range typed.args[len(c.words()):] { // what the caller named is no secret
+	for _, arg := range typed.args[len(c.words()):] { // what the caller named is not a secret
 		if c.Danger == "mutating" && !strings.HasPrefix(arg, "-") && strings.HasPrefix(c.key, "generate-") {
 			allowed = append(allowed, filepath.Join(b.project, arg))
 		}

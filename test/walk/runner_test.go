@@ -72,7 +72,7 @@ func runnerExitStatus(t *testing.T, c *command) {
 	}
 }
 
-// runnerStreams hands on what is no text.
+// runnerStreams hands on what is not text.
 func runnerStreams(t *testing.T, c *command) {
 	b := walled(t, c)
 	odd := "\x00\xff\r\n\x1b[31m\x80 no line end"

@@ -49,7 +49,7 @@ func (c *command) judgeStream(t *testing.T, o outcome) []message {
 	for line := range strings.Lines(o.stdout) {
 		m := message{}
 		if err := json.Unmarshal([]byte(line), &m); err != nil || !strings.HasSuffix(line, "\n") {
-			t.Fatalf("a line is no JSON object: %v\n%s", err, o)
+			t.Fatalf("a line is not a JSON object: %v\n%s", err, o)
 		}
 		if kind, _ := m["type"].(string); kind == "" || m["ok"] != nil {
 			t.Errorf("a line has no type: %s\n%s", line, o)
@@ -225,7 +225,7 @@ func streamStdinClosed(t *testing.T, c *command) {
 	}
 }
 
-// streamStdinSilent has a message, so whether anything comes on standard input is no matter.
+// streamStdinSilent has a message, so whether anything comes on standard input does not matter.
 func streamStdinSilent(t *testing.T, c *command) {
 	b := furnished(t)
 	typed := c.talk(t, says(t))
@@ -240,7 +240,7 @@ func streamStdinSilent(t *testing.T, c *command) {
 func streamFrames(t *testing.T, c *command) {
 	for _, in := range []string{
 		`{"type":"user","content":"Where is it?"}` + "\n", "Where is it?\n",
-		"{ is no frame\n",
+		"{ is not a frame\n",
 	} {
 		b := furnished(t)
 		typed := wordless(t, c.talk(t, says(t)))
@@ -372,7 +372,7 @@ func streamLineEnds(t *testing.T, c *command) {
 		}
 		for line := range strings.Lines(o.stdout) {
 			if form != "text" && !json.Valid([]byte(line)) {
-				t.Errorf("--output-format %s has a line that is no JSON: %s", form, line)
+				t.Errorf("--output-format %s has a line that is not JSON: %s", form, line)
 			}
 		}
 	}

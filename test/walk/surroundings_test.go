@@ -210,7 +210,7 @@ func checkTornConfig(t *testing.T, c *command) {
 func checkNarrowAndForeign(t *testing.T, c *command) {
 	b := furnished(t)
 	plain := c.plain(t, "--stable-output")
-	b.run(t, plain) // what is there only after a first call is no matter here
+	b.run(t, plain) // what is there only after a first call does not matter here
 	first := c.judge(t, b.run(t, plain))
 	for _, set := range [][]string{
 		{"COLUMNS=40", "LINES=10"},

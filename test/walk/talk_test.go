@@ -71,7 +71,7 @@ func (c *command) valued() []string {
 	return names
 }
 
-// declares says whether the exit status is one that the description has.
+// declares reports whether the exit status is one that the description has.
 func (c *command) declares(t *testing.T, o outcome) {
 	t.Helper()
 	if clean(t, o); c.Exits[strconv.Itoa(o.code)].Name == "" {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryTerminal makes the checks with the commands that talk to a person. Here is none, so they must not wait for
-// one; --plain lets a pipe take the person's place. That they work in a terminal is shown elsewhere.
+// TestEveryTerminal makes the checks with the commands that talk to a person. Nobody is here, so they must
+// not wait; --plain lets a pipe take the person's place. That they work in a terminal is shown elsewhere.
 func TestEveryTerminal(t *testing.T) {
 	everyOne(t, ofTerminal(t, false), map[string]func(*testing.T, *command){
 		"no_terminal":           terminalMissing,

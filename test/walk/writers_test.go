@@ -50,7 +50,7 @@ func testWriters(t *testing.T, global bool, wait string) {
 			outcomes[i] = b.run(t, call{args: set(i, global), set: []string{"OMNIAGENT_LOCK_TIMEOUT=" + wait}})
 		})
 	}
-	reader.Go(func() { // whoever reads meanwhile sees a whole file
+	reader.Go(func() { // a concurrent reader sees a whole file
 		for {
 			select {
 			case <-done:
@@ -105,7 +105,7 @@ func testHeldLock(t *testing.T, global bool) {
 	o := b.run(t, call{args: set(1, global), set: []string{"OMNIAGENT_LOCK_TIMEOUT=50ms"}})
 	e := commandNamed(t, "config.set").judge(t, o)
 	if o.code != 6 {
-		t.Fatalf("a held lock is no conflict\n%s", o)
+		t.Fatalf("a held lock is not a conflict\n%s", o)
 	}
 	conflict(t, e, o)
 	if after, _ := os.ReadFile(b.configFile(global)); !bytes.Equal(before, after) {

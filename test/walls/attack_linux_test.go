@@ -121,7 +121,7 @@ func (c group) works(t *testing.T) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		heard := g.world != nil && len(g.world.was()) > 0
 		if !exists(c.mark(g, a)) && !strings.Contains(out.String(), canary()) && !heard && g.print(t) == before {
-			t.Errorf("%s is no attack: it does no harm in a plain bash: %s\n%s", a.name, a.line, out.String())
+			t.Errorf("%s is not an attack: it does no harm in a plain bash: %s\n%s", a.name, a.line, out.String())
 		}
 	}
 }

@@ -172,8 +172,7 @@ func skipWithoutAttributes(t *testing.T, g *ground) {
 	}
 }
 
-// TestHoles: each hole that a claim names is one, and what it does not name is none. So the list is neither shorter nor
-// longer than the truth.
+// TestHoles: each hole in a claim exists, and there are no others. So the list is neither too short nor too long.
 func TestHoles(t *testing.T) {
 	t.Parallel()
 	for _, place := range []struct {

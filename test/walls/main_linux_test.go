@@ -178,7 +178,7 @@ func inNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// unshares says whether a weaker place can be made here.
+// unshares reports whether a weaker place can be made here.
 func unshares() bool {
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = inNamespace()
@@ -199,7 +199,7 @@ func (g *ground) command(where tier, args ...string) *exec.Cmd {
 // answer is the data of a command that prints an envelope.
 func (g *ground) answer(t testing.TB, where tier, into any, args ...string) (meta claim) {
 	t.Helper()
-	at := slices.Index(args, "--") // what follows is no flag
+	at := slices.Index(args, "--") // what follows is not a flag
 	if at < 0 {
 		at = len(args)
 	}

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// TestResumeOpensNothing: a session that began closed stays closed, whatever it is gone on with; one that began open
+// TestResumeOpensNothing: a session that began closed stays closed, whatever mode it is resumed in; one that began open
 // can be closed. A fork is as closed as what it was made of.
 func TestResumeOpensNothing(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {

@@ -191,7 +191,7 @@ func (o *Oracle) repository() error {
 			return err
 		}
 	}
-	// The last commit is signed, so that whoever shows it has a signature to check.
+	// The last commit is signed, so that showing it checks a signature.
 	if err := git("cat-file", "commit", "HEAD"); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (o *Oracle) repository() error {
 			}
 		}
 	}
-	// The file differs from the index, so that whoever compares them has a filter to run.
+	// The file differs from the index, so that comparing them runs a filter.
 	return os.WriteFile(filepath.Join(o.Place.Root, "b.go"), []byte("package b\n// foo `evil` changed\n"), 0o644)
 }
 

@@ -248,11 +248,6 @@ func sandbox(auto bool) map[string]any {
 	}}
 }
 
-// noSandbox turns one off that other settings turn on: a repository's would also let commands run unasked.
-func noSandbox() map[string]any {
-	return map[string]any{"sandbox": map[string]any{"enabled": false}}
-}
-
 // encode is compact JSON with its keys in order.
 func encode(v any) string {
 	data, err := json.Marshal(v)

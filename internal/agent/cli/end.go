@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// mended is the end of a turn with what the agent itself did not say: the tokens and the denials of its records, and
-// why it failed.
+// mended completes the end of a turn with what the agent did not report: the tokens and denials in its records, and the
+// reason of a failure.
 func (r *run) mended(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
 	end := *last.End
 	last.End = &end
@@ -24,7 +24,7 @@ func (r *run) mended(last event.Event, x agent.Exit, e agent.Evidence) (out []ev
 		last.Model = e.Model
 	}
 	denied := func(o event.Event) bool { return o.Kind == event.Denied }
-	if !slices.ContainsFunc(r.notes, denied) { // records may have ids of their own
+	if !slices.ContainsFunc(r.notes, denied) { // records may have other ids
 		for _, d := range e.Denials {
 			out = append(out, event.Event{Kind: event.Denied, Denial: &d, Synthetic: true})
 		}
@@ -42,16 +42,16 @@ func (r *run) mended(last event.Event, x agent.Exit, e agent.Evidence) (out []ev
 	return append(out, last)
 }
 
-// silence is why we end an agent that gives no sign of life in time.
+// silence is the reason for killing an agent that prints nothing in time.
 const silence = "timeout"
 
-// silent is the fault of an agent that gave no sign of life in time.
+// silent is the fault of an agent that printed nothing in time.
 func silent(d agent.Driver, limit time.Duration) *fault.Fault {
 	return fault.New(fault.TimedOut, "%s gave no sign of life within %s of its start", d.Describe().Title, limit).
 		Hint("--connect-timeout %s would wait longer", 2*limit)
 }
 
-// why is the fault that a turn without success ended with.
+// why returns the fault of a turn that failed.
 func why(d agent.Driver, env []string, x agent.Exit, e agent.Evidence, events []event.Event) *fault.Fault {
 	f := d.Classify(x, events)
 	if general(f) && e.Fault != nil && x.ByUs == "" {
@@ -68,13 +68,13 @@ func why(d agent.Driver, env []string, x agent.Exit, e agent.Evidence, events []
 	return f
 }
 
-// general says that a fault names no cause.
+// general reports whether a fault names no specific cause.
 func general(f *fault.Fault) bool {
 	return f == nil || f.Code == fault.AgentFailed || f.Code == fault.NoAnswer || f.Code == fault.Blocked
 }
 
-// lastWords are the last lines of what an agent wrote on standard error, as far as they are its own and without
-// secrets: neither what looks like one nor one of the environment.
+// lastWords returns the last lines of an agent's standard error that are its own, without secrets: neither those of the
+// environment nor what looks like one.
 func lastWords(stderr []byte, env []string) string {
 	const most = 300
 	var last []string
@@ -82,7 +82,7 @@ func lastWords(stderr []byte, env []string) string {
 	lines := strings.Split(string(stderr), "\n")
 	for i := len(lines) - 1; i >= 0 && len(last) < 3 && length < most; i-- {
 		line := text.Flat(lines[i])
-		if line == "" || strings.HasPrefix(line, "at ") { // a step of a stack
+		if line == "" || strings.HasPrefix(line, "at ") { // a line of a stack trace
 			continue
 		}
 		last = append([]string{line}, last...)

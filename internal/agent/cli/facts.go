@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// difference returns the facts that are set in now and not the same in before.
+// difference returns the facts that are set in now and differ from before.
 func difference(before, now event.Facts) (change event.Facts, different bool) {
 	for _, m := range []struct {
 		before, now string
@@ -45,7 +45,7 @@ func difference(before, now event.Facts) (change event.Facts, different bool) {
 	return change, different
 }
 
-// SortServers orders MCP servers by name, so that the same servers are the same fact.
+// SortServers sorts MCP servers by name, so that equal lists compare equal.
 func SortServers(list []event.Server) []event.Server {
 	slices.SortFunc(list, func(a, b event.Server) int { return cmp.Compare(a.Name, b.Name) })
 	return list

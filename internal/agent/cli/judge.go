@@ -6,11 +6,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Judge tells the truth about the end of a run, from what is known of it. Nil: it succeeded. usage lists the exit codes
-// with which this agent rejects its arguments. The first that holds decides:
+// Judge returns why a run failed, from everything that is known about its end, or nil if it succeeded. usage lists the
+// exit codes with which this agent rejects its arguments. The first match decides:
 //
-// we ended it; it could not be started; it says itself that policy blocked it (3); its records name an error that ended
-// the turn; it rejected its arguments; it failed in another way; a tool was denied; nothing was answered.
+// we ended it; it could not be started; it says itself that policy blocked it (3); its records have an error that ended
+// the turn; it rejected its arguments; it failed in another way; a tool was denied; there was no answer.
 func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":
@@ -63,7 +63,7 @@ func blocked(e agent.Evidence) *fault.Fault {
 	return f.With("denied", tools)
 }
 
-// EvidenceOf reads the same from events.
+// EvidenceOf collects the evidence from events.
 func EvidenceOf(events []event.Event) agent.Evidence {
 	e := agent.Evidence{Answered: agent.No, DenialsTold: true}
 	for _, ev := range events {

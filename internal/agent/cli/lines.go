@@ -13,12 +13,12 @@ import (
 
 const (
 	maxLine    = 64 << 20
-	quotedLine = 4 << 10 // of one that is longer, as evidence
+	quotedLine = 4 << 10 // of a longer line, as evidence
 )
 
-// JSONLines is a Decoder for agents that print one JSON object a line. Parse is called with each line that is not
-// blank, without its end; what it returns for one that it cannot read should be a Notice. The bytes may be cut
-// anywhere. A line of more than 64 MiB is Unreadable, and only its beginning is kept.
+// JSONLines is a Decoder for agents that print one JSON object a line. It calls Parse with each line that is not blank,
+// without its end; Parse should return a Notice for a line that it cannot read. The bytes may be cut anywhere. A line
+// of more than 64 MiB is Unreadable, and only its beginning is kept.
 type JSONLines struct {
 	Parse func(line []byte) []event.Event
 	most  int // what a line may have; 0: maxLine
@@ -59,8 +59,7 @@ func (d *JSONLines) line(line []byte) []event.Event {
 	return events
 }
 
-// End reads a last line without an end. Where the agent said nothing of its end, an Ended of our own follows, marked as
-// such.
+// End reads a last line without an end. If the agent reported no end, it adds a synthetic Ended.
 func (d *JSONLines) End(x agent.Exit) []event.Event {
 	var out []event.Event
 	if rest, torn := d.cut.Last(); torn {
@@ -73,7 +72,7 @@ func (d *JSONLines) End(x agent.Exit) []event.Event {
 	return out
 }
 
-// Unreadable is the event for a line that is no JSON.
+// Unreadable is the event for a line that is not JSON.
 func Unreadable(line []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: "a line that cannot be read", Raw: line}}
 }

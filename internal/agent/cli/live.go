@@ -10,14 +10,14 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Live is what a driver says of an agent whose process stays for many turns.
+// Live describes an agent whose process stays for many turns.
 type Live struct {
 	Driver    agent.Driver
 	Abilities agent.Abilities
-	// Launch is the program and its arguments for a conversation. It refuses what the agent cannot keep. It is also
-	// asked before anything is started, and before a change that the next start would take.
+	// Launch returns the program and its arguments for a conversation. It refuses terms that the agent cannot keep. It
+	// is also called, as a check, before anything is started and before a change that the next start would use.
 	Launch func(agent.Spec) (agent.Launch, error)
-	// Proto is the wire of one process of that conversation.
+	// Proto returns the wire of one process of that conversation.
 	Proto func(agent.Spec) Proto
 }
 
@@ -27,22 +27,21 @@ const (
 	settleWithin = 10 * time.Second       // until an agent has said whether a change holds
 )
 
-// LiveMind prepares a conversation with an agent whose process stays for many turns. The process is started by the
-// first Turn.
+// LiveMind prepares a conversation with an agent whose process stays for many turns. The first Turn starts the process.
 //
-// One goroutine owns the state. Another tells the events, in order, so that the first never waits for who listens; the
-// process waits until what it printed was told.
+// One goroutine owns the state. Another passes events on, in order, so that the first never waits for their receiver.
+// The process waits until the events of what it printed are passed on.
 //
 //	          Turn               Turn, Ended (any number)
 //	no process ──► a process runs ──────────┐
 //	    ▲               │  ▲                │
 //	    │               │  └────────────────┘
-//	    │               │ Kill, Close, an interruption that was ignored, Connect passed, it dies
+//	    │               │ Kill, Close, an ignored interruption, Connect timeout, death
 //	    │               ▼
-//	    └────────── it leaves: a Turn waits until it is gone, and starts it anew
+//	    └────────── it is leaving: a Turn waits until it is gone, and restarts it
 //
-// A process that dies takes its turn with it: a Failed says why, and an Ended of our own follows. The next Turn starts
-// the agent anew with the session it had. An interruption that the agent ignores for the grace becomes a signal.
+// When a process dies, its turn ends with a Failed that says why and a synthetic Ended. The next Turn restarts the
+// agent with the session that it had. If the agent ignores an interruption for the grace period, it gets a signal.
 func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
@@ -59,21 +58,21 @@ func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		inbox: make(chan func()), over: make(chan struct{}), spec: s, id: s.Resume, pending: map[int]*pending{},
 	}
 	if s.Terms.Fork {
-		m.id = "" // the copy has another
+		m.id = "" // a fork gets a new id
 	}
 	m.facts = m.first
 	go m.run()
 	return m, nil
 }
 
-// factsOf is what is known of a conversation before the agent has said anything.
+// factsOf returns what is known about a conversation before the agent has reported anything.
 func factsOf(d agent.Driver, s agent.Spec) event.Facts {
 	return event.Facts{
 		Agent: d.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir,
 	}
 }
 
-// ModeOf is the mode that a conversation begins in.
+// ModeOf returns the mode in which a conversation begins.
 func ModeOf(s agent.Spec) setting.Approval {
 	switch {
 	case s.Terms.Mode != "":
@@ -84,39 +83,39 @@ func ModeOf(s agent.Spec) setting.Approval {
 	return setting.Prompt
 }
 
-// live is the Mind.
+// live is the Mind of such an agent.
 type live struct {
 	Live
 	services agent.Services
 	first    event.Facts
-	life     context.Context // of what hosts are asked
+	life     context.Context // context of requests to the host
 	endLife  context.CancelFunc
-	inbox    chan func()   // for the loop
+	inbox    chan func()   // functions for the loop to call
 	over     chan struct{} // closed when the loop has ended
 
-	// The rest belongs to the loop.
-	spec    agent.Spec // as the next start would have it
+	// Owned by the loop.
+	spec    agent.Spec // for the next start
 	facts   event.Facts
-	id      string // the agent's own
+	id      string // the agent's own session id
 	process *running
-	turn    *liveTurn // the one that runs, or waits for the process before to be gone
+	turn    *liveTurn // runs, or waits until the previous process is gone
 	pending map[int]*pending
 	token   int
 	closed  bool
 	done    bool     // closed, and no process runs
-	queue   []func() // what is to be told
+	queue   []func() // events to pass on
 	files   []agent.File
 	outcome agent.Outcome
 }
 
-// liveTurn is a message and who waits for its end.
+// liveTurn is a message and the caller that waits for its end.
 type liveTurn struct {
 	message []event.Block
-	waits   bool // for the process before to be gone
+	waits   bool // until the previous process is gone
 	ended   chan error
 }
 
-// pending is a command that the agent has yet to accept.
+// pending is a command that the agent has not accepted yet.
 type pending struct {
 	change  agent.Change
 	settled chan error
@@ -151,7 +150,7 @@ func (m *live) run() {
 	close(m.over)
 }
 
-// do runs f in the loop. It says whether the loop still ran.
+// do runs f in the loop. It reports whether the loop still ran.
 func (m *live) do(f func()) bool {
 	ran := make(chan struct{})
 	select {
@@ -163,7 +162,7 @@ func (m *live) do(f func()) bool {
 	}
 }
 
-// after runs f in the loop when d has passed.
+// after runs f in the loop after d.
 func (m *live) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { m.do(f) })
 }
@@ -171,7 +170,7 @@ func (m *live) after(d time.Duration, f func()) *time.Timer {
 // put queues an event.
 func (m *live) put(e event.Event) { m.then(func() { m.services.Tell(e) }) }
 
-// then queues f behind the events that are queued already.
+// then queues f behind the queued events.
 func (m *live) then(f func()) { m.queue = append(m.queue, f) }
 
 func (m *live) Abilities() agent.Abilities { return m.Live.Abilities }
@@ -179,7 +178,7 @@ func (m *live) Facts() event.Facts         { return m.first }
 
 func errClosed() error { return fault.New(fault.Internal, "the conversation is closed") }
 
-// Turn hands the message to the agent, which is started if it does not run, and waits for the end.
+// Turn passes the message to the agent, which it starts if necessary, and waits for the end.
 func (m *live) Turn(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -202,7 +201,7 @@ func (m *live) Turn(ctx context.Context, message []event.Block) error {
 	}
 }
 
-// begin belongs to the loop, as all that follows but for the methods of Mind.
+// begin runs in the loop, as does everything that follows except the methods of Mind.
 func (m *live) begin(t *liveTurn) error {
 	switch {
 	case m.closed:
@@ -217,7 +216,7 @@ func (m *live) begin(t *liveTurn) error {
 	return m.hand(t)
 }
 
-// hand gives the message to the agent.
+// hand passes the message to the agent.
 func (m *live) hand(t *liveTurn) error {
 	if m.process == nil {
 		if err := m.start(); err != nil {
@@ -234,7 +233,7 @@ func (m *live) hand(t *liveTurn) error {
 	return nil
 }
 
-// interrupt asks the agent to end the turn. What the agent ignores for the grace becomes a signal.
+// interrupt asks the agent to end the turn. If the agent ignores that for the grace period, it gets a signal.
 func (m *live) interrupt(t *liveTurn, why error) {
 	p := m.process
 	switch {
@@ -253,7 +252,7 @@ func (m *live) interrupt(t *liveTurn, why error) {
 		}
 	})
 	step, err := p.proto.Do(Command{Interrupt: true})
-	if err != nil { // the wire has no word for it
+	if err != nil { // the protocol cannot interrupt
 		p.end("SIGINT")
 		return
 	}
@@ -270,8 +269,8 @@ func (m *live) Kill() {
 	})
 }
 
-// Steer says something to the turn that runs, and waits until the agent says that the turn has it or has not. Once it
-// was sent, ctx does not end the wait: it could still reach the turn, and would be said twice.
+// Steer adds to the turn that runs, and waits until the agent has accepted or refused it. Once it was sent, ctx does
+// not end the wait: the message could still reach the turn, and would then be sent twice.
 func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -294,8 +293,8 @@ func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	return <-w.settled
 }
 
-// Set changes what holds from now on. It waits for the agent's answer; one that comes too late is told as Changed all
-// the same.
+// Set changes the mode or the model from now on. It waits for the agent's answer; a late one is still reported as
+// Changed.
 func (m *live) Set(ctx context.Context, c agent.Change) error {
 	w, err := &pending{change: c, settled: make(chan error, 1)}, errClosed()
 	m.do(func() { err = m.set(w) })
@@ -322,7 +321,7 @@ func (m *live) set(w *pending) error {
 	if m.process != nil && !m.process.leaving {
 		return m.request(w, Command{Change: &w.change})
 	}
-	if _, err := m.Launch(changed(m.spec, w.change)); err != nil { // the next start takes it
+	if _, err := m.Launch(changed(m.spec, w.change)); err != nil { // check it for the next start
 		return err
 	}
 	m.settle(w, nil)
@@ -342,7 +341,7 @@ func (m *live) request(w *pending, c Command) error {
 	return nil
 }
 
-// settle ends the wait for a command. A change that holds is told first, also when nobody waits any more.
+// settle ends the wait for a command. A change that was made is reported first, even if nobody waits any more.
 func (m *live) settle(w *pending, err error) {
 	if err == nil && w.change != (agent.Change{}) {
 		m.spec = changed(m.spec, w.change)
@@ -361,7 +360,7 @@ func changed(s agent.Spec, c agent.Change) agent.Spec {
 	return s
 }
 
-// Answer answers a question, by the id under which it was told.
+// Answer answers a question, by the id under which it was reported.
 func (m *live) Answer(r event.Reply) error {
 	err := errClosed()
 	m.do(func() {
@@ -377,8 +376,7 @@ func (m *live) Answer(r event.Reply) error {
 	return err
 }
 
-// Close ends the turn, if one runs, and the process. An agent with nothing to do is only told that nothing more will
-// come.
+// Close ends the turn, if one runs, and the process. An idle agent only gets the end of its input.
 func (m *live) Close(ctx context.Context) (agent.Outcome, error) {
 	var p *running
 	m.do(func() {

@@ -18,29 +18,29 @@ import (
 
 func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
 
-// running is one process of a live Mind. But for the streams it belongs to the loop.
+// running is one process of a live Mind. Except for the streams it is owned by the loop.
 type running struct {
 	mind   *live
 	proto  Proto
 	child  *process.Child
 	out    outbox
 	stderr process.Tail
-	gone   chan struct{} // closed when all is over
+	gone   chan struct{} // closed when everything has ended
 
 	byUs    string // why we ended it
-	leaving bool   // it was told to go, or goes
-	over    bool   // what it prints is ignored
+	leaving bool   // it was told to exit, or exits
+	over    bool   // its output is ignored
 	ready   bool   // it has answered the greeting
-	works   bool   // on a message, or on a turn that nobody asked for
-	begun   bool   // it has told its session
+	works   bool   // on a message, or on a turn that no message began
+	begun   bool   // it has reported its session
 	connect *time.Timer
-	hurried *time.Timer   // of an interruption
-	notes   []event.Event // of the turn, as far as Classify looks at it
+	hurried *time.Timer   // timer of an interruption
+	notes   []event.Event // events of the turn that Classify needs
 }
 
 // start starts the agent.
 func (m *live) start() error {
-	standby := process.Prepare() // it takes about as long as what comes before the agent is started
+	standby := process.Prepare() // it takes about as long as the preparations below
 	defer standby.Dismiss()
 	spec := m.spec
 	if m.id != "" {
@@ -79,7 +79,7 @@ func (m *live) start() error {
 	return nil
 }
 
-// Write takes what the agent prints. The agent waits until all of it was told.
+// Write takes the output of the agent, which waits until all of its events are passed on.
 func (p *running) Write(data []byte) (int, error) {
 	told := make(chan struct{})
 	running := p.mind.do(func() {
@@ -105,7 +105,7 @@ func stop(t *time.Timer) {
 	}
 }
 
-// take does what a step says.
+// take carries out a step.
 func (m *live) take(p *running, step Step) {
 	for _, line := range step.Lines {
 		p.out.put(line)
@@ -113,7 +113,7 @@ func (m *live) take(p *running, step Step) {
 	now := m.facts
 	p.proto.Know(&now)
 	if slices.ContainsFunc(step.Events, func(e event.Event) bool { return e.Kind == event.Started }) {
-		m.adopt(now) // that tells them
+		m.adopt(now) // this event reports them
 	} else {
 		m.tellFacts(now)
 	}
@@ -131,7 +131,7 @@ func (m *live) take(p *running, step Step) {
 	}
 }
 
-// tellFacts tells of those facts that are different now.
+// tellFacts reports the facts that have changed.
 func (m *live) tellFacts(now event.Facts) {
 	if change, different := difference(m.facts, now); different {
 		m.adopt(change)
@@ -139,7 +139,7 @@ func (m *live) tellFacts(now event.Facts) {
 	}
 }
 
-// adopt takes over the facts that are set. The next start begins with the mode.
+// adopt takes over the facts that are set. The next start uses the mode.
 func (m *live) adopt(change event.Facts) {
 	m.facts.Merge(change)
 	if change.Mode != "" && change.Mode != ModeOf(m.spec) {
@@ -147,9 +147,9 @@ func (m *live) adopt(change event.Facts) {
 	}
 }
 
-// hear takes an event of the wire.
+// hear handles an event of the wire.
 func (m *live) hear(p *running, e event.Event) {
-	if e.Session != "" && (e.Session != m.id || !p.begun) { // from now on this is what a new process resumes
+	if e.Session != "" && (e.Session != m.id || !p.begun) { // a new process resumes this session from now on
 		m.id, p.begun = e.Session, true
 		m.spec.Terms.Continue, m.spec.Terms.Fork, m.spec.Fresh = false, false, ""
 	}
@@ -167,7 +167,7 @@ func (m *live) hear(p *running, e event.Event) {
 	m.put(e)
 }
 
-// ended ends the turn of the message, or one that nobody asked for.
+// ended ends the turn of the message, or one that no message began.
 func (m *live) ended(p *running, e event.Event) {
 	t := m.turn
 	if t != nil && t.waits {
@@ -185,8 +185,7 @@ func (m *live) ended(p *running, e event.Event) {
 	m.then(func() { t.ended <- nil })
 }
 
-// meet asks the host for what the agent needs of it. Close does not wait for a host that ignores the end of its
-// context.
+// meet asks the host for what the agent needs. Close does not wait for a host that ignores its context.
 func (m *live) meet(p *running, n Need) {
 	met := &Met{Need: n.ID}
 	switch {
@@ -220,7 +219,7 @@ func (p *running) wait(observer agent.Observer) {
 	p.mind.do(func() { p.mind.lost(p, x, evidence) })
 }
 
-// lost ends what the process was at. A turn that waited for its end begins.
+// lost ends what the process was working on. A turn that waited for its end begins.
 func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
 	p.leaving = true
 	stop(p.connect)
@@ -235,9 +234,9 @@ func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
 	m.outcome = agent.Outcome{Exit: x, Evidence: e}
 	m.process, m.done = nil, m.closed
 	if !p.begun {
-		m.spec.Fresh = "" // it may be taken
+		m.spec.Fresh = "" // the id may be taken
 	}
-	if t := m.turn; t != nil { // it waited
+	if t := m.turn; t != nil { // it waited for the exit
 		m.turn = nil
 		if err := m.hand(t); err != nil {
 			t.ended <- err
@@ -245,7 +244,7 @@ func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
 	}
 }
 
-// lastEvents tells how a process ended, and its turn with it.
+// lastEvents reports how a process ended, and ends its turn.
 func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 	var last *event.Event
 	failed := false
@@ -254,13 +253,13 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		case told.Kind != event.Ended:
 			failed = failed || told.Kind == event.Failed && told.Terminal
 			m.hear(p, told)
-		case last == nil || !told.Synthetic: // what we conclude does not replace what the agent says
+		case last == nil || !told.Synthetic: // a synthetic end does not replace the agent's own
 			last = &told
 		}
 	}
 	if !p.works {
 		if !m.closed {
-			text := "the agent's process has ended; the next message starts it anew"
+			text := "the agent's process has ended; the next message restarts it"
 			m.put(event.Event{Kind: event.Notice, Session: m.id, Text: text, Synthetic: true})
 		}
 		return
@@ -287,7 +286,7 @@ func (m *live) why(p *running, x agent.Exit, e agent.Evidence, last event.Event)
 	return why(m.Driver, m.spec.Env, x, e, append(p.notes, last))
 }
 
-// end ends the process with a signal, and after the grace, or when it is called again, by a kill.
+// end ends the process with a signal, and kills it after the grace period or on a second call.
 func (p *running) end(why string) {
 	p.byUs, p.leaving = cmp.Or(p.byUs, why), true
 	p.child.End(syscall.SIGTERM)
@@ -298,7 +297,7 @@ func (p *running) kill() {
 	p.child.End(os.Kill)
 }
 
-// leave lets the process end by itself, for as long as the grace is.
+// leave lets the process exit by itself, within the grace period.
 func (p *running) leave() {
 	p.leaving = true
 	p.out.close()
@@ -309,7 +308,7 @@ func (p *running) leave() {
 	})
 }
 
-// outbox is what the process reads. Its writers do not wait.
+// outbox is the input of the process. Its writers never block.
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -333,7 +332,7 @@ func (o *outbox) close() {
 	o.changed.Broadcast()
 }
 
-// Read waits for a line. Lines that were put before close are still read.
+// Read waits for a line. Lines from before close are still read.
 func (o *outbox) Read(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Credentials are the places in which an agent may find a login.
+// Credentials are the places where an agent may find a login.
 type Credentials struct {
-	Variables []string // any of them is one
-	Files     []string // beneath the home directory, with slashes; or absolute. One that is empty is none
-	// Elsewhere: it may be where nothing can be read, as in a keychain, so that none found does not mean none.
+	Variables []string // any of them is a login
+	Files     []string // beneath the home directory, with slashes; or absolute. An empty file does not count
+	// Elsewhere: a login may also be where we cannot read, such as a keychain, so finding none proves nothing.
 	Elsewhere bool
 }
 
@@ -32,7 +32,7 @@ func (c Credentials) Find(env agent.Env) agent.Login {
 			}
 			path, shown = filepath.Join(home, path), "~/"+name
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 2 { // {} holds nothing
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 2 { // {} is empty
 			return agent.Login{There: agent.Yes, By: shown}
 		}
 	}
@@ -42,7 +42,7 @@ func (c Credentials) Find(env agent.Env) agent.Login {
 	return agent.Login{There: agent.No}
 }
 
-// HomeOf is the user's home directory, empty where none is known.
+// HomeOf returns the user's home directory, or "".
 func HomeOf(env agent.Env) string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if home, _ := env.Lookup(name); filepath.IsAbs(home) {
@@ -52,7 +52,7 @@ func HomeOf(env agent.Env) string {
 	return ""
 }
 
-// InHomeOr is a file in the directory that a variable names, and else in one beneath the home directory.
+// InHomeOr returns a file in the directory that a variable names, or else in one beneath the home directory.
 func InHomeOr(env agent.Env, variable, dir, file string) string {
 	if named, _ := env.Lookup(variable); filepath.IsAbs(named) {
 		return filepath.Join(named, file)

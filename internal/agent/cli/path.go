@@ -15,7 +15,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// find returns the first program of that name in PATH, or "" and what stood in its place, as sentences without a stop.
+// find returns the first program of that name in PATH, or "" and what was found in its place, as sentences without a
+// period.
 func find(env agent.Env, binary string) (path string, passed []string) {
 	if env.Lookup == nil {
 		return "", nil
@@ -39,7 +40,7 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 	}
 	all, _ := env.Lookup("PATH")
 	if slices.ContainsFunc(filepath.SplitList(all), func(dir string) bool { return !filepath.IsAbs(dir) }) {
-		// Not looked at, not even to see what is there: only the rule is told.
+		// These are not even examined; only the rule is reported.
 		passed = append(passed, "the elements of PATH that are relative or empty")
 	}
 	for _, what := range theirs {
@@ -48,10 +49,9 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 	return "", passed
 }
 
-// own are the directories whose programs a repository brings: where the agent works, and the root of the repository,
-// which is the nearest directory with .git from there upwards. To search the first is the same as to search ".". What
-// lies beneath them is another matter: somebody whose home directory is a repository, or who works there, has programs
-// of their own in ~/bin.
+// own are the directories whose programs a repository may bring: where the agent works, and the root of the repository,
+// which is the nearest parent with .git. Searching the first is the same as searching ".". Directories beneath them are
+// not among these: a user whose home directory is a repository, or who works there, has their own programs in ~/bin.
 type own []struct {
 	name string
 	info os.FileInfo
@@ -78,7 +78,7 @@ func places(working string) (o own) {
 	}
 }
 
-// name is what a directory is of these, or nothing.
+// name returns which of these a directory is, or "".
 func (o own) name(dir string) string {
 	if len(o) == 0 {
 		return ""
@@ -95,9 +95,9 @@ func (o own) name(dir string) string {
 	return ""
 }
 
-// trustedPath is PATH for an agent that works in dir, as an assignment, without the elements in which we would not look
-// for it: most agents are scripts that begin with "#!/usr/bin/env node", so whoever plants a node would run in their
-// place. The assignment is empty where nothing had to be left out.
+// trustedPath returns an assignment of PATH for an agent that works in dir, without the elements in which we would not
+// search for it. Most agents are scripts that begin with "#!/usr/bin/env node", so a planted node would run in their
+// place. The assignment is empty if nothing was left out.
 func trustedPath(env []string, dir string) (assignment string, without []string) {
 	name, value := "", ""
 	for _, entry := range env {
@@ -111,7 +111,7 @@ func trustedPath(env []string, dir string) (assignment string, without []string)
 	}
 	elements := filepath.SplitList(value)
 	if value == "" {
-		elements = []string{""} // a shell takes that for the directory that it is in
+		elements = []string{""} // a shell takes that for the current directory
 	}
 	var kept []string
 	list := places(dir)
@@ -129,12 +129,12 @@ func trustedPath(env []string, dir string) (assignment string, without []string)
 		return "", nil
 	}
 	if kept == nil && runtime.GOOS != "windows" {
-		kept = []string{"/usr/bin", "/bin"} // an empty PATH would mean the directory that one is in
+		kept = []string{"/usr/bin", "/bin"} // an empty PATH would mean the current directory
 	}
 	return name + "=" + strings.Join(kept, string(filepath.ListSeparator)), without
 }
 
-// path keeps the directories that a repository could fill out of the agent's PATH, and says so.
+// path removes the directories that a repository could fill from the agent's PATH, and warns about it.
 func (t *Translation) path(s agent.Spec) {
 	assignment, without := trustedPath(s.Env, s.Dir)
 	if len(without) == 0 {
@@ -153,7 +153,7 @@ func (t *Translation) path(s agent.Spec) {
 
 const absent = "is not there"
 
-// Unfit says why path cannot be started, as the end of a sentence about it, or nothing if it can.
+// Unfit returns why path cannot be started, as the end of a sentence about it, or "".
 func Unfit(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -164,7 +164,7 @@ func Unfit(path string) string {
 		return absent
 	case err != nil:
 		if link, lerr := os.Lstat(path); lerr != nil {
-			return absent // an element of PATH that is a file, or closed to us: nothing is known of a program there
+			return absent // an element of PATH that is a file, or not readable: there may or may not be a program
 		} else if link.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Sprintf("is a link that cannot be followed (%v)", cause(err))
 		}
@@ -179,7 +179,7 @@ func Unfit(path string) string {
 	return ""
 }
 
-// cause is the error without the operation and the path, which the sentence around it names.
+// cause returns the error without the operation and the path, which the sentence around it names.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

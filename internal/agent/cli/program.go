@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Matrix is what the version can do. Without a Table that is nothing but to be started.
+// Matrix returns what the version can do. Without a Table that is only to be started.
 func (p Program) Matrix(version string) agent.Matrix {
 	if p.Table == nil {
 		return agent.Matrix{}
@@ -18,13 +18,13 @@ func (p Program) Matrix(version string) agent.Matrix {
 	return p.Table(version)
 }
 
-// Command puts the translated flags behind the arguments of the mode, and the passthrough behind them.
+// Command puts the translated flags after the arguments of the mode, and the passthrough after those.
 func (p Program) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := Translate(p.Matrix(s.Install.Version), s)
 	return p.Launch(s, t), t.Warnings, nil
 }
 
-// Launch is the program with these flags. Drivers change what is different with them.
+// Launch returns the program with these flags. Drivers change what differs.
 func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	args := slices.Clone(p.Interactive)
 	if s.Mode == setting.OneShot {
@@ -39,17 +39,17 @@ func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	}
 }
 
-// Observe knows no records.
+// Observe finds no records.
 func (p Program) Observe(agent.Launch) agent.Observer { return blind{} }
 
 type blind struct{}
 
 func (blind) After(agent.Exit) agent.Evidence { return agent.Evidence{} }
 
-// Decode knows no form.
+// Decode returns nil: the output has no known form.
 func (p Program) Decode(setting.Output) agent.Decoder { return nil }
 
-// Classify judges by what the events show.
+// Classify judges by the events.
 func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return Judge(x, EvidenceOf(events), p.UsageCodes...)
 }

@@ -8,11 +8,12 @@ import (
 
 const maxShim = 16 << 10 // bytes; those of npm and pnpm are below 2 KiB
 
-// shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is no such script. Where
-// links are not customary (npm on Windows, pnpm everywhere) such a script stands in PATH, and the package is above its
-// target, not above it.
+// shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is not such a script.
+// Where links are unusual (npm on Windows, pnpm everywhere), PATH has such a script, and the package is above its
+// target, not above the script.
 //
-// Both write the target in double quotes, relative to the script's own directory; beside it only node is written so.
+// Both write the target in double quotes, relative to the directory of the script; only node is written in the same
+// way.
 func shimTarget(path string) string {
 	script, whole := head(path, maxShim)
 	if !whole || bytes.IndexByte(script, 0) >= 0 {

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Term is something that a host may ask of a conversation and that not every agent keeps.
+// Term is something that a host may ask of a conversation and that not every agent can keep.
 type Term uint8
 
 // The terms.
@@ -31,7 +31,7 @@ const (
 	Schema
 )
 
-// Keep refuses the first term that is asked for and not among those that the agent of that name keeps.
+// Keep refuses the first requested term that is not among those that the agent keeps.
 func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	t := s.Terms
 	for _, one := range []struct {
@@ -51,7 +51,7 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 		{Directories, len(t.Dirs) > 0, "takes no further directories"},
 		{System, t.System != "", "takes no system prompt"},
 		{Append, t.Append != "", "takes no addition to its system prompt"},
-		{Continue, t.Continue, "does not go on with the newest session of a directory"},
+		{Continue, t.Continue, "cannot continue the newest session of a directory"},
 		{Fork, t.Fork, "makes no copy of a session"},
 		{Hooks, sv.Hook != nil, "takes no hooks from a host"},
 		{Schema, s.Schema != nil, "does not hold its answers to a schema"},
@@ -63,7 +63,7 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	return nil
 }
 
-// perTurn puts the mode into a shared flag, and refuses what nothing would keep of an agent that cannot be talked to
+// perTurn puts the mode into a shared flag, and refuses what could not be enforced in an agent that takes no messages
 // while it works.
 func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 	m := d.Matrix(s.Install.Version)
@@ -74,7 +74,7 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode,
 			parenthesis(note))
 	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
-		s.Shared.Approval = typed(setting.Prompt) // which is stricter, where nobody can be asked
+		s.Shared.Approval = typed(setting.Prompt) // which is stricter, because nobody can be asked
 	default:
 		s.Shared.Approval = typed(mode)
 	}
@@ -86,7 +86,7 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 		return err
 	}
 	if off := m.Cell(agent.RepoConfig, "off", setting.OneShot); s.Env != nil && len(off.Env) > 0 {
-		s.Env = Environ(s.Env, off.Env) // what a repository says is for a person to look at first
+		s.Env = Environ(s.Env, off.Env) // a person has to review what a repository says
 	}
 	for _, shared := range []struct {
 		feature, value string

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Translation is the shared flags in an agent's own words.
+// Translation is the shared flags in an agent's own flags.
 type Translation struct {
 	Args     []string
 	Env      []string // NAME=value
@@ -18,10 +18,10 @@ type Translation struct {
 	Policies []agent.Policy
 }
 
-// Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a
-// person typed and the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that
-// leaves nothing between the model and the machine. A model that nobody typed gives way to one that the passthrough
-// names. PATH loses what a repository could fill.
+// Translate translates the shared flags with the matrix, in a fixed order: approval, sandbox, output, model, web. A
+// flag that a person typed and the agent cannot do becomes a warning. A default is dropped silently, unless that leaves
+// nothing between the model and the machine. A default model yields to one in the passthrough. PATH loses the
+// directories that a repository could fill.
 func Translate(m agent.Matrix, s agent.Spec) Translation {
 	var t Translation
 	sh := s.Shared
@@ -47,7 +47,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	return t
 }
 
-// add sends what the cell says. It returns the cell as it holds on this machine.
+// add sends the flags of a cell. It returns the cell as it applies on this machine.
 func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, from setting.Origin) agent.Cell {
 	cell := Here(m.Cell(feature, value, s.Mode), s.Machine)
 	if from == setting.Typed && cell.Level != agent.Full {
@@ -74,12 +74,12 @@ func (t *Translation) model(m agent.Matrix, s agent.Spec) {
 		return
 	}
 	if !s.Shared.Model.Typed() && Passed(s.Passthrough, modelFlags(cell.Args)...) {
-		return // most agents refuse a model that stands twice
+		return // most agents refuse two models
 	}
 	t.Args = append(append(t.Args, cell.Args...), s.Shared.Model.Value)
 }
 
-// modelFlags are the spellings of the flag that chooses the model.
+// modelFlags returns the spellings of the flag that chooses the model.
 func modelFlags(args []string) []string {
 	var flags []string
 	for _, arg := range args {
@@ -119,8 +119,8 @@ func parenthesis(note string) string {
 	return ": " + note
 }
 
-// Here is the cell as it holds on this machine: without a program that it needs it does not. A cell of which nothing is
-// said is None.
+// Here returns the cell as it applies on this machine: it does not without a program that it needs. An unspecified cell
+// becomes None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
 	if c.Level == "" {
 		c.Level = agent.None
@@ -133,7 +133,7 @@ func Here(c agent.Cell, m agent.Machine) agent.Cell {
 		", not found in PATH"}
 }
 
-// Missing lists the needed programs that are not there. "docker|podman" needs one of the two.
+// Missing lists the needed programs that are not installed. "docker|podman" needs one of the two.
 func Missing(needs []string, m agent.Machine) []string {
 	var missing []string
 	for _, need := range needs {
@@ -145,7 +145,7 @@ func Missing(needs []string, m agent.Machine) []string {
 	return missing
 }
 
-// Passed says whether one of the flags stands in the passthrough, as itself or with "=value"; -mNAME counts for -m.
+// Passed reports whether one of the flags is in the passthrough, alone or with "=value"; -mNAME counts for -m.
 func Passed(passthrough []string, flags ...string) bool {
 	_, ok := PassedValue(passthrough, flags...)
 	return ok
@@ -183,7 +183,7 @@ func Environ(base, set []string, unset ...string) []string {
 			out = append(out, entry)
 		}
 	}
-	for i, entry := range set { // a C program reads the first of several, so there must be one
+	for i, entry := range set { // a C program reads the first of several, so there must be only one
 		if name, _, _ := strings.Cut(entry, "="); !assigns(set[i+1:], name) {
 			out = append(out, entry)
 		}

@@ -203,7 +203,7 @@ func TestPassed(t *testing.T) {
 		}
 	}
 	if cli.Passed([]string{"--", "x"}, "--") || cli.Passed([]string{"-"}, "-f") {
-		t.Error("a delimiter is no flag")
+		t.Error("a delimiter counts as a flag")
 	}
 }
 

@@ -14,13 +14,13 @@ import (
 	"omniagent/internal/process"
 )
 
-// run is the process of one turn, and its outcome. The process writes to it, also for a moment after it was given up.
+// run is the process of one turn, and its outcome. The process may still write for a moment after we gave it up.
 type run struct {
 	mind     *turns
 	child    *process.Child
 	observer agent.Observer
-	chosen   string // the session's id, where we could choose it
-	plain    bool   // it prints nothing but its answer
+	chosen   string // the id of the session, if we could choose it
+	plain    bool   // it prints only its answer
 	stderr   process.Tail
 
 	mu    sync.Mutex
@@ -30,11 +30,11 @@ type run struct {
 	reading sync.Mutex // taken before mu, and before the Mind's
 	decoder agent.Decoder
 	last    *event.Event  // the end, held back
-	notes   []event.Event // as far as Classify looks at it
+	notes   []event.Event // events that Classify needs
 	over    bool
 }
 
-// Write takes what the agent prints.
+// Write takes the output of the agent.
 func (r *run) Write(p []byte) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -75,7 +75,7 @@ func (r *run) wait() agent.Exit {
 	return x
 }
 
-// finish returns the event that ends the turn. What comes later is ignored.
+// finish returns the event that ends the turn. Later events are ignored.
 func (r *run) finish(x agent.Exit) event.Event {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -87,7 +87,7 @@ func (r *run) finish(x agent.Exit) event.Event {
 	return *r.last
 }
 
-// hear tells events, all but the end.
+// hear reports events, except the end.
 func (r *run) hear(events []event.Event) {
 	m := r.mind
 	for _, e := range events {
@@ -103,21 +103,21 @@ func (r *run) hear(events []event.Event) {
 		if e.Kind == event.Ended {
 			before := r.last
 			if before != nil && e.Synthetic {
-				continue // what we conclude does not replace what the agent says
+				continue // a synthetic end does not replace the agent's own
 			}
 			end := e
-			end.Raw = bytes.Clone(e.Raw) // the original is valid until the next Feed
+			end.Raw = bytes.Clone(e.Raw) // the original is only valid until the next Feed
 			if r.last = &end; before == nil {
 				continue
 			}
-			e = event.Event{Kind: event.Notice, Text: "the agent went on after an end", Raw: before.Raw}
+			e = event.Event{Kind: event.Notice, Text: "the agent continued after an end", Raw: before.Raw}
 		}
 		r.notes = note(r.notes, e)
 		m.services.Tell(e)
 	}
 }
 
-// note adds what Classify looks at. Of many texts one is as good as all.
+// note adds an event that Classify needs. One text is as good as many.
 func note(notes []event.Event, e event.Event) []event.Event {
 	answer := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
 	switch e.Kind {
@@ -132,10 +132,10 @@ func note(notes []event.Event, e event.Event) []event.Event {
 	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
 }
 
-// plainText is the decoder for agents that print nothing but their answer.
+// plainText is the decoder for agents that print only their answer.
 type plainText struct {
 	answer  strings.Builder
-	partial []byte // of a character that is cut
+	partial []byte // the beginning of a character
 }
 
 func (d *plainText) Feed(p []byte) []event.Event {

@@ -20,10 +20,10 @@ import (
 )
 
 // TurnMind prepares a conversation in which every turn is a run of its own: the agent is started for a message, resumes
-// the session of the turn before, and ends. Nothing is asked of a person, since no agent can ask in that mode.
+// the session of the previous turn, and exits. No agent can ask a person in that mode.
 //
-// The end of a turn is told when the process is gone. What an agent says of its end while it still runs is held back
-// until then, and its last word counts.
+// The end of a turn is reported when the process is gone. If the agent reports several ends before that, the last one
+// counts.
 func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
@@ -40,7 +40,8 @@ func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, erro
 	return &turns{driver: d, spec: s, services: sv, first: first, id: s.Resume, model: first.Model}, nil
 }
 
-// Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.
+// Readable returns the output to request from an agent for us to read: its stream, or its text if we cannot read its
+// stream.
 func Readable(d agent.Driver) setting.Output {
 	if d.Decode(setting.StreamJSON) == nil {
 		return setting.Text
@@ -48,7 +49,7 @@ func Readable(d agent.Driver) setting.Output {
 	return setting.StreamJSON
 }
 
-// turns is the Mind.
+// turns is the Mind of such an agent.
 type turns struct {
 	driver   agent.Driver
 	spec     agent.Spec
@@ -61,7 +62,7 @@ type turns struct {
 	run     *run // the process of that turn
 	id      string
 	model   string
-	begun   int // turns that were started
+	begun   int // number of started turns
 	closed  bool
 	outcome agent.Outcome
 	files   []agent.File
@@ -69,7 +70,7 @@ type turns struct {
 
 func (m *turns) Facts() event.Facts { return m.first }
 
-// Abilities of such an agent are few: it can be started anew where it resumes sessions.
+// Abilities returns little: a change needs a restart, and that only if the agent resumes sessions.
 func (m *turns) Abilities() agent.Abilities {
 	cell := m.driver.Matrix(m.spec.Install.Version).Cell(agent.Resume, "", setting.OneShot)
 	return agent.Abilities{Resume: cell.Level == agent.Full}
@@ -79,15 +80,15 @@ func (m *turns) unable(what string) error {
 	return fault.New(fault.Unsupported, "%s cannot be %s while it works", m.driver.Describe().Title, what)
 }
 
-// Steer reaches nothing: the agent reads its message once.
+// Steer fails: the agent reads its message once.
 func (m *turns) Steer(context.Context, []event.Block) error { return m.unable("told anything") }
 
-// Answer has nothing to answer.
+// Answer fails: there are no questions.
 func (m *turns) Answer(r event.Reply) error {
 	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
 }
 
-// Set changes nothing: each turn begins with what the conversation began with.
+// Set changes nothing: each turn begins with the terms of the conversation.
 func (m *turns) Set(context.Context, agent.Change) error { return agent.ErrRestart }
 
 // Turn starts the agent with the message, and returns when nothing of it is left.
@@ -125,7 +126,7 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	return nil
 }
 
-// readable refuses what the agent cannot get.
+// readable refuses what the agent cannot take.
 func (m *turns) readable(message []event.Block) error {
 	for _, block := range message {
 		if block.Media != "" {
@@ -194,7 +195,7 @@ func (m *turns) end(why string, with os.Signal) {
 	}
 }
 
-// Close ends the turn, if one runs, and takes the files away.
+// Close ends the turn, if one runs, and removes the files.
 func (m *turns) Close(ctx context.Context) (agent.Outcome, error) {
 	m.mu.Lock()
 	m.closed = true
@@ -215,7 +216,7 @@ func textOf(message []event.Block) string {
 	return b.String()
 }
 
-// fits refuses a message that is empty, or that the agent would not take whole.
+// fits refuses a message that is empty or too long for the agent.
 func fits(d agent.Driver, version string, message []event.Block) error {
 	text, media := textOf(message), false
 	for _, block := range message {
@@ -226,13 +227,13 @@ func fits(d agent.Driver, version string, message []event.Block) error {
 	}
 	limit, characters := d.Matrix(version).Limit, int64(utf8.RuneCountInString(text))
 	if limit.Characters > 0 && characters > limit.Characters || limit.Bytes > 0 && int64(len(text)) > limit.Bytes {
-		return fault.New(fault.PromptTooLong, "the message is longer than %s takes", d.Describe().Title).
+		return fault.New(fault.PromptTooLong, "the message is longer than %s accepts", d.Describe().Title).
 			Hint("put the text into a file and name it in the message")
 	}
 	return nil
 }
 
-// WriteFiles writes what a launch needs, readable by the user alone.
+// WriteFiles writes the files of a launch, readable only by the user.
 func WriteFiles(files []agent.File) error {
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
@@ -245,12 +246,12 @@ func WriteFiles(files []agent.File) error {
 	return nil
 }
 
-// RemoveFiles takes away what was written for a launch, but for what is to stay.
+// RemoveFiles removes the files of a launch, except those that have to stay.
 func RemoveFiles(files []agent.File) {
 	for _, f := range files {
 		if !f.Keep {
 			_ = os.Remove(f.Path)
-			_ = os.Remove(filepath.Dir(f.Path)) // a private directory; one that is not empty stays
+			_ = os.Remove(filepath.Dir(f.Path)) // a private directory, if it is empty
 		}
 	}
 }

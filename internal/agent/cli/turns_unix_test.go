@@ -68,7 +68,7 @@ func TestEnds(t *testing.T) {
 		{"exit 0", "failed!; " + failedTurn, 0, ""},
 		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "failed!; " + failedTurn, 0, ""},
 		{"cut", "end=done", 0, ""},
-		{"twice", "text=more; notice=the agent went on after an end; text=trailing; end=second", 0, ""},
+		{"twice", "text=more; notice=the agent continued after an end; text=trailing; end=second", 0, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.message, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// lateFault says whether a fault is one of an agent that gave no sign of life, in full.
+// lateFault reports whether a fault is one of an agent that gave no sign of life, in full.
 func lateFault(f *fault.Fault, parts ...string) bool {
 	if f == nil || f.Code != fault.TimedOut || !strings.Contains(f.Suggestion, "--connect-timeout") {
 		return false
@@ -375,7 +375,7 @@ func TestPromptAsArgument(t *testing.T) {
 	if err := m.Turn(within(t), []event.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
 		t.Errorf("a message that would be a flag: %v", err)
 	}
-	// Nothing stands on standard input, so the stub says nothing: that is no answer.
+	// Standard input is empty, so the stub prints nothing, which does not count as an answer.
 	if got := told(m.turn(t, "hello world")); got != "failed!; "+failedTurn {
 		t.Error(got)
 	}

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/agent/opencode"
 )
 
-// A pipe without a writer would hold whoever opens it.
+// Opening a pipe without a writer would block.
 func TestPipes(t *testing.T) {
 	root := tree{"package.json": pkg("opencode-ai", "1.2.3"), "in/opencode*": ""}.grow(t)
 	for _, name := range []string{"in/package.json", "pipe/opencode"} {

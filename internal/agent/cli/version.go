@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxManifest = 1 << 20 // bytes of a package.json; those of the five are below 2 KiB
+	maxManifest = 1 << 20 // bytes of a package.json; those of the five agents are below 2 KiB
 	maxVersion  = 64
 )
 
-// version reads the version of the program at real from the nearest package.json above it that belongs to the agent.
-// Others in between are passed: bundles have their own, with or without a name.
+// version reads the version of the program at real from the nearest package.json above it that belongs to the agent. It
+// skips others: bundles have their own, with or without a name.
 func (p Program) version(real string) string {
 	from := real
 	if target := shimTarget(real); target != "" {
@@ -35,8 +35,8 @@ func (p Program) version(real string) string {
 	}
 }
 
-// owns says whether the package is the agent's, or the one with its executable for one platform. The platform is
-// spelled out because a name that merely begins alike may be another product with its own versions, such as an SDK.
+// owns reports whether the package is the agent's, or the one with its executable for one platform. The platform has to
+// match fully because a name with the same beginning may be another product, such as an SDK.
 func (p Program) owns(name string) bool {
 	if name != "" && name == p.About.Package {
 		return true
@@ -66,8 +66,8 @@ func isPlatform(s string) bool {
 	return true
 }
 
-// plain returns the version if it is one, without the platform that codex's executables carry in theirs
-// (0.169.0-linux-x64), else "". What it lets through may be printed on a terminal and compared.
+// plain returns a valid version, without the platform that codex's executables append (0.169.0-linux-x64), or "". A
+// valid version is safe to print on a terminal and to compare.
 func plain(version string) string {
 	if len(version) > maxVersion {
 		return ""
@@ -78,7 +78,7 @@ func plain(version string) string {
 			break
 		}
 	}
-	// Compiled here and not in a variable of the package, which would cost every start of the program.
+	// Compiled here, because a package variable would slow down every start of the program.
 	if !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`).MatchString(version) {
 		return ""
 	}
@@ -90,7 +90,7 @@ func Manifest(dir string) (name, version string, ok bool) {
 	return manifest(filepath.Join(dir, "package.json"))
 }
 
-// manifest reads the name and the version from a package.json. Whatever it cannot read as one is no package.
+// manifest reads the name and the version from a package.json. It ignores anything that it cannot parse.
 func manifest(path string) (name, version string, ok bool) {
 	data, whole := head(path, maxManifest)
 	if !whole {
@@ -98,7 +98,7 @@ func manifest(path string) (name, version string, ok bool) {
 	}
 	var m struct {
 		Name    string `json:"name"`
-		Version any    `json:"version"` // of any type, so that an odd version does not hide whose package it is
+		Version any    `json:"version"` // of any type, so that an odd version does not hide the name
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &m); err != nil {
 		return "", "", false
@@ -107,9 +107,9 @@ func manifest(path string) (name, version string, ok bool) {
 	return m.Name, version, true
 }
 
-// head reads up to limit bytes of a regular file, and tells whether that is all of it. A pipe or a device is not even
-// opened: a pipe without a writer would hold us for ever. Should one take the file's place after the look, O_NONBLOCK
-// keeps the open from waiting.
+// head reads up to limit bytes of a regular file, and reports whether that is all of it. It does not open a pipe or a
+// device: a pipe without a writer would block for ever. If one replaces the file after the check, O_NONBLOCK keeps the
+// open from waiting.
 func head(path string, limit int64) (data []byte, whole bool) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, false

@@ -12,14 +12,14 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Versions are what programs said when they were asked for their version, kept in a file for those that have no
-// package.json. An answer counts as long as the program is the very same file.
+// Versions caches in a file what programs without a package.json answered when they were asked for their version. An
+// answer is valid as long as the program is the very same file.
 type Versions struct{ File string }
 
-// mostVersions bounds the file; nobody has so many agents.
+// mostVersions bounds the file, generously.
 const mostVersions = 1 << 20
 
-// seenFile is one program as it was when it was asked.
+// seenFile identifies a program as it was when it was asked.
 type seenFile struct {
 	Inode   uint64 `json:"inode"`
 	Size    int64  `json:"size"`
@@ -31,7 +31,7 @@ func (s seenFile) sameAs(o seenFile) bool {
 	return s.Inode == o.Inode && s.Size == o.Size && s.Changed == o.Changed
 }
 
-// Of is what the program said, "" where it was not asked, or has changed since.
+// Of returns the program's answer, or "" if it was not asked or has changed since.
 func (v Versions) Of(program string) string {
 	seen, err := v.read()
 	if err != nil {
@@ -41,10 +41,10 @@ func (v Versions) Of(program string) string {
 	if now, err := look(program); !known || err != nil || !before.sameAs(now) {
 		return ""
 	}
-	return plain(before.Version) // the file is the user's own, but what is not a version is never passed on
+	return plain(before.Version) // the file is the user's own, but only a valid version is passed on
 }
 
-// Keep finds the version in what the program said, and keeps it.
+// Keep finds the version in the program's answer, and stores it.
 func (v Versions) Keep(program, said string) (string, error) {
 	version := versionIn(said)
 	if version == "" {
@@ -56,7 +56,7 @@ func (v Versions) Keep(program, said string) (string, error) {
 	}
 	seen, err := v.read()
 	if err != nil {
-		seen = map[string]seenFile{} // a torn cache is made anew
+		seen = map[string]seenFile{} // a damaged cache is replaced
 	}
 	for path := range seen {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func look(program string) (seenFile, error) {
 	return seenFile{Inode: inode(info), Size: info.Size(), Changed: info.ModTime().UnixNano()}, nil
 }
 
-// versionIn is the first word of the first lines that is a version: "2.1.329 (Claude Code)", "codex-cli 0.169.0".
+// versionIn returns the first word of the first lines that is a version: "2.1.329 (Claude Code)", "codex-cli 0.169.0".
 func versionIn(said string) string {
 	for word := range strings.FieldsSeq(said[:min(len(said), 4096)]) {
 		if version := plain(strings.Trim(strings.TrimPrefix(word, "v"), ".,;:()")); version != "" {

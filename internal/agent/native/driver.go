@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	_ "embed" // the matrix
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -59,62 +60,11 @@ func (d driver) Locate(agent.Env) (agent.Install, error) {
 	return in, nil
 }
 
+//go:embed matrix.txt
+var matrix string
+
 // table is what this version can do.
-func (d driver) table(string) agent.Matrix {
-	yes := func(note string, args ...string) agent.Cell {
-		return agent.Cell{Level: agent.Full, Args: args, Note: note}
-	}
-	no := func(note string) agent.Cell { return agent.Cell{Level: agent.None, Note: note} }
-	output := func(word, note string) agent.Row {
-		return agent.Row{
-			Feature: agent.Output, Value: word, Interactive: no("a conversation has no form for programs"),
-			OneShot: yes(note, "--output-format="+word),
-		}
-	}
-	return agent.Matrix{
-		Measured: d.version,
-		Limit:    agent.Limit{Bytes: 64 << 20, Note: "a longer one is refused"},
-		Rows: []agent.Row{
-			agent.Both(agent.Approval, string(setting.DenyAll), yes("", "--permission-mode=deny")),
-			agent.Both(agent.Approval, string(setting.AskAll), yes("where nobody can be asked no tool runs",
-				"--permission-mode=ask")),
-			agent.Both(agent.Approval, string(setting.Plan), yes("", "--permission-mode=plan")),
-			agent.Both(agent.Approval, string(setting.Default),
-				yes("as prompt; where nobody can be asked, what the walls hold in the workspace runs",
-					"--permission-mode=default")),
-			agent.Both(agent.Approval, string(setting.Prompt),
-				yes("reading needs no asking; where nobody can be asked the rest is denied",
-					"--permission-mode=prompt")),
-			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace",
-				"--permission-mode=auto-edit")),
-			agent.Both(agent.Approval, string(setting.Yolo), yes("", "--permission-mode=auto")),
-			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite),
-				yes("by the kernel; the record says what really stood", "--sandbox=workspace-write")),
-			agent.Both(agent.Sandbox, string(setting.Off), yes("its file tools stay in the workspace all the same",
-				"--sandbox=off")),
-			{
-				Feature: agent.Output, Value: string(setting.Text), Interactive: yes(""),
-				OneShot: yes("", "--output-format=text"),
-			},
-			output(string(setting.JSON), "the result line of the stream"),
-			output(string(setting.StreamJSON), "see docs/start.md"),
-			agent.Both(agent.Model, "", yes("", "--model")),
-			agent.Both(agent.Web, "on", yes("pages, and the model API's own search", "--web=on")),
-			agent.Both(agent.Web, "off", yes("", "--web=off")),
-			{
-				Feature: agent.Schema, Interactive: no("only one-shot runs"),
-				OneShot: yes("one of an object; any other is asked for in the prompt", "--json-schema"),
-			},
-			agent.Both(agent.Resume, "", yes("", "--resume")),
-			agent.Both(agent.SessionID, "", yes("", "--session-id")),
-			{Feature: agent.Ask, Interactive: yes("approvals"), OneShot: no("")},
-			agent.Both(agent.RepoConfig, "", no("AGENTS.md or CLAUDE.md is read once its content is trusted")),
-			agent.Both(agent.Denials, "", yes("in the journal")),
-			agent.Both(agent.Records, "", yes("~/.yume/sessions")),
-			agent.Both(agent.ACP, "", no("")),
-		},
-	}
-}
+func (d driver) table(string) agent.Matrix { return agent.ReadMatrix(d.version, matrix) }
 
 // Command translates. The session has an id of ours, so that its journal is found afterwards.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {

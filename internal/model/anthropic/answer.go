@@ -57,7 +57,7 @@ type event struct {
 	Usage usage `json:"usage"`
 }
 
-// usage is what the API counted. It excludes what came from the cache from Input, as model.Usage does.
+// usage is what the API counted. Its input excludes what came from the cache, as in model.Usage.
 type usage struct {
 	Input  int64 `json:"input_tokens"`
 	Write  int64 `json:"cache_creation_input_tokens"`
@@ -68,14 +68,14 @@ type usage struct {
 	} `json:"server_tool_use"`
 }
 
-// UnmarshalJSON takes what can be read: a count in another form must not cost the answer.
+// UnmarshalJSON accepts what it can read: a count in an unknown form must not spoil the answer.
 func (u *usage) UnmarshalJSON(data []byte) error {
 	type plain usage
 	_ = json.Unmarshal(data, (*plain)(u))
 	return nil
 }
 
-// later takes over what is told again: each event has the whole, or nothing.
+// later merges a later report: each event has a complete value, or none.
 func (u *usage) later(l usage) {
 	u.Input, u.Write, u.Read = cmp.Or(l.Input, u.Input), cmp.Or(l.Write, u.Write), cmp.Or(l.Read, u.Read)
 	u.Output, u.Server.Searches = cmp.Or(l.Output, u.Output), cmp.Or(l.Server.Searches, u.Server.Searches)
@@ -185,7 +185,7 @@ func (r *reader) delta(e *event) {
 	}
 }
 
-// end gives the builder what is complete only now.
+// end passes on to the builder what is only complete now.
 func (r *reader) end(index int) {
 	p := r.open[index]
 	if p == nil {
@@ -215,7 +215,8 @@ func (r *reader) keep(index int, kind model.Kind, k kept) {
 	r.build.Opaque(index, kind, data)
 }
 
-// failure is err with what can be shown of the answer. What only the API can read is worth nothing without the rest.
+// failure returns err with the part of the answer that can be shown. What only the API can read is worthless without
+// the rest.
 func (r *reader) failure(err error) error {
 	err = r.build.Failure(err, r.usage.usage())
 	if e := (*model.Error)(nil); errors.As(err, &e) {
@@ -224,7 +225,7 @@ func (r *reader) failure(err error) error {
 	return err
 }
 
-// answer is the whole. What was never ended by its own event is ended by the end of all.
+// answer returns the complete answer. The end of the stream ends blocks without an end event.
 func (r *reader) answer() (*model.Answer, error) {
 	for index := range r.open {
 		r.end(index)

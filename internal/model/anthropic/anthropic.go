@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Wire is the name in model.Block.Wire of what this API wants back.
+// Wire is the value of model.Block.Wire for what this API wants back.
 const Wire = "anthropic"
 
 const (
@@ -25,7 +25,7 @@ const (
 	version = "2023-06-01"
 )
 
-// Options say where the model is and who asks it.
+// Options configure a client.
 type Options = model.Options
 
 // client is a model.Client.
@@ -35,7 +35,7 @@ type client struct {
 	profile model.Profile
 }
 
-// New makes a client. It connects to nobody. It is an io.Closer, which drops the connections that it keeps.
+// New returns a client. It opens no connection. It is an io.Closer, which drops idle connections.
 func New(o Options) model.Client {
 	c := &client{model: o.Model, profile: o.Profile}
 	if c.profile.Provider == "" {
@@ -45,13 +45,14 @@ func New(o Options) model.Client {
 		c.profile.Model = o.Model
 	}
 	c.api = &wire.API{Base: base(o.Base), Header: func(ctx context.Context) (http.Header,
-		error) {
+		error,
+	) {
 		return header(ctx, o)
 	}, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault}
 	return c
 }
 
-// base is the address with the API's version: /v1, unless a version is anywhere in its path.
+// base returns the address with the API's version: /v1, unless its path has a version.
 func base(given string) string {
 	if given == "" {
 		given = address
@@ -89,7 +90,7 @@ func (c *client) Close() error { return c.api.Close() }
 
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := reader{api: c.api, build: model.Builder{Hear: hear, Wire: Wire}, open: map[int]*part{}}
-	header, err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
+	_, err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
 	var a *model.Answer
 	if err == nil {
 		a, err = r.answer()
@@ -98,11 +99,10 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 		return nil, r.failure(err)
 	}
 	a.Complete(q, "call")
-	a.Limits = wire.Limits(header)
 	return a, nil
 }
 
-// Count asks the API. Where the API does not answer, it is an estimate; the next Ask will tell why.
+// Count asks the API. If the API does not answer, it estimates; the next Ask returns the error.
 func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
 	q.NoCache = true
 	r := c.request(q)
@@ -120,7 +120,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exac
 	return *counted.Tokens, true, nil
 }
 
-// fault reads an error's body. What is left open is what the status says.
+// fault parses an error's body. The status decides what it leaves open.
 func fault(status int, _ http.Header, body []byte) *model.Error {
 	var it struct {
 		Error struct {

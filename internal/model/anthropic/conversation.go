@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// conversation is what was said in the form that the API takes: user and assistant in turns, each with something to
-// say; every call of one answered at the beginning of the next, and nothing else answered.
+// conversation converts messages to the form that the API accepts: user and assistant alternate, each with content;
+// every call of one is answered at the beginning of the next, and nothing else is answered.
 func conversation(all []model.Message) []message {
 	c := &order{used: map[string]bool{}}
 	merged := merge(all)
@@ -26,7 +26,7 @@ func conversation(all []model.Message) []message {
 	return c.out
 }
 
-// merge joins neighbours of the same role, and leaves out who says nothing at all.
+// merge joins consecutive messages of the same role, and drops those without content.
 func merge(all []model.Message) []model.Message {
 	var out []model.Message
 	for _, m := range all {
@@ -42,14 +42,14 @@ func merge(all []model.Message) []model.Message {
 	return out
 }
 
-// order puts the messages in order.
+// order arranges the messages.
 type order struct {
 	out     []message
 	used    map[string]bool // ids of calls
 	waiting []call          // those of the last message
 }
 
-// call is one that waits for its result.
+// call is a call that waits for its result.
 type call struct{ given, id string }
 
 func (c *order) assistant(m model.Message, last bool) {
@@ -80,7 +80,7 @@ func (c *order) assistant(m model.Message, last bool) {
 	c.add(model.Assistant, content)
 }
 
-// unique is an id that the API takes, and that no other call has.
+// unique returns an id that the API accepts and that no other call has.
 func (c *order) unique(given string) string {
 	id := word(given, 60)
 	for n := 2; c.used[id]; n++ {
@@ -120,7 +120,7 @@ func (c *order) user(m model.Message) {
 	c.add(model.User, append(results, content...))
 }
 
-// orphan is a result whose call is not there any more. What it says is told as a text.
+// orphan renders a result whose call is gone, as a text.
 func orphan(b model.Block) []*block {
 	var out []*block
 	if strings.TrimSpace(b.Text) != "" {

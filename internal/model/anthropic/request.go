@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// request is the body of a question.
+// request is the body of a request.
 type request struct {
 	Model     string    `json:"model"`
 	MaxTokens int64     `json:"max_tokens,omitempty"`
@@ -44,7 +44,7 @@ type cache struct {
 	Type string `json:"type"`
 }
 
-// block is any part of a message, also one of an answer.
+// block is any part of a message or of an answer.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -112,7 +112,7 @@ func (c *client) request(q model.Request) *request {
 	return r
 }
 
-// write fills Content: what the API sent goes back as it was.
+// write fills Content: what the API sent goes back unchanged.
 func (m *message) write() {
 	m.Content = make([]any, len(m.blocks))
 	for i, b := range m.blocks {
@@ -123,8 +123,8 @@ func (m *message) write() {
 	}
 }
 
-// mayThink says whether thinking can be asked for: not while calls wait that were made without, as another model or an
-// earlier setting may have made them.
+// mayThink reports whether thinking can be requested: not while calls wait that were made without thinking, by another
+// model or under an earlier setting.
 func (r *request) mayThink() bool {
 	last := len(r.Messages) - 1
 	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {
@@ -134,9 +134,9 @@ func (r *request) mayThink() bool {
 	return first.Type == "thinking" || first.Type == "redacted_thinking"
 }
 
-// mark says where a cache may end: after the tools, after the system's parts, and after each of the last two messages
-// of the user, of which the earlier one finds what the last request has left, and the later one leaves it for the next.
-// The API allows for four.
+// mark sets the cache breakpoints: after the tools, after the parts of the system prompt, and after each of the last
+// two messages of the user. The earlier message finds the cache of the last request, and the later one leaves a cache
+// for the next. The API allows four.
 func (r *request) mark() {
 	kept := &cache{Type: "ephemeral"}
 	if n := len(r.Tools); n > 0 {
@@ -154,8 +154,8 @@ func (r *request) mark() {
 	}
 }
 
-// kept is what model.Block.Opaque holds of this wire: a whole block, which has a type, or what belongs to a text or a
-// thought.
+// kept is the content of model.Block.Opaque for this wire: a whole block, which has a type, or what belongs to a text
+// or a thought.
 type kept struct {
 	Type      string          `json:"type,omitempty"`
 	ID        string          `json:"id,omitempty"`
@@ -171,7 +171,7 @@ func keptOf(b model.Block) (k kept) {
 	return k
 }
 
-// said is what the model said, as far as the API takes it.
+// said converts what the model said, as far as the API accepts it.
 func said(b model.Block) *block {
 	k := keptOf(b)
 	switch {
@@ -191,7 +191,7 @@ func said(b model.Block) *block {
 	return nil
 }
 
-// shown is what the user, or a tool, shows the model.
+// shown converts what the user, or a tool, shows to the model.
 func shown(b model.Block) *block {
 	switch b.Kind {
 	case model.Text:
@@ -220,7 +220,7 @@ func shown(b model.Block) *block {
 	return nil
 }
 
-// result is what a tool answered.
+// result converts the result of a tool.
 func result(b model.Block, id string) *block {
 	r := &block{Type: "tool_result", ToolUse: id, IsError: b.Failed}
 	text := b.Text
@@ -249,7 +249,7 @@ func result(b model.Block, id string) *block {
 	return r
 }
 
-// word makes a name or an id of letters, digits, _ and -, which is all that the API takes.
+// word makes a name or an id of letters, digits, _ and -, the only characters that the API accepts.
 func word(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

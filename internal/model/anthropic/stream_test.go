@@ -77,8 +77,7 @@ func whole() *model.Answer {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	return &model.Answer{
 		ID: "msg_1", Model: "model-1", Stop: model.Calls, Reason: "tool_use",
-		Usage:  model.Usage{Input: 25, CacheRead: 200, CacheWrite: 100, Output: 89, Searches: 1},
-		Limits: model.Limits{Requests: -1, Tokens: -1},
+		Usage: model.Usage{Input: 25, CacheRead: 200, CacheWrite: 100, Output: 89, Searches: 1},
 		Blocks: []model.Block{
 			{
 				Kind: model.Thinking, Text: "Let me think.\nTwo lines.", Opaque: raw(`{"signature":"c2lnbmVkIQ=="}`),

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// problem is an error as Google's APIs write one.
+// problem is an error in the form of Google's APIs.
 type problem struct {
 	Code    tally             `json:"code"`
 	Message word              `json:"message"`
@@ -49,7 +49,7 @@ func readProblem(body []byte) problem {
 	return p
 }
 
-// within is the error that an event of a stream tells. It has its status in it.
+// within returns the error in an event of a stream, which contains its status.
 func (c *client) within(data []byte) error {
 	status := http.StatusOK
 	if code := readProblem(data).Code; code >= 400 && code <= 599 {
@@ -58,7 +58,7 @@ func (c *client) within(data []byte) error {
 	return c.api.Refused(status, nil, data)
 }
 
-// fault reads an error. What it leaves empty follows from the status.
+// fault parses an error. The status decides what it leaves empty.
 func fault(status int, _ http.Header, body []byte) *model.Error {
 	p := readProblem(body)
 	e := &model.Error{Code: string(p.Status), Message: string(p.Message)}
@@ -92,7 +92,7 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 	return e
 }
 
-// spent says whether a quota is one that waiting does not mend soon.
+// spent reports whether a quota will not recover soon.
 func spent(quota string) bool {
 	quota = strings.ToLower(quota)
 	return strings.Contains(quota, "perday") || strings.Contains(quota, "permonth")
@@ -107,7 +107,7 @@ func tooLong(message string) bool {
 	})
 }
 
-// named is what the name of a status means, where its number is not told.
+// named returns the meaning of a status's name, if its number is missing.
 func named(status string) model.Trouble {
 	switch status {
 	case "UNAUTHENTICATED":
@@ -126,7 +126,7 @@ func named(status string) model.Trouble {
 	return ""
 }
 
-// seconds reads a duration as Google's APIs write it: 34.07s.
+// seconds parses a duration in the form of Google's APIs: 34.07s.
 func seconds(said string) (time.Duration, bool) {
 	d, err := time.ParseDuration(said)
 	return d, err == nil && d >= 0 && strings.HasSuffix(said, "s")

@@ -1,11 +1,10 @@
-// Package gemini is Google's Gemini API, as generateContent speaks it.
+// Package gemini is the client side of Google's Gemini API, as generateContent.
 //
-// It promises that marks of thoughts go back on the very part that they came with, which the API insists on; that a
-// call has an id even where the API gives none, the same one when the conversation is resumed; that an answer that the
-// API ended for a reason is whole and one without a reason is not; and that a spent quota is told from a moment of too
-// many requests.
+// It promises: thought signatures go back on the very part that they came with, as the API requires; a call has an id
+// even if the API gives none, the same one when the conversation is resumed; an answer that the API ended for a reason
+// is whole and one without a reason is not; and a spent quota differs from a moment of too many requests.
 //
-// It refuses to log in (a key or a token comes from elsewhere), to upload files, and to keep a cache: the API caches by
+// It does not log in (the caller passes a key or a token), uploads no files, and keeps no cache: the API caches by
 // itself.
 package gemini
 
@@ -30,7 +29,7 @@ const (
 	wireName = "gemini" // that Opaque carries
 )
 
-// New is a model behind the Gemini API.
+// New returns a model behind the Gemini API.
 func New(o Options) model.Client {
 	if o.Base == "" {
 		o.Base = official
@@ -46,10 +45,12 @@ func New(o Options) model.Client {
 	if c.profile.Model == "" {
 		c.profile.Model = o.Model
 	}
-	c.api = &wire.API{Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
+	c.api = &wire.API{
+		Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
 		Header: func(ctx context.Context) (http.Header, error) {
 			return header(ctx, o)
-		}}
+		},
+	}
 	return c
 }
 
@@ -76,10 +77,10 @@ func header(ctx context.Context, o Options) (http.Header, error) {
 	return h, nil
 }
 
-// Profile is what is known of the model.
+// Profile returns what is known about the model.
 func (c *client) Profile() model.Profile { return c.profile }
 
-// path is where the model's method is. A name with a slash is one beside models/: a tuned one.
+// path returns the path of a method of the model. A name with a slash is outside of models/: a tuned model.
 func (c *client) path(method string) string {
 	return "/" + strings.ReplaceAll(url.PathEscape(c.whole()), "%2F", "/") + ":" + method
 }
@@ -91,20 +92,19 @@ func (c *client) whole() string {
 	return "models/" + c.name
 }
 
-// Ask asks once.
+// Ask sends one request.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &reader{client: c, b: &model.Builder{Hear: hear, Wire: wireName}}
-	header, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
+	_, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_gemini")
 	return a, nil
 }
 
-// Count asks the API. A server that has no such method is no error.
+// Count asks the API. It is not an error if a server has no such method.
 func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error) {
 	ask := struct {
 		Request counted `json:"generateContentRequest"`
@@ -121,8 +121,8 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 	return int64(answer.Total), err == nil, err
 }
 
-// generation is the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not a
-// Gemini model.
+// generation returns the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not
+// a Gemini model.
 func (c *client) generation() float64 {
 	rest, ok := strings.CutPrefix(c.name, "gemini-")
 	if !ok {

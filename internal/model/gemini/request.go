@@ -17,7 +17,7 @@ type request struct {
 	Config   *config     `json:"generationConfig,omitempty"`
 }
 
-// counted is a request whose tokens are asked for.
+// counted is a request to count tokens.
 type counted struct {
 	Model string `json:"model"`
 	request
@@ -49,7 +49,7 @@ type response struct {
 	Response returned `json:"response"`
 }
 
-// returned is what a function returned, in the members that the API knows.
+// returned is the result of a function, in the members that the API knows.
 type returned struct {
 	Output *string `json:"output,omitempty"`
 	Error  *string `json:"error,omitempty"`
@@ -65,8 +65,8 @@ type tool struct {
 	Search    *struct{}  `json:"google_search,omitempty"`
 }
 
-// declared is a function. The older member parameters takes only a part of what JSON schema is, with words of its own;
-// this one takes the schema.
+// declared is a function. The older member parameters only supports a part of JSON schema, in its own form; this one
+// takes the schema.
 type declared struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -88,14 +88,13 @@ type thinks struct {
 	Level    string `json:"thinkingLevel,omitempty"`
 }
 
-// kept is what Opaque holds: the mark of a part, or a whole part that only the API understands.
+// kept is the content of Opaque: the signature of a part, or a whole part that only the API understands.
 type kept struct {
 	Signature string          `json:"signature,omitempty"`
 	Part      json.RawMessage `json:"part,omitempty"`
 }
 
-// unmarked stands for the mark of a call that another model made: Google documents it for conversations that were
-// carried over.
+// unmarked replaces the signature of a call that another model made: Google documents it for imported conversations.
 const unmarked = "skip_thought_signature_validator"
 
 func (c *client) request(q model.Request) request {
@@ -150,8 +149,8 @@ func (c *client) config(q model.Request) *config {
 	return g
 }
 
-// tools offers the functions. The API's own search stands beside functions only since Gemini 3, and only if it may show
-// what it did; before that, functions go first and there is no search.
+// tools offers the functions. The API's own search works together with functions only since Gemini 3, and only if it
+// may show what it did; before that, functions take precedence and there is no search.
 func (c *client) tools(r *request, q model.Request) {
 	var functions []declared
 	for _, t := range q.Tools {
@@ -169,7 +168,7 @@ func (c *client) tools(r *request, q model.Request) {
 	}
 }
 
-// schema is a tool's schema as the API takes it: it knows no $schema.
+// schema returns a tool's schema for the API, which does not accept $schema.
 func schema(input json.RawMessage) json.RawMessage {
 	if !bytes.Contains(input, []byte(`"$schema"`)) {
 		return input
@@ -188,7 +187,7 @@ func schema(input json.RawMessage) json.RawMessage {
 
 func words(s string) part { return part{Text: &s} }
 
-// callNames are the names of calls by their ids: a result must name its function.
+// callNames maps the ids of calls to names: a result must name its function.
 func callNames(q model.Request) map[string]string {
 	names := map[string]string{}
 	for _, m := range q.Messages {
@@ -201,7 +200,7 @@ func callNames(q model.Request) map[string]string {
 	return names
 }
 
-// assistant is what the model said, with its marks on the parts that they came with.
+// assistant converts what the model said, with signatures on the parts that they came with.
 func (c *client) assistant(m model.Message) []any {
 	var parts []any
 	first := true // no call yet
@@ -240,7 +239,7 @@ func args(b model.Block) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// user is what functions returned, then what they returned beside text, then what the user said.
+// user converts what functions returned, then their images, then what the user said.
 func user(m model.Message, names map[string]string) []any {
 	var results, shown, said []any
 	for _, b := range m.Blocks {

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// word is a string, or nothing where something else stands.
+// word is a string, or empty if the JSON value is something else.
 type word string
 
 // UnmarshalJSON reads a string.
@@ -24,7 +24,7 @@ func (w *word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// tally is a number of tokens, or none where something else stands.
+// tally is a number of tokens, or 0 if the JSON value is something else.
 type tally int64
 
 // UnmarshalJSON reads a number; the API writes large ones as strings.
@@ -148,7 +148,7 @@ func (r *reader) candidate(c candidate) error {
 	return nil
 }
 
-// count keeps the last figures. Each event has those so far, but not each has all of them.
+// count keeps the last values. Each event has the totals so far, but not every event has all of them.
 func (r *reader) count(u usage) {
 	if u.Prompt+u.Tools > 0 {
 		cached := min(u.Cached, u.Prompt)
@@ -186,7 +186,8 @@ func (r *reader) part(raw json.RawMessage) error {
 	return nil
 }
 
-// text is said or thought. A part with a mark stays a block of its own: its mark is for that part alone.
+// text adds text or thinking. A part with a signature stays a block of its own, because the signature is for that part
+// alone.
 func (r *reader) text(p piece, raw json.RawMessage) {
 	kind := model.Text
 	if p.Thought {
@@ -210,7 +211,7 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 	}
 }
 
-// begin is the key of a block that begins. Text without a mark goes on in a block of that kind, if one is given.
+// begin returns the key of a new block. Text without a signature continues in a block of that kind.
 func (r *reader) begin(kind model.Kind) int {
 	r.run++
 	r.kind = kind
@@ -226,8 +227,8 @@ func (r *reader) mark(key int, kind model.Kind, k kept) {
 	}
 }
 
-// end makes the answer. The stream has no end mark: a reason why the answer ended is one, and all that may follow it
-// are figures.
+// end makes the answer. The stream has no end mark: the reason why the answer ended serves as one, and only usage may
+// follow it.
 func (r *reader) end(err error) (*model.Answer, error) {
 	var e *model.Error
 	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
@@ -255,8 +256,8 @@ func (r *reader) end(err error) (*model.Answer, error) {
 	return &r.a, nil
 }
 
-// wrong says whether the reason for the end is an error. A call that the API itself could not read is one of those: the
-// model writes it anew when asked again.
+// wrong reports whether the reason for the end is an error. A call that the API could not parse is one: the model
+// writes it again when asked again.
 func (r *reader) wrong() error {
 	e := &model.Error{Code: r.reason, Message: "the API ended the answer: " + r.reason}
 	if r.message != "" {
@@ -273,5 +274,5 @@ func (r *reader) wrong() error {
 	return e
 }
 
-// absent says whether a member is missing or null.
+// absent reports whether a member is missing or null.
 func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }

@@ -8,13 +8,12 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/model"
-	"omniagent/internal/model/wire"
 )
 
-// chatWire is the name that Opaque carries.
+// chatWire is the value of Block.Wire for this API.
 const chatWire = "openai-chat"
 
-// NewChat is a model behind the Chat Completions API, of OpenAI or of anybody who speaks it.
+// NewChat returns a model behind the Chat Completions API, of OpenAI or of a compatible server.
 func NewChat(o Options) model.Client { return &chat{client: newClient(o)} }
 
 type chat struct {
@@ -98,14 +97,13 @@ func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece))
 	}
 }
 
-// spelling is how a request is written, where servers differ.
+// spelling is how a request is written, because servers differ.
 type spelling struct {
 	unasked bool // no stream_options
 	other   bool // the limit of the answer goes by its other name
 }
 
-// learn finds out from an error how the request has to be written. Each point is learned once, so that asking again has
-// an end.
+// learn finds out from an error how the request has to be written. It learns each point once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
@@ -126,7 +124,7 @@ func (c *chat) learn(s spelling, err error) spelling {
 	return s
 }
 
-// unknownMember says whether the message says that no such member is known, rather than that its value is wrong.
+// unknownMember reports whether a message says that a member is unknown, and not that its value is wrong.
 func unknownMember(message, name string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, name) &&
@@ -137,12 +135,11 @@ func unknownMember(message, name string) bool {
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
 	r := &chatReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: chatWire}}
-	header, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
+	_, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_openai")
 	return a, nil
 }
@@ -178,7 +175,7 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 	return r
 }
 
-// thoughtMember is how this server calls thinking; empty where it never said any in this conversation.
+// thoughtMember returns the name of thinking at this server, or "" if it never sent any in this conversation.
 func thoughtMember(q model.Request) string {
 	for _, m := range q.Messages {
 		for _, b := range m.Blocks {
@@ -264,7 +261,7 @@ func (c *chat) part(b model.Block) chatPart {
 	return chatPart{Type: "text", Text: b.Text}
 }
 
-// chatContent is one string where there is only text: some servers know no lists.
+// chatContent is one string if there is only text: some servers do not accept lists.
 func chatContent(parts []chatPart) any {
 	var list []chatPart
 	var said []string

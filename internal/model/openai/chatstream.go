@@ -160,14 +160,14 @@ func (r *chatReader) delta(d *chatDelta) {
 	}
 }
 
-// say adds to what is being said. Text after thinking begins a block of its own, and so does the other way round.
+// say adds text. Text after thinking begins a new block, and the other way round.
 func (r *chatReader) say(kind model.Kind, text string) {
 	if text != "" {
 		r.b.Say(said, kind, text)
 	}
 }
 
-// said is the key of all that is no call.
+// said is the key of everything except calls.
 const said = "said"
 
 // call adds to a call.
@@ -187,8 +187,8 @@ func (r *chatReader) call(f chatFragment) {
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }
 
-// which finds the call that a fragment belongs to, or nil for a new one. The index tells; but there are servers that
-// send none, or the same for every call, each of them whole with an id and a name of its own.
+// which finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
+// every call; then each call is whole with its own id and name.
 func (r *chatReader) which(f chatFragment) *chatKnown {
 	another := func(k *chatKnown) bool {
 		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
@@ -207,8 +207,8 @@ func (r *chatReader) which(f chatFragment) *chatKnown {
 	return nil
 }
 
-// end makes the answer. Servers that speak this wire need not send [DONE]: an answer with a reason why it ended is
-// whole, whatever then becomes of the connection.
+// end makes the answer. Compatible servers need not send [DONE]: an answer with a reason is whole, whatever then
+// happens to the connection.
 func (r *chatReader) end(err error) (*model.Answer, error) {
 	var e *model.Error
 	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {

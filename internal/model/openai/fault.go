@@ -12,14 +12,14 @@ import (
 	"omniagent/internal/model"
 )
 
-// problem is an error as OpenAI and those who follow it write one.
+// problem is an error in OpenAI's form.
 type problem struct {
 	Message word `json:"message"`
 	Type    word `json:"type"`
 	Code    word `json:"code"`
 }
 
-// readProblem finds the error in a body, or in an event of a stream.
+// readProblem finds the error in a body or in an event of a stream.
 func readProblem(body []byte) problem {
 	var outer struct {
 		problem
@@ -57,7 +57,7 @@ func readProblem(body []byte) problem {
 	return p
 }
 
-// status is the HTTP status that an error within a stream may name as its code; 200 where it does not.
+// status returns the HTTP status that an error in a stream may have as its code, or 200.
 func (p problem) status() int {
 	if n, err := strconv.Atoi(string(p.Code)); err == nil && n >= 400 && n <= 599 {
 		return n
@@ -65,7 +65,7 @@ func (p problem) status() int {
 	return http.StatusOK
 }
 
-// fault reads an error. What it leaves empty follows from the status.
+// fault parses an error. The status decides what it leaves empty.
 func fault(status int, header http.Header, body []byte) *model.Error {
 	p := readProblem(body)
 	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: sort(string(p.Code))}
@@ -87,7 +87,7 @@ func fault(status int, header http.Header, body []byte) *model.Error {
 	return e
 }
 
-// sort is what a code or a type means; empty where the status must tell.
+// sort returns the meaning of a code or a type, or "" if the status decides.
 func sort(code string) model.Trouble {
 	switch code {
 	case "context_length_exceeded", "exceed_context_size_error":
@@ -109,7 +109,7 @@ func sort(code string) model.Trouble {
 	return ""
 }
 
-// tooLong says whether the request is longer than the model's context, for servers that have no code for it. Only a
+// tooLong reports whether the request is longer than the model's context, for servers that have no code for it. Only a
 // refusal of the request itself can mean that, and an error without a status of its own within a stream. OpenAI words
 // one with status 429 so, too: a request above the limit of a minute never gets through, however long one waits.
 func tooLong(status int, sort model.Trouble, message string) bool {
@@ -132,7 +132,7 @@ func overflows() []string {
 	}
 }
 
-// again is the time in "Please try again in 1.5s".
+// again returns the time in "Please try again in 1.5s".
 func again(message string) time.Duration {
 	_, rest, ok := strings.Cut(message, "try again in ")
 	if !ok {
@@ -146,7 +146,7 @@ func again(message string) time.Duration {
 	return d
 }
 
-// within is the error that an event of a stream tells.
+// within returns the error in an event of a stream.
 func (c *client) within(data []byte) error {
 	return c.api.Refused(readProblem(data).status(), nil, data)
 }

@@ -84,12 +84,12 @@ func header(ctx context.Context, o Options, azure bool) (http.Header, error) {
 
 func (c *client) azure() bool { return strings.HasSuffix(c.host, ".azure.com") }
 
-// vendor says whether OpenAI's own models answer, in all that OpenAI documents.
+// vendor reports whether OpenAI's own models answer, with everything that OpenAI documents.
 func (c *client) vendor() bool {
 	return c.host == "api.openai.com" || strings.HasSuffix(c.host, ".api.openai.com") || c.azure()
 }
 
-// documents says whether the server is known to read PDF. Others refuse the whole request for one.
+// documents reports whether the server is known to accept PDF. Others refuse a request with one.
 func (c *client) documents() bool { return c.vendor() || c.host == "openrouter.ai" }
 
 // Profile is what is known of the model.
@@ -100,7 +100,7 @@ func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) 
 	return model.Estimate(q), false, nil
 }
 
-// reasons says whether the model thinks before it answers: those that do not refuse every member about it. All newer
+// reasons reports whether the model thinks before it answers: those that do not refuse every member about it. All newer
 // ones do.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -112,7 +112,7 @@ func reasons(name string) bool {
 	return !strings.HasPrefix(name, "gpt-") || !strings.Contains(name, "-chat")
 }
 
-// effort is how much a number of tokens to think with is, in the API's words.
+// effort returns the API's word for a number of tokens for thinking.
 func effort(think int64) string {
 	switch {
 	case think <= 0:
@@ -125,7 +125,7 @@ func effort(think int64) string {
 	return "high"
 }
 
-// picture says whether the API takes pictures of that kind.
+// picture reports whether the API takes pictures of that kind.
 func picture(b model.Block) bool {
 	return len(b.Data) > 0 && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.Media)
 }
@@ -142,5 +142,5 @@ func fileName(b model.Block) string {
 	return b.Name
 }
 
-// system is all that stands before the conversation, as one text: templates of other models take no second one.
+// system returns everything before the conversation, as one text: templates of other models accept no second one.
 func system(q model.Request) string { return strings.Join(q.System, "\n\n") }

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/model"
-	"omniagent/internal/model/wire"
 )
 
-// responsesWire is the name that Opaque carries.
+// responsesWire is the value of Block.Wire for this API.
 const responsesWire = "openai-responses"
 
-// NewResponses is a model behind the Responses API.
+// NewResponses returns a model behind the Responses API.
 func NewResponses(o Options) model.Client { return &responses{client: newClient(o)} }
 
 type responses struct{ client }
@@ -70,7 +69,7 @@ type responsesOutput struct {
 	Output any    `json:"output"` // a string, or a list of responsesPart
 }
 
-// responsesKept is what goes back of what the model did beside talking and calling: its reasoning, its searches.
+// responsesKept has what goes back in addition to text and calls: reasoning and searches.
 type responsesKept struct {
 	item      json.RawMessage
 	reasoning bool
@@ -81,12 +80,11 @@ func (k responsesKept) MarshalJSON() ([]byte, error) { return k.item, nil }
 // Ask asks once.
 func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &responsesReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: responsesWire}}
-	header, err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
+	_, err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_openai")
 	return a, nil
 }
@@ -118,7 +116,7 @@ func (c *responses) request(q model.Request) responsesRequest {
 	return r
 }
 
-// responsesAssistant is what the model said and did, in its order.
+// responsesAssistant converts what the model said and did, in order.
 func responsesAssistant(m model.Message) []any {
 	var items []any
 	for _, b := range m.Blocks {
@@ -155,7 +153,7 @@ func responsesAssistant(m model.Message) []any {
 
 func textPart(kind, text string) responsesPart { return responsesPart{Type: kind, Text: &text} }
 
-// responsesUser is what tools answered, and then what the user said.
+// responsesUser converts the results of tools, and then what the user said.
 func responsesUser(m model.Message) []any {
 	var items []any
 	said := responsesMessage{Type: "message", Role: "user"}

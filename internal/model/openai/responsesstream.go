@@ -137,7 +137,7 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 	return false, nil
 }
 
-// key is the item that an event is about: its place in the output, or where a server does not tell that, its id.
+// key returns the item that an event is about: its place in the output or, if the server leaves that out, its id.
 func (e responsesEvent) key() any {
 	switch {
 	case e.Index != nil:
@@ -178,7 +178,7 @@ func (r *responsesReader) say(key any, kind model.Kind, text string) {
 	r.b.Say(key, kind, text)
 }
 
-// begun names what comes, so that it has its place.
+// begun names an item, so that it has its place.
 func (r *responsesReader) begun(key any, i *responsesItem) {
 	if i == nil {
 		return
@@ -189,7 +189,7 @@ func (r *responsesReader) begun(key any, i *responsesItem) {
 	}
 }
 
-// item is an item that is whole.
+// item handles a complete item.
 func (r *responsesReader) item(key any, i *responsesItem) {
 	if i == nil {
 		return
@@ -230,7 +230,7 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 	}
 }
 
-// back is reasoning as the API takes it: not all that it writes.
+// back returns reasoning in the form that the API accepts, which is not everything that it writes.
 func (i *responsesItem) back() json.RawMessage {
 	type said struct {
 		Type word `json:"type"`
@@ -249,7 +249,7 @@ func (i *responsesItem) back() json.RawMessage {
 	return raw
 }
 
-// completed is the end. The output stands in it once more, which is all that servers say that have no events for items.
+// completed handles the end. It repeats the output, which is all that servers without events for items send.
 func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 	r.status = "completed"
 	if it.Type == "response.incomplete" {

@@ -59,9 +59,6 @@ func TestAScript(t *testing.T) {
 			a.Model != "m" || a.ID == "" {
 			t.Errorf("%s: %q %+v", w.name, heard, a)
 		}
-		if a.Limits != (model.Limits{Requests: -1, Tokens: -1}) {
-			t.Errorf("%+v", a.Limits)
-		}
 		results := model.Message{Role: model.User}
 		for i, call := range a.Calls() {
 			results.Blocks = append(results.Blocks, model.Block{

@@ -36,7 +36,7 @@ func (t *tally) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// absent says whether a member is missing or null.
+// absent reports whether a member is missing or null.
 func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
 
 // texts is the text and the thinking of content, which is a string or a list of parts.
@@ -73,7 +73,7 @@ func texts(content json.RawMessage) (text, thinking string) {
 	return said.String(), thought.String()
 }
 
-// arguments is what a call's arguments are when they come as they should, as a string, or as the object itself.
+// arguments returns a call's arguments, which come as a string or as the object itself.
 func arguments(raw json.RawMessage) string {
 	if raw = bytes.TrimSpace(raw); absent(raw) {
 		return ""
@@ -89,7 +89,7 @@ func garbage(what string, err error) *model.Error {
 	return &model.Error{Trouble: model.Garbage, Message: what, Cause: err}
 }
 
-// input is a call's arguments for the API, which wants a string.
+// input returns a call's arguments for the API, which wants a string.
 func input(b model.Block) string {
 	if !json.Valid(b.Input) {
 		return "{}"
@@ -97,7 +97,7 @@ func input(b model.Block) string {
 	return string(b.Input)
 }
 
-// schema is what a tool takes; a tool that does not say takes nothing.
+// schema returns the schema of a tool; a tool without one takes no arguments.
 func schema(input json.RawMessage) json.RawMessage {
 	if absent(input) {
 		return json.RawMessage(`{"type":"object","properties":{}}`)

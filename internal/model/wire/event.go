@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// parser takes server-sent events apart. It does no I/O: bytes come in pieces of any size, events go out.
+// parser parses server-sent events. It does no I/O: bytes come in pieces of any size, events go out.
 type parser struct {
 	each func(Event) (bool, error)
 
@@ -28,7 +28,7 @@ const mark = "\ufeff"
 
 func fields() []string { return []string{"data", "event", "id", "retry"} }
 
-// feed takes the next bytes.
+// feed parses the next bytes.
 func (p *parser) feed(chunk []byte) (done bool, err error) {
 	for len(chunk) > 0 {
 		if p.feedCR {
@@ -68,7 +68,7 @@ func (p *parser) size(more int) error {
 	return nil
 }
 
-// kept is a buffer for the next time; a large one is given back.
+// kept returns a buffer for reuse, unless it is large.
 func kept(b []byte) []byte {
 	if cap(b) > 1<<20 {
 		return nil
@@ -76,7 +76,7 @@ func kept(b []byte) []byte {
 	return b[:0]
 }
 
-// take reads a line.
+// take parses a line.
 func (p *parser) take(line []byte) (bool, error) {
 	line = p.first(line)
 	if len(line) == 0 {
@@ -99,14 +99,14 @@ func (p *parser) take(line []byte) (bool, error) {
 	case "id", "retry":
 	default:
 		if !p.known {
-			return false, garbage("what came is no stream of events", line)
+			return false, garbage("the response is not a stream of events", line)
 		}
 	}
 	p.known = true
 	return false, nil
 }
 
-// first takes a byte order mark off the first line.
+// first removes a byte order mark from the first line.
 func (p *parser) first(line []byte) []byte {
 	if !p.begun {
 		p.begun = true
@@ -115,7 +115,7 @@ func (p *parser) first(line []byte) []byte {
 	return line
 }
 
-// keep adds a line of data. A large line is not copied: it was put together in p.line, and is taken from there.
+// keep adds a line of data. It does not copy a large line: that was put together in p.line, and is taken from there.
 func (p *parser) keep(line, value []byte) {
 	switch {
 	case p.some:
@@ -128,7 +128,7 @@ func (p *parser) keep(line, value []byte) {
 	p.some = true
 }
 
-// dispatch gives an event away. One without data is none.
+// dispatch passes an event on. It ignores one without data.
 func (p *parser) dispatch() (bool, error) {
 	e := Event{Name: p.name, Data: p.data}
 	some := len(p.data) > 0
@@ -141,15 +141,15 @@ func (p *parser) dispatch() (bool, error) {
 	return done, err
 }
 
-// end is told that no more comes, and that nobody broke the connection. The last event may lack its blank line, and
-// then counts if it is not half.
+// end is called when the connection has ended without an error. The last event may lack its blank line, and then counts
+// if it is complete.
 func (p *parser) end() error {
 	line := p.first(p.line)
 	switch value, ok := bytes.CutPrefix(line, []byte("data:")); {
 	case ok:
 		p.keep(line, bytes.TrimPrefix(value, []byte(" ")))
 	case len(line) > 0 && !p.known && !beginning(line):
-		return garbage("what came is no stream of events", line)
+		return garbage("the response is not a stream of events", line)
 	}
 	if d := bytes.TrimSpace(p.data); string(d) == "[DONE]" || len(d) > 0 && d[0] == '{' && json.Valid(d) {
 		if done, err := p.dispatch(); done || err != nil {
@@ -159,7 +159,7 @@ func (p *parser) end() error {
 	return &model.Error{Trouble: model.Cut, Message: "the answer ended before it was whole"}
 }
 
-// beginning says whether a line of a stream may begin so.
+// beginning reports whether a line of a stream may begin so.
 func beginning(line []byte) bool {
 	field, _, whole := strings.Cut(string(line[:min(len(line), 16)]), ":")
 	return slices.ContainsFunc(fields(), func(f string) bool {

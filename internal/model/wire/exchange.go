@@ -17,8 +17,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// silent ends a request whose clock ran out. It is a type so that it can be told from everything else that ends a
-// request.
+// silent ends a request that waited too long. It is a type so that it differs from all other reasons to end a request.
 type silent struct{ what string }
 
 func (s silent) Error() string { return s.what }
@@ -28,7 +27,7 @@ type bounded struct{}
 
 func (bounded) Error() string { return "the answer is larger than anything that a model says" }
 
-// exchange is one request and its response. Reading from it is bounded in time and size.
+// exchange is one request and its response. Reading it is bounded in time and size.
 type exchange struct {
 	api       *API
 	asked     context.Context // of the caller
@@ -43,7 +42,7 @@ type exchange struct {
 	secrets   []string
 }
 
-// begin sends a request and waits for the headers of its response. An error of the API is one here already.
+// begin sends a request and waits for the headers of the response. An error of the API is an error here.
 func (a *API) begin(ctx context.Context, method, path, accept string, body any) (*exchange, error) {
 	x := &exchange{api: a, asked: ctx, idle: a.Idle, left: maxFault}
 	if x.idle <= 0 {
@@ -73,16 +72,15 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 	if x.asked.Err() != nil {
 		return x, x.failure(err)
 	}
-	// what did not come of its body is no other error
+	// a truncated body does not change the error
 	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head))
 }
 
-// request makes the request. Its body can be read again, as a connection that turns out to be dead demands, until the
-// payload is dropped.
+// request makes the request. Its body can be read again, as a dead connection requires, until the payload is dropped.
 func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
 	at, err := url.Parse(x.api.Base + path)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is no http or https URL"}
+		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is not an http or https URL"}
 	}
 	x.host = at.Host
 	sent := &payload{}
@@ -129,7 +127,7 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	return q, sent, nil
 }
 
-// payload is the body of a request. It is dropped when the answer begins: a conversation with pictures is large, and an
+// payload is the body of a request. It is dropped when the answer begins: a conversation with images is large, and an
 // answer takes minutes.
 type payload struct {
 	mu   sync.Mutex
@@ -181,7 +179,7 @@ func (x *exchange) header() http.Header {
 	return x.resp.Header
 }
 
-// Read reads the response's body. Only the time that it waits counts, not what the reader does in between.
+// Read reads the response's body. Only the time that it waits counts, not what the caller does in between.
 func (x *exchange) Read(b []byte) (int, error) {
 	x.timer = time.AfterFunc(x.idle, func() { x.cancel(silent{"nothing came for " + x.idle.String()}) })
 	n, err := x.resp.Body.Read(b)
@@ -192,8 +190,7 @@ func (x *exchange) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// end lets go of the response. What little is left of it is read, so that the connection can serve again; nobody waits
-// for more.
+// end releases the response. It reads a small rest, so that the connection can be reused, but does not wait for more.
 func (x *exchange) end() {
 	timer := time.AfterFunc(100*time.Millisecond, func() { x.cancel(nil) })
 	_, _ = io.CopyN(io.Discard, x.resp.Body, 4<<10)
@@ -202,7 +199,7 @@ func (x *exchange) end() {
 	x.cancel(nil)
 }
 
-// connection is the client, which takes no credential to another host.
+// connection returns the client, which sends no credential to another host.
 func (a *API) connection() *http.Client {
 	a.once.Do(func() {
 		c := http.Client{}
@@ -228,8 +225,8 @@ func (a *API) connection() *http.Client {
 	return a.client
 }
 
-// redirect follows only where the request stays what it is and where it is: the same method, host and port, and never
-// without TLS when it began with it. Elsewhere the redirect itself is the answer, and an error.
+// redirect follows a redirect only if the request stays the same: the same method, host and port, and never from TLS to
+// plain text. Otherwise the redirect itself is the answer, and an error.
 func redirect(next *http.Request, before []*http.Request) error {
 	first := before[0]
 	if len(before) < 5 && next.Method == first.Method && next.URL.Scheme == first.URL.Scheme &&

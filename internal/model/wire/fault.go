@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// failure is any error as a *model.Error, without a credential; nil stays nil.
+// failure returns any error as a *model.Error, without a credential; nil stays nil.
 func (x *exchange) failure(err error) error {
 	if err == nil {
 		return nil
@@ -45,7 +45,7 @@ func (x *exchange) failure(err error) error {
 	return e
 }
 
-// secrets are the values of a header that no message may show.
+// secrets returns the values of a header that must not appear in messages.
 func secrets(header http.Header) []string {
 	var all []string
 	for name, values := range header {
@@ -66,7 +66,7 @@ func secrets(header http.Header) []string {
 	return all
 }
 
-// broken is what an error of the connection means.
+// broken returns the meaning of a connection error.
 func (x *exchange) broken(err error) *model.Error {
 	var wrapped *url.Error // repeats the whole address
 	if errors.As(err, &wrapped) {
@@ -95,7 +95,8 @@ func (x *exchange) broken(err error) *model.Error {
 	return e
 }
 
-// foreign says whether something else than HTTP came, which net/http tells in words only; half a line of HTTP is none.
+// foreign reports whether the response was not HTTP, which net/http only says in words. A truncated line of HTTP does
+// not count.
 func foreign(said string) bool {
 	_, line, ok := strings.Cut(said, `malformed HTTP response "`)
 	line = strings.TrimSuffix(line, `"`)
@@ -166,7 +167,7 @@ func (a *API) Refused(status int, header http.Header, body []byte) *model.Error 
 	return e
 }
 
-// trouble is what a status means by itself.
+// trouble returns the meaning of a status by itself.
 func trouble(status int, header http.Header) model.Trouble {
 	switch again := header.Get("X-Should-Retry"); {
 	case status == http.StatusUnauthorized:
@@ -190,7 +191,7 @@ func trouble(status int, header http.Header) model.Trouble {
 	return model.Rejected
 }
 
-// words are those of the API, as far as its error has the usual form.
+// words returns the message of the API, if its error has the usual form.
 func words(status int, header http.Header, body []byte) string {
 	if status >= 300 && status < 400 {
 		to := "another address"
@@ -227,7 +228,7 @@ func words(status int, header http.Header, body []byte) string {
 	return "the API answers: " + said
 }
 
-// brief makes one line of what somebody else wrote.
+// brief makes one line of a foreign text.
 func brief(s string) string { return line(s, 500) }
 
 func quote(b []byte) string { return line(string(b[:min(len(b), 4<<10)]), 100) }
@@ -260,7 +261,7 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// retryAfter is when the API says that asking again makes sense.
+// retryAfter returns when the API says that a retry makes sense.
 func retryAfter(h http.Header, t model.Trouble) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil && ms >= 0 {
 		return span(ms / 1000)
@@ -303,21 +304,8 @@ func reset(said string) time.Duration {
 	return 0
 }
 
-// span is a number of seconds, of which a year is enough.
+// span returns a number of seconds as a duration of at most a year.
 func span(seconds float64) time.Duration {
 	const year = 365 * 24 * 3600
 	return time.Duration(min(seconds, year) * float64(time.Second))
-}
-
-// Limits is what the headers of an answer say is left.
-func Limits(h http.Header) model.Limits {
-	left := func(what string) int64 {
-		for _, name := range []string{"X-Ratelimit-Remaining-" + what, "Anthropic-Ratelimit-" + what + "-Remaining"} {
-			if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil {
-				return n
-			}
-		}
-		return -1
-	}
-	return model.Limits{Requests: left("Requests"), Tokens: left("Tokens")}
 }

@@ -1,10 +1,9 @@
-// Package wire is the way to a model API: one request in JSON, and an answer in JSON or as server-sent events.
+// Package wire sends requests to a model API: one request in JSON, and an answer in JSON or as server-sent events.
 //
-// It promises that every failure is a *model.Error with a sort, within its clock, and that its message holds no
-// credential; that a stream that ends early is an error; that what a server sends is bounded, whatever it is; that a
-// credential goes to no other host than the one it was meant for; and that nothing of a request is left when it ends
-// but a connection that can be used again. It refuses to ask twice, and to know any vendor's protocol: what an error
-// means beyond its status is told by Fault.
+// It promises: every failure is a *model.Error with its Trouble, within a time limit, and its message has no
+// credential; a stream that ends early is an error; the size of what a server sends is bounded; a credential goes to no
+// other host than the one it was meant for; and when a request ends, nothing of it is left but a reusable connection.
+// It never retries, and knows no vendor's protocol: Fault says what an error means beyond its status.
 package wire
 
 import (
@@ -23,12 +22,12 @@ import (
 const (
 	maxEvent  = 16 << 20
 	maxStream = 256 << 20
-	maxBody   = 64 << 20 // of an answer that is no stream
+	maxBody   = 64 << 20 // of an answer that is not a stream
 	maxFault  = 64 << 10 // of the body of an error; what comes after it is not read
 	maxPlain  = 1 << 20  // of what came instead of a stream
 )
 
-// The clocks, where an API has none of its own.
+// Default time limits.
 const (
 	defaultFirst = 5 * time.Minute
 	defaultIdle  = 2 * time.Minute
@@ -50,14 +49,14 @@ type API struct {
 	client *http.Client
 }
 
-// Event is one event of a stream. Data is valid until the function that is given it returns.
+// Event is one event of a stream. Data is valid until the callback returns.
 type Event struct {
 	Name string
 	Data []byte
 }
 
-// Stream posts body and gives each event of the answer to each, until that says that the answer is whole. Headers are
-// those of the response, where one came.
+// Stream posts body and calls each for each event of the answer until it reports that the answer is whole. It returns
+// the headers of the response, if there was one.
 func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header,
 	error,
 ) {
@@ -70,7 +69,7 @@ func (a *API) Stream(ctx context.Context, path string, body any, each func(Event
 	return x.header(), x.failure(x.events(each))
 }
 
-// Call posts body, or gets when there is none, and reads the answer into into, which may be nil.
+// Call posts body, or gets if body is nil, and decodes the answer to into, which may be nil.
 func (a *API) Call(ctx context.Context, path string, body, into any) (http.Header, error) {
 	method := http.MethodPost
 	if body == nil {
@@ -126,7 +125,7 @@ func (x *exchange) events(each func(Event) (bool, error)) error {
 	}
 }
 
-// plain is what a body means that began as no stream does.
+// plain returns the error for a body that does not begin like a stream.
 func (x *exchange) plain(head []byte, err error) error {
 	x.left = maxPlain
 	page := len(head) == 0 || head[0] == '<'
@@ -144,10 +143,10 @@ func (x *exchange) plain(head []byte, err error) error {
 	if err != io.EOF && !json.Valid(head) {
 		return err
 	}
-	return garbage("what came is no stream of events", head)
+	return garbage("the response is not a stream of events", head)
 }
 
-// refusal is the error that a response of status 200 may still be.
+// refusal returns the error that a response with status 200 may still be.
 func (x *exchange) refusal(body []byte) error {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '[' { // as Gemini writes a stream without events
@@ -166,7 +165,7 @@ func (x *exchange) refusal(body []byte) error {
 	return x.api.Refused(http.StatusOK, x.header(), body)
 }
 
-// whole reads an answer that is no stream.
+// whole reads an answer that is not a stream.
 func (x *exchange) whole(into any) error {
 	body, err := io.ReadAll(x)
 	if err != nil {

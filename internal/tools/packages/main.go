@@ -2,7 +2,7 @@
 // formula and the sums of them all. scripts/packages calls it, with what it needs to know of the Go installation in the
 // environment.
 //
-// It promises the same bytes for the same source, whoever builds them, where and when: entries are sorted and belong to
+// It promises the same bytes for the same source, on any machine, at any time: entries are sorted and belong to
 // nobody, every time is SOURCE_DATE_EPOCH, programs are built without paths and without a version control stamp. It
 // needs no program but go, so the packages of every system are built on any. It refuses a directory with something in
 // it, which a list of sums would not name, and a linked module without a licence. Nothing is published, and nothing

@@ -4,8 +4,8 @@
 // failure.
 //
 // It promises that a failure is never lost: a test that began and did not end is a failure, so is a build that broke
-// and a line that is no event. It refuses an empty stream. With -record FILE it also stores one line for each test that
-// ran:
+// and a line that is not an event. It refuses an empty stream. With -record FILE it also stores one line for each test
+// that ran:
 //
 //	import/path TestName/subtest pass|fail|skip
 package main

@@ -90,7 +90,7 @@ FAIL  m/b (0.0s)
 			failed: true,
 		},
 		{
-			name:   "a line that is no event",
+			name:   "a line that is not an event",
 			in:     "panic: lost\n" + stream("start m/a", "run m/a TestOne", "pass m/a TestOne", "pass m/a"),
 			out:    "FAIL  not an event: panic: lost\nok    m/a (0.0s, 1 tests)\n1 passed, 1 failed, 0 skipped\n",
 			record: "m/a TestOne pass\n",

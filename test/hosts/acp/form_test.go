@@ -45,7 +45,7 @@ func (p place) answered(t *testing.T) string {
 	return "no result"
 }
 
-// TestForms: questions with answers of their own, as each client can show them. Whatever is no clear answer is a no.
+// TestForms: questions with answers of their own, as each client can show them. Whatever is not a clear answer is a no.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	forms := object{"elicitation": object{"form": object{}}}

@@ -138,7 +138,7 @@ func TestAcpx(t *testing.T) {
 	}
 	requests := p.server.Requests()
 	if raw := string(requests[len(requests)-1].Raw); strings.Count(raw, "TodoWrite") < 3 {
-		t.Error("the session was not gone on with:", raw)
+		t.Error("the session was not continued:", raw)
 	}
 	if out, code := p.acpx(t, dir, "sessions", "list"); code != 0 || strings.Count(out, p.work) < 2 {
 		t.Errorf("exit %d: %s", code, out)

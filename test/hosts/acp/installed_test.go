@@ -179,7 +179,7 @@ func TestCancelIsHeard(t *testing.T) {
 	c.end()
 }
 
-// TestKept: what another agent said is kept in the one store, told again, gone on with under the agent's own id, and
+// TestKept: what another agent said is kept in the one store, told again, continued under the agent's own id, and
 // open to the user alone.
 func TestKept(t *testing.T) {
 	t.Parallel()
@@ -250,7 +250,7 @@ func TestKept(t *testing.T) {
 	c.end()
 }
 
-// TestVersionBefore: a session that version 0.1 kept in a file of its own is listed, told again and gone on with; that
+// TestVersionBefore: a session that version 0.1 kept in a file of its own is listed, told again and continued; that
 // file stays as it is.
 func TestVersionBefore(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSessions: a conversation is listed, loaded with all that was said, gone on with, forked and deleted.
+// TestSessions: a conversation is listed, loaded with all that was said, continued, forked and deleted.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"read":"a.txt"},{"say":"You said ${input}"}]`)
@@ -150,7 +150,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelQuestion: a turn that waits for an answer is cancelled; the answer that comes later is none.
+// TestCancelQuestion: a turn that waits for an answer is cancelled; a later answer does not count.
 func TestCancelQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"write":{"path":"w.txt","content":"x"}},{"say":"ok"}]`)

@@ -188,7 +188,7 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 	if !s.ours || s.through {
 		s.seed(t)
 	}
-	// What the host says is kept beside what it hears, for whoever looks into a failure.
+	// What the host says is recorded with what it gets, to explain a failure.
 	wrapper := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%[2]s/argv\nexec %[1]s \"$@\"\n", wrapped, s.home)
 	if os.Getenv("OMNIAGENT_TEST_KEEP") != "" {
 		wrapper = fmt.Sprintf(

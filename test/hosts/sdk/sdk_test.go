@@ -423,7 +423,7 @@ func sessions() []scenario {
 			}
 			equal(t, "resumed", second.Sessions[0], first.Sessions[0])
 			equal(t, "a fork has an id of its own", fork.Sessions[0] != first.Sessions[0], true)
-			equal(t, "the newest is gone on with", continued.Sessions[0], fork.Sessions[0])
+			equal(t, "the newest is continued", continued.Sessions[0], fork.Sessions[0])
 			c := s.conversation()
 			for i, words := range []string{"first words", "second words", "third words", "fourth words"} {
 				said := ""

@@ -1,0 +1,42 @@
+package tool
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"strings"
+
+	"omniagent/internal/toolspec"
+)
+
+//go:embed specs
+var specs embed.FS
+
+// spec is what a model is told of a tool, and how its input is read. It stands in specs/NAME.txt, with empty lines
+// between the parts: the description; an input that is right; the members that are known, each with what models write
+// in its place; the schema.
+type spec struct {
+	toolspec.Tool
+	example string
+	names   []string
+	others  map[string]string // such as path to file_path
+}
+
+// specOf completes what is known of the tool with what stands in its file.
+func specOf(t toolspec.Tool) *spec {
+	text, _ := specs.ReadFile("specs/" + t.Name + ".txt")
+	parts := strings.SplitN(string(text), "\n\n", 4)
+	s := &spec{example: parts[1], others: map[string]string{}}
+	for line := range strings.Lines(parts[2]) {
+		known, others, _ := strings.Cut(strings.TrimSpace(line), ":")
+		s.names = append(s.names, known)
+		for other := range strings.FieldsSeq(others) {
+			s.others[other] = known
+		}
+	}
+	var schema bytes.Buffer
+	_ = json.Compact(&schema, []byte(parts[3]))
+	t.Description, t.Input = strings.Join(strings.Fields(parts[0]), " "), schema.Bytes()
+	s.Tool = t
+	return s
+}
