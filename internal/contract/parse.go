@@ -127,7 +127,7 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 	return given, positional, nil
 }
 
-// typed is a flag as it stands in an argument. Without a name it is one that the command does not have.
+// typed is a flag as it was written in an argument. Without a name it is one that the command does not have.
 type typed struct {
 	Param
 	value  string
