@@ -27,6 +27,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 )
 
@@ -87,12 +88,15 @@ func run(n int, path, against string) error {
 	}
 	contenders := []*contender{{
 		name:    "native",
-		driver:  native.New(""),
+		driver:  native.New("", provider.APIs()),
 		install: agent.Install{Path: program.File, RealPath: program.File},
 	}}
 	if against != "" {
 		contenders = append(contenders, &contender{
-			name: "the other", driver: native.New(""), install: agent.Install{Path: against, RealPath: against},
+			name: "the other", driver: native.New("", provider.APIs()), install: agent.Install{
+				Path:     against,
+				RealPath: against,
+			},
 		})
 	}
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {

@@ -15,13 +15,15 @@ import (
 	"omniagent/internal/model"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/session"
+	"omniagent/internal/toolspec"
 )
 
 // Past lists the sessions of one agent that can be resumed: journals, and what version 0.1 kept of installed agents.
 type Past struct {
 	Store session.Store
-	Agent string // as journals name it; empty: the native agent
-	Old   string // the directory of the ledgers of version 0.1; empty: none
+	Agent string          // as journals name it; empty: the native agent
+	Tools []toolspec.Tool // of the native agent: what their calls do
+	Old   string          // the directory of the ledgers of version 0.1; empty: there are none
 }
 
 // find makes sure that there is a session which the agent can resume.
@@ -133,7 +135,7 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 			}
 			tell(wire.Update{Kind: wire.Said, Message: message, Blocks: said})
 		}
-		for _, u := range n.spoken(m.Message, message) {
+		for _, u := range p.spoken(&n, m.Message, message) {
 			tell(u)
 		}
 	}
@@ -161,7 +163,7 @@ func saidIn(m model.Message) []wire.Block {
 }
 
 // spoken returns the updates for the rest of a message.
-func (n *narrator) spoken(m model.Message, id string) []wire.Update {
+func (p Past) spoken(n *narrator, m model.Message, id string) []wire.Update {
 	var updates []wire.Update
 	for i, b := range m.Blocks {
 		message := id + "-" + strconv.Itoa(i)
@@ -171,7 +173,7 @@ func (n *narrator) spoken(m model.Message, id string) []wire.Update {
 		case b.Kind == model.Thinking && b.Text != "":
 			updates = append(updates, wire.Update{Kind: wire.Thought, Message: message, Text: b.Text})
 		case b.Kind == model.Call:
-			updates = append(updates, n.event(event.Event{Kind: event.ToolCall, Call: pastCall(b)})...)
+			updates = append(updates, n.event(event.Event{Kind: event.ToolCall, Call: p.call(b)})...)
 		case b.Kind == model.Result:
 			updates = append(updates,
 				n.event(event.Event{Kind: event.ToolResult, Result: &event.Result{
@@ -183,18 +185,13 @@ func (n *narrator) spoken(m model.Message, id string) []wire.Update {
 	return updates
 }
 
-// pastCall returns a call of which only the input was kept.
-func pastCall(b model.Block) *event.Call {
-	kinds := map[string]event.ToolKind{
-		"Bash": event.Shell, "Read": event.Read, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write,
-		"NotebookEdit": event.Write,
-		"Glob":         event.Search, "Grep": event.Search, "LS": event.Search, "WebFetch": event.Web,
-		"Task": event.Agent,
-	}
+// call is a call of which only the input was kept.
+func (p Past) call(b model.Block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
 	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")
-	if kind, ok := kinds[b.Name]; ok {
-		c.Kind = kind
+	i := slices.IndexFunc(p.Tools, func(t toolspec.Tool) bool { return t.Name == b.Name })
+	if i >= 0 && p.Tools[i].Kind != event.Other {
+		c.Kind = p.Tools[i].Kind
 	} else if strings.HasPrefix(b.Name, "mcp__") {
 		c.Kind = event.MCP
 	} else if in["command"] != "" {

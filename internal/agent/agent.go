@@ -9,7 +9,9 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -52,9 +54,29 @@ type About struct {
 	BuiltIn        bool     // it is a part of this program, and so always here
 	// its conversations are one process for many turns, which takes images and further directories and asks its
 	// questions
-	Lasting bool
+	Lasting  bool
+	Provides bool // its models are behind no API of their own, so --provider may name it too
+	// the names in a workspace under which it looks for what it runs or obeys: only a person changes them
+	Settings []string
+	// beneath the home directory: where it keeps logins and conversations, which no tool reads
+	Private []string
+	// Obeys says what it makes of a file of a repository in a conversation, once a person has trusted the content;
+	// empty: nothing. nil: it reads none
+	Obeys func(file string) string
+	// Traps are files with which a repository starts programs, widens what is allowed or gives instructions, by their
+	// names in it: a rehearsal sees whether they do. Each program leaves a mark in the directory that Marks stands for.
+	// Nothing is among them for which an agent would fetch something. nil: none are known.
+	Traps func() map[string]string
 	// of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 	Variables []string
+}
+
+// Marks stands in a file of About.Traps for a directory.
+const Marks = "$MARKS"
+
+// Beneath says whether a file lies in a directory of that name, at any depth.
+func Beneath(file, directory string) bool {
+	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(file)), "/"), directory)
 }
 
 // Env is what a Driver may know of the surroundings.

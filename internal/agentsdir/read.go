@@ -115,16 +115,10 @@ func (r *reader) oneOf(v literal.Value, name string, words ...string) string {
 		return v.Str
 	}
 	near := text.Nearest(v.Str, words)
-	r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s%s", name, either(words), quote(v.Str), didYouMean(near)), v.Str,
+	r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s%s", name, text.Either(words), quote(v.Str), didYouMean(near)),
+		v.Str,
 		near)
 	return ""
-}
-
-func either(words []string) string {
-	if len(words) == 1 {
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 func didYouMean(near string) string {
@@ -154,7 +148,7 @@ func (r *reader) exactly(v literal.Value, name string, known []string) {
 	for _, m := range v.Members {
 		if !slices.Contains(known, m.Key) {
 			near := text.Nearest(m.Key, known)
-			r.add(m.KeyPos, fmt.Sprintf("%s has %s, which is not %s%s", name, quote(m.Key), either(known),
+			r.add(m.KeyPos, fmt.Sprintf("%s has %s, which is not %s%s", name, quote(m.Key), text.Either(known),
 				didYouMean(near)), m.Key, near)
 		}
 	}

@@ -151,7 +151,7 @@ func converseEngine(
 ) (*conversation.Conversation, error) {
 	p := w.in
 	choice, err := provider.Choose(provider.Options{
-		Provider: provider.Anthropic, Base: p.model.URL(), Model: "claude-sonnet-5-5", Home: p.home,
+		Provider: "anthropic", Base: p.model.URL(), Model: "claude-sonnet-5-5", Home: p.home,
 		Lookup: func(name string) (string, bool) { return "key-of-a-test", name == "ANTHROPIC_API_KEY" },
 	})
 	if err != nil {

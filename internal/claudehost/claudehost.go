@@ -204,8 +204,8 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 
 // Native translates the names of Claude Code's tools in the request to those of the native agent, and returns notes for
 // people. A tool that does not exist here is neither denied nor allowed.
-func Native(r opening.Request) (_ opening.Request, notes []string) {
-	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
+func Native(r opening.Request, tools guard.Known) (_ opening.Request, notes []string) {
+	known := func(rule string) bool { _, err := tools.Rule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
 	var without []string
 	t.Allow, without = claude.OurRules(t.Allow, known)

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
+	"omniagent/internal/tool"
 )
 
 // settings reads settings that a host handed over.
@@ -184,7 +185,7 @@ func TestNative(t *testing.T) {
 				Tools: []string{"LSP"},
 			},
 		},
-	})
+	}, tool.Ours().Specs())
 	terms := r.Spec.Terms
 	if !slices.Equal(terms.Allow, []string{"Task(x)"}) || !slices.Equal(terms.Deny, []string{"Task"}) ||
 		terms.Tools == nil ||

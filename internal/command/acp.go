@@ -19,10 +19,11 @@ import (
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // acpCommand declares the command that serves any agent to an editor.
-func acpCommand() *contract.Command {
+func (p Parts) acpCommand() *contract.Command {
 	return &contract.Command{
 		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
 		Danger: contract.Mutating,
@@ -34,7 +35,7 @@ func acpCommand() *contract.Command {
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: openai, codex, gemini or anthropic",
+				Help: "model API of the native agent: " + p.apiWords(),
 			},
 			{
 				Name: "model", Short: "m", Kind: contract.Text,
@@ -71,11 +72,11 @@ func acpCommand() *contract.Command {
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
 			{Description: "An installed agent", Command: "omniagent acp --agent codex"},
 		},
-		Serve: quiet(serveACP),
+		Serve: quiet(p.serveACP),
 	}
 }
 
-func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
 		return 0, fault.New(fault.StdinRequired,
 			"an editor speaks to this command; there is none on standard input").Hint(
@@ -88,7 +89,7 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{
-		call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"),
+		call: c, log: log, detail: detail, parts: p, provider: c.String("provider"),
 		base: c.String("api-base"),
 	}
 	mode, _, err := approvalOf(c)
@@ -118,7 +119,7 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	if home == "" {
 		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
 	}
-	host.Past = acp.Past{Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
+	host.Past = acp.Past{Tools: p.Tools.Specs(), Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
 	about := hostNative
 	if host.Agent != native.Name {
 		about = hostInstalled
@@ -150,11 +151,13 @@ func hostNative(h *acp.Host, o opener, home string) error {
 	h.About.Title, h.About.Images, h.About.Dirs, h.About.Fork = "omniagent", true, true, true
 	h.About.Login = &wire.Method{
 		ID: "environment", Name: "A key in the environment",
-		About: "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor is started, or in its " +
-			"settings of this agent.",
+		About: "Set " + text.Either(provider.Keys(o.parts.APIs)) +
+			" where the editor is started, or in its settings of " +
+			"this agent.",
 	}
 	h.Ready = func(context.Context) error {
 		_, err := provider.Choose(provider.Options{
+			APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c,
 				home), Home: home,
 			First: firstByte(c), Idle: c.Config.Duration("native.idle"),
@@ -172,7 +175,7 @@ func choiceOf(m setting.Approval) wire.Choice {
 
 // hostInstalled sets what the host knows of an installed agent.
 func hostInstalled(h *acp.Host, o opener, _ string) error {
-	all, err := knownAgents(o.call, o.drivers)
+	all, err := knownAgents(o.call, o.parts.Agents)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 )
 
 // chat declares the command that runs the native agent for a person.
-func chat() *contract.Command {
+func (p Parts) chat() *contract.Command {
 	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web"}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
-	for _, p := range start().Params {
+	like := p.start()
+	for _, one := range like.Params {
 		for _, name := range own {
-			if p.Name == name {
-				params = append(params, p)
+			if one.Name == name {
+				params = append(params, one)
 			}
 		}
 	}
@@ -31,7 +32,7 @@ func chat() *contract.Command {
 			"answered. A question is answered with a line\n" +
 			"that was typed after it was asked; what was typed before is a message. In a pipe the next line is the " +
 			"answer.",
-		Scopes: []string{}, Params: params, Files: start().Files, Network: start().Network,
+		Scopes: []string{}, Params: params, Files: like.Files, Network: like.Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{Code: contract.GeneralError, When: "what the agent says cannot be written"},
@@ -39,22 +40,22 @@ func chat() *contract.Command {
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
 		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},
-		Serve:    quiet(serveChat),
+		Serve:    quiet(p.serveChat),
 	}
 }
 
-func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if !c.Host.StdinTerminal && !c.Bool("plain") {
 		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint(
 			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
 	log := logger(c)
-	r, err := requestOf(c, true)
+	r, err := p.requestOf(c, true)
 	if err != nil {
 		return 0, err
 	}
 	conv, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
+		return p.openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
 	})
 	if err != nil {
 		return 0, err

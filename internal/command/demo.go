@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/demo"
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 	"omniagent/internal/provider"
 )
 
@@ -38,7 +39,7 @@ type demoNext struct {
 	Why     string `json:"why"`
 }
 
-func demonstration(drivers []agent.Driver) *contract.Command {
+func (p Parts) demonstration() *contract.Command {
 	return &contract.Command{
 		Path: "demo", Summary: "show in a few seconds what this program does, without a key or a network",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
@@ -89,7 +90,7 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 			if data.Scenes, err = stage.Play(ctx); err != nil {
 				return contract.Result{}, err
 			}
-			data.Agents, data.Next = demoAgents(c, drivers)
+			data.Agents, data.Next = p.demoAgents(c)
 			data.took = time.Since(began)
 			var amiss []string
 			measured := []demo.Measured{}
@@ -184,17 +185,17 @@ func sweepDemos(base string) {
 }
 
 // demoAgents returns the agents found, from files and variables alone, and which command to try.
-func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext) {
+func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	rows := []demoAgent{}
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
-	for _, d := range drivers {
+	for _, d := range p.Agents {
 		known, _ := knownAgent{Driver: d}.locate(c)
 		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
 		about := d.Describe()
 		if d.Name() == native.Name {
-			command, by := nativeLogin(c)
+			command, by := nativeLogin(c, p.APIs)
 			if row.Login = "no"; command != "" {
 				row.Login, row.LoginBy = "yes", &by
 			}
@@ -223,7 +224,7 @@ func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext
 		}
 		rows = append(rows, row)
 	}
-	if command, by := nativeLogin(c); next.Command == "" && command != "" {
+	if command, by := nativeLogin(c, p.APIs); next.Command == "" && command != "" {
 		next = demoNext{command, "the native agent needs nothing but a model, and " + by + " is set"}
 	}
 	for _, other := range []demoNext{login, install} {
@@ -246,10 +247,10 @@ func told(l agent.Login) (word string, by *string) {
 
 // nativeLogin returns the call of the native agent with the model that the environment has a key for, and that
 // variable. With keys of several APIs, the call chooses one.
-func nativeLogin(c *contract.Call) (command, by string) {
+func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
-	choice, err := provider.Choose(provider.Options{Lookup: ownPrograms(c, home), Home: home})
+	choice, err := provider.Choose(provider.Options{APIs: apis, Lookup: ownPrograms(c, home), Home: home})
 	if err == nil {
 		return "omniagent --agent native" + ask, strings.TrimSuffix(choice.How, " in the environment")
 	}
@@ -261,12 +262,7 @@ func nativeLogin(c *contract.Call) (command, by string) {
 	if len(found) == 0 {
 		return "", ""
 	}
-	word := map[string]string{
-		"ANTHROPIC": provider.Anthropic, "OPENAI": provider.OpenAI, "GEMINI": provider.Gemini,
-		"GOOGLE": provider.Gemini,
-	}
-	prefix, _, _ := strings.Cut(found[0], "_")
-	return "omniagent start --output-format text --provider " + word[prefix] + ask, found[0]
+	return "omniagent start --output-format text --provider " + provider.Owner(apis, found[0]) + ask, found[0]
 }
 
 // PlainText returns the demo for people.

@@ -131,7 +131,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		}
 	}
 	if c.Bool("rehearse") {
-		if err := rehearseAll(ctx, c, subjects); err != nil {
+		if err := rehearseAll(ctx, c, drivers, subjects); err != nil {
 			checks = append(checks, failed(check{Name: "rehearsal", Required: true}, err, ""))
 		}
 	}
@@ -143,7 +143,9 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 }
 
 // rehearseAll rehearses the agents and stores the results.
-func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Subject) error {
+func rehearseAll(
+	ctx context.Context, c *contract.Call, drivers []agent.Driver, subjects []rehearsal.Subject,
+) error {
 	if c.Paths.State == "" {
 		return fault.New(fault.NoHome,
 			"there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
@@ -154,7 +156,7 @@ func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Sub
 	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
-		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version,
+		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Agents: drivers,
 		Grace: min(c.Config.Duration("grace"), 2*time.Second),
 		Tell:  func(p rehearsal.Progress) { tellRehearsal(c, p) },
 	})

@@ -6,7 +6,10 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // dontAsk is the mode prompt with every question denied.
@@ -105,4 +108,30 @@ func firstByte(c *contract.Call) time.Duration {
 // bytes of an answer, and of native.first_byte.
 func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}
+}
+
+// apiWords are the words of --provider, for people.
+func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+
+// guarded is what has to be known of the agents to judge what a call does to them.
+func (p Parts) guarded() guard.Agents {
+	var all guard.Agents
+	for _, d := range p.Agents {
+		about := d.Describe()
+		all = append(all, guard.Agent{
+			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
+		})
+	}
+	return all
+}
+
+// providing are the names of agents that --provider may name.
+func (p Parts) providing() []string {
+	var names []string
+	for _, d := range p.Agents {
+		if d.Describe().Provides {
+			names = append(names, d.Name())
+		}
+	}
+	return names
 }

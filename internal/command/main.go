@@ -25,7 +25,10 @@ import (
 
 // Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
 // command.
-func Main() int {
+func Main() int { return Ours().Main() }
+
+// Main runs the process over these parts.
+func (p Parts) Main() int {
 	if process.IsGuard(os.Args) {
 		return process.Guard()
 	}
@@ -43,9 +46,9 @@ func Main() int {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
-	program := Program()
+	program := p.Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
-		translated, code := nestedArgs(program, args)
+		translated, code := p.nestedArgs(program, args)
 		if translated == nil {
 			return code
 		}
@@ -65,17 +68,17 @@ func Main() int {
 		Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Signals: signals,
 	}
-	return newShim(program).Main(host)
+	return p.newShim(program).Main(host)
 }
 
 // nestedArgs translates Claude Code's flags to ours. It warns of ignored flags; an unsupported one ends the call with
 // an error in the stream.
-func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+func (p Parts) nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
-		for _, p := range startParams() {
-			if p.Name == name || p.Short != "" && p.Short == name {
-				return true, p.Kind != contract.Bool
+		for _, one := range p.startParams() {
+			if one.Name == name || one.Short != "" && one.Short == name {
+				return true, one.Kind != contract.Bool
 			}
 		}
 		return program.Shared(name)
@@ -140,28 +143,28 @@ func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 }
 
 // ownAgents returns the agents that the user defined.
-func ownAgents(paths contract.Paths) ([]agent.Driver, error) {
+func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
 	file, err := ownFile(paths)
 	if err != nil || file == nil {
 		return nil, err
 	}
-	return custom.New(file, drivers())
+	return custom.New(file, p.Agents)
 }
 
-func newShim(program *contract.Program) *shim.Shim {
+func (p Parts) newShim(program *contract.Program) *shim.Shim {
 	host := contract.Process()
 	return &shim.Shim{
-		Name: program.Name, Version: program.Version, Drivers: drivers(),
+		Name: program.Name, Version: program.Version, Drivers: p.Agents,
 		Root: func(args []string) int { return program.Main(args) },
 		Settings: func(dir string) shim.Settings {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
 				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
 				Said:    versions(paths).Of,
-				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, drivers()) },
+				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
 			if err == nil {
-				settings.Custom, settings.Err = ownAgents(paths)
+				settings.Custom, settings.Err = p.ownAgents(paths)
 			}
 			return settings
 		},

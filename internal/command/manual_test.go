@@ -40,7 +40,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("docs/shim.md lacks the member %s of the report", name)
 		}
 	}
-	exits, numbers := directCalls(drivers()).Exits, 0
+	exits, numbers := directCalls(Ours().Agents).Exits, 0
 	_, codes, _ := strings.Cut(manual, "\n## Exit codes\n")
 	codes, _, _ = strings.Cut(codes, "\n## ")
 	for _, e := range exits {

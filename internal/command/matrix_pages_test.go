@@ -23,9 +23,9 @@ func TestMatrixPages(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages tell what holds on Linux; some rows differ by system")
 	}
-	hold(t, "README.md", readmePage(t, drivers()))
+	hold(t, "README.md", readmePage(t, Ours().Agents))
 	pages := []string{}
-	for _, d := range drivers() {
+	for _, d := range Ours().Agents {
 		name := d.Name() + ".md"
 		pages = append(pages, name)
 		hold(t, filepath.Join("docs", "agents", name), agentPage(d))
@@ -43,7 +43,7 @@ func TestMatrixPages(t *testing.T) {
 
 // TestMatrixPagesSayAll: a page has every row, and everything that is sent or said in it.
 func TestMatrixPagesSayAll(t *testing.T) {
-	for _, d := range drivers() {
+	for _, d := range Ours().Agents {
 		page := agentPage(d)
 		for _, r := range d.Matrix("").Rows {
 			for _, c := range []agent.Cell{r.OneShot, r.Interactive} {

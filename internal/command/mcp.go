@@ -14,13 +14,13 @@ import (
 )
 
 // mcpServer declares the command through which one agent asks another.
-func mcpServer(drivers []agent.Driver) *contract.Command {
+func (p Parts) mcpServer() *contract.Command {
 	modes := []string{}
 	for _, m := range delegate.Modes() {
 		modes = append(modes, string(m))
 	}
 	var children []contract.Subprocess
-	for _, d := range drivers {
+	for _, d := range p.Agents {
 		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	return &contract.Command{
@@ -43,7 +43,7 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 			},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: openai, codex, gemini or anthropic",
+				Help: "model API of the native agent: " + p.apiWords(),
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{
@@ -69,13 +69,11 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 				Command:     "omniagent mcp --allow-mode edit --dir .",
 			},
 		},
-		Serve: quiet(func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-			return serveMCP(ctx, c, signals, drivers)
-		}),
+		Serve: quiet(p.serveMCP),
 	}
 }
 
-func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, drivers []agent.Driver) (int, error) {
+func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	roots, err := mcpRoots(c)
 	if err != nil {
 		return 0, err
@@ -95,7 +93,7 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 			"configuration")
 	}
 	o := opener{
-		call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"),
+		call: c, log: log, detail: func(string, ...any) {}, parts: p, provider: c.String("provider"),
 		base: c.String("api-base"), moded: true,
 	}
 	ctx, ended, stop := untilSignal(ctx, signals)
@@ -104,7 +102,7 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent,
 			error,
 		) {
-			return askable(c, drivers, reads)
+			return askable(c, p.Agents, reads)
 		}, Open: o.converse,
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
 		Timeout: timeout, Most: turn, Connect: connect, Log: log,

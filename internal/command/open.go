@@ -24,10 +24,10 @@ import (
 
 // opener opens conversations for one call.
 type opener struct {
-	call    *contract.Call
-	log     func(format string, args ...any) // for people, on standard error
-	detail  func(format string, args ...any) // the same, with --verbose
-	drivers []agent.Driver
+	call   *contract.Call
+	log    func(format string, args ...any) // for people, on standard error
+	detail func(format string, args ...any) // for people who want to know more
+	parts  Parts
 	// Only for the native agent: the model API, its address, and a file with an earlier conversation.
 	provider, base, history string
 	ask                     []string // calls that need a question, in the words of docs/rules.md
@@ -38,7 +38,7 @@ type opener struct {
 func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
-	rules, problems := rulesOf(c)
+	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
@@ -51,17 +51,18 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(), Variables: c.Config.List("native.env"),
+			Memory:  c.Config.Int("native.memory"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
-			Programs: ownPrograms(c, home),
+			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
 		},
 	}
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
 	}
 	e.Agents = func() ([]opening.Agent, error) {
-		known, err := knownAgents(c, o.drivers)
+		known, err := knownAgents(c, o.parts.Agents)
 		var all []opening.Agent
 		for _, k := range known {
 			all = append(all, opening.Agent{Driver: k.Driver, Custom: k.from != nil})

@@ -13,16 +13,40 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/agent/opencode"
 	"omniagent/internal/contract"
+	"omniagent/internal/model"
+	"omniagent/internal/provider"
 	"omniagent/internal/shim"
+	"omniagent/internal/tool"
 )
 
 // Version is the program's version: the same in the manifest, AGENTS.md and the skills.
 const Version = "0.1.0"
 
-// Program returns the whole command line.
-func Program() *contract.Program { return contract.Open(app()) }
+// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+type Parts struct {
+	Agents []agent.Driver // by name
+	APIs   []model.API
+	Tools  tool.List // of the native agent
+}
 
-func app() contract.App {
+// Ours are the parts of this program.
+func Ours() Parts {
+	apis := provider.APIs()
+	return Parts{
+		Agents: []agent.Driver{
+			claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version, apis), opencode.New(),
+		},
+		APIs: apis, Tools: tool.Ours(),
+	}
+}
+
+// Program returns the whole command line.
+func Program() *contract.Program { return Ours().Program() }
+
+// Program is the command line over these parts.
+func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
+
+func (p Parts) app() contract.App {
 	return contract.App{
 		Name:    "omniagent",
 		Version: Version,
@@ -38,14 +62,14 @@ func app() contract.App {
 			"session": "conversations, for every agent",
 		},
 		Keys:   append(shim.Keys(), ownKeys()...),
-		Direct: func() *contract.Direct { return directCalls(drivers()) },
+		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
-			acpCommand(),
-			agentsList(drivers()),
-			agentsShow(drivers()),
+			p.acpCommand(),
+			agentsList(p.Agents),
+			agentsShow(p.Agents),
 			auditLog(),
 			changelog(),
-			chat(),
+			p.chat(),
 			checkPermissions(),
 			cleanup(),
 			completion(),
@@ -54,16 +78,16 @@ func app() contract.App {
 			configPath(),
 			configSet(),
 			configUnset(),
-			demonstration(drivers()),
-			doctor(drivers()),
+			p.demonstration(),
+			doctor(p.Agents),
 			errorsList(),
 			exec(),
 			generateMan(),
 			generateSkills(),
 			manifest(),
-			mcpServer(drivers()),
-			sandboxExplain(),
-			sandboxRun(),
+			p.mcpServer(),
+			p.sandboxExplain(),
+			p.sandboxRun(),
 			sessionDelete(),
 			sessionEvents(),
 			sessionExport(),
@@ -71,16 +95,11 @@ func app() contract.App {
 			sessionList(),
 			sessionSearch(),
 			sessionShow(),
-			start(),
+			p.start(),
 			status(),
-			trust(),
+			p.trust(),
 			trustList(),
 			version(),
 		},
 	}
-}
-
-// drivers returns the agents, by name.
-func drivers() []agent.Driver {
-	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version), opencode.New()}
 }

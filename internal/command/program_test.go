@@ -8,7 +8,7 @@ import (
 
 // TestDeclarationsHold checks what a start does not: all commands together.
 func TestDeclarationsHold(t *testing.T) {
-	if _, err := contract.New(app()); err != nil {
+	if _, err := contract.New(Ours().app()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,7 +61,7 @@ type ruleRow struct {
 	Source string `json:"source"`
 }
 
-func sandboxExplain() *contract.Command {
+func (p Parts) sandboxExplain() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
@@ -86,12 +86,12 @@ func sandboxExplain() *contract.Command {
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
 			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push"},
 		},
-		Run: runSandboxExplain,
+		Run: p.runSandboxExplain,
 	}
 }
 
-func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
-	w, err := wanted(c)
+func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
+	w, err := p.wanted(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -109,15 +109,19 @@ func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, er
 		report.Tier = walls.Claim().Tier
 	}
 	data.Walls = walls.Told()
-	rules, problems := rulesOf(c)
-	for _, p := range problems {
-		data.Problems = append(data.Problems, p.Error())
+	known := guard.Known(p.Tools.Specs())
+	rules, problems := rulesOf(c, known)
+	for _, problem := range problems {
+		data.Problems = append(data.Problems, problem.Error())
 	}
 	for _, pair := range rules.Contradictions() {
 		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
 	}
 	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
-	judge := guard.Judge{Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home}}
+	judge := guard.Judge{
+		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents},
+		Known: known,
+	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {
 		data.Kind = kindOf(c, words)

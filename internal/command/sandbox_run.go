@@ -14,7 +14,7 @@ import (
 )
 
 // sandboxRun declares the command that runs any command in the native agent's sandbox.
-func sandboxRun() *contract.Command {
+func (p Parts) sandboxRun() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal,
 		Danger: contract.Mutating,
@@ -52,7 +52,7 @@ func sandboxRun() *contract.Command {
 				Command:     "omniagent sandbox run --network proxy.golang.org -- go mod download",
 			},
 		},
-		Serve: serveSandboxRun,
+		Serve: p.serveSandboxRun,
 	}
 }
 
@@ -76,10 +76,11 @@ func wallParams() []contract.Param {
 }
 
 // wanted returns the sandbox that a call asks for.
-func wanted(c *contract.Call) (enclosure.Wanted, error) {
+func (p Parts) wanted(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Root: c.Dir(), Home: home, Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
+		Root: c.Dir(), Home: home, Agents: p.guarded(), Network: cmp.Or(c.String("network"),
+			c.Config.String("native.network")),
 		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 	}
 	for _, path := range c.Strings("write") {
@@ -99,8 +100,8 @@ func wanted(c *contract.Call) (enclosure.Wanted, error) {
 	return w, nil
 }
 
-func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	w, err := wanted(c)
+func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	w, err := p.wanted(c)
 	if err != nil {
 		return 0, err
 	}
@@ -119,14 +120,14 @@ func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Sign
 	if !c.Bool("all-env") {
 		env = shell.Inheritance{Roots: []string{w.Root}, More: c.Config.List("native.env"), Opens: true}.Of(env)
 	}
-	p := enclosure.Program{
+	program := enclosure.Program{
 		Argv: c.Strings("command"), Dir: w.Root, Env: env,
 		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals,
 	}
 	if c.Host.StdinTerminal {
-		p.Terminal = os.Stdin
+		program.Terminal = os.Stdin
 	}
-	return walls.Run(p)
+	return walls.Run(program)
 }
 
 // lineOf returns words as a command line for a shell.

@@ -8,7 +8,7 @@ import (
 )
 
 // start declares the command that runs an agent for programs: one turn, or a conversation over lines.
-func start() *contract.Command {
+func (p Parts) start() *contract.Command {
 	return &contract.Command{
 		Path: "start", Summary: "run an agent for a program, in lines of JSON", Class: contract.Stream,
 		Danger: contract.Mutating,
@@ -16,7 +16,7 @@ func start() *contract.Command {
 			"on standard input, it stays and takes a\n" +
 			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.",
 		Scopes: []string{},
-		Params: append(startParams(), hostParams(dontAsk)...),
+		Params: append(p.startParams(), hostParams(dontAsk)...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "there is an answer"},
 			{Code: contract.GeneralError, When: "the turn failed; its result says why"},
@@ -40,15 +40,15 @@ func start() *contract.Command {
 				Command:     "omniagent start --dialect claude -p 'What is in this directory?'",
 			},
 		},
-		Serve:  quiet(serveStart),
+		Serve:  quiet(p.serveStart),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.
-func startParams() []contract.Param {
+func (p Parts) startParams() []contract.Param {
 	return []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini, anthropic"},
+		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords()},
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
 		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or go on with"},

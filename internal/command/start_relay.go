@@ -15,16 +15,16 @@ import (
 
 // passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
 // needs us to translate.
-func passes(c *contract.Call) bool {
+func (p Parts) passes(c *contract.Call) bool {
 	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") {
 		return false
 	}
-	i := slices.IndexFunc(drivers(), func(d agent.Driver) bool { return d.Name() == c.String("agent") })
+	i := slices.IndexFunc(p.Agents, func(d agent.Driver) bool { return d.Name() == c.String("agent") })
 	if i < 0 {
 		return false
 	}
-	_, speaks := drivers()[i].(relay.Speaker)
+	_, speaks := p.Agents[i].(relay.Speaker)
 	// these are read and enforced by us
 	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
@@ -33,7 +33,7 @@ func passes(c *contract.Call) bool {
 }
 
 // serveRelay relays the lines between host and agent.
-func serveRelay(
+func (p Parts) serveRelay(
 	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal,
 	quit <-chan struct{},
 ) (int, error) {
@@ -51,7 +51,7 @@ func serveRelay(
 	} else if in == nil || c.Host.StdinTerminal {
 		return 0, noMessage()
 	}
-	r, err := requestOf(c, stays)
+	r, err := p.requestOf(c, stays)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,7 @@ func serveRelay(
 		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget,
 		Pieces: c.Bool("include-partial-messages"),
 	}
-	return openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
+	return p.openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
 		// as Claude Code, which has no exit code for a denial
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})

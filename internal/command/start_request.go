@@ -12,9 +12,9 @@ import (
 	"omniagent/internal/claudehost"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
-	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -24,10 +24,11 @@ type request struct {
 	opening.Request
 	host  claudehost.Say
 	notes []string
+	tools guard.Known
 }
 
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
-func requestOf(c *contract.Call, stays bool) (r request, err error) {
+func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	mode, chosen, err := approvalOf(c)
 	switch {
 	case err != nil:
@@ -46,13 +47,16 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 		Services: agent.Services{Timeout: turn, Connect: connect},
 		Rejoin:   c.String("dialect") != nested, // Claude Code refuses an id that is taken
 	}
-	if r.Provider == provider.Copilot && r.Agent == native.Name && c.Command.Path == "start" && !c.Given("agent") {
+	if slices.Contains(p.providing(), r.Provider) && r.Agent == native.Name && c.Command.Path == "start" &&
+		!c.Given("agent") {
 		if r.Base != "" {
-			return r, fault.New(fault.ArgError, "--api-base does not go with --provider copilot, which is a program").
+			return r, fault.New(fault.ArgError, "--api-base does not go with --provider %s, which is a program",
+				r.Provider).
 				Hint("--provider openai asks any server that speaks Chat Completions")
 		}
-		r.Agent, r.Provider = provider.Copilot, ""
+		r.Agent, r.Provider = r.Provider, ""
 	}
+	r.tools = p.Tools.Specs()
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
 		mode == setting.Yolo}
 	r.Spec = agent.Spec{
@@ -101,7 +105,7 @@ func (r request) with(deltas []claude.Delta) (request, error) {
 	var err error
 	if r.Request, r.host, err = claudehost.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
 		var more []string
-		r.Request, more = claudehost.Native(r.Request)
+		r.Request, more = claudehost.Native(r.Request, r.tools)
 		notes = append(notes, more...)
 	}
 	r.notes = notes

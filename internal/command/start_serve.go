@@ -55,7 +55,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 	}
 }
 
-func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	log := logger(c)
 	detail := func(string, ...any) {}
 	if c.Bool("verbose") {
@@ -67,8 +67,8 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
-	if passes(c) {
-		return serveRelay(ctx, c, dialect, log, detail, signals, quit)
+	if p.passes(c) {
+		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
 	host.Log, host.Detail, host.Signals = log, detail, signals
@@ -76,7 +76,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if err != nil {
 		return 0, err
 	}
-	r, err := requestOf(c, in.stays)
+	r, err := p.requestOf(c, in.stays)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +93,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		}
 	}
 	opened, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
+		return p.openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
 	})
 	if err != nil {
 		return unopened(host, dialect, r.Spec.Resume, err)
@@ -103,11 +103,11 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 }
 
 // openerOf returns an opener, after logging the notes on the request.
-func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
+func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return opener{call: c, log: log, detail: detail, drivers: drivers()}
+	return opener{call: c, log: log, detail: detail, parts: p}
 }
 
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if

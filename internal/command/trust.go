@@ -44,7 +44,7 @@ type trustData struct {
 	Results []trustResult `json:"results"`
 }
 
-func trust() *contract.Command {
+func (p Parts) trust() *contract.Command {
 	return &contract.Command{
 		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope,
 		Danger: contract.Mutating, Version: "1.0.0",
@@ -79,11 +79,11 @@ func trust() *contract.Command {
 			{Description: "See what would be trusted", Command: "omniagent trust . --dry-run"},
 			{Description: "Trust it no longer", Command: "omniagent trust --remove"},
 		},
-		Run: runTrust,
+		Run: p.runTrust,
 	}
 }
 
-func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
+func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	paths := c.Strings("path")
 	if len(paths) == 0 {
 		paths = []string{c.Dir()}
@@ -93,7 +93,7 @@ func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	effect, first := contract.Noop, error(nil)
 	files := []string{}
 	for i, path := range paths {
-		result, err := trustOne(c, record, configFileAt(c, c.Abs(path)))
+		result, err := p.trustOne(c, record, configFileAt(c, c.Abs(path)))
 		files = append(files, result.ID)
 		if err != nil {
 			f := fault.Of(err)
@@ -159,7 +159,7 @@ func configFileAt(c *contract.Call, path string) string {
 	return path
 }
 
-func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
+func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
 	result := trustResult{ID: file, Counts: contract.Foreign[trustCounts]{Value: trustCounts{[]string{}}}}
 	old, had := record.Recorded(file)
 	if c.Bool("remove") {
@@ -191,7 +191,7 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 		return result, f
 	}
 	sum := sha256.Sum256(content)
-	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), whatCounts(c.Program.ConfigKeys(), file,
+	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), p.whatCounts(c.Program.ConfigKeys(), file,
 		content)
 	switch {
 	case !had:

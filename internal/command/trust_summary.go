@@ -17,7 +17,7 @@ const mostTold = 40
 
 // whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
 // alone.
-func whatCounts(keys []config.Key, file string, content []byte) []string {
+func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []string {
 	name := filepath.Base(file)
 	var lines []string
 	switch {
@@ -27,19 +27,13 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 		lines = agentsOf(file, content)
 	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
 		lines = wholeText("instructions that the native agent's model follows", content)
-	case above(file, ".opencode"), name == "opencode.json", name == "opencode.jsonc":
-		lines = wholeText("what opencode runs in a conversation as a program, or takes the name of a program from",
-			content)
-	case name == ".mcp.json":
-		lines = wholeText("MCP servers that Claude Code starts in a conversation", content)
-	case above(file, ".claude") && strings.HasPrefix(name, "settings") && filepath.Ext(name) == ".json":
-		lines = wholeText("settings that Claude Code gets in a conversation, with their hooks, variables and rules",
-			content)
-	case above(file, ".claude") && filepath.Base(filepath.Dir(file)) == "agents":
-		lines = wholeText(
-			"a sub-agent that Claude Code gets in a conversation: its description, prompt, tools and model", content)
 	default:
 		lines = []string{"nothing: this program reads no file of that name"}
+		for _, d := range p.Agents {
+			if obeys := d.Describe().Obeys; obeys != nil && obeys(file) != "" {
+				lines = wholeText(obeys(file), content)
+			}
+		}
 	}
 	if len(lines) > mostTold {
 		lines = append(lines[:mostTold-1], fmt.Sprintf("… and %d more", len(lines)-mostTold+1))
@@ -59,11 +53,6 @@ func wholeText(what string, content []byte) []string {
 		}
 	}
 	return lines
-}
-
-// above reports whether a file is in a directory of that name, at any depth.
-func above(file, directory string) bool {
-	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(file)), "/"), directory)
 }
 
 // settingsOf returns the settings of a file.

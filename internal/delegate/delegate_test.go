@@ -120,7 +120,7 @@ func (b *bench) tools(sv agent.Services) []tool.Tool {
 		kit("Stay", tool.Action{Kind: event.Read, Run: stays}),
 	}
 	if sv.CanAsk {
-		question := tool.All(&tool.Env{Person: true, Todos: &tool.Todos{}})
+		question := tool.Ours().In(&tool.Env{Person: true, Todos: &tool.Todos{}})
 		for _, t := range question {
 			if t.Name == tool.QuestionName {
 				all = append(all, t)

@@ -29,6 +29,7 @@ type Wanted struct {
 	Root    string                 // the workspace, absolute
 	Roots   []string               // further workspaces, absolute
 	Home    string                 // the user's home directory
+	Agents  guard.Agents           // whose settings and logins are kept from commands
 	Network string                 // off, on, or hosts separated by commas; empty: off
 	Temp    string                 // a directory of its own, accessible only by the user
 	State   string                 // where sandbox records what to clean up after a kill of this process
@@ -46,7 +47,8 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		return sandbox.Policy{}, fault.New(fault.FileMissing, "the workspace %s is not there", w.Root).Because(err)
 	}
 	p := sandbox.Policy{
-		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: Credentials(w.Home),
+		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
+		Hidden: Credentials(w.Agents, w.Home),
 		Temp:   w.Temp,
 		Limits: sandbox.Limits{Memory: w.Memory},
 	}

@@ -12,10 +12,10 @@ import (
 
 // Credentials returns where credentials are: in the home directory of the environment, and in that of the account,
 // because HOME may be set to another one.
-func Credentials(home string) []string {
-	all := guard.Credentials(home)
+func Credentials(agents guard.Agents, home string) []string {
+	all := agents.Credentials(home)
 	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
-		all = append(all, guard.Credentials(account)...)
+		all = append(all, agents.Credentials(account)...)
 	}
 	return all
 }

@@ -31,7 +31,7 @@ func TestAnotherHome(t *testing.T) {
 		t.Skip("the list of users on this machine does not name this one")
 	}
 	for _, home := range []string{"", t.TempDir(), account} {
-		hidden := Credentials(home)
+		hidden := Credentials(nil, home)
 		if !slices.Contains(hidden, filepath.Join(account, ".ssh")) || home != "" &&
 			!slices.Contains(hidden, filepath.Join(home, ".ssh")) {
 			t.Errorf("HOME=%s hides %v", home, hidden)

@@ -55,7 +55,7 @@ func bash(lines ...string) string {
 
 func rule(t *testing.T, w guard.Word, written string) guard.Rule {
 	t.Helper()
-	r, err := guard.ParseRule(w, written, "test")
+	r, err := guard.Known(tool.Ours().Specs()).Rule(w, written, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 	}
 	var rules guard.Rules
 	for _, written := range reply.Rules {
-		rule, err := guard.ParseRule(guard.Allow, written, fromHost)
+		rule, err := l.mind.policy.rules.Known.Rule(guard.Allow, written, fromHost)
 		if err != nil {
 			return s.refused(true, "the user's consent cannot be obeyed: %v", err)
 		}

@@ -29,6 +29,7 @@ type policyOf struct {
 
 func (p policyOf) word(name string, a tool.Action) int {
 	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{
+		Known: tool.Ours().Specs(),
 		Rules: p.rules, Memory: p.memory,
 		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"},
 	}, p.walls, name, a, p.canAsk)
@@ -72,7 +73,8 @@ func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
 	var rules guard.Rules
 	for range n {
 		text := ruleTexts()[r.IntN(len(ruleTexts()))]
-		rule, err := guard.ParseRule(words[r.IntN(len(words))], text, fmt.Sprintf("source %d", r.IntN(3)))
+		rule, err := guard.Known(tool.Ours().Specs()).Rule(words[r.IntN(len(words))], text,
+			fmt.Sprintf("source %d", r.IntN(3)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,7 @@ func TestLattice(t *testing.T) {
 		if after := other.word(s.name, s.action); before == 2 && after != 2 {
 			fail("allow added to a denial", after)
 		}
-		everything, _ := guard.ParseRule(guard.Ask, "*", "flag")
+		everything, _ := guard.Known(tool.Ours().Specs()).Rule(guard.Ask, "*", "flag")
 		other.rules = append(slices.Clone(p.rules), everything)
 		if after := other.word(s.name, s.action); after == 0 {
 			fail("asked about everything", after)

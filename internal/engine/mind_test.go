@@ -120,6 +120,7 @@ func begin(t *testing.T, o engine.Options, tools ...tool.Tool) *mind {
 	t.Helper()
 	m := &mind{}
 	o.Services.Tell = m.tell
+	o.Rules.Known = tool.Ours().Specs()
 	o.Tools = func(task tool.Task) []tool.Tool {
 		return append(tools, tool.HandOver(&tool.Env{Task: task}))
 	}

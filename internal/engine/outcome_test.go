@@ -45,13 +45,16 @@ func TestAllowRulesForFiles(t *testing.T) {
 	} {
 		var rules guard.Rules
 		for _, text := range c.rules {
-			r, err := guard.ParseRule(guard.Allow, text, "here")
+			r, err := guard.Known(tool.Ours().Specs()).Rule(guard.Allow, text, "here")
 			if err != nil {
 				t.Fatal(err)
 			}
 			rules = append(rules, r)
 		}
-		what, why := engine.Outcome(c.mode, guard.Judge{Rules: rules, Memory: c.memory, Place: place}, engine.Whole,
+		what, why := engine.Outcome(c.mode, guard.Judge{
+			Known: tool.Ours().Specs(), Rules: rules, Memory: c.memory,
+			Place: place,
+		}, engine.Whole,
 			"Write", write(c.path), true)
 		if what != c.want {
 			t.Errorf("%+v: %s (%s)", c, what, why)
@@ -62,7 +65,7 @@ func TestAllowRulesForFiles(t *testing.T) {
 // TestWithoutTheWallsThatWereWanted no mode runs a command but those that are approved by themselves, and auto is not
 // stricter than prompt.
 func TestWithoutTheWallsThatWereWanted(t *testing.T) {
-	rules := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
+	rules := guard.Judge{Known: tool.Ours().Specs(), Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
 	for line, want := range map[string]string{
 		"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks,
 		"ls; touch x": engine.Asks, "rm -rf x": engine.Denied,

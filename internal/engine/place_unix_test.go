@@ -56,7 +56,10 @@ func (p place) run(t *testing.T, o engine.Options, see func(*mind, event.Event),
 	}
 	client, _ := scripted(t, script+`{"say":"ok"}]`)
 	o.Client = client
-	o.Rules = guard.Judge{Rules: o.Rules.Rules, Place: guard.Place{Root: p.root, Dir: p.root}}
+	o.Rules = guard.Judge{
+		Known: tool.Ours().Specs(), Rules: o.Rules.Rules,
+		Place: guard.Place{Root: p.root, Dir: p.root},
+	}
 	s := begin(t, o, tool.Bash(&tool.Env{Shell: p.shell}))
 	return turn(t, s, "go", func(e event.Event) {
 		if see != nil {
@@ -90,7 +93,7 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 		"ls ../..")); strings.Count(got, "denied") != 1 || !strings.Contains(got, "outside the workspace") {
 		t.Error(got)
 	}
-	deny, err := guard.ParseRule(guard.Deny, "Read(sub/key)", "here")
+	deny, err := guard.Known(tool.Ours().Specs()).Rule(guard.Deny, "Read(sub/key)", "here")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/toolspec"
 )
 
 // Kind says what happened.
@@ -158,7 +159,7 @@ type Answer struct {
 }
 
 // ToolKind is what a tool does, whatever an agent calls it.
-type ToolKind string
+type ToolKind = toolspec.Kind
 
 // The kinds of tools.
 const (

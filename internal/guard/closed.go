@@ -171,7 +171,7 @@ func (in *invocation) file(o word, whole bool) string {
 		return why
 	}
 	for _, path := range paths {
-		if whole && credential(path, in.walker.place.Home, true) != "" {
+		if whole && in.walker.place.credential(path, true) != "" {
 			return "credentials are beneath " + path
 		}
 	}
@@ -214,7 +214,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 			return paths, v.Reasons[0].Text, Deny
 		case w.place.root(path) == "":
 			why, worst = "it reads outside the workspace", Ask
-		case o.pattern && credential(path, w.place.Home, true) != "":
+		case o.pattern && w.place.credential(path, true) != "":
 			why, worst = "credentials are beneath "+path, Ask
 		}
 	}

@@ -60,6 +60,8 @@ type Place struct {
 	More []string // further directories of the workspace
 	Dir  string   // the working directory, Root or beneath it
 	Home string
+	// whose programs, settings and logins are told from others
+	Agents Agents
 }
 
 // Set selects one of the two sets of built-in denials. Everything else is the same for both.

@@ -7,9 +7,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/codex"
+	"omniagent/internal/agent/copilot"
+	"omniagent/internal/agent/gemini"
+	"omniagent/internal/agent/opencode"
+	"omniagent/internal/tool"
 )
 
-func here() Place { return Place{Root: "/w/ws", Dir: "/w/ws", Home: "/w/home"} }
+// known are the tools of this program.
+func known() Known { return tool.Ours().Specs() }
+
+// agents are those that this program drives.
+func agents() (all Agents) {
+	for _, d := range []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()} {
+		about := d.Describe()
+		all = append(all, Agent{
+			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
+		})
+	}
+	return all
+}
+
+func here() Place { return Place{Root: "/w/ws", Dir: "/w/ws", Home: "/w/home", Agents: agents()} }
 
 func TestPolicy(t *testing.T) {
 	t.Parallel()
@@ -80,7 +102,7 @@ func TestHookVectors(t *testing.T) {
 		// Tools for files stay in the workspace.
 		"Write /tmp/a": Deny, "Edit /tmp/a": Deny,
 	}
-	place := Place{Root: "/home/u/p", Dir: "/home/u/p", Home: "/home/u"}
+	place := Place{Root: "/home/u/p", Dir: "/home/u/p", Home: "/home/u", Agents: agents()}
 	for _, c := range readVectors(t).Hooks {
 		var v Verdict
 		arg := c.Input["command"]
@@ -180,6 +202,7 @@ func TestCost(t *testing.T) {
 	} {
 		start := time.Now()
 		Judge{
+			Known: known(),
 			Rules: policy(t, "deny Bash(git push:*)", "allow Bash(x *)"),
 			Place: here(),
 		}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
@@ -193,7 +216,7 @@ func TestCost(t *testing.T) {
 
 func TestDirectories(t *testing.T) {
 	t.Parallel()
-	deep := Place{Root: "/w/ws", Dir: "/w/ws/a/b", Home: "/w/home"}
+	deep := Place{Root: "/w/ws", Dir: "/w/ws/a/b", Home: "/w/home", Agents: agents()}
 	for command, want := range map[string]Word{
 		"cat ../../x": Allow, "cat ../../../x": Ask, "cd .. && cat ../x": Allow, "cd .. && cat ../../x": Ask,
 		"cd ..; cat ../../x":      Ask,
@@ -209,7 +232,7 @@ func TestDirectories(t *testing.T) {
 		}
 	}
 	// Credentials are found beneath a home that is the workspace or lies in it.
-	home := Place{Root: "/w", Dir: "/w", Home: "/w/home"}
+	home := Place{Root: "/w", Dir: "/w", Home: "/w/home", Agents: agents()}
 	for command, want := range map[string]Word{
 		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny,
 		"find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
@@ -258,11 +281,11 @@ func TestRead(t *testing.T) {
 
 func TestListsAreFreshAndPlain(t *testing.T) {
 	t.Parallel()
-	Protected()[0] = "x"
-	if Protected()[0] == "x" {
+	agents().Protected()[0] = "x"
+	if agents().Protected()[0] == "x" {
 		t.Error("the list of protected names can be changed from outside")
 	}
-	for _, name := range Protected() {
+	for _, name := range agents().Protected() {
 		if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.Contains(name, "..") {
 			t.Errorf("%q is not a plain relative name", name)
 		}
@@ -270,7 +293,7 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 			t.Errorf("%q is protected, yet %s", name, v.Word)
 		}
 	}
-	secrets := Credentials("/w/home")
+	secrets := agents().Credentials("/w/home")
 	for _, path := range secrets {
 		if !strings.HasPrefix(path, "/w/home/") {
 			t.Errorf("%q is not beneath home", path)
@@ -279,10 +302,10 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 			t.Errorf("%q is a credential, yet %s", path, v.Word)
 		}
 	}
-	if slices.Sort(secrets); len(slices.Compact(secrets)) != len(Credentials("/w/home")) {
+	if slices.Sort(secrets); len(slices.Compact(secrets)) != len(agents().Credentials("/w/home")) {
 		t.Error("a credential stands twice")
 	}
-	if Credentials("") != nil {
+	if agents().Credentials("") != nil {
 		t.Error("credentials without a home")
 	}
 }

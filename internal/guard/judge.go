@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/toolspec"
 )
 
 // Call is a call of a tool, to be judged.
@@ -26,6 +28,7 @@ type Judge struct {
 	Rules  Rules
 	Memory *Memory // may be nil
 	Place  Place
+	Known  Known // any other tool is asked about
 }
 
 // Call returns the verdict on a call.
@@ -149,8 +152,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	case "mcp":
 		say(Ask, c.Tool, "a tool of a server is not known here")
 	default:
-		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode", "AskUserQuestion"},
-			c.Tool) {
+		if t := j.Known.of(c.Tool); t.Name == "" || t.Rule != toolspec.Bare || t.Changes {
 			say(Ask, c.Tool, "the tool is not known here")
 		}
 	}
@@ -266,7 +268,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 		}
 		return r.bare || !slices.ContainsFunc(p.writes, func(path string) bool { return !r.matchesPath(path, j.Place) })
 	}
-	named := p.agent != "" && r.names(p.agent)
+	named := p.agent != "" && r.names(p.agent, j.Place.Agents)
 	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
 	switch {
 	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
@@ -294,7 +296,7 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 }
 
 // names reports whether a rule for a command names an agent, by itself or behind a wrapper or a package runner.
-func (r Rule) names(agent string) bool {
+func (r Rule) names(agent string, agents Agents) bool {
 	words := make([]word, len(r.tokens))
 	for i, t := range r.tokens {
 		if !t.star {
@@ -302,7 +304,7 @@ func (r Rule) names(agent string) bool {
 		}
 	}
 	for i := range words {
-		if agentOf(program(words[i].text), words[i:]) == agent {
+		if agents.starts(program(words[i].text), words[i:]) == agent {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/toolspec"
 )
 
 // coversTool reports whether a rule applies to a tool at all. Deny and ask rules are read broadly: one for Edit applies
@@ -19,20 +21,17 @@ func coversTool(r Rule, tool string) bool {
 		}
 		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")
 	}
-	if r.tool == "SysBuiltIn" {
-		return strings.HasPrefix(tool, "SysBuiltIn.")
+	if r.tool == routes {
+		return strings.HasPrefix(tool, routes+".")
 	}
-	changing := []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
-	reading := []string{"Read", "Glob", "Grep", "LS"}
+	about, called := r.known.of(r.tool), r.known.of(tool)
 	switch {
-	case r.word == Allow:
-		return r.tool == "Edit" && slices.Contains(changing, tool)
-	case slices.Contains(changing, r.tool):
-		return slices.Contains(changing, tool)
-	case r.tool == "Read":
-		return slices.Contains(reading, tool)
+	case called.Rule != toolspec.Path:
+		return false
+	case called.Changes:
+		return r.tool == "Edit" || r.word > Allow && about.Rule == toolspec.Path && about.Changes
 	}
-	return false
+	return r.word > Allow && r.tool == "Read"
 }
 
 // aboutKind reports whether a deny or ask rule applies to this kind of call, whatever the name of the tool.

@@ -5,7 +5,7 @@ import "testing"
 // TestFurtherDirectories: further directories are part of the workspace. Tools may write there, and protected names are
 // protected in each.
 func TestFurtherDirectories(t *testing.T) {
-	alone := Place{Root: "/w/in", Dir: "/w/in", Home: "/home/u"}
+	alone := Place{Root: "/w/in", Dir: "/w/in", Home: "/home/u", Agents: agents()}
 	with := alone
 	with.More = []string{"/w/more", "/w", "/home/u/x/"}
 	for path, want := range map[string][2]Word{
@@ -29,12 +29,12 @@ func TestFurtherDirectories(t *testing.T) {
 		}
 	}
 	// the innermost one counts, in any order
-	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x"}
+	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x", Agents: agents()}
 	for path, want := range map[string]Word{
 		"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny,
 		"/w/a": Allow,
 	} {
-		for _, place := range []Place{tree, {Root: "/w", More: []string{tree.Root}, Dir: "/w"}} {
+		for _, place := range []Place{tree, {Root: "/w", More: []string{tree.Root}, Dir: "/w", Agents: agents()}} {
 			if v := Tools.Write(path, place); v.Word != want && !(want == Deny && v.Firm) {
 				t.Errorf("%s in %+v: %s", path, place, v.Word)
 			}
@@ -47,7 +47,10 @@ func TestFurtherDirectories(t *testing.T) {
 		}, "echo x > /w/more/.git/hooks/a": {Deny, Deny}, "cat /home/u/.ssh/id": {Deny, Deny},
 	} {
 		for i, place := range []Place{alone, with} {
-			if v := (Judge{Place: place}).Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != want[i] {
+			if v := (Judge{Known: known(), Place: place}).Call(Call{
+				Tool: "Bash", Kind: "command",
+				Command: line,
+			}); v.Word != want[i] {
 				t.Errorf("%s with %v: %s", line, place.More, v.Word)
 			}
 		}

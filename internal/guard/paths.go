@@ -8,6 +8,17 @@ import (
 	"unicode"
 )
 
+// Agent has what guard needs to know about an agent.
+type Agent struct {
+	Program  string   // its name, without extension
+	Package  string   // its name in a package registry; empty: none
+	Settings []string // names in a workspace that decide what it does
+	Private  []string // beneath the home directory: its logins and conversations
+}
+
+// Agents are the agents of this program.
+type Agents []Agent
+
 //go:embed protected.txt
 var protected string
 
@@ -16,16 +27,26 @@ var credentials string
 
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
 // by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
-func Protected() []string { return strings.Fields(protected) }
+func (a Agents) Protected() []string {
+	names := strings.Fields(protected)
+	for _, one := range a {
+		names = append(names, one.Settings...)
+	}
+	return names
+}
 
 // Credentials lists the files and directories beneath home that no tool reads. A directory stands for everything in it.
-func Credentials(home string) []string {
+func (a Agents) Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
-	var paths []string
-	for name := range strings.Lines(credentials) {
-		paths = append(paths, filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n"))))
+	names := slices.Collect(strings.Lines(credentials))
+	for _, one := range a {
+		names = append(names, one.Private...)
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n")))
 	}
 	return paths
 }
@@ -98,8 +119,8 @@ func alias(path string) bool {
 }
 
 // credential returns the credential that path is or is beneath or, with whole, contains.
-func credential(path, home string, whole bool) string {
-	for _, secret := range Credentials(home) {
+func (p Place) credential(path string, whole bool) string {
+	for _, secret := range p.Agents.Credentials(p.Home) {
 		if foldedWithin(secret, path) || whole && foldedWithin(path, secret) {
 			return secret
 		}
@@ -120,14 +141,14 @@ func (s Set) Write(path string, p Place) Verdict {
 		return one(Deny, path, "the path is outside the workspace")
 	}
 	full := resolve(p.Dir, path)
-	if secret := credential(full, p.Home, false); secret != "" {
+	if secret := p.credential(full, false); secret != "" {
 		return one(Deny, path, "credentials are kept there")
 	}
 	root := p.root(full)
 	if root == "" {
 		return one(Deny, path, "the path is outside the workspace")
 	}
-	name := protectedName(full, root)
+	name := p.Agents.protectedName(full, root)
 	if name == "" && inRepository(full, root) {
 		name = ".git"
 	}
@@ -145,14 +166,14 @@ func (s Set) Write(path string, p Place) Verdict {
 
 // protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
 // workspace may contain other repositories. Changing a directory that contains one counts too.
-func protectedName(full, root string) string {
+func (a Agents) protectedName(full, root string) string {
 	rel, err := filepath.Rel(root, full)
 	if err != nil {
 		return full
 	}
 	rel = fold(filepath.FromSlash(rel))
 	slash := "/" + filepath.ToSlash(rel) + "/"
-	for _, name := range Protected() {
+	for _, name := range a.Protected() {
 		if strings.Contains(slash, "/"+strings.ToLower(name)+"/") {
 			return name
 		}
@@ -185,7 +206,7 @@ func (s Set) Read(path string, p Place) Verdict {
 		return one(Deny, path, "the path has control characters")
 	}
 	full := resolve(p.Dir, path)
-	if credential(full, p.Home, false) != "" {
+	if p.credential(full, false) != "" {
 		return one(Deny, path, "credentials are kept there")
 	}
 	if alias(full) {

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Rule is one line of a user's policy: a tool, and optionally a pattern for its calls. See docs/rules.md.
@@ -16,8 +17,10 @@ type Rule struct {
 	word   Word
 	text   string
 	source string
-	tool   string // "*": every tool
-	inner  string // the text in the brackets
+	known  Known  // among which it was read
+	tool   string // "*": every one
+	form   toolspec.Form
+	inner  string // what stands in the brackets
 	bare   bool   // no brackets: every call of the tool
 	tokens []token
 	prefix bool // the tokens are only the beginning
@@ -55,17 +58,33 @@ func (r Rules) Reading(w Word, p Place) func(path string) bool {
 	}
 }
 
-// knownTools are the names that a rule may begin with, in addition to mcp__…
-func knownTools() []string {
-	return []string{
-		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS",
-		"WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode", "AskUserQuestion",
-		"SysBuiltIn",
+// routes is the family of the tools SysBuiltIn.*, of which SysBuiltIn.Bash runs commands.
+const routes = "SysBuiltIn"
+
+// Known are the tools that there are, as rules may name them, besides mcp__…
+type Known []toolspec.Tool
+
+// names are those that a rule may begin with.
+func (k Known) names() []string {
+	names := []string{routes}
+	for _, t := range k {
+		names = append(names, t.Name)
 	}
+	return names
 }
 
-// ParseRule parses a rule. source says where it comes from.
-func ParseRule(w Word, written, source string) (Rule, error) {
+// of is what is known of a tool; of any other it is nothing.
+func (k Known) of(name string) toolspec.Tool {
+	for _, t := range k {
+		if t.Name == name || name == routes+".Bash" && t.Rule == toolspec.Command {
+			return t
+		}
+	}
+	return toolspec.Tool{}
+}
+
+// Rule parses a rule. source says where it comes from.
+func (k Known) Rule(w Word, written, source string) (Rule, error) {
 	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
 		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset,
 			fmt.Sprintf(format, args...))
@@ -88,13 +107,15 @@ func ParseRule(w Word, written, source string) (Rule, error) {
 	}
 	family, _, _ := strings.Cut(name, ".")
 	isMCP := strings.HasPrefix(name, "mcp__")
-	if !isMCP && name != "*" && !slices.Contains(knownTools(), family) {
-		if near := text.Nearest(name, knownTools()); near != "" {
+	if !isMCP && name != "*" && !slices.Contains(k.names(), family) {
+		if near := text.Nearest(name, k.names()); near != "" {
 			return bad(0, "did you mean "+near+"? Names of tools are written exactly", "there is no tool %q", name)
 		}
 		return bad(0, forms, "there is no tool %q", name)
 	}
-	r := Rule{word: w, text: written, source: source, tool: name, bare: !brackets}
+	r := Rule{
+		word: w, text: written, source: source, known: k, tool: name, form: k.of(name).Rule, bare: !brackets,
+	}
 	if !brackets {
 		if i := strings.IndexByte(written, ')'); i >= 0 {
 			return bad(i, forms, "a closing bracket without an opening one")
@@ -120,20 +141,20 @@ func ParseRule(w Word, written, source string) (Rule, error) {
 
 // specify parses the text in the brackets.
 func (r *Rule) specify() (offset int, hint, why string) {
-	switch r.tool {
-	case "Bash", "SysBuiltIn.Bash":
+	switch r.form {
+	case toolspec.Command:
 		return r.command()
-	case "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS":
+	case toolspec.Path:
 		if r.inner == "*" || r.inner == "**" {
 			r.bare = true
 		}
 		if i := strings.IndexByte(r.inner, '['); i >= 0 {
 			return i, "write * or ?", "patterns for files know no brackets"
 		}
-	case "WebFetch":
+	case toolspec.Host:
 		host, found := strings.CutPrefix(r.inner, "domain:")
 		if !found {
-			return 0, "write WebFetch(domain:example.com)", "it does not begin with domain:"
+			return 0, "write " + r.tool + "(domain:example.com)", "it does not begin with domain:"
 		}
 		if bare := strings.TrimPrefix(host, "*."); bare == "" || strings.ContainsAny(bare, "/:*?@ ") {
 			return len("domain:"), "write the name of a host, without scheme, port or path",
@@ -189,7 +210,7 @@ func (r *Rule) command() (offset int, hint, why string) {
 
 // Stricter returns the rule that applies until a rule with a syntax error is corrected. A deny or ask rule covers the
 // whole tool that it seems to name, or everything if that cannot be read; an allow rule allows nothing.
-func Stricter(w Word, written, source string) (Rule, bool) {
+func (k Known) Stricter(w Word, written, source string) (Rule, bool) {
 	if w == Allow {
 		return Rule{}, false
 	}
@@ -199,8 +220,8 @@ func Stricter(w Word, written, source string) (Rule, bool) {
 	}); i >= 0 {
 		name = name[:i]
 	}
-	r := Rule{word: w, text: written, source: source + ", which does not parse", tool: "*", bare: true}
-	for _, known := range knownTools() {
+	r := Rule{word: w, text: written, source: source + ", which does not parse", known: k, tool: "*", bare: true}
+	for _, known := range k.names() {
 		if strings.EqualFold(known, name) {
 			r.tool = known
 		}
@@ -243,8 +264,8 @@ func (b Rule) covers(a Rule) bool {
 	if b.inner == a.inner {
 		return true
 	}
-	switch b.tool {
-	case "Bash", "SysBuiltIn.Bash":
+	switch b.form {
+	case toolspec.Command:
 		if !b.prefix || len(b.tokens) > len(a.tokens) || a.tokens == nil {
 			return false
 		}
@@ -254,7 +275,7 @@ func (b Rule) covers(a Rule) bool {
 			}
 		}
 		return true
-	case "WebFetch":
+	case toolspec.Host:
 		mine, theirs := strings.TrimPrefix(b.inner, "domain:"), strings.TrimPrefix(a.inner, "domain:")
 		return hostCovered(mine, strings.TrimPrefix(theirs, "*."), true) &&
 			!(strings.HasPrefix(mine, "*.") && !strings.HasPrefix(theirs, "*.") &&

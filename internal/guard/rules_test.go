@@ -14,7 +14,7 @@ import (
 )
 
 func rule(t interface{ Fatal(args ...any) }, w Word, text string) Rule {
-	r, err := ParseRule(w, text, "test:"+text)
+	r, err := known().Rule(w, text, "test:"+text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestRulesThatDoNotParse(t *testing.T) {
 		"WebFetch(domain:http://x)": 16, "Task(x)": 4, "mcp__a(x)": 6, "Read([ab])": 5, "Nothing": 0, "Bash(a\nb)": 6,
 		"Bash(a:*b)": 6, "Bash(~/x)": 5,
 	} {
-		_, err := ParseRule(Deny, text, "file:3")
+		_, err := known().Rule(Deny, text, "file:3")
 		var f *fault.Fault
 		if !errors.As(err, &f) || f.Code != fault.ArgError {
 			t.Errorf("%q: %v", text, err)
@@ -57,14 +57,14 @@ func TestStricter(t *testing.T) {
 		"Bash(": "Bash", "bash(rm": "Bash", "Bash(x) y": "Bash", "Bsh(rm)": "*", "(": "*", "": "*",
 		"mcp__x__y(": "mcp__x", "Read(a": "Read", "rm -rf": "*", "SysBuiltIn.(": "SysBuiltIn",
 	} {
-		r, ok := Stricter(Deny, text, "f:1")
+		r, ok := known().Stricter(Deny, text, "f:1")
 		if !ok || r.tool != tool || !r.bare {
 			t.Errorf("%q: %q, want %q", text, r.tool, tool)
 		}
-		if _, ok := Stricter(Allow, text, "f:1"); ok {
+		if _, ok := known().Stricter(Allow, text, "f:1"); ok {
 			t.Errorf("%q: a broken allow rule counts", text)
 		}
-		if v := (Judge{Rules: Rules{r}, Place: here()}).Call(Call{
+		if v := (Judge{Known: known(), Rules: Rules{r}, Place: here()}).Call(Call{
 			Tool: "Bash", Kind: "command",
 			Command: "ls",
 		}); (v.Word == Deny) != (tool == "*" || tool == "Bash") {
@@ -200,7 +200,7 @@ func TestRules(t *testing.T) {
 		{[]string{"allow mcp__a", "deny mcp__a__b"}, mcp("mcp__a__b"), Deny},
 		{[]string{"deny Task"}, Call{Tool: "Task", Kind: "other"}, Deny},
 	} {
-		v := Judge{Rules: policy(t, c.rules...), Place: here()}.Call(c.call)
+		v := Judge{Known: known(), Rules: policy(t, c.rules...), Place: here()}.Call(c.call)
 		if v.Word != c.want {
 			t.Errorf("%q, %+v: %s, want %s\n\t%+v", c.rules, c.call, v.Word, c.want, v)
 		}
@@ -226,12 +226,12 @@ func TestExplicitAndBothRules(t *testing.T) {
 		{[]string{"deny Bash(npm test)"}, Deny, true},
 		{[]string{"allow Bash(other)"}, Ask, false},
 	} {
-		if v := (Judge{Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Word != c.word ||
+		if v := (Judge{Known: known(), Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Word != c.word ||
 			v.Explicit != c.explicit {
 			t.Errorf("%q: %s explicit %v", c.rules, v.Word, v.Explicit)
 		}
 	}
-	v := Judge{Rules: policy(t, "allow Bash(npm:*)", "deny Bash(npm test)"), Place: here()}.Call(call)
+	v := Judge{Known: known(), Rules: policy(t, "allow Bash(npm:*)", "deny Bash(npm test)"), Place: here()}.Call(call)
 	var sources []string
 	for _, r := range v.Reasons {
 		sources = append(sources, r.Source)
@@ -275,7 +275,7 @@ func TestMemory(t *testing.T) {
 	m.Remember(call("rm -rf x", `{}`), Allow)
 	m.Remember(call("ls", `{}`), Deny)
 	m.Remember(call("bad", `{`), Allow)
-	j := Judge{Memory: &m, Place: here()}
+	j := Judge{Known: known(), Memory: &m, Place: here()}
 	for _, c := range []struct {
 		call Call
 		want Word
@@ -333,7 +333,7 @@ func TestLattice(t *testing.T) {
 	words := []Word{Allow, Ask, Deny}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) Rule {
-			r, err := ParseRule(rapid.SampledFrom(words).Draw(t, label+" word"),
+			r, err := known().Rule(rapid.SampledFrom(words).Draw(t, label+" word"),
 				rapid.SampledFrom(texts).Draw(t, label), rapid.SampledFrom([]string{"a:1", "b:2", "--flag"}).Draw(t,
 					label+" source"))
 			if err != nil {
@@ -346,8 +346,11 @@ func TestLattice(t *testing.T) {
 			rules = append(rules, draw("rule"))
 		}
 		call := rapid.SampledFrom(calls).Draw(t, "call")
-		j := Judge{Rules: rules, Place: here(), Set: Set(rapid.IntRange(0, int(numberOfSets)-1).Draw(t, "set"))}
-		bare := Judge{Place: j.Place, Set: j.Set}.Call(call)
+		j := Judge{
+			Known: known(), Rules: rules, Place: here(),
+			Set: Set(rapid.IntRange(0, int(numberOfSets)-1).Draw(t, "set")),
+		}
+		bare := Judge{Known: known(), Place: j.Place, Set: j.Set}.Call(call)
 		if said := rapid.IntRange(0, 3).Draw(t, "memory"); said > 0 {
 			j.Memory = &Memory{}
 			j.Memory.Remember(call, words[said-1])
@@ -401,7 +404,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 		{"mcp__w", "mcp__w2__get", false},
 	} {
 		for _, w := range []Word{Allow, Deny} {
-			r, err := ParseRule(w, c.rule, "here")
+			r, err := known().Rule(w, c.rule, "here")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -414,7 +417,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 
 // TestWhatWasSaidElsewhere: no tool reads other conversations, whether of this program or of another.
 func TestWhatWasSaidElsewhere(t *testing.T) {
-	p := Place{Root: "/h", Dir: "/h", Home: "/h"}
+	p := Place{Root: "/h", Dir: "/h", Home: "/h", Agents: agents()}
 	for _, path := range []string{"/h/.yume/sessions/a.jsonl", "/h/.eidolon/x", "/h/.claude/projects/x", "/h/.YUME"} {
 		if v := Tools.Read(path, p); v.Word != Deny {
 			t.Errorf("%s: %+v", path, v)

@@ -77,7 +77,7 @@ func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
 	for _, a := range argv {
 		w.argument(a, at, say)
 	}
-	if agent := agentOf(name, argv); agent != "" {
+	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
 	}
@@ -126,7 +126,7 @@ func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 		}
 		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
 			path := resolve(dir, text)
-			if credential(path, w.place.Home, false) != "" {
+			if w.place.credential(path, false) != "" {
 				say(Deny, "credentials are kept there")
 			}
 			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") || path == "/etc/shadow" ||
@@ -190,18 +190,20 @@ func isInterpreter(name string) bool {
 	return isShell(name)
 }
 
-// agentOf returns the agent that a command starts, directly or through a package runner.
-func agentOf(name string, argv []word) string {
+// starts names the agent that a command starts, by itself or through a runner of packages.
+func (a Agents) starts(name string, argv []word) string {
 	agents := []string{
-		"claude", "codex", "gemini", "copilot", "opencode", "omniagent", "omniagentd", "eidolon",
-		"yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen", "agy", "pi", "droid", "auggie",
+		"omniagent", "omniagentd", "eidolon", "yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen",
+		"agy",
+		"pi", "droid", "auggie",
+	}
+	packages := map[string]string{}
+	for _, one := range a {
+		agents = append(agents, one.Program)
+		packages[one.Package] = one.Program
 	}
 	if slices.Contains(agents, name) {
 		return name
-	}
-	packages := map[string]string{
-		"@anthropic-ai/claude-code": "claude", "@openai/codex": "codex", "@google/gemini-cli": "gemini",
-		"@github/copilot": "copilot", "opencode-ai": "opencode",
 	}
 	start := 1
 	switch name {
@@ -219,15 +221,15 @@ func agentOf(name string, argv []word) string {
 		if i := strings.LastIndex(text, "@"); i > 0 {
 			text = text[:i]
 		}
-		if agent := packages[text]; agent != "" {
+		if agent := packages[text]; agent != "" && text != "" {
 			return agent
 		}
 		if slices.Contains(agents, text) {
 			return text
 		}
 	}
-	if name == "gh" && len(argv) > 1 && argv[1].text == "copilot" {
-		return "copilot"
+	if name == "gh" && len(argv) > 1 && slices.Contains(agents, argv[1].text) { // an extension of that name
+		return argv[1].text
 	}
 	return ""
 }

@@ -245,7 +245,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		}
 	case at.lost:
 		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
-		if v := w.set.Write(got.text, w.place); v.Word == Deny && protectedAnywhere(got.text) {
+		if v := w.set.Write(got.text, w.place); v.Word == Deny && w.place.Agents.protectedAnywhere(got.text) {
 			p.word, p.why = Deny, v.Reasons[0].Text
 		}
 	default:
@@ -256,7 +256,8 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 			switch {
 			case v.Word == Allow:
 				p.word, p.why = max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file")
-			case w.place.root(path) != "" || credential(path, w.place.Home, false) != "" || protectedAnywhere(path):
+			case w.place.root(path) != "" || w.place.credential(path, false) != "" ||
+				w.place.Agents.protectedAnywhere(path):
 				p.word, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is denied there; a command is asked about, because a person may want to write to /tmp.
@@ -276,6 +277,6 @@ func stricter(old, fresh Word, oldText, freshText string) string {
 }
 
 // protectedAnywhere reports whether the name is protected in every directory.
-func protectedAnywhere(path string) bool {
-	return protectedName(resolve("/", path), "/") != ""
+func (a Agents) protectedAnywhere(path string) bool {
+	return a.protectedName(resolve("/", path), "/") != ""
 }

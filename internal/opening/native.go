@@ -16,6 +16,7 @@ import (
 // Provider chooses the model API of the native agent.
 func (e Env) Provider(r Request) (provider.Choice, error) {
 	return provider.Choose(provider.Options{
+		APIs: e.Own.APIs, Agents: e.Own.Agents,
 		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
 		First: e.Own.First, Idle: e.Own.Idle,
 	})
@@ -36,9 +37,9 @@ func (p *Plan) own() error {
 	if e.Own.Problem != nil {
 		return e.Own.Problem
 	}
-	rules := e.Own.Rules
+	rules, known := e.Own.Rules, guard.Known(e.Own.Tools.Specs())
 	for _, text := range r.Ask {
-		rule, err := guard.ParseRule(guard.Ask, text, "the settings")
+		rule, err := known.Rule(guard.Ask, text, "the settings")
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func (p *Plan) own() error {
 		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume,
 		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
 		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
-		Trusted: e.Trusted, Log: e.Log, Rules: rules,
+		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known,
 		Sandbox: cmp.Or(
 			string(s.Shared.Sandbox.Value),
 			e.Own.Sandbox,

@@ -25,8 +25,10 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/ident"
+	"omniagent/internal/model"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/tool"
 )
 
 // Env is what an opening needs from the machine and from the person's configuration.
@@ -61,12 +63,16 @@ type Agent struct {
 // Own are the person's settings of the native agent.
 type Own struct {
 	Rules            guard.Rules
-	Problem          error    // syntax error of a rule
-	Variables        []string // further variables for commands and servers
+	Tools            tool.List
+	Known            guard.Agents // beside the native one
+	Problem          error        // syntax error of a rule
+	Variables        []string     // further variables for commands and servers
 	Memory           int64
 	Sandbox, Network string // default for the request
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
+	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
+	Agents           []string                         // that --provider may name
 }
 
 // Request is a request of a host.

@@ -5,41 +5,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"omniagent/internal/model"
-	"omniagent/internal/model/anthropic"
-	"omniagent/internal/model/gemini"
-	"omniagent/internal/model/openai"
 )
 
 // Client is the model that was chosen. It asks once; model.Retrying with Patience asks again.
 func (c Choice) Client() model.Client {
 	base, dressed := c.connection()
-	key, bearer := c.credential.key.Reveal(), c.bearer()
-	var client model.Client
-	switch c.Provider {
-	case Anthropic:
-		client = anthropic.New(anthropic.Options{
-			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
-			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
-		})
-	case Gemini:
-		client = gemini.New(gemini.Options{
-			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
-			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
-		})
-	default:
-		o := openai.Options{
-			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
-			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
-		}
-		client = openai.NewChat(o)
-		if c.Provider == Codex {
-			client = openai.NewResponses(o)
-		}
-	}
-	return client
+	return c.api.New(model.Options{
+		Base: base, Key: c.credential.key.Reveal(), Bearer: c.bearer(), Model: c.Model, HTTP: dressed,
+		First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
+	})
 }
 
 // Secrets returns what is sent to authenticate, so that callers can keep it out of texts. A token that has to be
@@ -55,15 +31,7 @@ func (c Choice) Secrets() []string {
 }
 
 // Patience returns how often and how late to retry: Gemini's limits pass quickly, OpenAI's slowly.
-func (c Choice) Patience() model.RetryOptions {
-	switch c.Provider {
-	case Gemini:
-		return model.RetryOptions{Tries: 5, First: 500 * time.Millisecond}
-	case OpenAI, Codex:
-		return model.RetryOptions{Max: 2 * time.Minute}
-	}
-	return model.RetryOptions{}
-}
+func (c Choice) Patience() model.RetryOptions { return c.api.Retry }
 
 // bearer returns the function that gets a token, or nil if the credential is a key or there is none.
 func (c Choice) bearer() func(context.Context) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 )
 
 // Layer is where something was declared. A higher one is more trusted.
@@ -105,7 +106,7 @@ func Travel(c Credential, e Endpoint) error {
 
 // endpoint returns the address of the API. A profile with its own address or key is a unit: the environment's address
 // was not meant for its key.
-func (o Options) endpoint(provider string) (Endpoint, error) {
+func (o Options) endpoint(api model.API) (Endpoint, error) {
 	if o.Base != "" {
 		return parse(o.Base, Flag, "--api-base")
 	}
@@ -118,32 +119,11 @@ func (o Options) endpoint(provider string) (Endpoint, error) {
 		return parse(p.Base, p.Layer, p.name())
 	}
 	if p := o.Profile; p == nil || p.Key.text == nil && p.Variable == "" {
-		variable := baseVariable(provider)
-		if value, ok := o.get(variable); ok {
-			return parse(value, Environment, variable)
+		if value, ok := o.get(api.BaseVar); ok {
+			return parse(value, Environment, api.BaseVar)
 		}
 	}
-	return Endpoint{URL: vendorBase(provider), Layer: Builtin, From: "the vendor's own address"}, nil
-}
-
-func baseVariable(provider string) string {
-	switch provider {
-	case Anthropic:
-		return "ANTHROPIC_BASE_URL"
-	case Gemini:
-		return "GOOGLE_GEMINI_BASE_URL"
-	}
-	return "OPENAI_BASE_URL"
-}
-
-func vendorBase(provider string) string {
-	switch provider {
-	case Anthropic:
-		return "https://api.anthropic.com"
-	case Gemini:
-		return "https://generativelanguage.googleapis.com"
-	}
-	return "https://api.openai.com/v1"
+	return Endpoint{URL: api.Base, Layer: Builtin, From: "the vendor's own address"}, nil
 }
 
 // parse parses an address. It only removes slashes at the end of its path.

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 	"omniagent/internal/process"
 )
 
 // credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
 // none.
-func (o Options) credential(provider string, e Endpoint) (Credential, error) {
-	c, err := o.find(provider)
+func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
+	c, err := o.find(api)
 	if err == nil && !c.none() {
 		if refused := Travel(c, e); refused != nil {
 			if !e.Loopback() {
@@ -28,35 +29,35 @@ func (o Options) credential(provider string, e Endpoint) (Credential, error) {
 	case c.none() && e.Loopback():
 		return Credential{Source: "no key: the server is on this machine"}, nil
 	case c.none():
-		return Credential{}, o.missing(provider, e)
+		return Credential{}, o.missing(api, e)
 	}
 	return c, nil
 }
 
 // find searches the profile, then the environment and then, for Gemini, logins that return a token.
-func (o Options) find(provider string) (Credential, error) {
+func (o Options) find(api model.API) (Credential, error) {
 	if p := o.Profile; p != nil && p.Layer > Untrusted {
 		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
 			return c, err
 		}
 	}
-	for _, v := range variables(provider) {
-		value, ok := o.get(v.name)
+	for _, v := range api.Keys {
+		value, ok := o.get(v.Variable)
 		if !ok {
 			continue
 		}
-		if err := usable(value, v.name); err != nil {
+		if err := usable(value, v.Variable); err != nil {
 			return Credential{}, err
 		}
-		c := Credential{Layer: Environment, Source: "the key in " + v.name}
-		if v.token {
-			c.Source, c.token = "the token in "+v.name, Hide(value)
+		c := Credential{Layer: Environment, Source: "the key in " + v.Variable}
+		if v.Token {
+			c.Source, c.token = "the token in "+v.Variable, Hide(value)
 		} else {
 			c.key = Hide(value)
 		}
 		return c, nil
 	}
-	if provider == Gemini {
+	if api.Google {
 		return o.googleLogin(), nil
 	}
 	return Credential{}, nil
@@ -78,24 +79,7 @@ func (o Options) ofProfile(p *Profile) (Credential, error) {
 	return Credential{}, nil
 }
 
-type variable struct {
-	name  string
-	token bool
-}
-
-// variables returns those that may have a provider's key; the first one counts. For Anthropic the token comes first, as
-// in Claude Code, because it means a gateway. For Gemini the order is that of Google's own libraries.
-func variables(provider string) []variable {
-	switch provider {
-	case Anthropic:
-		return []variable{{"ANTHROPIC_AUTH_TOKEN", true}, {"ANTHROPIC_API_KEY", false}}
-	case Gemini:
-		return []variable{{"GOOGLE_API_KEY", false}, {"GEMINI_API_KEY", false}}
-	}
-	return []variable{{"OPENAI_API_KEY", false}}
-}
-
-// usable refuses what cannot be in a header, mostly a file that was read as a whole. It does not quote the value.
+// usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return fault.New(fault.AuthRequired,
@@ -106,10 +90,10 @@ func usable(key, from string) error {
 }
 
 // missing says what could serve as a credential.
-func (o Options) missing(provider string, e Endpoint) error {
+func (o Options) missing(api model.API, e Endpoint) error {
 	var names []string
-	for _, v := range variables(provider) {
-		names = append(names, v.name)
+	for _, v := range api.Keys {
+		names = append(names, v.Variable)
 	}
 	if p := o.Profile; p != nil && p.Variable != "" {
 		names = []string{p.Variable}
@@ -118,9 +102,9 @@ func (o Options) missing(provider string, e Endpoint) error {
 	if len(names) > 1 {
 		unset = "neither " + strings.Join(names, " nor ") + " is set"
 	}
-	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", provider, unset).
-		With("auth_methods", names).With("provider", provider)
-	if provider == Gemini {
+	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", api.Name, unset).
+		With("auth_methods", names).With("provider", api.Name)
+	if api.Google {
 		return f.Hint(
 			"Set %s, run gcloud auth login, or point GOOGLE_APPLICATION_CREDENTIALS to a file of credentials.",
 			strings.Join(names, " or "))
@@ -130,14 +114,15 @@ func (o Options) missing(provider string, e Endpoint) error {
 			strings.Join(names, " or "), e.URL)
 	}
 	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "),
-		strings.Join(others(provider), ", "))
+		strings.Join(o.list().others(api), ", "))
 }
 
-func others(provider string) []string {
+// others are the APIs of other accounts.
+func (l list) others(api model.API) []string {
 	var all []string
-	for _, name := range Names() {
-		if name != provider && (name != Codex && name != OpenAI || provider != Codex && provider != OpenAI) {
-			all = append(all, name)
+	for _, one := range l {
+		if account(one) != account(api) {
+			all = append(all, one.Name)
 		}
 	}
 	return all

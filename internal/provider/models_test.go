@@ -59,22 +59,22 @@ func TestKnownModels(t *testing.T) {
 func TestTableOfModels(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, r := range rows() {
-		if seen[r.prefix] {
-			t.Errorf("%s is there twice", r.prefix)
+	for _, r := range families() {
+		if seen[r.Prefix] {
+			t.Errorf("%s is there twice", r.Prefix)
 		}
-		seen[r.prefix] = true
-		p := Known(OpenAI, r.prefix)
-		if p.Window != r.window || p.Output != r.output || (p.Prices == nil) != (r.prices == nil) ||
-			r.output > r.window {
-			t.Errorf("%s: got %+v", r.prefix, p)
+		seen[r.Prefix] = true
+		p := Known(OpenAI, r.Prefix)
+		if p.Window != r.Window || p.Output != r.Output || (p.Prices == nil) != (r.Prices == nil) ||
+			r.Output > r.Window {
+			t.Errorf("%s: got %+v", r.Prefix, p)
 		}
 		if q := p.Prices; q != nil && (q.Input <= 0 || q.Output <= q.Input || q.CacheRead > q.Input ||
 			q.CacheRead <= 0 || q.CacheWrite < q.Input) {
-			t.Errorf("%s: %+v", r.prefix, *q)
+			t.Errorf("%s: %+v", r.Prefix, *q)
 		}
 	}
-	for _, provider := range Names() {
+	for _, provider := range Names(APIs()) {
 		if p := Known(provider, Default(provider)); p.Prices == nil || p.Window == 0 {
 			t.Errorf("nothing is known of %s, the default of %s", Default(provider), provider)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 	"omniagent/internal/workspace"
 )
 
@@ -35,11 +36,10 @@ func (p *Profile) name() string {
 }
 
 // speaks reports whether the profile is for that provider. OpenAI's two APIs have one address and one key.
-func (p *Profile) speaks(provider string) bool {
+func (p *Profile) speaks(l list, api model.API) bool {
 	of := strings.ToLower(p.Provider)
-	return of == "" || of == provider || of == "claude" && provider == Anthropic || of == "google" &&
-		provider == Gemini ||
-		of == OpenAI && provider == Codex || of == Codex && provider == OpenAI
+	about, known := l.find(of)
+	return of == "" || known && account(about) == account(api)
 }
 
 // Defaults of an eidolon profile.
@@ -178,13 +178,14 @@ func eidolonFiles(home, dir string) []eidolonPlace {
 // is never sent to another vendor.
 func (r eidolonProfile) profile(layer Layer, path string, lookup func(string) (string, bool)) Profile {
 	p := Profile{
-		Name: r.Name, Provider: OpenAI, Vendor: cmp.Or(r.Provider, eidolonVendor), Model: cmp.Or(r.Model, eidolonModel),
+		Name: r.Name, Provider: "openai", Vendor: cmp.Or(r.Provider, eidolonVendor), Model: cmp.Or(r.Model,
+			eidolonModel),
 		Base: r.BaseURL,
 		Key:  Hide(r.APIKey), Output: cmp.Or(max(r.Output, 0), eidolonLimit), Input: cmp.Or(max(r.Input, 0),
 			eidolonLimit), Layer: layer, From: path,
 	}
-	if r.APIKind == Anthropic {
-		p.Provider = Anthropic
+	if r.APIKind == "anthropic" {
+		p.Provider = r.APIKind
 	}
 	ours := p.Vendor == eidolonVendor
 	if ours || r.APIKey == "" {
@@ -195,7 +196,7 @@ func (r eidolonProfile) profile(layer Layer, path string, lookup func(string) (s
 			}
 		}
 	}
-	if p.Base == "" && p.Provider == OpenAI {
+	if p.Base == "" && p.Provider == "openai" {
 		p.Base = eidolonBase
 	}
 	return p

@@ -16,26 +16,82 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/model/anthropic"
+	"omniagent/internal/model/gemini"
+	"omniagent/internal/model/openai"
 	"omniagent/internal/text"
 )
 
-// The words of --provider.
-const (
-	OpenAI    = "openai" // Chat Completions, and every server that speaks it
-	Codex     = "codex"  // OpenAI's Responses
-	Gemini    = "gemini"
-	Anthropic = "anthropic"
-)
+// APIs are the model APIs that this program knows, in the order in which they are told: the list to which one is added.
+func APIs() []model.API {
+	return []model.API{anthropic.API(), openai.Chat(), openai.Responses(), gemini.API()}
+}
 
-// Copilot is a word for a program, which a caller may drive in place of a model API. Choose refuses it.
-const Copilot = "copilot"
+// Names are the words of --provider.
+func Names(apis []model.API) []string {
+	var names []string
+	for _, api := range apis {
+		names = append(names, api.Name)
+	}
+	return names
+}
 
-// Names returns the values of --provider, in the order in which they are listed.
-func Names() []string { return []string{OpenAI, Codex, Gemini, Anthropic} }
+// Keys are the usual variables of keys, one for each account.
+func Keys(apis []model.API) []string {
+	var keys []string
+	for _, api := range apis {
+		if api.Account == "" && len(api.Keys) > 0 {
+			keys = append(keys, api.Keys[len(api.Keys)-1].Variable)
+		}
+	}
+	return keys
+}
+
+// Variables are all that choose an API, prove who asks, or name another address.
+func Variables(apis []model.API) []string {
+	var all []string
+	for _, api := range apis {
+		for _, key := range api.Keys {
+			all = append(all, key.Variable)
+		}
+		all = append(all, api.BaseVar)
+	}
+	return all
+}
+
+// Owner is the name of the first API of which a variable tells; empty: of none.
+func Owner(apis []model.API, variable string) string {
+	i := slices.IndexFunc(apis, func(api model.API) bool {
+		return slices.Contains(Variables([]model.API{api}), variable)
+	})
+	if i < 0 {
+		return ""
+	}
+	return apis[i].Name
+}
+
+// list are the APIs among which is chosen.
+type list []model.API
+
+// find is the API of a word.
+func (l list) find(word string) (model.API, bool) {
+	for _, api := range l {
+		if api.Name == word || slices.Contains(api.Aliases, word) {
+			return api, true
+		}
+	}
+	return model.API{}, false
+}
+
+// account is the API whose keys, address and models an API has.
+func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
 // Options is what the choice depends on.
 type Options struct {
 	Provider, Model, Base string // as typed; empty: not typed
+
+	APIs   []model.API // nil: APIs
+	Agents []string    // programs that a caller may drive in place of a model API. Choose refuses them
 
 	Profile *Profile                         // what configuration says; nil: nothing
 	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
@@ -55,8 +111,16 @@ type Choice struct {
 	Note     string // what a person should know of this combination; mostly empty
 	Known    model.Profile
 
+	api        model.API
 	credential Credential
 	options    Options
+}
+
+func (o Options) list() list {
+	if o.APIs == nil {
+		return APIs()
+	}
+	return o.APIs
 }
 
 // Choose chooses.
@@ -66,25 +130,26 @@ func Choose(o Options) (Choice, error) {
 	}
 	c := Choice{options: o}
 	var err error
-	if c.Provider, c.How, err = o.provider(); err != nil {
+	if c.api, c.How, err = o.provider(); err != nil {
 		return Choice{}, err
 	}
-	if p := o.Profile; p != nil && !p.speaks(c.Provider) {
-		o.Profile, c.options.Profile = nil, nil // it is for another provider
+	c.Provider = c.api.Name
+	if p := o.Profile; p != nil && !p.speaks(o.list(), c.api) {
+		o.Profile, c.options.Profile = nil, nil // it is about somebody else
 	}
-	if c.Endpoint, err = o.endpoint(c.Provider); err != nil {
+	if c.Endpoint, err = o.endpoint(c.api); err != nil {
 		return Choice{}, err
 	}
-	if c.Model, err = o.model(c.Provider, c.Endpoint); err != nil {
+	if c.Model, err = o.model(c.api, c.Endpoint); err != nil {
 		return Choice{}, err
 	}
-	if c.credential, err = o.credential(c.Provider, c.Endpoint); err != nil {
+	if c.credential, err = o.credential(c.api, c.Endpoint); err != nil {
 		return Choice{}, err
 	}
 	c.Login = c.credential.Source
 	c.Known = o.known(c)
-	if c.Provider == OpenAI && c.Endpoint.Layer == Builtin && onlyResponses(c.Model) {
-		c.Note = c.Model + " takes tools only through the Responses API: --provider codex"
+	if c.api.Advice != nil && c.Endpoint.Layer == Builtin {
+		c.Note = c.api.Advice(c.Model)
 	}
 	return c, nil
 }
@@ -93,26 +158,27 @@ func Choose(o Options) (Choice, error) {
 // families stands for its newest model; any other name is used unchanged.
 func (c Choice) With(name string) (Choice, error) {
 	o := c.options
-	if o.Model = name; c.Provider == Anthropic {
-		o.Model = cmp.Or(map[string]string{
-			"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5",
-			"haiku": "claude-haiku-5-5",
-		}[strings.ToLower(name)], name)
-	}
+	o.Model = cmp.Or(c.api.Short[strings.ToLower(name)], name)
 	if strings.TrimSpace(name) == "" {
 		return Choice{}, fault.New(fault.ArgError, "no model is named")
 	}
 	var err error
-	if c.Model, err = o.model(c.Provider, c.Endpoint); err != nil {
+	if c.Model, err = o.model(c.api, c.Endpoint); err != nil {
 		return Choice{}, err
 	}
 	c.options, c.Known, c.Note = o, o.known(c), ""
 	return c, nil
 }
 
-// known returns the data of the model of a choice.
+// Strange says whether a name is another API's short name of a model, and none of this one's.
+func (c Choice) Strange(name string) bool {
+	return c.api.Short[name] == "" &&
+		slices.ContainsFunc(c.options.list(), func(api model.API) bool { return api.Short[name] != "" })
+}
+
+// known is what is known of the model of a choice.
 func (o Options) known(c Choice) model.Profile {
-	known := Known(c.Provider, c.Model)
+	known := o.list().known(c.api, c.Model)
 	known.Search = known.Search && c.Endpoint.Layer == Builtin
 	if p := o.Profile; p != nil && p.Output > 0 {
 		known.Output = p.Output
@@ -121,80 +187,84 @@ func (o Options) known(c Choice) model.Profile {
 }
 
 // provider returns the provider, and why it was chosen.
-func (o Options) provider() (word, how string, err error) {
+func (o Options) provider() (api model.API, how string, err error) {
 	if o.Provider != "" {
-		word, err = o.word(o.Provider)
-		return word, "--provider", err
+		api, err = o.word(o.Provider)
+		return api, "--provider", err
 	}
 	if p := o.Profile; p != nil && p.Provider != "" {
-		word, err = o.word(p.Provider)
-		return word, p.name(), err
+		api, err = o.word(p.Provider)
+		return api, p.name(), err
 	}
 	var found []sign
-	for _, s := range signs() {
+	for _, s := range o.list().signs() {
 		if s.chooses(o) {
 			found = append(found, s)
 		}
 	}
 	switch len(found) {
 	case 1:
-		return found[0].provider, found[0].variable + " in the environment", nil
+		return found[0].api, found[0].variable + " in the environment", nil
 	case 0:
-		return "", "", o.nothingChosen()
+		return model.API{}, "", o.nothingChosen()
 	}
-	if slices.IndexFunc(found, func(s sign) bool { return s.provider != found[0].provider }) < 0 {
-		return found[0].provider, found[0].variable + " in the environment", nil
+	if slices.IndexFunc(found, func(s sign) bool { return s.api.Name != found[0].api.Name }) < 0 {
+		return found[0].api, found[0].variable + " in the environment", nil
 	}
 	var have, flags []string
 	for _, s := range found {
 		have = append(have, s.variable)
-		if flag := "--provider " + s.provider; !slices.Contains(flags, flag) {
+		if flag := "--provider " + s.api.Name; !slices.Contains(flags, flag) {
 			flags = append(flags, flag)
 		}
 	}
-	return "", "", fault.New(fault.MissingArgument, "the environment has %s, and which one to use was not said",
+	return model.API{}, "", fault.New(fault.MissingArgument,
+		"the environment has %s, and which one to use was not said",
 		strings.Join(have, " and ")).
-		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names())
+		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names(o.list()))
 }
 
 // word checks the value of --provider.
-func (o Options) word(given string) (string, error) {
-	switch word := strings.ToLower(strings.TrimSpace(given)); word {
-	case OpenAI, Codex, Gemini, Anthropic:
-		return word, nil
-	case "claude":
-		return Anthropic, nil
-	case "google":
-		return Gemini, nil
-	case Copilot:
-		return "", fault.New(fault.ArgError, "copilot is a program, not a model API").
-			Hint("Drive the installed program: omniagent start --agent copilot")
-	default:
-		f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
-			strings.Join(Names(), ", "))
-		if near := text.Nearest(word, Names()); near != "" {
-			f = f.Hint("Did you mean %s? There are %s.", near, strings.Join(Names(), ", "))
-		}
-		return "", f
+func (o Options) word(given string) (model.API, error) {
+	word := strings.ToLower(strings.TrimSpace(given))
+	if api, ok := o.list().find(word); ok {
+		return api, nil
 	}
+	if slices.Contains(o.Agents, word) {
+		return model.API{}, fault.New(fault.ArgError, "%s is a program, not a model API", word).
+			Hint("Drive the installed program: omniagent start --agent %s", word)
+	}
+	names := Names(o.list())
+	f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
+		strings.Join(names, ", "))
+	if near := text.Nearest(word, names); near != "" {
+		f = f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
+	}
+	return model.API{}, f
 }
 
 // sign is a variable that shows which provider the user has.
 type sign struct {
-	provider, variable string
-	address            bool // it is an address, which only counts if no key is needed there
+	api      model.API
+	variable string
+	address  bool // it is an address, which says so only when no key is needed there
 }
 
-func signs() []sign {
-	return []sign{
-		{Anthropic, "ANTHROPIC_AUTH_TOKEN", false},
-		{Anthropic, "ANTHROPIC_API_KEY", false},
-		{OpenAI, "OPENAI_API_KEY", false},
-		{Gemini, "GOOGLE_API_KEY", false},
-		{Gemini, "GEMINI_API_KEY", false},
-		{Anthropic, "ANTHROPIC_BASE_URL", true},
-		{OpenAI, "OPENAI_BASE_URL", true},
+// signs are those of all accounts, keys before addresses.
+func (l list) signs() (all []sign) {
+	var addresses []sign
+	for _, api := range l {
+		if api.Account != "" {
+			continue
+		}
+		for _, key := range api.Keys {
+			all = append(all, sign{api, key.Variable, false})
+		}
+		if api.Local {
+			addresses = append(addresses, sign{api, api.BaseVar, true})
+		}
 	}
+	return append(all, addresses...)
 }
 
 func (s sign) chooses(o Options) bool {
@@ -204,36 +274,44 @@ func (s sign) chooses(o Options) bool {
 
 // nothingChosen lists what would make the choice.
 func (o Options) nothingChosen() error {
+	var variables, words []string
+	for _, s := range o.list().signs() {
+		if !s.address {
+			variables = append(variables, s.variable)
+		}
+	}
+	for _, key := range Keys(o.list()) {
+		var names []string
+		for _, api := range o.list() {
+			if len(api.Keys) > 0 && api.Keys[len(api.Keys)-1].Variable == key {
+				names = append(names, api.Name)
+			}
+		}
+		words = append(words, key+" ("+strings.Join(names, ", ")+")")
+	}
 	return fault.New(fault.AuthRequired, "no model was chosen, and the environment has no key that would").
-		With("auth_methods", []string{
-			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY",
-			"GOOGLE_API_KEY",
-		}).
-		With("choices", Names()).
-		Hint("Set ANTHROPIC_API_KEY (anthropic), OPENAI_API_KEY (openai, codex) or GEMINI_API_KEY (gemini); or use " +
-			"--provider gemini with a login of " +
-			"gcloud; or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this " +
-			"machine.")
+		With("auth_methods", variables).With("choices", Names(o.list())).
+		Hint("Set %s; or use --provider gemini with a login of gcloud; or --provider openai --api-base "+
+			"http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.", text.Either(words))
 }
 
 // model returns the model's name.
-func (o Options) model(provider string, e Endpoint) (string, error) {
+func (o Options) model(api model.API, e Endpoint) (string, error) {
 	name, from := strings.TrimSpace(o.Model), "--model"
 	if name == "" && o.Profile != nil {
 		name, from = strings.TrimSpace(o.Profile.Model), o.Profile.name()
 	}
 	if name == "" {
-		if provider == OpenAI && e.Layer != Builtin {
-			// Servers that are only compatible have models of their own; asking for OpenAI's would fail later and say
-			// less.
+		if api.Named && e.Layer != Builtin {
+			// Asking such a server for the vendor's default would fail later and say less.
 			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named",
 				e.URL).Hint("Name one with --model.")
 		}
-		return Default(provider), nil
+		return api.Default, nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
 		return "", fault.New(fault.ArgError, "%q, from %s, is not the name of a model", name,
-			from).Hint("The default is %s.", Default(provider))
+			from).Hint("The default is %s.", api.Default)
 	}
 	return name, nil
 }

@@ -260,7 +260,11 @@ func TestChooseRefuses(t *testing.T) {
 			[]string{"GEMINI_API_KEY", "gcloud"},
 		},
 		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
-		"copilot": {Options{Provider: "copilot", Lookup: env()}, fault.ArgError, []string{"--agent copilot"}},
+		"copilot": {
+			Options{Provider: "copilot", Agents: []string{"copilot"}, Lookup: env()},
+			fault.ArgError,
+			[]string{"--agent copilot"},
+		},
 		"local model": {
 			Options{Provider: "openai", Base: "http://127.0.0.1:1", Lookup: env()},
 			fault.MissingArgument,
@@ -398,7 +402,7 @@ func TestNoteOfModelsWithoutChatTools(t *testing.T) {
 	if c, err = Choose(o); err != nil || c.Note != "" || c.Known.Search {
 		t.Errorf("at a gateway: got %q, %v", c.Note, err)
 	}
-	if onlyResponses(Default(OpenAI)) {
+	if apiOf(OpenAI).Advice(Default(OpenAI)) != "" {
 		t.Error("the default takes no tools")
 	}
 }

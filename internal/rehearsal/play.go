@@ -29,11 +29,12 @@ import (
 
 // bench is the place of one run.
 type bench struct {
-	home    string // of the agent
-	work    string // a repository without a commit
-	outside string // beside the workspace
-	marks   string // hostile programs of the repository leave a mark here
-	temp    string // with a short path, for sockets
+	home    string         // of the agent
+	work    string         // a repository without a commit
+	outside string         // beside the workspace
+	marks   string         // what a hostile repository starts leaves a mark here
+	agents  []agent.Driver // whose traps a hostile repository has
+	temp    string         // its path is short: sockets are made in it, whose paths must be
 }
 
 // outcome is the outcome of a run.
@@ -238,7 +239,7 @@ func (s *stage) bench(t trial) (bench, error) {
 	base := filepath.Join(s.base, t.name)
 	b := bench{
 		filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"),
-		filepath.Join(base, "marks"), s.places.temp(s.o.Temp),
+		filepath.Join(base, "marks"), s.o.Agents, s.places.temp(s.o.Temp),
 	}
 	for _, dir := range []string{
 		b.home, b.outside, b.marks, b.temp, filepath.Join(b.work, ".git", "objects"),

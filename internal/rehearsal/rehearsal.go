@@ -74,6 +74,8 @@ type Options struct {
 	Temp  string // temporary files of the agents: a directory with a short path, removed with the call
 	Self  string // this program, which must refuse prompts that are too long; empty: not tried
 	Tool  string // our version
+	// what a repository may say to these is tried on each subject
+	Agents []agent.Driver
 
 	Clock time.Duration // of one run; 0: 90 s
 	Grace time.Duration // from the request to end to the kill; 0: 2 s

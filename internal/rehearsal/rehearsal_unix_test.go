@@ -42,7 +42,7 @@ func (g ground) options() Options {
 		Env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + g.home, "XDG_STATE_HOME=" + g.home,
 			"OMNIAGENT_OUTPUT=plain", "GORACE=atexit_sleep_ms=0",
-		}, State: g.state, Temp: g.temp, Tool: "9.9.9",
+		}, State: g.state, Temp: g.temp, Tool: "9.9.9", Agents: everyAgent(),
 		Clock: 20 * time.Second, Grace: 100 * time.Millisecond,
 	}
 }

@@ -1,22 +1,60 @@
 package tool
 
-// All returns the tools that env supports, in the order in which a model sees them.
-func All(env *Env) []Tool {
-	all := []Tool{Read(env), Write(env), Edit(env), MultiEdit(env), NotebookEdit(env), Glob(env), Grep(env), LS(env)}
-	if env.Shell != nil {
-		all = append(all, Bash(env), BashOutput(env), KillShell(env))
+import (
+	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
+)
+
+// Entry is one tool of a list.
+type Entry struct {
+	Make func(*Env) Tool
+	Open func(*Env) bool // whether the doors that it needs are open; nil: it needs none but Files
+}
+
+// List is the tools of a program, in the order in which a model is told of them.
+type List []Entry
+
+// Ours are the tools of this program: the list to which one is added.
+func Ours() List {
+	commands := func(env *Env) bool { return env.Shell != nil }
+	person := func(env *Env) bool { return env.Person }
+	return List{
+		{Make: Read},
+		{Make: Write},
+		{Make: Edit},
+		{Make: MultiEdit},
+		{Make: NotebookEdit},
+		{Make: Glob},
+		{Make: Grep},
+		{Make: LS},
+		{Bash, commands},
+		{BashOutput, commands},
+		{KillShell, commands},
+		{TodoWrite, func(env *Env) bool { return env.Todos != nil }},
+		{WebFetch, func(env *Env) bool { return env.Web != nil }},
+		{HandOver, func(env *Env) bool { return env.Task != nil }},
+		{func(*Env) Tool { return AskUserQuestion() }, person},
+		{func(*Env) Tool { return ExitPlanMode() }, person},
 	}
-	if env.Todos != nil {
-		all = append(all, TodoWrite(env))
-	}
-	if env.Web != nil {
-		all = append(all, WebFetch(env))
-	}
-	if env.Task != nil {
-		all = append(all, HandOver(env))
-	}
-	if env.Person {
-		all = append(all, AskUserQuestion(), ExitPlanMode())
+}
+
+// In are the tools whose doors are open in env.
+func (l List) In(env *Env) (all []Tool) {
+	for _, e := range l {
+		if e.Open == nil || e.Open(env) {
+			all = append(all, e.Make(env))
+		}
 	}
 	return all
+}
+
+// SearchName is the search of a model API: no tool of ours, yet one that rules can name.
+const SearchName = "WebSearch"
+
+// Specs are what is known of the tools, to read rules and to show calls.
+func (l List) Specs() (all []toolspec.Tool) {
+	for _, e := range l {
+		all = append(all, e.Make(&Env{}).Tool)
+	}
+	return append(all, toolspec.Tool{Name: SearchName, Kind: event.Web})
 }

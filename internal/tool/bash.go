@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Shell runs commands. *shell.Shell is one.
@@ -30,7 +31,7 @@ type Shell interface {
 
 // Bash runs a command.
 func Bash(env *Env) Tool {
-	s := specOf("Bash")
+	s := specOf(toolspec.Tool{Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -9,11 +9,12 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // BashOutput reads what a command in the background prints.
 func BashOutput(env *Env) Tool {
-	s := specOf("BashOutput")
+	s := specOf(toolspec.Tool{Name: "BashOutput", Kind: event.Other, With: "Bash"})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -11,12 +11,13 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
 // Edit replaces a text in a file.
 func Edit(env *Env) Tool {
-	s := specOf("Edit")
+	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

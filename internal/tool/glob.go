@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -22,7 +23,7 @@ const globUsual = 100 // the default limit
 
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
-	s := specOf("Glob")
+	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

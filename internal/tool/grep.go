@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -25,7 +26,7 @@ const (
 // Grep searches in files.
 func Grep(env *Env) Tool {
 	return Tool{
-		Tool: specOf("Grep").Tool,
+		Tool: specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path}).Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
 			g, in := readGrep(env, raw)
 			if err := in.err(); err != nil {
@@ -59,7 +60,7 @@ type grepper struct {
 
 // readGrep reads the input. Errors are in the returned input.
 func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
-	in := specOf("Grep").input(raw)
+	in := specOf(toolspec.Tool{Name: "Grep"}).input(raw)
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
 	g.show = grepShow{

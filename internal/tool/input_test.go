@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
 )
 
 func TestInputIsKeptForHosts(t *testing.T) {
@@ -68,10 +69,10 @@ func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 	d := newDesk(t)
 	inputs := map[string]string{
 		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`,
-		"Edit":         specOf("Edit").example,
-		"MultiEdit":    specOf("MultiEdit").example,
-		"NotebookEdit": specOf("NotebookEdit").example, "LS": specOf("LS").example,
-		"TodoWrite": specOf("TodoWrite").example,
+		"Edit":         example("Edit"),
+		"MultiEdit":    example("MultiEdit"),
+		"NotebookEdit": example("NotebookEdit"), "LS": example("LS"),
+		"TodoWrite": example("TodoWrite"),
 	}
 	for _, make := range ours() {
 		tool := make(d.env)
@@ -79,7 +80,7 @@ func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 		check(t, err)
 		changes := tool.Name == "Write" || strings.HasSuffix(tool.Name, "Edit")
 		if action.Changes != changes || (action.Kind == event.Write) != changes || action.Title == "" ||
-			action.Run == nil {
+			action.Run == nil || action.Kind != tool.Kind || action.Changes != tool.Changes {
 			t.Errorf("%s: got %+v", tool.Name, action)
 		}
 		if len(action.Paths) != 1 && tool.Name != "TodoWrite" || len(action.Paths) == 1 &&
@@ -109,8 +110,8 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`,
 		`{"file_path": "\ud800", "content": "\udfff"}`,
-		specOf("Read").example, specOf("Write").example, specOf("Edit").example, specOf("MultiEdit").example,
-		specOf("NotebookEdit").example, specOf("LS").example, specOf("TodoWrite").example,
+		example("Read"), example("Write"), example("Edit"), example("MultiEdit"),
+		example("NotebookEdit"), example("LS"), example("TodoWrite"),
 		`{"path": "x", "edits": "[{}]", "todos": [null, 5, {"id": []}], "ignore": ["[", 1], "offset": -9e99, "limit": "NaN"}`,
 		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`,
 		`{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
@@ -141,3 +142,6 @@ func FuzzPlan(f *testing.F) {
 		}
 	})
 }
+
+// example is an input of a tool that is right.
+func example(name string) string { return specOf(toolspec.Tool{Name: name}).example }

@@ -6,11 +6,12 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // KillShell ends a command in the background.
 func KillShell(env *Env) Tool {
-	s := specOf("KillShell")
+	s := specOf(toolspec.Tool{Name: "KillShell", Kind: event.Other, With: "Bash"})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

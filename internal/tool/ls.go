@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 // LS lists a directory.
 func LS(env *Env) Tool {
-	s := specOf("LS")
+	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

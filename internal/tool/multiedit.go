@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
 )
 
 // MultiEdit makes several replacements in one file, all or none.
 func MultiEdit(env *Env) Tool {
-	s, edit := specOf("MultiEdit"), specOf("Edit")
+	s := specOf(toolspec.Tool{Name: "MultiEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	edit := specOf(toolspec.Tool{Name: "Edit"})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // NotebookEdit changes one cell of a notebook.
 func NotebookEdit(env *Env) Tool {
-	s := specOf("NotebookEdit")
+	s := specOf(toolspec.Tool{Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Names of the tools that ask a person.
@@ -18,7 +19,7 @@ const (
 
 // AskUserQuestion asks a person what only they can decide.
 func AskUserQuestion() Tool {
-	s := specOf(QuestionName)
+	s := specOf(toolspec.Tool{Name: QuestionName, Kind: event.Other})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
@@ -103,7 +104,7 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, said string
 
 // ExitPlanMode hands over a plan. Who agrees to it ends the mode that only plans.
 func ExitPlanMode() Tool {
-	s := specOf(PlanName)
+	s := specOf(toolspec.Tool{Name: PlanName, Kind: event.Other})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

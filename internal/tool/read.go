@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // Read shows a file.
 func Read(env *Env) Tool {
-	s := specOf("Read")
+	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

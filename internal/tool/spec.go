@@ -22,8 +22,9 @@ type spec struct {
 	others  map[string]string // such as path to file_path
 }
 
-func specOf(name string) *spec {
-	text, _ := specs.ReadFile("specs/" + name + ".txt")
+// specOf completes what is known of the tool with what stands in its file.
+func specOf(t toolspec.Tool) *spec {
+	text, _ := specs.ReadFile("specs/" + t.Name + ".txt")
 	parts := strings.SplitN(string(text), "\n\n", 4)
 	s := &spec{example: parts[1], others: map[string]string{}}
 	for line := range strings.Lines(parts[2]) {
@@ -35,8 +36,7 @@ func specOf(name string) *spec {
 	}
 	var schema bytes.Buffer
 	_ = json.Compact(&schema, []byte(parts[3]))
-	s.Tool = toolspec.Tool{
-		Name: name, Description: strings.Join(strings.Fields(parts[0]), " "), Input: schema.Bytes(),
-	}
+	t.Description, t.Input = strings.Join(strings.Fields(parts[0]), " "), schema.Bytes()
+	s.Tool = t
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
@@ -34,7 +35,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 
 // HandOver returns the tool Task, which gives a piece of work to a sub-agent.
 func HandOver(env *Env) Tool {
-	s := specOf("Task")
+	s := specOf(toolspec.Tool{Name: "Task", Kind: event.Agent})
 	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {
 		s.Input = bytes.Replace(s.Input, []byte(`"general-purpose; there is no other"`), known, 1)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
 )
 
 // Todo is one task.
@@ -48,7 +49,7 @@ const (
 
 // TodoWrite keeps the list of what is to be done.
 func TodoWrite(env *Env) Tool {
-	s := specOf("TodoWrite")
+	s := specOf(toolspec.Tool{Name: "TodoWrite", Kind: event.Other})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -26,7 +26,7 @@ func TestTodoWrite(t *testing.T) {
 		`{"todos": "a"}`:                                                                                                  `"todos" must be a list, but came the string "a"`,
 		`{}`:                                                                                                              `"todos" is missing: it must be a list`,
 	} {
-		d.fails(TodoWrite, input, part, specOf("TodoWrite").example)
+		d.fails(TodoWrite, input, part, example("TodoWrite"))
 	}
 	if got := d.env.Todos.Get(); !reflect.DeepEqual(got, want) {
 		t.Errorf("a call that failed left %v", got)

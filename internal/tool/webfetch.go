@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	web "omniagent/internal/page"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Web fetches pages. *page.Fetcher is one.
@@ -22,7 +23,7 @@ type Web interface {
 
 // WebFetch reads a page.
 func WebFetch(env *Env) Tool {
-	s := specOf("WebFetch")
+	s := specOf(toolspec.Tool{Name: "WebFetch", Kind: event.Web, Rule: toolspec.Host})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

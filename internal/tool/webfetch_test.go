@@ -87,7 +87,7 @@ func TestWebFetchPlan(t *testing.T) {
 		`{"url": "https://"}`, `{"url": "http://[::"}`,
 	} {
 		if _, err := WebFetch(d.env).Plan(json.RawMessage(input)); err == nil ||
-			!strings.Contains(err.Error(), specOf("WebFetch").example) {
+			!strings.Contains(err.Error(), example("WebFetch")) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}

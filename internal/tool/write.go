@@ -12,12 +12,13 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
 // Write makes or replaces a file.
 func Write(env *Env) Tool {
-	s := specOf("Write")
+	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return Tool{
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {

@@ -235,3 +235,17 @@ func within(dir string) []string {
 	}
 	return all[:min(len(all), 1)]
 }
+
+// obeys says what it makes of a file whose content a person has trusted.
+func obeys(file string) string {
+	name := filepath.Base(file)
+	switch {
+	case name == ".mcp.json":
+		return "MCP servers that Claude Code starts in a conversation"
+	case agent.Beneath(file, ".claude") && strings.HasPrefix(name, "settings") && filepath.Ext(name) == ".json":
+		return "settings that Claude Code gets in a conversation, with their hooks, variables and rules"
+	case agent.Beneath(file, ".claude") && filepath.Base(filepath.Dir(file)) == "agents":
+		return "a sub-agent that Claude Code gets in a conversation: its description, prompt, tools and model"
+	}
+	return ""
+}

@@ -6,15 +6,19 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 	"omniagent/internal/proto/yume"
+	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // Name is what selects the agent.
@@ -23,17 +27,17 @@ const Name = "native"
 type driver struct {
 	cli.Program
 	version string
+	apis    []model.API
 }
 
-// New returns the driver. The program is this one, of that version.
-func New(version string) agent.Driver {
-	d := driver{version: version}
+// New returns the driver. The program is this one, of that version, and asks models behind those APIs.
+func New(version string, apis []model.API) agent.Driver {
+	d := driver{version: version, apis: apis}
 	d.Program = cli.Program{
 		ID: Name,
 		About: agent.About{
 			Title: "Native agent", Binary: "omniagent", BuiltIn: true, InstallCommand: "omniagent version",
-			Login: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a server of your own with " +
-				"OPENAI_BASE_URL",
+			Login: "set " + text.Either(provider.Keys(apis)) + ", or name a server of your own with OPENAI_BASE_URL",
 		},
 		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{
 			"chat",
@@ -87,10 +91,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 			t.Args = append(t.Args, "--model="+r.Model)
 		}
 		t.Env = append(t.Env, "HOME="+r.Home, "OPENAI_API_KEY="+r.Key)
-		remove = []string{
-			"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY",
-			"GOOGLE_API_KEY",
-		}
+		remove = slices.DeleteFunc(provider.Variables(d.apis),
+			func(name string) bool { return name == "OPENAI_API_KEY" })
 	}
 	l := d.Launch(s, t)
 	l.Env = cli.Environ(s.Env, t.Env, remove...)

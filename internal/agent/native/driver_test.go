@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/event"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 )
 
@@ -18,7 +19,7 @@ func TestSchema(t *testing.T) {
 		``: false, `nonsense`: false,
 	} {
 		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Schema: []byte(schema)}
-		launch, _, err := native.New("1").Command(s)
+		launch, _, err := native.New("1", provider.APIs()).Command(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%q: passed %t, told %t", schema, passed, launch.Native)
 		}
 	}
-	decoder := native.New("1").Decode(setting.StreamJSON)
+	decoder := native.New("1", provider.APIs()).Decode(setting.StreamJSON)
 	var last event.Event
 	line := `{"type":"result","subtype":"success","result":"seven","structured_output":{"n":7}}`
 	for _, e := range decoder.Feed([]byte(line + "\n")) {

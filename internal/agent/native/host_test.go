@@ -33,7 +33,7 @@ func TestRefusedTerms(t *testing.T) {
 		},
 		"budget": {
 			func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil },
-			fault.Unsupported, "a budget cannot be kept",
+			fault.Unsupported, "a budget cannot be enforced",
 		},
 		"no limit": {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
 		"two pasts": {

@@ -66,7 +66,7 @@ func newDesk(t *testing.T, script string) *desk {
 func (d *desk) options(t *testing.T, with func(*native.Options)) native.Options {
 	t.Helper()
 	choice, err := provider.Choose(provider.Options{
-		Provider: provider.Anthropic, Base: d.server.URL(),
+		Provider: "anthropic", Base: d.server.URL(),
 		Model: "claude-sonnet-5-5", Home: d.home, Lookup: func(name string) (string, bool) {
 			return "key-of-a-test", name == "ANTHROPIC_API_KEY"
 		},

@@ -49,6 +49,8 @@ type Options struct {
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
 	Rules   guard.Rules
+	Tools   tool.List // nil: tool.Ours
+	Agents  guard.Agents
 	Sandbox string // workspace-write, or off
 	Network string // what commands reach: off, on, or hosts separated by commas
 	Memory  int64  // bytes that each process of a command may have behind walls; 0: any
@@ -139,17 +141,20 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	place := guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}
+	place := guard.Place{
+		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
+		Agents: o.Agents,
+	}
 	services := o.Services
 	services.CanAsk = o.CanAsk
 	return engine.Options{
 		ID: o.Kept.ID(), Services: services, Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Rules: guard.Judge{Rules: o.Rules, Place: place},
+		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
-			return o.offered(append(tool.All(env), more...), t.away)
+			return o.offered(append(o.Tools.In(env), more...), t.away)
 		},
 		Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	}
@@ -211,7 +216,7 @@ func (o Options) reach(files *workspace.Dir) error {
 		}
 	}
 	for _, root := range roots {
-		root.Withhold(enclosure.Credentials(o.Home), guard.Protected())
+		root.Withhold(enclosure.Credentials(o.Agents, o.Home), o.Agents.Protected())
 		root.Restrict(o.unread(files, root, guard.Deny), o.unread(files, root, guard.Ask))
 	}
 	return nil
@@ -219,7 +224,7 @@ func (o Options) reach(files *workspace.Dir) error {
 
 // unread is what rules keep from being read, for a search too: its call names only where it begins.
 func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
-	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home}
+	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/mcp"
-	"omniagent/internal/provider"
 	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
 )
 
 // fromHost is where the rules come from that a host gives when it opens a conversation.
@@ -24,11 +24,15 @@ type terms struct {
 	form  *engine.Form
 	away  []string // tools that the model does not get, as Terms.Deny names them
 	hosts []mcp.Server
+	known guard.Known
 }
 
 // accept reads the terms and refuses what cannot be kept, before anything has begun.
 func (o *Options) accept() (terms, error) {
-	var t terms
+	if o.Tools == nil {
+		o.Tools = tool.Ours()
+	}
+	t := terms{known: o.Tools.Specs()}
 	asked := o.Terms
 	if o.Schema != nil {
 		var err error
@@ -95,7 +99,7 @@ func (o *Options) rules(t *terms) error {
 				o.Log("there is no tool %s here, so nothing is to be done about it", name)
 				continue
 			}
-			rule, err := guard.ParseRule(list.word, written, fromHost)
+			rule, err := t.known.Rule(list.word, written, fromHost)
 			switch {
 			case err != nil:
 				return err
@@ -132,24 +136,24 @@ func renamed(rule string) string {
 func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	return slices.DeleteFunc(all, func(t tool.Tool) bool {
 		server := strings.HasPrefix(t.Name, "mcp__")
-		if !server && o.Terms.Tools != nil && !o.named(o.Terms.Tools, t.Name) {
+		if !server && o.Terms.Tools != nil && !o.named(o.Terms.Tools, t.Tool) {
 			return true
 		}
-		return o.named(away, t.Name)
+		return o.named(away, t.Tool)
 	})
 }
 
-// named says whether a list has a tool. What looks at commands belongs to the one that begins them.
-func (o Options) named(list []string, name string) bool {
+// named says whether a list has a tool.
+func (o Options) named(list []string, t toolspec.Tool) bool {
 	return slices.ContainsFunc(list, func(written string) bool {
-		return tool.Named(renamed(written), name) || written == "Bash" && (name == "BashOutput" || name == "KillShell")
+		return tool.Named(renamed(written), t.Name) || t.With != "" && written == t.With
 	})
 }
 
 // searches says whether the API may search by itself: it is a tool as well.
 func (o Options) searches(away []string) bool {
-	const name = "WebSearch"
-	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, name)) && !o.named(away, name)
+	search := toolspec.Tool{Name: tool.SearchName}
+	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, search)) && !o.named(away, search)
 }
 
 // helpers looks at the sub-agents that a host defines.
@@ -187,17 +191,15 @@ func (o *Options) helpers() error {
 	return nil
 }
 
-// modelOf is the model of a helper. Claude's families mean nothing to another provider.
+// modelOf is the model of a helper. A short name of one API's model means nothing to another API.
 func (o Options) modelOf(h agent.Helper) string {
-	switch h.Model {
-	case "inherit":
+	switch {
+	case h.Model == "inherit":
 		return ""
-	case "sonnet", "opus", "haiku":
-		if o.Choice.Provider != provider.Anthropic {
-			o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
-				o.Choice.Provider)
-			return ""
-		}
+	case o.Choice.Strange(h.Model):
+		o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
+			o.Choice.Provider)
+		return ""
 	}
 	return h.Model
 }

@@ -30,13 +30,13 @@ func TestASearchHeedsTheRules(t *testing.T) {
 	}
 	var o Options
 	for word, text := range map[guard.Word]string{guard.Deny: "Read(secrets/**)", guard.Ask: "Read(asked/**)"} {
-		rule, err := guard.ParseRule(word, text, "here")
+		rule, err := guard.Known(tool.Ours().Specs()).Rule(word, text, "here")
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Rules = append(o.Rules, rule)
 	}
-	rule, _ := guard.ParseRule(guard.Deny, "Read(.env)", "here")
+	rule, _ := guard.Known(tool.Ours().Specs()).Rule(guard.Deny, "Read(.env)", "here")
 	o.Rules = append(o.Rules, rule)
 	files, err := workspace.OpenDir(root)
 	if err != nil {

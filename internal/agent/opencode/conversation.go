@@ -255,3 +255,12 @@ func refused(path, why, next string) error {
 	return fault.New(fault.Unsafe, "opencode is not started, because it reads %s: %s", path, why).
 		Hint("%s", next).With("path", path)
 }
+
+// obeys says what it makes of a file whose content a person has trusted.
+func obeys(file string) string {
+	if agent.Beneath(file, ".opencode") || slices.Contains([]string{"opencode.json", "opencode.jsonc"},
+		filepath.Base(file)) {
+		return "what opencode runs in a conversation as a program, or takes the name of a program from"
+	}
+	return ""
+}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
@@ -27,16 +26,7 @@ const (
 )
 
 // Options configure a client.
-type Options struct {
-	// without /v1 where the path has no version of its own; empty: Anthropic's
-	Base        string
-	Key         string                                // goes into x-api-key
-	Bearer      func(context.Context) (string, error) // instead of Key: a token that may be another one at each request
-	Model       string
-	HTTP        *http.Client  // nil: one of its own
-	First, Idle time.Duration // as wire.API
-	Profile     model.Profile
-}
+type Options = model.Options
 
 // client is a model.Client.
 type client struct {
@@ -54,7 +44,11 @@ func New(o Options) model.Client {
 	if c.profile.Model == "" {
 		c.profile.Model = o.Model
 	}
-	c.api = &wire.API{Base: base(o.Base), Header: o.header, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault}
+	c.api = &wire.API{Base: base(o.Base), Header: func(ctx context.Context) (http.Header,
+		error,
+	) {
+		return header(ctx, o)
+	}, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault}
 	return c
 }
 
@@ -73,7 +67,7 @@ func base(given string) string {
 	return given + "/v1"
 }
 
-func (o Options) header(ctx context.Context) (http.Header, error) {
+func header(ctx context.Context, o Options) (http.Header, error) {
 	h := http.Header{"Anthropic-Version": {version}}
 	switch {
 	case o.Bearer != nil:

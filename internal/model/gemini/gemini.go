@@ -16,24 +16,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
 )
 
 // Options are what a client is made of.
-type Options struct {
-	Base    string                                // with or without /v1beta; empty: Google
-	Key     string                                // the API key; empty: none is sent
-	Bearer  func(context.Context) (string, error) // instead of Key: a token for each request
-	Headers http.Header                           // further headers, such as the project that pays
-	Model   string                                // with or without models/
-	HTTP    *http.Client                          // nil: one of its own
-	First   time.Duration
-	Idle    time.Duration
-	Profile model.Profile
-}
+type Options = model.Options
 
 const (
 	official = "https://generativelanguage.googleapis.com"
@@ -56,7 +45,12 @@ func New(o Options) model.Client {
 	if c.profile.Model == "" {
 		c.profile.Model = o.Model
 	}
-	c.api = &wire.API{Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault, Header: o.header}
+	c.api = &wire.API{
+		Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
+		Header: func(ctx context.Context) (http.Header, error) {
+			return header(ctx, o)
+		},
+	}
 	return c
 }
 
@@ -66,7 +60,7 @@ type client struct {
 	profile model.Profile
 }
 
-func (o Options) header(ctx context.Context) (http.Header, error) {
+func header(ctx context.Context, o Options) (http.Header, error) {
 	h := http.Header{}
 	for name, values := range o.Headers {
 		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)

@@ -16,25 +16,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
 )
 
 // Options are what a client is made of.
-type Options struct {
-	// with /v1, where the server has that; empty: OpenAI. A query in it stays: api-version, for Azure
-	Base    string
-	Key     string                                // the API key; empty: none is sent
-	Bearer  func(context.Context) (string, error) // instead of Key: a token for each request
-	Headers http.Header                           // further headers
-	Model   string
-	HTTP    *http.Client // nil: one of its own
-	First   time.Duration
-	Idle    time.Duration
-	Profile model.Profile
-}
+type Options = model.Options
 
 const official = "https://api.openai.com/v1"
 
@@ -67,12 +55,12 @@ func newClient(o Options) client {
 	}
 	c.api = &wire.API{
 		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
-		Header: func(ctx context.Context) (http.Header, error) { return o.header(ctx, c.azure()) },
+		Header: func(ctx context.Context) (http.Header, error) { return header(ctx, o, c.azure()) },
 	}
 	return c
 }
 
-func (o Options) header(ctx context.Context, azure bool) (http.Header, error) {
+func header(ctx context.Context, o Options, azure bool) (http.Header, error) {
 	h := http.Header{}
 	for name, values := range o.Headers {
 		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
