@@ -68,7 +68,6 @@ func pending() []string {
 		"internal/command",
 		"internal/conformance",
 		"internal/delegate",
-		"internal/fault",
 		"internal/mcp",
 		"internal/page",
 		"internal/proto/acp",

@@ -206,9 +206,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestDocumentedPatterns: what another program masks in what its model sees, and what of it we do. The exceptions are
-// meant: an address without a password, the word bearer in a sentence, a value that is one letter repeated, and formats
-// of another length than real ones have.
+// TestDocumentedPatterns: what another program masks in what its model sees, and which of that we do. The exceptions
+// are meant: an address without a password, the word bearer in a sentence, a value that is one letter repeated, and
+// formats of another length than real ones have.
 func TestDocumentedPatterns(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/yume.json")

@@ -201,7 +201,7 @@ func wrong(line []byte) string {
 		} `json:"message"`
 	}
 	if line[0] != '{' || json.Unmarshal(line, &l) != nil {
-		return "it is no JSON object of this protocol"
+		return "it is not a JSON object of this protocol"
 	}
 	switch l.Type {
 	case "user":

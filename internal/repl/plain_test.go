@@ -111,8 +111,8 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Con
 	return c
 }
 
-// TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in
-// a pipe it is one.
+// TestTypedAhead: at a terminal a line that was there before the question does not answer it, but is the next message;
+// in a pipe it does.
 func TestTypedAhead(t *testing.T) {
 	for name, typed := range map[string]bool{"terminal": true, "pipe": false} {
 		t.Run(name, func(t *testing.T) {

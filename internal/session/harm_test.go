@@ -127,7 +127,7 @@ func TestHarmIsFoundAndTheRestIsUsed(t *testing.T) {
 		}
 		for _, d := range damage {
 			if d.At < 0 || d.At+int64(d.Size) > int64(len(h.data)) || d.Reason == "" {
-				t.Fatalf("%+v is no place in %d bytes", d, len(h.data))
+				t.Fatalf("%+v is not a place in %d bytes", d, len(h.data))
 			}
 		}
 		goesOn(t, s, path, h, found, want)

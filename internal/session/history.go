@@ -247,7 +247,7 @@ func (h *historian) message(f foreign) error {
 		}
 		h.add(model.User, []model.Block{h.result(f.CallID, blocks, false)})
 	default:
-		return fmt.Errorf("the role %.40q is none of user, assistant and tool", f.Role)
+		return fmt.Errorf("the role %.40q is not user, assistant or tool", f.Role)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func TestReadHistory(t *testing.T) {
 		"3":                                   "line 1: neither a message",
 		`[{"role":"user"},3]`:                 "message 2: a number stands where an object belongs",
 		`[{"content":"x"}]`:                   "message 1: it has neither a role nor a type",
-		`[{"role":"robot"}]`:                  `message 1: the role "robot" is none`,
+		`[{"role":"robot"}]`:                  `message 1: the role "robot" is not user`,
 		`[{"role":"user","content":3}]`:       "message 1: content is neither a text nor a list of blocks",
 		`[{"role":7}]`:                        "message 1: role cannot be a number",
 		`[{"role":"tool","content":"x"}]`:     "message 1: a tool's message has no tool_call_id",

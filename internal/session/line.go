@@ -211,7 +211,7 @@ func whole(line []byte) (head, bool) {
 	return h, ok
 }
 
-var errNoRecord = errors.New("the line is no record")
+var errNoRecord = errors.New("the line is not a record")
 
 // decode reads a complete line that contains its data.
 func decode(line []byte) (Entry, error) { return blobs("").decode(line) }

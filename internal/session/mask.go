@@ -27,7 +27,7 @@ func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 			return clean, nil
 		}
 	}
-	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: without its secrets it is no record",
+	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: masking breaks its form",
 		nameOf(r)).Because(err)
 }
 

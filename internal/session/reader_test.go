@@ -185,7 +185,7 @@ func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 	for n := range 3000 {
 		add(t, own, told(strings.Repeat("x", 200)+itoa(int64(n)), 1))
 	}
-	add(t, own, told(strings.Repeat("y", 2*largestBody), 1)) // it stands in its line: there is no place beside it
+	add(t, own, told(strings.Repeat("y", 2*largestBody), 1)) // in its own line: there is no directory for bodies
 	add(t, own, ended(1))
 	one, two := own.Reader(1), own.Reader(2990)
 	check(t, own.Close())

@@ -66,7 +66,7 @@ func TestCompactionShortensWhatTheModelSees(t *testing.T) {
 		t.Error("kept what is not there")
 	}
 	if _, err := own.Append(Compacted{Summary: user("sum").Message, Keep: 1}); err == nil {
-		t.Error("kept what is no message")
+		t.Error("kept a line that is not a message")
 	}
 	add(t, own, Compacted{Summary: user("sum").Message, Keep: last, Trigger: "auto", Before: 1000})
 	want := "u sum | a four" // the result lost its call

@@ -25,6 +25,6 @@ func TestLinesCanBeLookedAt(t *testing.T) {
 		t.Errorf("%q", line)
 	}
 	if _, err := Line(func() {}); err == nil {
-		t.Error("what is no JSON has a line")
+		t.Error("invalid JSON has a line")
 	}
 }
