@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// question puts an agent's question to the client.
+// question sends an agent's question to the client.
 func (s *clientSession) question(turn int64, q *event.Ask) {
 	if s.cancelled(turn) {
 		return // the conversation withdraws it with the end of the turn
@@ -28,7 +28,7 @@ func (s *clientSession) question(turn int64, q *event.Ask) {
 	}
 }
 
-// formOf is the form that a question is about, nil where it is another.
+// formOf returns the form of a question, or nil if it has none.
 func formOf(q *event.Ask) *event.Form {
 	if q.Tool == nil || q.Tool.Name != event.FormTool {
 		return nil
@@ -72,7 +72,7 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 		})
 }
 
-// reasonOf is why is asked, without what the title says already.
+// reasonOf returns the reason for a question, unless the title contains it.
 func reasonOf(q *event.Ask, title string) string {
 	if rest, cut := strings.CutPrefix(q.Text, title); cut {
 		return strings.TrimLeft(rest, ": ")
@@ -94,7 +94,7 @@ func (s *clientSession) choose(q *event.Ask, turn int64) {
 	})
 }
 
-// fill has a person fill in a form.
+// fill asks a person to fill in a form.
 func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
 	var fields []wire.Field
 	for i, one := range f.Questions {
@@ -122,8 +122,8 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
 	})
 }
 
-// show asks for all fields at once; reply gets what was said to each. A client without forms gets one field with
-// choices as a permission request, and anything else is denied.
+// show asks for all fields at once; reply gets the answers. A client without forms gets a permission request for a
+// single field with choices; anything else is denied.
 func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fields []wire.Field,
 	reply func(said ...string) event.Reply,
 ) {
@@ -152,13 +152,13 @@ func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fi
 	}
 }
 
-// choosable reports whether a person could choose that. Where there are no choices, everything can be said.
+// choosable reports whether a person could choose that label. A field without choices accepts everything.
 func choosable(field wire.Field, label string) bool {
 	return len(field.Choices) == 0 ||
 		slices.ContainsFunc(field.Choices, func(c wire.Choice) bool { return c.ID == label })
 }
 
-// pick asks with a permission request, of which the options are the choices: every client knows those.
+// pick asks with a permission request whose options are the choices, because every client supports those.
 func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choices []wire.Choice,
 	said func(...string) event.Reply,
 ) {
@@ -188,7 +188,7 @@ func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choic
 		})
 }
 
-// ask sends a request, and hands the answer to the conversation. An error is a no.
+// ask sends a request, and passes the answer to the conversation. An error counts as a denial.
 func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	read func(json.RawMessage) event.Reply,
 ) {
@@ -204,7 +204,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	})
 }
 
-// unask is for a question that has its answer, or needs none: if the client is still asked, it is asked no more.
+// unask withdraws a question that is answered or not needed any more.
 func (s *clientSession) unask(question string) {
 	request, open := s.asked[question]
 	if !open {
@@ -222,12 +222,12 @@ const noneOfThese = "None of these"
 
 const unanswered = "the question was not answered"
 
-// none is the denial of a question that nobody answered.
+// none returns the denial of an unanswered question.
 func none(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }
 
 func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, none(why)) }
 
-// answer hands an answer to the conversation, which refuses one that comes too late.
+// answer passes an answer to the conversation, which refuses one that comes too late.
 func (s *clientSession) answer(q *event.Ask, reply event.Reply) {
 	reply.Question = q.ID
 	if err := s.talk.Answer(context.Background(), reply); err != nil {

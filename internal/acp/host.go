@@ -1,11 +1,11 @@
-// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: what the
-// client wants comes from standard input, what happens goes to standard output.
+// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: requests
+// of the client come from standard input, updates go to standard output.
 //
 // It promises that each session of the client is a conversation of its own, several at once; that a message is answered
-// when its turn is over, however it ends; that only a clear yes lets something run: no answer, an error and an option
-// that was not offered are a no; that a line which is no message harms nothing but itself; and that a client which has
-// gone away takes the turns with it, and nothing that they started is left. It refuses to know an agent, and to run
-// anything in a terminal of the client: commands run where the agent's walls are.
+// when its turn is over, however it ends; that only a clear yes allows something: a missing answer, an error and an
+// option that was not offered are denials; that an invalid line affects nothing else; and that turns end when the
+// client goes away, with everything that they started. It knows no particular agent, and runs nothing in a terminal of
+// the client: commands run inside the agent's sandbox.
 package acp
 
 import (
@@ -27,31 +27,31 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// Host is one side. The other is a client.
+// Host is our side of the connection; the other is a client.
 type Host struct {
 	Agent   string     // whom the conversations are with
-	About   wire.About // what is said of us
+	About   wire.About // what we tell about ourselves
 	Open    conversation.Opener
-	Spec    agent.Spec                  // with what each conversation begins
+	Spec    agent.Spec                  // what each conversation begins with
 	Modes   []wire.Choice               // that a client can choose
 	Models  []wire.Choice               //
 	Past    Past                        // the sessions that can be resumed
 	NewID   func() string               // an id for a new session
-	Ready   func(context.Context) error // whether a conversation could begin; nil: nothing is known
-	Mask    func(string) string         // takes secrets out of what we read ourselves
+	Ready   func(context.Context) error // whether a conversation could begin; nil: unknown
+	Mask    func(string) string         // removes secrets from what we read ourselves
 	In      io.Reader
 	Out     io.Writer
 	Log     func(format string, args ...any) // for people, on standard error
 	Signals <-chan os.Signal
 
-	out   *lines.Writer // alone writes, so that a client which does not read keeps no signal from being heard
+	out   *lines.Writer // writes in a goroutine of its own, so that signals are handled while a client does not read
 	hurry chan struct{} // closed when nothing is waited for any more
 	over  chan struct{} // closed when everything is being ended
 
 	mu        sync.Mutex
 	encoder   wire.Encoder
 	agreed    bool
-	used      bool // something else than initialize came
+	used      bool // a message other than initialize came
 	sessions  map[string]*clientSession
 	opening   map[string]bool // sessions that are being opened
 	requests  map[string]context.CancelFunc
@@ -61,20 +61,20 @@ type Host struct {
 	beginning sync.WaitGroup // what is being opened
 }
 
-// question is one of ours to the client.
+// question is one of our requests to the client.
 type question struct {
 	from *clientSession
 	then func(json.RawMessage, *jsonrpc.Error)
 }
 
 const (
-	stuck = 2 * time.Second // how long a client that is left may take for one line
-	// Beyond these a client is told no.
+	stuck = 2 * time.Second // time for one line to a client that is being closed
+	// Requests beyond these are refused.
 	mostAside    = 64 // requests that open, list or delete something
-	mostSessions = 64 // that are open
+	mostSessions = 64 // open at once
 )
 
-// Run talks until the client goes away or a signal comes, and returns the exit code.
+// Run serves the client until it goes away or a signal comes, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
 	h.out, h.hurry, h.over = lines.NewWriter(h.Out), make(chan struct{}), make(chan struct{})
 	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{},
@@ -99,8 +99,7 @@ func (h *Host) Run(ctx context.Context) int {
 	return h.finish(signal)
 }
 
-// watch hurries the end: at a second signal, when it takes too long, and when the client does not read what is told at
-// the end.
+// watch hurries the end: at a second signal, when it takes too long, or when the client does not read the last lines.
 func (h *Host) watch() {
 	defer close(h.hurry)
 	late := time.After(closing)
@@ -145,7 +144,7 @@ func (h *Host) finish(signal os.Signal) int {
 	return 0
 }
 
-// put writes lines, each whole. It waits for a client that does not read, until all is ended.
+// put writes lines, each whole. It waits for a client that does not read, until the end.
 func (h *Host) put(lines ...[]byte) {
 	for _, line := range lines {
 		if !h.out.Send(line, h.hurry) {
@@ -154,7 +153,7 @@ func (h *Host) put(lines ...[]byte) {
 	}
 }
 
-// listen hears the client until it has gone.
+// listen reads messages until the client has gone.
 func (h *Host) listen(ctx context.Context) {
 	reader, data := &wire.Reader{}, make([]byte, 64<<10)
 	for {
@@ -192,7 +191,7 @@ func (h *Host) closeAll() {
 	wait.Wait()
 }
 
-// all are the sessions that are open.
+// all returns the open sessions.
 func (h *Host) all() []*clientSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +205,7 @@ func (h *Host) session(id string) *clientSession {
 	return h.sessions[id]
 }
 
-// forget takes a session whose conversation has ended out of the list.
+// forget removes a session whose conversation has ended.
 func (h *Host) forget(s *clientSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,7 +215,7 @@ func (h *Host) forget(s *clientSession) {
 	maps.DeleteFunc(h.asked, func(_ int64, q question) bool { return q.from == s })
 }
 
-// ask puts a question to the client. then is called, in a goroutine of its own, when there is an answer.
+// ask sends a request to the client. then is called with the answer, in a goroutine of its own.
 func (h *Host) ask(s *clientSession, method string, params any, then func(json.RawMessage, *jsonrpc.Error)) int64 {
 	h.mu.Lock()
 	h.number++
@@ -227,7 +226,7 @@ func (h *Host) ask(s *clientSession, method string, params any, then func(json.R
 	return id
 }
 
-// unask gives a question up that nobody needs answered any more.
+// unask cancels a request whose answer is not needed any more.
 func (h *Host) unask(id int64) {
 	h.mu.Lock()
 	_, open := h.asked[id]
@@ -238,7 +237,7 @@ func (h *Host) unask(id int64) {
 	}
 }
 
-// answered hands the answer of the client to who asked.
+// answered passes the client's answer to the request.
 func (h *Host) answered(m jsonrpc.Message) {
 	var id int64
 	err := json.Unmarshal(m.ID, &id)

@@ -16,36 +16,36 @@ import (
 	"omniagent/internal/text"
 )
 
-// patience is how long a call may wait to be asked about before it is told that it runs.
+// patience is how long a call may wait for a question about it before the client is told that it runs.
 const patience = 100 * time.Millisecond
 
-// longestOutput is how much of what a tool printed a client is shown.
+// longestOutput limits how much of a tool's output a client gets.
 const longestOutput = 256 << 10
 
-// narrator makes updates of events. It knows what was told.
+// narrator converts events to updates. It keeps track of what was sent.
 type narrator struct {
-	mark    string // in front of the ids of messages, so that those of two processes differ
+	mark    string // prefix of message ids, so that those of two processes differ
 	dir     string
-	past    bool // it was told before: no file is as it was then
+	past    bool // replay: the files have changed since
 	mask    func(string) string
 	window  int64
-	used    int64 // tokens of the context, as they were last
+	used    int64 // tokens of the context, as last reported
 	cost    float64
 	costs   bool
 	number  int
-	message string           // the id of the one that is being told
-	kind    event.Kind       // what is being told: text or thinking
-	calls   map[string]*call // that have no result
+	message string           // the id of the message that is being sent
+	kind    event.Kind       // what is being sent: text or thinking
+	calls   map[string]*call // without a result
 }
 
-// call is one on its way.
+// call is a call without a result.
 type call struct {
 	event.Call
 	tool   wire.Tool
 	since  time.Time
-	asked  string // the question about it; empty: there was none
-	told   bool   // that it runs
-	denied bool   // and that it does not
+	asked  string // the id of the question about it, or empty
+	told   bool   // the client knows that it runs
+	denied bool   // the client knows that it was denied
 	change []wire.Content
 }
 
@@ -56,14 +56,14 @@ func newNarrator(mark, dir string, mask func(string) string) narrator {
 	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
 }
 
-// boundary ends the message that is being told.
+// boundary ends the message that is being sent.
 func (n *narrator) boundary() { n.message, n.kind = "", "" }
 
-// event is what the client is told of it.
+// event returns the updates for an event.
 func (n *narrator) event(e event.Event) []wire.Update {
 	switch e.Kind {
 	case event.Text, event.Thinking:
-		if e.Parent != "" { // what a sub-agent says comes back as the result of its call
+		if e.Parent != "" { // a sub-agent's words come back as the result of its call
 			return nil
 		}
 		return n.text(e)
@@ -92,7 +92,7 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	return nil
 }
 
-// text takes the pieces of a text. What comes as a whole was told in pieces before.
+// text handles the pieces of a text. A whole text was sent in pieces before.
 func (n *narrator) text(e event.Event) []wire.Update {
 	if !e.Delta {
 		n.boundary()
@@ -127,7 +127,7 @@ func (n *narrator) usage() *wire.Usage {
 	return u
 }
 
-// end is the end of a turn: the cost is known.
+// end handles the end of a turn, when the cost is known.
 func (n *narrator) end(end *event.End) []wire.Update {
 	n.boundary()
 	var updates []wire.Update
@@ -140,7 +140,7 @@ func (n *narrator) end(end *event.End) []wire.Update {
 	return updates
 }
 
-// called is a call that is told for the first time.
+// called returns the update for a new call.
 func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
 		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
@@ -159,17 +159,17 @@ func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
 	return &t
 }
 
-// asked is the call that a question is about.
+// asked returns the call that a question is about.
 func (n *narrator) asked(q *event.Ask) *wire.Tool {
 	c := n.calls[q.Tool.ID]
-	if c == nil { // it was not told before
+	if c == nil { // not sent before
 		n.called(q.Tool, "")
 		c = n.calls[q.Tool.ID]
 	}
 	c.asked, c.told = q.ID, false
 	t := c.tool
 	if t.Terminal == nil {
-		if again := n.preview(&c.Call); again != nil { // nothing has run: now it is sure
+		if again := n.preview(&c.Call); again != nil { // nothing has run yet: now it is certain
 			c.change = again
 		}
 		t.Content = c.change
@@ -177,7 +177,7 @@ func (n *narrator) asked(q *event.Ask) *wire.Tool {
 	return &t
 }
 
-// allowed says that what was asked about runs.
+// allowed returns the update that a call which was asked about runs.
 func (n *narrator) allowed(question string) []wire.Update {
 	for _, c := range n.calls {
 		if c.asked == question && !c.told {
@@ -188,7 +188,7 @@ func (n *narrator) allowed(question string) []wire.Update {
 	return nil
 }
 
-// untold says whether there are calls that may soon be told to run.
+// untold reports whether calls wait to be reported as running.
 func (n *narrator) untold() bool {
 	for _, c := range n.calls {
 		if c.asked == "" && !c.told {
@@ -198,7 +198,7 @@ func (n *narrator) untold() bool {
 	return false
 }
 
-// running are the calls that nobody was asked about, and that last.
+// running returns updates for the calls that run without a question.
 func (n *narrator) running() []wire.Update {
 	var updates []wire.Update
 	for _, id := range slices.Sorted(maps.Keys(n.calls)) {
@@ -213,7 +213,7 @@ func (n *narrator) running() []wire.Update {
 func (n *narrator) result(r *event.Result) []wire.Update {
 	c := n.calls[r.ID]
 	delete(n.calls, r.ID)
-	if c != nil && c.denied { // that was told
+	if c != nil && c.denied { // already sent
 		return nil
 	}
 	t := &wire.Tool{ID: r.ID, Status: wire.Completed}
@@ -233,7 +233,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 		}
 	case r.Change != nil && !r.Failed && (r.Change.Old == nil || *r.Change.Old != r.Change.New):
 		t.Content = []wire.Content{{Diff: &wire.Diff{Path: r.Change.Path, Old: r.Change.Old, New: r.Change.New}}}
-	case c.change != nil && !r.Failed: // the diff says it
+	case c.change != nil && !r.Failed: // the diff shows it
 	case output != "":
 		t.Content = []wire.Content{{Text: output}}
 	}
@@ -244,7 +244,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 	return updates
 }
 
-// denied is a call that may not run. Its result, where there is one, says so as well.
+// denied handles a denied call. Its result, if there is one, says so as well.
 func (n *narrator) denied(d *event.Denial) []wire.Update {
 	c := n.calls[d.CallID]
 	if c == nil {
@@ -257,7 +257,7 @@ func (n *narrator) denied(d *event.Denial) []wire.Update {
 	}}}
 }
 
-// planOf is the plan that a call makes, nil where it makes none.
+// planOf returns the plan that a call makes, or nil.
 func planOf(name string, input json.RawMessage) []wire.Step {
 	type item struct {
 		Content     string `json:"content"`
@@ -281,7 +281,7 @@ func planOf(name string, input json.RawMessage) []wire.Step {
 	for _, i := range append(in.Todos, in.Plan...) {
 		s := wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status}
 		if !slices.Contains([]string{"pending", "in_progress", "completed"}, s.Status) {
-			continue // such as cancelled: it is no step any more
+			continue // such as cancelled: not a step any more
 		}
 		steps = append(steps, s)
 	}
@@ -306,7 +306,7 @@ func kindOf(k event.ToolKind) string {
 	return "other"
 }
 
-// titleOf says in a line what a call does.
+// titleOf describes a call in one line.
 func (n *narrator) titleOf(e *event.Call) string {
 	if e.Command != "" {
 		return text.OneLine(e.Command, 200)
@@ -329,7 +329,7 @@ func (n *narrator) titleOf(e *event.Call) string {
 	return text.OneLine(name, 200)
 }
 
-// places are the files that a call is about.
+// places returns the files that a call is about.
 func (n *narrator) places(e *event.Call) []string {
 	if e.Path == "" {
 		return nil

@@ -17,14 +17,14 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, a line for each thing that the
-// client was told. It is read, and turned into a journal when its session is first needed; the file stays as it is
-// until the session is deleted.
+// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, with a line for each update
+// that the client got. It is converted to a journal when its session is first needed; the file is kept until the
+// session is deleted.
 type ledger struct {
 	id       string
 	begin    ledgerBegin
 	title    string
-	own      string // what the agent calls the session
+	own      string // the agent's own id of the session
 	updated  time.Time
 	messages []model.Message
 }
@@ -75,7 +75,7 @@ const ledgerEnding = ".jsonl"
 
 func (p Past) ledgerFile(id string) string { return filepath.Join(p.Old, id+ledgerEnding) }
 
-// ledgers are those of the agent in which something was said. Of each only what a list shows is read.
+// ledgers returns the agent's ledgers that have messages. It reads only what a list shows of each.
 func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
 	if p.Old == "" {
 		return nil, nil
@@ -103,8 +103,8 @@ func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
 // longestLine is more than a line of a ledger had.
 const longestLine = 64 << 20
 
-// ledger reads one. brief: no further than to its title. A line that cannot be read is passed over: its writer was
-// killed.
+// ledger reads a ledger. brief: no further than its title. It skips a line that cannot be read, because its writer may
+// have been killed.
 func (p Past) ledger(id string, brief bool) (ledger, error) {
 	l := ledger{id: id}
 	missing := fault.New(fault.NotFoundCode, "there is no session %s", id)
@@ -140,9 +140,9 @@ func (p Past) ledger(id string, brief bool) (ledger, error) {
 	return l, nil
 }
 
-// take takes a line.
+// take adds a line.
 func (l *ledger) take(line ledgerLine) {
-	if line.Begin != nil { // each opening said where: the last one counts
+	if line.Begin != nil { // each opening wrote one: the last one counts
 		l.begin = *line.Begin
 	}
 	if line.Resume != "" {
@@ -176,7 +176,7 @@ func (l *ledger) take(line ledgerLine) {
 	}
 }
 
-// tool takes what was told of a call.
+// tool adds an update of a call.
 func (l *ledger) tool(t *ledgerTool) {
 	if t.New {
 		input := t.Input
@@ -202,7 +202,7 @@ func (l *ledger) tool(t *ledgerTool) {
 	l.say(model.User, result)
 }
 
-// say adds to the last message, where it is one of the same side.
+// say adds a block to the last message if that is of the same side.
 func (l *ledger) say(role model.Role, b model.Block) {
 	if n := len(l.messages); n > 0 && l.messages[n-1].Role == role {
 		l.messages[n-1].Blocks = append(l.messages[n-1].Blocks, b)
@@ -211,8 +211,8 @@ func (l *ledger) say(role model.Role, b model.Block) {
 	l.messages = append(l.messages, model.Message{Role: role, Blocks: []model.Block{b}})
 }
 
-// adopt makes a journal of a ledger. begun: there is one without messages, whose writer may have been killed at this.
-// The messages come last and all at once, so that it is seen whether that is so.
+// adopt converts a ledger to a journal. begun: a journal without messages exists, whose writer may have been killed
+// while converting. The messages are written last and all at once, so such a journal can be recognised.
 func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 	id := l.id
 	held, err := p.lockLedger(ctx, id)
@@ -246,7 +246,7 @@ func (p Past) lockLedger(ctx context.Context, id string) (*workspace.Held, error
 	return workspace.Lock(ctx, filepath.Join(p.Old, id+".lock"), 0)
 }
 
-// removeLedger takes a ledger away, if there is one.
+// removeLedger removes a ledger if there is one.
 func (p Past) removeLedger(ctx context.Context, id string) error {
 	if p.Old == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// TestLedgersAreFiles: what is no file of ours among them is no session, and nothing waits for it.
+// TestLedgersAreFiles: anything but a regular file is ignored, and nothing blocks on it.
 func TestLedgersAreFiles(t *testing.T) {
 	t.Parallel()
 	p, content := past(t)

@@ -26,7 +26,7 @@ type Past struct {
 	Old   string          // the directory of the ledgers of version 0.1; empty: there are none
 }
 
-// find makes sure that there is a session which the agent can go on with.
+// find makes sure that there is a session which the agent can resume.
 func (p Past) find(ctx context.Context, id string) error {
 	begin, empty, err := p.look(id)
 	if empty || errors.Is(err, fault.NotFoundCode) {
@@ -34,7 +34,7 @@ func (p Past) find(ctx context.Context, id string) error {
 		switch {
 		case wrong != nil && !errors.Is(wrong, fault.NotFoundCode):
 			return wrong
-		case wrong != nil || len(l.messages) == 0: // there is only the journal, or neither
+		case wrong != nil || len(l.messages) == 0: // only a journal exists, or neither
 		case l.begin.Agent == p.Agent:
 			begin.Agent, err = p.Agent, p.adopt(ctx, l, err == nil)
 		default:
@@ -49,7 +49,7 @@ func (p Past) find(ctx context.Context, id string) error {
 	return err
 }
 
-// look reads how a session began, and whether anything was said in it.
+// look reads how a session began, and whether it has messages.
 func (p Past) look(id string) (session.Begin, bool, error) {
 	v, err := p.Store.Show(id)
 	if err != nil {
@@ -59,8 +59,7 @@ func (p Past) look(id string) (session.Begin, bool, error) {
 	return v.State.Begin, v.State.Messages == 0, nil
 }
 
-// list tells of the sessions in which something was said, the one that was used last first; dir: in that directory
-// alone.
+// list returns the sessions that have messages, most recently used first; dir: only those in that directory.
 func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	all, _, _, err := p.Store.List(ctx, session.Filter{})
 	if err != nil {
@@ -95,23 +94,23 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	return list, nil
 }
 
-// stamp is a time in a form that sorts.
+// stamp formats a time so that it sorts.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// remove takes a session away. What an installed agent itself keeps of it stays.
+// remove removes a session. What an installed agent itself keeps of it is not touched.
 func (p Past) remove(ctx context.Context, id string) error {
 	if err := p.find(ctx, id); err != nil {
 		return err
 	}
-	if err := p.removeLedger(ctx, id); err != nil { // the journal last: until then it can be deleted again
+	if err := p.removeLedger(ctx, id); err != nil { // the journal last: until then the removal can be repeated
 		return err
 	}
 	return p.Store.Delete(ctx, id)
 }
 
-// replay tells what was said in a session. What was put aside since is told as well: the person has seen it. It loses
-// what the messages do not have: which files a call changed and how, exit codes, costs, questions and their answers,
-// and of installed agents what they thought.
+// replay sends the client the messages of a session, including those that a compaction removed, because the person has
+// seen them. The messages do not have everything: which files a call changed and how, exit codes, costs, questions and
+// their answers, and the thinking of installed agents are lost.
 func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
@@ -126,12 +125,12 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 			return ctx.Err()
 		}
 		m, is := e.Record.(session.Message)
-		if err != nil || !is { // one that cannot be read keeps nobody from the others
+		if err != nil || !is { // one that cannot be read does not hide the others
 			continue
 		}
 		message := "r" + strconv.FormatInt(e.Number, 10)
 		if said := saidIn(m.Message); said != nil {
-			if m.Turn > last { // the first message of its turn, which was told under this id
+			if m.Turn > last { // the first message of its turn, which was sent with this id
 				message, last = "u"+strconv.FormatInt(m.Turn, 10), m.Turn
 			}
 			tell(wire.Update{Kind: wire.Said, Message: message, Blocks: said})
@@ -146,7 +145,7 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 	return nil
 }
 
-// saidIn is what the user said in a message, nil where it has only results.
+// saidIn returns what the user said in a message; nil if it has only results.
 func saidIn(m model.Message) []wire.Block {
 	if m.Role != model.User {
 		return nil
@@ -163,7 +162,7 @@ func saidIn(m model.Message) []wire.Block {
 	return said
 }
 
-// spoken is what the rest of a message looked like when it was told.
+// spoken returns the updates for the rest of a message.
 func (p Past) spoken(n *narrator, m model.Message, id string) []wire.Update {
 	var updates []wire.Update
 	for i, b := range m.Blocks {

@@ -13,10 +13,10 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// longestShown is the longest file of which a change is shown.
+// longestShown is the size of the largest file whose changes are shown.
 const longestShown = 1 << 20
 
-// edit is a replacement, by the names that agents have for its parts.
+// edit is a replacement, with the names that agents use for its parts.
 type edit struct {
 	Old     *string `json:"old_string"`
 	New     *string `json:"new_string"`
@@ -45,8 +45,8 @@ type change struct {
 	FileText *string `json:"file_text"`
 }
 
-// preview is what a call would make of a file, as far as it can be told: the tool may be at work already, so what does
-// not fit the file as it is is shown as the pieces that the call names.
+// preview returns what a call would change in a file, as far as is known. The tool may be running already, so edits
+// that do not fit the file are shown as the pieces that the call names.
 func (n *narrator) preview(e *event.Call) []wire.Content {
 	var in change
 	if e.Kind != event.Write || e.Path == "" || json.Unmarshal(e.Input, &in) != nil {
@@ -102,7 +102,7 @@ func (n *narrator) diff(path string, old *string, new string, part bool) []wire.
 	return []wire.Content{{Diff: d}}
 }
 
-// file is what a file holds. Only files of the workspace are looked at, and only texts.
+// file returns the content of a file. It only reads text files of the workspace.
 func (n *narrator) file(path string) (content string, there, readable bool) {
 	rel, err := filepath.Rel(n.dir, path)
 	if err != nil || !filepath.IsLocal(rel) || n.past {
@@ -118,7 +118,7 @@ func (n *narrator) file(path string) (content string, there, readable bool) {
 	return string(data), true, true
 }
 
-// applied makes the replacements. ok: it is clear what comes of them, also if they may have been made already.
+// applied makes the replacements. ok: the result is certain, even if they may have been made already.
 func applied(text string, edits []edit) (after string, ok bool) {
 	for _, one := range edits {
 		old, new, has := one.texts()
@@ -134,7 +134,7 @@ func applied(text string, edits []edit) (after string, ok bool) {
 			continue
 		case times == 0, times > 1 && !one.All && !one.AllCase:
 			return "", false
-		case strings.Contains(new, old) && strings.Contains(text, new): // made already, perhaps
+		case strings.Contains(new, old) && strings.Contains(text, new): // perhaps made already
 			return "", false
 		}
 		text = strings.ReplaceAll(text, old, new)

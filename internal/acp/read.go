@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/session"
 )
 
-// read tells the client what happens, from a reader of the journal, until the conversation is over.
+// read reads events from the journal and sends them to the client, until the conversation is over.
 func (s *clientSession) read(events *conversation.Events) {
 	defer s.finish()
 	defer events.Close()
@@ -32,7 +32,7 @@ func (s *clientSession) read(events *conversation.Events) {
 	}
 }
 
-// next is the next event. It waits no longer than a call may last before the client is told that it runs.
+// next returns the next event. It waits no longer than a call may last before the client is told that it runs.
 func (s *clientSession) next(events *conversation.Events) (event.Event, error) {
 	ctx := context.Background()
 	if s.narrator.untold() {
@@ -43,13 +43,13 @@ func (s *clientSession) next(events *conversation.Events) (event.Event, error) {
 	return events.Next(ctx)
 }
 
-// finish answers messages that have no end, which is so only where the journal could not be written.
+// finish answers messages that have no end, which happens only if the journal could not be written.
 func (s *clientSession) finish() {
 	s.mu.Lock()
 	prompts, expected := s.prompts, s.closing
 	s.prompts = nil
 	s.mu.Unlock()
-	_, err := s.talk.Close(context.Background()) // it is over: this only says why
+	_, err := s.talk.Close(context.Background()) // already over: this only returns the reason
 	if !expected {
 		s.host.Log("the session %s has ended by itself: %v", s.id, err)
 	}
@@ -70,19 +70,19 @@ func (s *clientSession) finish() {
 	close(s.ended)
 }
 
-// tell tells the client.
+// tell sends updates to the client.
 func (s *clientSession) tell(updates ...wire.Update) {
 	for _, u := range updates {
 		s.host.put(s.encoder.Update(s.id, u)...)
 	}
 }
 
-// state says what the session does, in the version that has a word for it.
+// state sends the session's state, in the protocol version that has one.
 func (s *clientSession) state(state, stop string, e *jsonrpc.Error) {
 	s.tell(wire.Update{Kind: wire.Conditions, State: state, Stop: stop, Error: e})
 }
 
-// hear tells the client what happened.
+// hear handles an event.
 func (s *clientSession) hear(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
@@ -123,7 +123,7 @@ func (s *clientSession) hear(e event.Event) {
 	}
 }
 
-// begin is the beginning of a turn, whether a message of the client began it or the agent woke by itself.
+// begin handles the beginning of a turn, by a message of the client or by the agent itself.
 func (s *clientSession) begin(turn int64) {
 	s.turns[turn] = true
 	s.narrator.boundary()
@@ -162,7 +162,7 @@ func (s *clientSession) title(blocks []wire.Block) {
 	}
 }
 
-// end is the end of a turn, also of one that never began.
+// end handles the end of a turn, also of one that never began.
 func (s *clientSession) end(e event.Event) {
 	p, began := s.of(e.Turn), s.turns[e.Turn]
 	delete(s.turns, e.Turn)
@@ -195,7 +195,7 @@ func (s *clientSession) end(e event.Event) {
 	}
 }
 
-// stopOf is why a turn ended in the words of the protocol, or what went wrong.
+// stopOf returns the protocol's reason why a turn ended, or the error.
 func stopOf(p *prompt, end *event.End, failure *jsonrpc.Error, reason string) (string, *jsonrpc.Error) {
 	switch {
 	case p.cancelled || end.Reason == event.Cancelled:

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// hear deals with one message, in the order in which they come.
+// hear handles one message. Messages are handled in order.
 func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
 	switch {
 	case m.Wrong != nil && !m.Silent:
@@ -41,7 +41,7 @@ func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
 	}
 }
 
-// refuse answers a request with an error; of a notification it is only said.
+// refuse answers a request with an error; for a notification it only logs the error.
 func (h *Host) refuse(m jsonrpc.Message, e *jsonrpc.Error) {
 	if m.ID == nil {
 		h.Log("a notification was passed over: %s", e.Message)
@@ -72,7 +72,7 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
-// heed does what a request or a notification wants. A request has an id.
+// heed carries out a request or a notification. Only a request has an id.
 func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	switch w := wanted.(type) {
 	case wire.CancelRequest:
@@ -84,7 +84,7 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 		}
 		return
 	}
-	if id == nil { // the rest asks for something, and nobody would hear the answer
+	if id == nil { // the rest are requests, which need an id to answer
 		h.Log("a request without an id was passed over")
 		return
 	}
@@ -98,7 +98,7 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	case wire.Fork:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.fork(ctx, w) })
 	case wire.List:
-		// it is short, and answered to the last
+		// it is short, and answered even at the end
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) })
 	case wire.Delete:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) {
@@ -139,7 +139,7 @@ func noSession(id string) *jsonrpc.Error {
 	return e
 }
 
-// aside does what takes its time beside everything else, and answers.
+// aside carries out a slow request in a goroutine of its own, and answers it.
 func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Context) (any, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
@@ -174,7 +174,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 	}()
 }
 
-// cancelRequest gives a request up: what is being opened, or a message.
+// cancelRequest cancels a request: an opening, or a message.
 func (h *Host) cancelRequest(id json.RawMessage) {
 	h.mu.Lock()
 	cancel := h.requests[string(id)]
@@ -209,7 +209,7 @@ func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 	return s.encoder.Opened(s.id, s.options()), nil
 }
 
-// spec is what a conversation in that place begins with.
+// spec returns the spec of a conversation in that place.
 func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	for _, dir := range append([]string{place.Dir}, place.Dirs...) {
 		info, err := os.Stat(dir)
@@ -223,7 +223,7 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	return s, nil
 }
 
-// converse opens a conversation and listens to it. tell: the client is told first what was said in it before.
+// converse opens a conversation and listens to it. tell: the client first gets its past messages.
 func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bool) (*clientSession, error) {
 	h.mu.Lock()
 	_, there := h.sessions[id]
@@ -254,7 +254,7 @@ func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bo
 	return s, nil
 }
 
-// start opens the conversation, which lives longer than ctx, unless ctx ends meanwhile.
+// start opens the conversation, which outlives ctx unless ctx ends meanwhile.
 func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wire.Encoder, tell bool) (*clientSession,
 	error,
 ) {
@@ -283,7 +283,7 @@ func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wi
 	return s, nil
 }
 
-// load goes on with a session. One that is open here is closed before: the client may want other servers.
+// load resumes a session. If it is open here, it is closed first: the client may want other servers.
 func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 	spec, err := h.spec(w.Place)
 	if err != nil {
@@ -314,7 +314,7 @@ func missing(id string, err error) error {
 	return err
 }
 
-// fork makes a session with the past of another, which stays as it is.
+// fork creates a session from the past of another, which is not changed.
 func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	spec, err := h.spec(w.Place)
 	if err != nil {
@@ -361,13 +361,13 @@ func (h *Host) remove(ctx context.Context, id string) error {
 		s.shut()
 	}
 	err := h.Past.remove(ctx, id)
-	if errors.Is(err, fault.NotFoundCode) { // then it is as it shall be
+	if errors.Is(err, fault.NotFoundCode) { // already deleted
 		return nil
 	}
 	return err
 }
 
-// errorOf is an error as the protocol tells it.
+// errorOf returns an error in the form of the protocol.
 func errorOf(err error) *jsonrpc.Error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) {
@@ -390,7 +390,7 @@ func errorOf(err error) *jsonrpc.Error {
 	e = jsonrpc.Errorf(code, "%s", f.Message)
 	for _, hint := range []string{f.Suggestion, f.Fix, f.FixCommand} {
 		if hint != "" {
-			e.Message += "\nhint: " + hint // clients show the message alone
+			e.Message += "\nhint: " + hint // clients show only the message
 		}
 	}
 	e.Data = map[string]any{"code": string(f.Code)}

@@ -21,8 +21,8 @@ import (
 //	client ── request ──▶ listen ── requests ──▶ work ── Send, Set ──▶ conversation ──▶ journal
 //	client ◀── lines ──── put ◀──── narrator ◀── read ◀─────────────── events ◀────────────┘
 //
-// work takes the client's requests one after the other; what cannot wait for them, such as a cancellation, passes them
-// by. read tells the client what is in the journal, so a client that reads slowly makes nobody wait but read.
+// work handles the client's requests in order; what cannot wait for them, such as a cancellation, bypasses it. read
+// sends the client what is in the journal, so a client that reads slowly only delays read.
 type clientSession struct {
 	host     *Host
 	id       string
@@ -30,20 +30,20 @@ type clientSession struct {
 	talk     *conversation.Conversation
 	begun    agent.Spec // what it began with
 	requests chan func()
-	ended    chan struct{} // closed when everything is told
+	ended    chan struct{} // closed when everything is sent
 
 	sending sync.Mutex // held from a Send until the number of its turn is noted
 
 	mu      sync.Mutex
 	prompts []*prompt // requests whose turns are not over
-	model   string    // the name by which it was chosen; the agent may call it otherwise
-	over    bool      // no request is taken any more
+	model   string    // the name by which it was chosen; the agent's name may differ
+	over    bool      // no more requests are accepted
 	closing bool
 
 	reading // owned by read
 }
 
-// reading is what read knows of the events until now.
+// reading is what read knows from the events so far.
 type reading struct {
 	narrator narrator
 	titled   bool
@@ -53,17 +53,17 @@ type reading struct {
 	reason   string           // why the model stopped
 }
 
-// prompt is a request with a message, and what becomes of it.
+// prompt is a request with a message, and its state.
 type prompt struct {
 	id        json.RawMessage
 	blocks    []wire.Block
-	turn      int64 // 0: it is not sent yet
+	turn      int64 // 0: not sent yet
 	begun     bool
 	cancelled bool
 }
 
-// mostRequests is how many requests of a client wait for work: more than the conversation lets messages wait, so that
-// it is the one which refuses.
+// mostRequests is how many requests of a client may be queued: more than the conversation queues messages, so that the
+// conversation is the one to refuse.
 const mostRequests = 2 * conversation.MostWaiting
 
 func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.Spec, encoder wire.Encoder,
@@ -79,7 +79,7 @@ func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.
 	}
 }
 
-// post has work do something, behind what it was given before. The error says why it will not.
+// post queues a request for work. The error says why it was refused.
 func (s *clientSession) post(do func()) *jsonrpc.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *clientSession) post(do func()) *jsonrpc.Error {
 	}
 }
 
-// work does what the client asks for, in order, until everything is told.
+// work handles the client's requests in order, until everything is sent.
 func (s *clientSession) work() {
 	for {
 		select {
@@ -108,7 +108,7 @@ func (s *clientSession) work() {
 		s.mu.Unlock()
 		for {
 			select {
-			case do := <-s.requests: // what came last has its answer as well
+			case do := <-s.requests: // the last ones are answered as well
 				do()
 			default:
 				return
@@ -117,7 +117,7 @@ func (s *clientSession) work() {
 	}
 }
 
-// prompt takes a message. Its request is answered by read, when its turn is over or, in version 2, begins.
+// prompt handles a message. read answers its request when its turn is over or, in version 2, begins.
 func (s *clientSession) prompt(id json.RawMessage, blocks []wire.Block) {
 	p := &prompt{id: id, blocks: blocks}
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (s *clientSession) send(p *prompt) {
 	case err != nil:
 		s.remove(p)
 		s.host.put(jsonrpc.Failure(p.id, s.wrong(err)))
-	case withdraw: // the client gave it up meanwhile
+	case withdraw: // the client cancelled it meanwhile
 		s.talk.Withdraw(turn)
 	}
 }
@@ -164,7 +164,7 @@ func messageOf(blocks []wire.Block) []event.Block {
 	return message
 }
 
-// wrong is an error of the conversation. To one that is over nobody has to explain why.
+// wrong converts an error of the conversation, unless the conversation is over.
 func (s *clientSession) wrong(err error) *jsonrpc.Error {
 	select {
 	case <-s.talk.Done():
@@ -184,7 +184,7 @@ func (s *clientSession) dropped(p *prompt) {
 		jsonrpc.Errorf(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
 }
 
-// of is the prompt with which a turn began; nil: none did.
+// of returns the prompt that began a turn, or nil.
 func (s *clientSession) of(turn int64) *prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,21 +200,21 @@ func (s *clientSession) remove(p *prompt) {
 	s.prompts = slices.DeleteFunc(s.prompts, func(o *prompt) bool { return o == p })
 }
 
-// busy says whether a message waits or is being answered.
+// busy reports whether a message waits or is being answered.
 func (s *clientSession) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.prompts) > 0
 }
 
-// cancelled says whether the client has given up the message of a turn.
+// cancelled reports whether the client has cancelled the message of a turn.
 func (s *clientSession) cancelled(turn int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.prompts, func(p *prompt) bool { return p.turn == turn && p.cancelled })
 }
 
-// giveUp marks all messages as cancelled: whatever the agent makes of it, that is how their turns end.
+// giveUp marks all messages as cancelled: their turns end so, whatever the agent reports.
 func (s *clientSession) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,13 +223,13 @@ func (s *clientSession) giveUp() {
 	}
 }
 
-// cancel ends the turn that runs, and those that wait.
+// cancel ends the running turn and the waiting ones.
 func (s *clientSession) cancel() {
 	s.giveUp()
 	s.talk.Interrupt(true)
 }
 
-// cancelRequest gives one message up, by the id of its request. In version 2 the request is answered once its turn has
+// cancelRequest cancels one message by the id of its request. In version 2 that request is answered once its turn has
 // begun.
 func (s *clientSession) cancelRequest(id json.RawMessage) {
 	s.mu.Lock()
@@ -244,8 +244,8 @@ func (s *clientSession) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// set changes an option. It asks the conversation also where the client was shown the same: only the conversation knows
-// what holds.
+// set changes an option. It calls the conversation even if the client was shown the same value, because only the
+// conversation knows the current one.
 func (s *clientSession) set(id json.RawMessage, option, value string) {
 	change, choices := agent.Change{Mode: setting.Approval(value)}, s.host.Modes
 	switch option {
@@ -274,7 +274,7 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 	s.host.put(jsonrpc.Result(id, s.encoder.Changed(s.options())))
 }
 
-// options are what holds now, and what can be chosen.
+// options returns the current values and the choices.
 func (s *clientSession) options() wire.Options {
 	facts := s.talk.Facts()
 	o := wire.Options{Mode: string(facts.Mode), Model: facts.Model}
@@ -290,7 +290,7 @@ func (s *clientSession) options() wire.Options {
 	return o
 }
 
-// offered is the list with what holds now in it.
+// offered returns the list with the current value in it.
 func offered(list []wire.Choice, now string) []wire.Choice {
 	if now == "" || slices.ContainsFunc(list, func(o wire.Choice) bool { return o.ID == now }) {
 		return list
@@ -298,7 +298,7 @@ func offered(list []wire.Choice, now string) []wire.Choice {
 	return append(slices.Clone(list), wire.Choice{ID: now, Name: now})
 }
 
-// shut ends the conversation. Every message has its end, and the client was told, when it returns.
+// shut ends the conversation. When it returns, every message has ended and the client was told.
 func (s *clientSession) shut() {
 	s.mu.Lock()
 	s.closing = true

@@ -1,14 +1,14 @@
-// Package admission is the gate in front of every conversation with an installed agent that a program opens through us:
-// `start --agent`, an editor, another agent, a run. Calls without a command ask it one of its questions: whether the
-// program comes with the workspace.
+// Package admission is the gate before every conversation with an installed agent that a program opens through us:
+// `start --agent`, an editor, another agent, a run. Calls without a command only ask whether the program comes with the
+// workspace.
 //
-// It promises that an agent is started only if the user's configuration lets programs start it; that what is started is
-// the program that was looked at: not one that others may write, nor one that comes with the workspace, nor a script
-// for an interpreter of that kind; that it gets of our environment what is on a list, and of credentials its own; and
-// that there is a line in the audit log before anything runs.
+// An agent is started only if the user's configuration allows it; the program that is started is the one that was
+// checked: not one that others may write, nor one that comes with the workspace, nor a script for such an interpreter;
+// it gets only listed variables of our environment, and only its own credentials; and the audit log has a line before
+// anything runs.
 //
-// It refuses to guess: an agent that is not on the list, or a program of which cannot be said who may write it, is not
-// started. It is no wall: the program it lets through can do what its own walls let it do.
+// It does not guess: an agent that is not listed, or a program with unknown write permissions, is not started. It is
+// not a sandbox: it does not restrict the program that it lets through.
 package admission
 
 import (
@@ -26,25 +26,25 @@ import (
 	"omniagent/internal/shell"
 )
 
-// Gate is what the configuration lets through.
+// Gate is what the configuration allows.
 type Gate struct {
-	Allow []string // names of agents; nil: every built-in one
-	More  []string // names of variables that agents get as well
+	Allow []string // names of agents; nil: all built-in ones
+	More  []string // names of additional variables for agents
 	Roots []string // the workspace and its repository, absolute
-	// Record writes an entry of which the gate has filled in Args and ErrorCode; nil: there is no log.
+	// Record writes an entry with Args and ErrorCode set by the gate; nil: there is no log.
 	Record func(audit.Entry) error
 }
 
-// Request is a conversation that somebody wants to open.
+// Request asks for a conversation.
 type Request struct {
 	Driver  agent.Driver
-	Custom  bool // a person's own file defines the agent
+	Custom  bool // the user's own file defines the agent
 	Install agent.Install
 	Env     []string // the environment that we have
 }
 
-// Admit says whether it may be opened, and with which environment. Both answers are recorded; where that fails nothing
-// is let through.
+// Admit reports whether the conversation may be opened, and with which environment. Both answers are recorded; if that
+// fails, nothing is admitted.
 func (g Gate) Admit(r Request) (env []string, err error) {
 	env = Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
 	name, interpreter := r.Driver.Name(), ""
@@ -89,9 +89,9 @@ func (g Gate) listed(name string, custom bool) error {
 	return nil
 }
 
-// FromWorkspace is the first part of an installation that comes with the workspace: the path that is started, where its
-// links lead, the program that it hands over to, or the interpreter of its first line. Empty: none does. Env is what
-// the program gets, since its PATH chooses the interpreter; what cannot be read is left to whoever starts it.
+// FromWorkspace returns the first part of an installation that comes with the workspace, or "": the path that is
+// started, the target of its links, the program that it hands over to, or the interpreter of its first line. env is the
+// program's environment, since its PATH chooses the interpreter; what cannot be read is ignored.
 func (g Gate) FromWorkspace(in agent.Install, env []string) string {
 	interpreter, _ := Interpreter(in.RealPath, env)
 	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
@@ -106,7 +106,7 @@ func (g Gate) brings(path string, env []string) bool {
 	return (shell.Inheritance{Roots: g.Roots}).Brings(path, env)
 }
 
-// Outside is PATH of an environment without the directories that come with the workspace.
+// Outside returns PATH of an environment without the directories that come with the workspace.
 func (g Gate) Outside(env []string) string {
 	for _, entry := range (shell.Inheritance{Roots: g.Roots}).Of(env) {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
@@ -116,9 +116,9 @@ func (g Gate) Outside(env []string) string {
 	return ""
 }
 
-// fit looks at the program, at the one that its first line names, and at the one that is started in its place.
+// fit checks the program, its interpreter, and the one that is started in its place.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
-	if g.brings(in.Path, env) { // a link of the workspace can lead elsewhere a moment later
+	if g.brings(in.Path, env) { // a link of the workspace can change its target at any moment
 		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path",
 			in.Path)
 	}
@@ -137,7 +137,7 @@ func (g Gate) fit(name string, in agent.Install, env []string) (interpreter stri
 	return interpreter, g.sound(name, interpreter, env)
 }
 
-// sound refuses a program that others than its owner, and those of its group, may replace.
+// sound refuses a program that others than its owner and group may replace.
 func (g Gate) sound(name, path string, env []string) error {
 	refuse := func(why string) error {
 		return fault.New(fault.Unsafe, "%s is not started: %s %s", name, path, why).With("path", path)
@@ -145,7 +145,7 @@ func (g Gate) sound(name, path string, env []string) error {
 	if g.brings(path, env) {
 		return refuse("comes with the workspace")
 	}
-	if runtime.GOOS == "windows" { // mode bits say nothing there
+	if runtime.GOOS == "windows" { // mode bits mean nothing there
 		return nil
 	}
 	for _, place := range []string{path, filepath.Dir(path)} {
@@ -160,7 +160,7 @@ func (g Gate) sound(name, path string, env []string) error {
 	return nil
 }
 
-// Interpreter is the real path of the program that the first line of a script names; empty: it is no script.
+// Interpreter returns the real path of the program that the first line of a script names, or "".
 func Interpreter(path string, env []string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -200,9 +200,9 @@ func Interpreter(path string, env []string) (string, error) {
 	return real, nil
 }
 
-// Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login,
-// addresses and settings. Names may end in "*". What makes a program load or run something is handed on to nobody,
-// whoever names it.
+// Environment returns an agent's part of our environment: what every program gets, and what it reads itself: its own
+// login, addresses and settings. Names may end in "*". Variables that make a program load or run something are never
+// passed on.
 func Environment(base, own, more, roots []string) []string {
 	names := slices.Clone(more)
 	for _, entry := range base {
@@ -218,8 +218,7 @@ func Environment(base, own, more, roots []string) []string {
 	return shell.Inheritance{Roots: roots, More: names}.Of(base)
 }
 
-// loads says whether a variable lets a program load code before its own. A name on a list must not open that by
-// accident.
+// loads reports whether a variable makes a program load other code. A name on a list must not allow that by accident.
 func loads(name string) bool {
 	switch name = strings.ToUpper(name); name {
 	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "RUBYOPT", "RUBYLIB",

@@ -20,7 +20,7 @@ func driver(name string) agent.Driver {
 	return cli.Program{ID: name, About: agent.About{Title: name, Variables: []string{"OWN_*", "OTHER_KEY"}}}
 }
 
-// place is a directory that only we may write.
+// place returns a directory that only we may write.
 func place(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -1,13 +1,10 @@
-// Package agentsdir reads the file with which a directory of agents says which agent is the default, and which further
-// agents there are.
+// Package agentsdir reads the file in which a directory of agents defines the default agent and further agents.
 //
-// It promises that the file is read and never run, whatever language it is written in; that the first of the names that
-// Names lists is the one that counts; and that everything wrong with it is reported at once, each thing with its line
-// and column.
+// It promises that the file is never run, whatever its language; that the first existing name of Names counts; and that
+// all errors are reported at once, with line and column.
 //
-// It refuses what is not a regular file, what is larger than 1 MiB, and code in place of a literal. It
-// does not know which agents exist, and it does not decide whether the content is trusted: nothing of it may be started
-// before somebody did.
+// It refuses files that are not regular or larger than 1 MiB, and code in place of a literal. It does not know which
+// agents exist, and does not decide whether the content is trusted: the caller must, before it starts any of it.
 package agentsdir
 
 import (
@@ -24,13 +21,13 @@ import (
 )
 
 const (
-	// Default is the directory where none is named.
+	// Default is the default directory.
 	Default = "agents"
 
 	maxFile = 1 << 20
 )
 
-// Names are the names that the file may have; the first that exists counts.
+// Names returns the names that the file may have; the first that exists counts.
 func Names() []string {
 	names := []string{}
 	for _, ending := range []string{"ts", "mts", "cts", "js", "mjs", "cjs", "json", "toml"} {
@@ -39,19 +36,19 @@ func Names() []string {
 	return names
 }
 
-// File is what such a file says.
+// File is the content of such a file.
 type File struct {
 	Path            string
-	Content         []byte // exactly what was read, for whoever decides about trust
+	Content         []byte // exactly what was read, to decide about trust
 	DefaultAgent    string // empty when the file names none
 	DefaultAgentPos literal.Pos
 	Targets         []Target
 	DisableTargets  []Name
 }
 
-// Resolve is the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts at
-// the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd
-// itself.
+// Resolve returns the absolute path of the directory of agents. A blank agentsDir is the default; a relative one is
+// below the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else
+// cwd.
 func Resolve(cwd, agentsDir string) string {
 	dir := strings.TrimSpace(agentsDir)
 	if dir == "" {
@@ -85,9 +82,8 @@ func above(dir, name string) (string, bool) {
 	}
 }
 
-// Read reads the file in dir, which is absolute; nil when there is none, or when it exports null. A directory that
-// somebody named explicitly must be there; the default may be missing, or be something else that happens to have its
-// name.
+// Read reads the file in dir, which is absolute. It returns nil if there is none, or if it exports null. An explicit
+// directory must exist; the default may be missing, or be something else of that name.
 func Read(dir string, explicit bool) (*File, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -108,7 +104,7 @@ func Read(dir string, explicit bool) (*File, error) {
 	return nil, nil
 }
 
-// unusable is the fault for a directory that cannot be looked into; nil when nobody asked for it and it is not there.
+// unusable returns the fault for a directory that cannot be read; nil if it is the default and missing.
 func unusable(dir string, explicit bool, err error) error {
 	absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 	if absent && !explicit {

@@ -25,7 +25,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// in is the content of a file of the given name that names a default agent.
+// in returns the content of a file of the given name that names a default agent.
 func in(name, agent string) string {
 	switch filepath.Ext(name) {
 	case ".json":
@@ -310,7 +310,7 @@ func TestTOMLAndJSONSayTheSame(t *testing.T) {
 	}
 }
 
-// cliOf is a target whose command line has the given members besides those that must be there.
+// cliOf returns a target whose command line has the given members besides those that must be there.
 func cliOf(more string) string {
 	return `export default {targets: [{id: "a", cli: {modes: {interactive: {command: "a"}, oneShot: {command: "a"}}, prompt: {type: "stdin"}, ` + more + `}}]}`
 }

@@ -11,10 +11,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// maxProblems is how many are listed: nobody reads more, and a file may have a hundred thousand.
+// maxProblems is how many are listed; a file may have a hundred thousand.
 const maxProblems = 100
 
-// problems gathers what is wrong with one file, in the order in which it was found.
+// problems collects the errors of one file, in order.
 type problems struct {
 	path  string
 	first literal.Pos
@@ -22,7 +22,7 @@ type problems struct {
 	count int
 }
 
-// add notes a problem; the place may be zero when it is the file as a whole.
+// add notes a problem; pos may be zero if it concerns the whole file.
 func (p *problems) add(pos literal.Pos, message, value, corrected string) {
 	if p.count++; p.count > maxProblems {
 		return
@@ -49,7 +49,7 @@ func (p *problems) syntax(err error) {
 	p.add(literal.Pos{}, err.Error(), "", "")
 }
 
-// fault is nil when nothing is wrong. It speaks of the first problem and carries all.
+// fault returns nil if there are no problems. Otherwise it describes the first and carries all.
 func (p *problems) fault(remedy string) error {
 	if p.count == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (p *problems) fault(remedy string) error {
 	return f
 }
 
-// clean makes what comes from the file fit to print: nothing of it moves a cursor, and no secret is repeated.
+// clean makes text of the file fit to print, without secrets.
 func clean(s string) string {
 	printable, _ := text.Clean(s)
 	return redact.String(printable)

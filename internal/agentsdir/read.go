@@ -9,8 +9,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// reader turns the tree of a file into what it says, and notes everything that is wrong on the way. A member that is
-// null is as absent.
+// reader converts the tree of a file, and notes all errors. A member that is null counts as missing.
 type reader struct {
 	*problems
 	taken map[string]literal.Pos // ids and aliases, in lower case
@@ -36,13 +35,13 @@ func (r *reader) file(f *File, v literal.Value) {
 	}
 }
 
-// member finds a member that is there and is not null.
+// member returns a member that is not null.
 func member(v literal.Value, key string) (literal.Value, bool) {
 	m, ok := v.Member(key)
 	return m.Value, ok && m.Value.Kind != literal.Null
 }
 
-// is notes when a value is of another kind than it must be.
+// is notes a value of the wrong kind.
 func (r *reader) is(v literal.Value, kind literal.Kind, name, what string) bool {
 	if v.Kind != kind {
 		r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s", name, what, kindName(v.Kind)), v.Str+v.Num, "")
@@ -62,7 +61,7 @@ func kindName(k literal.Kind) string {
 	return "a " + k.String()
 }
 
-// str reads a string that says something. No argument of a program can hold a zero byte.
+// str reads a string that is not blank. Arguments of a program cannot contain a zero byte.
 func (r *reader) str(v literal.Value, name string) string {
 	switch {
 	case !r.is(v, literal.String, name, "a string"):
@@ -107,7 +106,7 @@ func (r *reader) names(v literal.Value, name string) []Name {
 	return list
 }
 
-// oneOf reads one of a few words; the empty string when it is none of them.
+// oneOf reads one of a few words; any other value is an error and returns "".
 func (r *reader) oneOf(v literal.Value, name string, words ...string) string {
 	if !r.is(v, literal.String, name, "a string") {
 		return ""
@@ -129,8 +128,8 @@ func didYouMean(near string) string {
 	return "; did you mean " + near + "?"
 }
 
-// keys notes members whose names are nearly one of the known ones that is not there: a slip would otherwise be silent.
-// Others may belong to another program.
+// keys notes misspelt members, which would otherwise be ignored silently. Other unknown members may belong to another
+// program.
 func (r *reader) keys(v literal.Value, name string, known ...string) {
 	for _, m := range v.Members {
 		if slices.Contains(known, m.Key) {
@@ -144,7 +143,7 @@ func (r *reader) keys(v literal.Value, name string, known ...string) {
 	}
 }
 
-// exactly notes every member that is not one of the known ones.
+// exactly notes every unknown member.
 func (r *reader) exactly(v literal.Value, name string, known []string) {
 	for _, m := range v.Members {
 		if !slices.Contains(known, m.Key) {
@@ -155,7 +154,7 @@ func (r *reader) exactly(v literal.Value, name string, known []string) {
 	}
 }
 
-// need finds a member that must be there.
+// need returns a required member.
 func (r *reader) need(v literal.Value, name, key string) (literal.Value, bool) {
 	m, ok := member(v, key)
 	if !ok && !r.misspelt(v, key) {
@@ -164,7 +163,7 @@ func (r *reader) need(v literal.Value, name, key string) (literal.Value, bool) {
 	return m, ok
 }
 
-// misspelt says that keys has already named the slip.
+// misspelt reports whether keys has already noted the misspelling.
 func (r *reader) misspelt(v literal.Value, key string) bool {
 	_, there := v.Member(key)
 	return !there &&

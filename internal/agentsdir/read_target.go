@@ -36,7 +36,7 @@ func (r *reader) target(v literal.Value, name string) Target {
 	return t
 }
 
-// id reads a name by which an agent is called; nobody else may have it, whatever the case of its letters.
+// id reads an id or alias of an agent, which must be unique regardless of case.
 func (r *reader) id(v literal.Value, name string) string {
 	s := r.str(v, name)
 	if strings.TrimSpace(s) == "" {
@@ -127,7 +127,7 @@ func (r *reader) prompt(v literal.Value, name string) Prompt {
 	return p
 }
 
-// filled reads a list that must hold something.
+// filled reads a list that must not be empty.
 func (r *reader) filled(v literal.Value, name string) []string {
 	if v.Kind == literal.Array && len(v.Items) == 0 {
 		r.add(v.Pos, name+" must not be empty", "", "")
@@ -204,7 +204,7 @@ func (r *reader) flag(v literal.Value, name string, values []string) Flag {
 	return f
 }
 
-// emitted reads what each value of a flag becomes. Here null says something: that the value is not supported.
+// emitted reads what each value of a flag becomes. null means that the value is not supported.
 func (r *reader) emitted(v literal.Value, name string, values []string) map[string][]string {
 	all := map[string][]string{}
 	r.exactly(v, name, values)

@@ -2,14 +2,14 @@ package agentsdir
 
 import "omniagent/internal/literal"
 
-// Name is a name with the place where it is written.
+// Name is a name and its place.
 type Name struct {
 	Text string
 	Pos  literal.Pos
 }
 
-// Target is an agent that the file describes. Whether it may replace another, and whether what it inherits from exists,
-// is for the caller to decide.
+// Target is an agent that the file defines. The caller decides whether it may replace another, and whether what it
+// inherits from exists.
 type Target struct {
 	ID          string
 	Pos         literal.Pos // of the id
@@ -21,7 +21,7 @@ type Target struct {
 	CLI         *CLI // nil when the file says nothing about its command line
 }
 
-// CLI says how the agent is called.
+// CLI is the command line of the agent.
 type CLI struct {
 	Pos                  literal.Pos
 	Interactive, OneShot Call
@@ -31,10 +31,10 @@ type CLI struct {
 	Output               Flag // text, json, stream-json
 	Model                Model
 	Web                  Web
-	Passthrough          string // where arguments behind -- go: PassAfter or PassBeforePrompt
+	Passthrough          string // where arguments after -- go: PassAfter or PassBeforePrompt
 }
 
-// Call is a program with the arguments that a mode always has.
+// Call is a program with the fixed arguments of a mode.
 type Call struct {
 	Command    string
 	CommandPos literal.Pos
@@ -62,22 +62,22 @@ const (
 	PassBeforePrompt = "before-prompt"
 )
 
-// Prompt says how the prompt reaches the agent.
+// Prompt is how the prompt reaches the agent.
 type Prompt struct {
 	Type     string   // PromptFlag, PromptPositional or PromptStdin
-	Flag     []string // with PromptFlag: what stands before the prompt
+	Flag     []string // with PromptFlag: the arguments before the prompt
 	Position string   // with PromptPositional: First or Last
 }
 
-// Flag says what each value of a shared flag becomes. A list is what is added, and may be empty; nil, written as null,
-// and a value that is not in the map are not supported.
+// Flag maps each value of a shared flag to the arguments it adds, which may be empty. nil, written as null, and a
+// missing value mean that the value is not supported.
 type Flag struct {
 	Values map[string][]string
 	ByMode map[string]map[string][]string // by Interactive and OneShot
 }
 
-// Args is what a value becomes in a mode; false when it is not supported. What is said for the mode comes before what
-// is said for all, null included.
+// Args returns the arguments for a value in a mode; false if it is not supported. An entry for the mode, even null, has
+// precedence.
 func (f Flag) Args(mode, value string) ([]string, bool) {
 	if args, ok := f.ByMode[mode][value]; ok {
 		return args, args != nil
@@ -86,13 +86,13 @@ func (f Flag) Args(mode, value string) ([]string, bool) {
 	return args, args != nil
 }
 
-// Model says how a model is chosen: Flag and then its name. Without a Flag it cannot be.
+// Model is how a model is chosen: Flag and then its name. Without a Flag it cannot be chosen.
 type Model struct {
 	Flag  []string
 	Modes []string // empty for every mode
 }
 
-// Web says what turns the web on and off; nil where that is not supported.
+// Web has the arguments that turn the web on and off; nil: not supported.
 type Web struct {
 	On, Off []string
 	Modes   []string // empty for every mode

@@ -4,7 +4,7 @@ package audit
 
 import "os"
 
-// writableDir only looks whether dir is there: permissions on Windows are lists that only an attempt evaluates.
+// writableDir only checks that dir exists: Windows evaluates access lists only on an attempt.
 func writableDir(dir string) error {
 	_, err := os.Stat(dir)
 	return err

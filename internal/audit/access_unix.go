@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// writableDir asks the system whether a file can be made in dir. To try would leave a trace or race with somebody.
+// writableDir asks the system whether a file can be created in dir. Trying would leave a trace or race with other
+// processes.
 func writableDir(dir string) error {
 	const writeAndSearch = 2 | 1
 	if err := syscall.Access(dir, writeAndSearch); err != nil {

@@ -1,11 +1,11 @@
-// Package audit is the append-only record of calls: one line of JSON for each, also for those that failed.
+// Package audit is the append-only log of calls: one line of JSON for each, including failed ones.
 //
-// It promises that a line is written in one piece, so that any number of processes may write at once; that no entry is
-// lost or doubled by rotation; that arguments are redacted and cut before they reach the disk; and that a reader gets
-// over whatever it finds in the file: torn lines, lines of others, lines without end.
+// It promises that a line is written in one piece, so that any number of processes may write at once; that rotation
+// neither loses nor repeats an entry; that arguments are redacted and cut before they reach the disk; and that a reader
+// copes with anything in the file: torn, foreign and endless lines.
 //
-// It refuses to let the log stand in the way: a lock that is not to be had and a rotation that fails put the rotation
-// off, never the entry. And it refuses to sync: an entry survives the process, not the machine.
+// The log never stands in the way: if a lock or a rotation fails, the rotation is postponed, not the entry. It does not
+// sync: an entry survives the process, not a crash of the machine.
 package audit
 
 import (
@@ -48,10 +48,9 @@ type Entry struct {
 	PID         int       `json:"pid"`
 }
 
-// Options say where the log is and how much of it is kept. Zero values mean the defaults; a negative one means no
-// limit.
+// Options configure the log. Zero values mean the defaults; a negative one means no limit.
 type Options struct {
-	Path     string        // the current file; rotated ones lie beside it: audit.jsonl, audit.1.jsonl …
+	Path     string        // the current file; rotated ones are next to it: audit.jsonl, audit.1.jsonl …
 	MaxBytes int64         // of one file; 100 MB
 	Keep     int           // rotated files; 5
 	MaxAge   time.Duration // 30 days
@@ -63,7 +62,7 @@ const (
 	defaultMaxAge   = 30 * 24 * time.Hour
 )
 
-// Log is the record. It may be used by several goroutines, and several processes may have one of the same path.
+// Log is the log. It may be used concurrently, and by several processes.
 type Log struct {
 	path     string
 	maxBytes int64
@@ -73,7 +72,7 @@ type Log struct {
 	tidied   sync.Once
 }
 
-// Open makes a Log without touching the disk.
+// Open returns a Log without touching the disk.
 func Open(o Options) *Log {
 	l := &Log{path: o.Path, maxBytes: o.MaxBytes, keep: o.Keep, maxAge: o.MaxAge, now: time.Now}
 	if l.maxBytes == 0 {
@@ -88,8 +87,8 @@ func Open(o Options) *Log {
 	return l
 }
 
-// Check says whether an entry could be written now, as far as that can be told without writing. It makes the directory
-// and nothing else, and costs a few system calls. A full disk shows only at Write.
+// Check reports whether an entry could be written now, as far as that can be known without writing. It creates the
+// directory and nothing else, and costs a few system calls. Only Write notices a full disk.
 func (l *Log) Check() error {
 	if l.path == "" {
 		return nowhere()
@@ -104,7 +103,7 @@ func (l *Log) Check() error {
 		return unwritable(l.path, writableDir(dir))
 	case err != nil:
 		return unwritable(l.path, err)
-	case !info.Mode().IsRegular(): // opening a FIFO could wait for ever
+	case !info.Mode().IsRegular(): // opening a FIFO could block
 		return fault.New(fault.Unsafe, "the audit log %s is not a regular file", l.path).With("path", l.path).
 			Hint("Move it away, or set another path for the audit log.")
 	}
@@ -118,14 +117,14 @@ func (l *Log) Check() error {
 	return unwritable(l.path, f.Close())
 }
 
-// isLog says whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry stands
-// among its first lines. It looks at one open file, because another process may be rotating meanwhile.
+// isLog reports whether a file may be appended to, moved and removed: it is missing, empty, or has an entry among its
+// first lines. It checks one open file, because another process may be rotating meanwhile.
 func isLog(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	if err != nil || !info.Mode().IsRegular() { // opening a FIFO could wait for ever
+	if err != nil || !info.Mode().IsRegular() { // opening a FIFO could block
 		return false
 	}
 	f, err := os.Open(path)
@@ -142,7 +141,7 @@ func isLog(path string) bool {
 	return err == nil && ours
 }
 
-// entryStart is how every line of ours begins; a torn one as well.
+// entryStart is the beginning of every entry, even a torn one.
 const entryStart = `{"timestamp":"`
 
 func noLog(path string) error {
@@ -177,8 +176,8 @@ func (l *Log) Write(e Entry) error {
 	return unwritable(l.path, err)
 }
 
-// The limits of an entry keep its line one write that no file system splits, and a command line of megabytes out of the
-// log.
+// These limits keep an entry small enough for one write that no file system splits, and keep huge command lines out of
+// the log.
 const (
 	maxArg   = 4 << 10
 	maxArgs  = 16 << 10
@@ -190,7 +189,7 @@ func (l *Log) line(e Entry) ([]byte, error) {
 	if e.Timestamp.IsZero() {
 		e.Timestamp = l.now()
 	}
-	// Without the monotonic clock, and in a year that RFC 3339 can write.
+	// Without the monotonic clock, and in a year that RFC 3339 can represent.
 	if e.Timestamp = e.Timestamp.UTC().Round(0); e.Timestamp.Year() < 0 || e.Timestamp.Year() > 9999 {
 		e.Timestamp = l.now().UTC().Round(0)
 	}
@@ -208,7 +207,8 @@ func (l *Log) line(e Entry) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// limit cuts the arguments to size. They are redacted already: a secret that was cut in two would not be recognised.
+// limit cuts the arguments to size. They are redacted already, because a secret that was cut in two would not be
+// recognised.
 func limit(args []string) []string {
 	total := 0
 	for i := range args {
@@ -221,7 +221,7 @@ func limit(args []string) []string {
 	return args
 }
 
-// cut shortens s to at most n bytes, mark included, and says by how much.
+// cut shortens s to at most n bytes, including a mark that says by how much.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -234,7 +234,7 @@ func cut(s string, n int) string {
 	return s[:end] + "…[+" + strconv.Itoa(len(s)-end) + " bytes]"
 }
 
-// unwritable gives an error a hint that can be acted on. It keeps the code of a fault.
+// unwritable gives an error an actionable hint. It keeps the code of a fault.
 func unwritable(path string, err error) error {
 	if err == nil {
 		return nil
@@ -263,7 +263,7 @@ func codeOf(err error) fault.Code {
 	return fault.Internal
 }
 
-// numbered is the path of the n-th rotated file; 0 is the current one.
+// numbered returns the path of the n-th rotated file; 0 is the current one.
 func (l *Log) numbered(n int) string {
 	if n == 0 {
 		return l.path

@@ -15,13 +15,13 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Filter says which entries are wanted. Zero values want all.
+// Filter selects entries. Zero values match all.
 type Filter struct {
 	Since   time.Time
-	Command string // this command, or one beneath it: "config" finds "config set" and "config.set"
+	Command string // this command, or one below it: "config" finds "config set" and "config.set"
 	TraceID string
 
-	Skipped *int // unless nil, lines that were no entries are counted here
+	Skipped *int // unless nil, counts lines that are not entries
 }
 
 func (f Filter) wants(e Entry) bool {
@@ -36,8 +36,8 @@ func (f Filter) wants(e Entry) bool {
 const maxLine = 1 << 20
 
 // Entries yields the entries, oldest file first, each file in its own order. All files are opened before the first
-// entry, so a rotation meanwhile neither hides an entry nor shows one twice. An error stands for a file that cannot be
-// read; the others follow. No log is no entries.
+// entry, so a rotation meanwhile neither hides nor repeats an entry. A file that cannot be read yields an error; the
+// others follow. A missing log is empty.
 func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		files, failures := l.open()
@@ -52,8 +52,8 @@ func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 			}
 		}
 		for _, f := range files {
-			// No entry is younger than the last change of its file; an hour is for clocks that differ. The current file
-			// is read in any case: it is what people look for.
+			// Entries are not younger than the last change of their file; an hour allows for different clocks. The
+			// current file is always read.
 			if info, err := f.Stat(); err == nil && f.Name() != l.path &&
 				info.ModTime().Add(time.Hour).Before(filter.Since) {
 				continue
@@ -65,8 +65,8 @@ func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 	}
 }
 
-// open opens all files, the oldest first. It goes from the new to the old, as rotation moves them: a file that is moved
-// meanwhile is met again under its next number, not missed.
+// open opens all files, the oldest first. It goes from the new to the old, as rotation moves them, so a file that is
+// moved meanwhile is not missed but met again under its next number.
 func (l *Log) open() (files []*os.File, failures []error) {
 	var infos []os.FileInfo
 	open := func(n int) {
@@ -101,7 +101,7 @@ func (l *Log) open() (files []*os.File, failures []error) {
 		open(n)
 		next = n + 1
 	}
-	for ; exists(l.numbered(next)); next++ { // moved up since we listed them
+	for ; exists(l.numbered(next)); next++ { // moved since we listed them
 		open(next)
 	}
 	slices.Reverse(files)
@@ -129,7 +129,7 @@ func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 	return true
 }
 
-// Files lists the files of the log that there are, the oldest first.
+// Files returns the files of the log, the oldest first.
 func (l *Log) Files() []string {
 	var paths []string
 	for _, n := range slices.Backward(l.numbers()) {

@@ -17,7 +17,7 @@ import (
 // lockWait is how long a writer waits for another one's rotation before it appends to a file that is too large.
 const lockWait = 2 * time.Second
 
-// full says whether a line of n bytes would make the current file too large.
+// full reports whether a line of n bytes would make the current file too large.
 func (l *Log) full(n int) bool {
 	if l.maxBytes < 0 {
 		return false
@@ -26,11 +26,11 @@ func (l *Log) full(n int) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size()+int64(n) > l.maxBytes
 }
 
-// rotate moves each file one number up, if it is still called for once we have the lock: of twenty processes that find
-// the file full one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its
-// line to audit.1.jsonl, where readers find it as well.
+// rotate moves each file one number up, if that is still due once we have the lock: of twenty processes that find the
+// file full, one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its line
+// to audit.1.jsonl, where readers find it as well.
 //
-// Whatever fails here is left to the next call. On Windows a file that somebody has open cannot be moved.
+// Errors are left to the next call. On Windows an open file cannot be moved.
 func (l *Log) rotate(due func() bool) {
 	held, err := workspace.Lock(context.Background(), l.path+".lock", lockWait)
 	if err != nil {
@@ -40,11 +40,11 @@ func (l *Log) rotate(due func() bool) {
 	if !due() {
 		return
 	}
-	// Only as far as the first gap, which a rotation that was killed half way leaves.
+	// Stop at the first gap, which an interrupted rotation leaves.
 	gap := 1
 	for exists(l.numbered(gap)) {
 		if !isLog(l.numbered(gap)) {
-			return // somebody else's file stands in the way
+			return // a foreign file is in the way
 		}
 		gap++
 	}
@@ -56,7 +56,7 @@ func (l *Log) rotate(due func() bool) {
 	l.prune()
 }
 
-// prune removes what is over Keep or older than MaxAge. The caller has the lock.
+// prune removes files beyond Keep or older than MaxAge. The caller has the lock.
 func (l *Log) prune() {
 	oldest := l.now().Add(-l.maxAge)
 	for _, n := range l.numbers() {
@@ -71,9 +71,9 @@ func (l *Log) prune() {
 	}
 }
 
-// tidy enforces MaxAge when there is something to do. Rotated files go by the time of their last line. The current file
-// may never grow to MaxBytes: it is rotated when its first entry is half of MaxAge old, so that an entry is kept for
-// MaxAge at least and half as long again at most.
+// tidy enforces MaxAge. Rotated files expire by the time of their last line. The current file may never grow to
+// MaxBytes, so it is rotated when its first entry is half of MaxAge old: an entry is kept for MaxAge at least and half
+// as long again at most.
 func (l *Log) tidy() {
 	if l.maxAge <= 0 {
 		return
@@ -98,7 +98,7 @@ func (l *Log) tidy() {
 	}
 }
 
-// firstTime is when the first entry of a file was written.
+// firstTime returns when the first entry of a file was written.
 func firstTime(path string) (time.Time, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -113,7 +113,7 @@ func firstTime(path string) (time.Time, bool) {
 }
 
 func firstEntry(in *lines.Reader) (time.Time, bool) {
-	for n := 0; n < 100 && in.Next(); n++ { // a torn or foreign line may stand first
+	for n := 0; n < 100 && in.Next(); n++ { // a torn or foreign line may come first
 		var e Entry
 		if json.Unmarshal(in.Text, &e) == nil && !e.Timestamp.IsZero() {
 			return e.Timestamp, true
@@ -122,7 +122,7 @@ func firstEntry(in *lines.Reader) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// numbers lists the rotated files that there are, the newest first.
+// numbers returns the numbers of the rotated files, the newest first.
 func (l *Log) numbers() []int {
 	entries, err := os.ReadDir(filepath.Dir(l.path))
 	if err != nil {

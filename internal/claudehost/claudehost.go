@@ -1,9 +1,9 @@
-// Package claudehost is what a host of Claude Code's asks of a conversation before it begins: in flags, in settings
+// Package claudehost reads what a host of Claude Code requests before a conversation begins: in flags, in settings
 // files and in its initialize request.
 //
-// Each source is read into a Delta, which says what that source wants, and With merges it into the request to open a
-// conversation. It promises that what limits something is kept or refused by name, and that no source opens what
-// another has closed. It refuses to open or to start anything.
+// Each source is read into a Delta with its changes, and With merges them into the request to open a conversation. A
+// limit is enforced or refused by name, and no source allows what another has forbidden. The package does not open or
+// start anything.
 package claudehost
 
 import (
@@ -23,14 +23,14 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Say is what beyond the request such a host decides.
+// Say is what such a host decides beyond the request.
 type Say struct {
-	Unasked  bool // what would be asked about is denied
-	Bypass   bool // everything may come to run
-	NoBypass bool // it must not, whatever another source says
+	Unasked  bool // questions are denied
+	Bypass   bool // a mode that allows everything may be chosen
+	NoBypass bool // forbids Bypass, whatever another source says
 }
 
-// Handed reads Claude Code's settings as a host hands them over.
+// Handed reads Claude Code's settings that the host passed.
 func Handed(from string, data []byte) (claude.Delta, error) {
 	d, err := claude.ReadSettings(from, data)
 	if err != nil {
@@ -39,15 +39,15 @@ func Handed(from string, data []byte) (claude.Delta, error) {
 	return d, nil
 }
 
-// Files says where files are, and reads them.
+// Files locates and reads files.
 type Files struct {
 	Config string // Claude Code's own directory
 	Dir    string // where the agent works
 	Read   func(path string) ([]byte, error)
 }
 
-// Source reads the settings file of that place: user, project or local. One that is not there says nothing. Nobody
-// handed it over, so only what it forbids counts.
+// Source reads the settings file of a source: user, project or local. A missing file changes nothing. The host did not
+// pass its content, so only what it forbids counts.
 func Source(name string, f Files) (claude.Delta, error) {
 	path := map[string]string{
 		"user": filepath.Join(f.Config, "settings.json"), "project": filepath.Join(f.Dir, ".claude", "settings.json"),
@@ -66,7 +66,7 @@ func Source(name string, f Files) (claude.Delta, error) {
 	return d.Stricter(), err
 }
 
-// Object is a value that is a JSON object, or the path of a file with one.
+// Object returns a value that is a JSON object, or the content of a file with one.
 func (f Files) Object(from, value string) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return []byte(value), nil
@@ -83,7 +83,7 @@ func (f Files) Object(from, value string) ([]byte, error) {
 	return data, nil
 }
 
-// Initialize reads what a host says in its initialize request: for itself, and in settings.
+// Initialize reads the host's initialize request: its own members, and its settings.
 func Initialize(i claude.Initialize, f Files) ([]claude.Delta, error) {
 	if i.Refused != nil {
 		return nil, fault.New(fault.Unsupported, "%v", i.Refused)
@@ -121,7 +121,7 @@ func Helpers(from string, data []byte) (claude.Delta, error) {
 	return claude.Delta{From: from, Helpers: helpers}, nil
 }
 
-// With is the request with what the sources want, one after the other.
+// With returns the request with the changes of the sources, in order.
 func With(r opening.Request, say Say, deltas ...claude.Delta) (opening.Request, Say, error) {
 	var err error
 	for _, d := range deltas {
@@ -142,7 +142,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 		}
 		t.Dirs = append(t.Dirs, filepath.Clean(dir))
 	}
-	if d.Mode != nil && !r.Mode { // one that was typed stays
+	if d.Mode != nil && !r.Mode { // a typed mode has precedence
 		t.Mode, say.Unasked, say.Bypass = d.Mode.Mode, d.Mode.Unasked, say.Bypass || d.Mode.Mode == setting.Yolo
 	}
 	if say.NoBypass = say.NoBypass || d.NoBypass; say.NoBypass {
@@ -157,7 +157,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 	if d.Walls {
 		r.Spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Typed}
 	}
-	if d.Hosts != nil && t.Network != "off" { // what a flag has closed stays closed
+	if d.Hosts != nil && t.Network != "off" { // a flag that denies the network has precedence
 		if t.Network = strings.Join(d.Hosts, ","); len(d.Hosts) == 0 {
 			t.Network = "off"
 		}
@@ -179,7 +179,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 	return r, say, err
 }
 
-// merged adds MCP servers to others. Of two with one name the later counts.
+// merged adds MCP servers to others. Of two with the same name the later counts.
 func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 	all := map[string]json.RawMessage{}
 	for _, data := range append([]json.RawMessage{servers}, more...) {
@@ -202,8 +202,8 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 	return data, nil
 }
 
-// Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A
-// tool that is not here needs no denial, and nothing allows it.
+// Native translates the names of Claude Code's tools in the request to those of the native agent, and returns notes for
+// people. A tool that does not exist here is neither denied nor allowed.
 func Native(r opening.Request, tools guard.Known) (_ opening.Request, notes []string) {
 	known := func(rule string) bool { _, err := tools.Rule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
@@ -227,7 +227,7 @@ func Native(r opening.Request, tools guard.Known) (_ opening.Request, notes []st
 	return r, notes
 }
 
-// Compact is a JSON object without white space.
+// Compact returns a JSON object without white space.
 func Compact(from, object string) ([]byte, error) {
 	var members map[string]json.RawMessage
 	var b bytes.Buffer

@@ -22,7 +22,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// acpCommand is any agent for an editor.
+// acpCommand declares the command that serves any agent to an editor.
 func (p Parts) acpCommand() *contract.Command {
 	return &contract.Command{
 		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
@@ -130,7 +130,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	return host.Run(ctx), nil
 }
 
-// modelsOf are the models of a list.
+// modelsOf returns the models of a list.
 func modelsOf(list string) []wire.Choice {
 	var models []wire.Choice
 	for name := range strings.SplitSeq(list, ",") {
@@ -141,7 +141,7 @@ func modelsOf(list string) []wire.Choice {
 	return models
 }
 
-// hostNative is what the host knows of our own agent.
+// hostNative sets what the host knows of the native agent.
 func hostNative(h *acp.Host, o opener, home string) error {
 	c := o.call
 	h.NewID = session.NewID
@@ -167,13 +167,13 @@ func hostNative(h *acp.Host, o opener, home string) error {
 	return nil
 }
 
-// choiceOf is a mode as a client shows it.
+// choiceOf returns a mode as a client shows it.
 func choiceOf(m setting.Approval) wire.Choice {
 	name, about := m.Words()
 	return wire.Choice{ID: string(m), Name: name, About: about}
 }
 
-// hostInstalled is what the host knows of an agent of this machine.
+// hostInstalled sets what the host knows of an installed agent.
 func hostInstalled(h *acp.Host, o opener, _ string) error {
 	all, err := knownAgents(o.call, o.parts.Agents)
 	if err != nil {
@@ -201,7 +201,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 			continue
 		}
 		choice := choiceOf(m)
-		if !about.Lasting { // the note is about runs in which nobody can be asked
+		if !about.Lasting { // the note is about runs without a person
 			choice.About = cmp.Or(sentence(cell.Note), choice.About)
 		}
 		h.Modes = append(h.Modes, choice)
@@ -210,7 +210,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 	return nil
 }
 
-// sentence is a phrase that begins as one.
+// sentence capitalises a phrase.
 func sentence(phrase string) string {
 	if phrase == "" {
 		return ""

@@ -11,19 +11,19 @@ import (
 	"omniagent/internal/contract"
 )
 
-// knownAgent is an agent with the file that defines it; a built-in one has none.
+// knownAgent is an agent and the file that defines it, if it is not built in.
 type knownAgent struct {
 	agent.Driver
 	from *string
 }
 
-// answersTo says whether the name, in lower case, selects the agent.
+// answersTo reports whether the name, in lower case, selects the agent.
 func (k knownAgent) answersTo(name string) bool {
 	return k.Name() == name || slices.Contains(k.Describe().Aliases, name)
 }
 
-// knownAgents are those that a call without a command can start from here, by name: the built-in ones, those of a
-// person's own file, and those of the repository's file while exactly that content is trusted. The first of a name
+// knownAgents returns the agents that a call without a command can start from here, by name: the built-in ones, those
+// of the user's own file, and those of the repository's file if its content is trusted. The first agent of a name
 // counts.
 func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error) {
 	var known []knownAgent
@@ -59,8 +59,8 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 	return known, nil
 }
 
-// repositoryFile is the file of the agents directory of the repository; nil where it defines nothing that counts, which
-// is warned of.
+// repositoryFile returns the repository's file in the agents directory. It returns nil, with a warning, if the file
+// defines nothing that counts.
 func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 	file, err := agentsdir.Read(agentsdir.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {

@@ -60,7 +60,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-// askAgent also asks the program where nothing else tells its version.
+// askAgent asks the program if its version is not known otherwise.
 func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
 	row, install := d.locate(c)
 	if row.Installed && row.Version == nil && d.from == nil {

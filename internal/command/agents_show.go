@@ -129,7 +129,7 @@ func listed(list []string) []string {
 	return list
 }
 
-// PlainText is the table for a person: one paragraph for each row, since what is sent is too long for columns.
+// PlainText returns the table with one paragraph for each row, since what is sent is too long for columns.
 func (d agentData) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", d.Agent.Title, d.Agent.Name)

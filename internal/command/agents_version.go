@@ -11,10 +11,10 @@ import (
 	"omniagent/internal/contract"
 )
 
-// versionTakes is how long an agent may think about its version. The slowest of the five takes two seconds.
+// versionTakes limits how long an agent may take to print its version. The slowest of the five takes two seconds.
 const versionTakes = 10 * time.Second
 
-// versions are the answers of programs that were asked for their version.
+// versions returns the recorded answers of programs that were asked for their version.
 func versions(p contract.Paths) cli.Versions {
 	if p.State == "" {
 		return cli.Versions{}
@@ -35,8 +35,8 @@ func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
 	return all
 }
 
-// askVersion asks the program, in an empty directory: some agents run code of the one that they are started in. ""
-// where it does not say. A program that comes with the workspace is not run for that: nobody has asked for it.
+// askVersion asks the program for its version, in an empty directory because some agents run code of the current one.
+// It returns "" if there is no answer. A program that comes with the workspace is not run.
 func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string {
 	if theirs := workspaceOf(c); theirs.Brings(in.Path, os.Environ()) || theirs.Brings(in.RealPath, os.Environ()) {
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)

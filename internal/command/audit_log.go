@@ -92,7 +92,7 @@ func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		kept := []T{}
 		for v := range seq {
-			if kept = append(kept, v); len(kept) > 2*n { // now and then, so that it costs little
+			if kept = append(kept, v); len(kept) > 2*n { // rarely, so that it costs little
 				kept = append(kept[:0:0], kept[len(kept)-n:]...)
 			}
 		}
@@ -104,7 +104,7 @@ func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 	}
 }
 
-// since reads a time or a span back from now.
+// since parses a time, or a duration before now.
 func since(written string) (time.Time, error) {
 	if written == "" {
 		return time.Time{}, nil

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/repl"
 )
 
-// chat is the native agent for a person.
+// chat declares the command that runs the native agent for a person.
 func (p Parts) chat() *contract.Command {
 	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web"}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}

@@ -85,7 +85,7 @@ func checkPermissions() *contract.Command {
 	}
 }
 
-// excess is what a has and b has not.
+// excess returns the elements of a that are not in b.
 func excess(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

@@ -113,7 +113,7 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 
 type leftover struct{ root, path string }
 
-// leftovers finds what a step would delete: nothing that is not ours, nothing that was touched lately.
+// leftovers finds what a step would delete: only our own files, and none that changed recently.
 func leftovers(c *contract.Call, step string) []leftover {
 	young := time.Now().Add(-time.Duration(c.Int("min-age")) * time.Second)
 	switch step {
@@ -129,7 +129,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		}
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept,
 			func(path string) bool { return strings.HasSuffix(path, ".json") })...)
-		// of one that was killed
+		// of a rehearsal that was killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
 		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
@@ -147,7 +147,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 	return nil
 }
 
-// oldIn lists the entries of a directory that are ours and old.
+// oldIn lists our own old entries of a directory.
 func oldIn(dir string, before time.Time, ours func(path string) bool) []leftover {
 	list := []leftover{}
 	if dir == "" {
@@ -170,7 +170,7 @@ func olderThan(path string, before time.Time) bool {
 	return err == nil && !info.ModTime().After(before)
 }
 
-// endedSessions are records of children none of which is alive.
+// endedSessions returns the records of children that have all ended.
 func endedSessions(dir string, before time.Time) []leftover {
 	alive := map[string]bool{}
 	children, err := process.Registers(dir)

@@ -12,7 +12,7 @@ type completionData struct {
 	Script string `json:"script"`
 }
 
-// PlainText is what a shell reads: the script and nothing else.
+// PlainText returns only the script, for a shell.
 func (d completionData) PlainText() string { return d.Script }
 
 func completion() *contract.Command {

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/redact"
 )
 
-// What the commands of "config" share: keys, files and scopes.
+// Shared by the commands of "config": keys, files and scopes.
 
 func keyParam(required bool) contract.Param {
 	return contract.Param{
@@ -24,7 +24,7 @@ func globalParam() contract.Param {
 	return contract.Param{Name: "global", Kind: contract.Bool, Help: "your own configuration instead of the project's"}
 }
 
-// checkEdit finds what is wrong with a key, and with a value for it.
+// checkEdit reports what is wrong with a key and its value.
 func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	key := c.String("key")
 	if redact.Name(key) {
@@ -61,7 +61,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
 }
 
-// target is the file that is written, its scope, and what trust has to do with it.
+// target returns the file that is written, its scope, and its trust.
 func target(c *contract.Call) (config.Edit, string, error) {
 	edit := config.Edit{Key: c.String("key"), Keys: c.Program.ConfigKeys(), Wait: c.LockWait(), LockDir: c.LockDir()}
 	switch {
@@ -83,7 +83,7 @@ func target(c *contract.Call) (config.Edit, string, error) {
 	return edit, "local", nil
 }
 
-// shown is a value as people and programs read it: what was configured, not how it is kept in memory.
+// shown returns a value as it was configured, not as it is kept in memory.
 func shown(v config.Value) any {
 	switch raw := v.Raw.(type) {
 	case nil:
@@ -109,7 +109,7 @@ func orNil(s string) *string {
 	return &s
 }
 
-// tellScope warns where the change reaches further than this directory, or not as far as was meant.
+// tellScope warns if the change reaches further than this directory, or has no effect.
 func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 	if scope == "global" {
 		c.Warn("GLOBAL_CONFIG_MODIFIED", "%s holds for every project", edit.File)
@@ -120,7 +120,7 @@ func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 	}
 }
 
-// higher says whether a source wins over the file of a scope.
+// higher reports whether a source wins over the file of a scope.
 func higher(source, scope string) bool {
 	if len(source) > 4 && (source[:4] == "env:" || source[:4] == "flag") {
 		return true
@@ -348,7 +348,7 @@ func configPath() *contract.Command {
 	})
 }
 
-// configFiles are the files that count, or would if they existed.
+// configFiles returns the files that count, or would if they existed.
 func configFiles(c *contract.Call) []pathRow {
 	rows := []pathRow{}
 	add := func(layer, path string, trusted bool) {

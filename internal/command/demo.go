@@ -113,15 +113,15 @@ func (p Parts) demonstration() *contract.Command {
 	}
 }
 
-// demoLeft is after how long what a killed demo has left is nobody's any more.
+// demoLeft is the age at which the remains of a killed demo are removed.
 const demoLeft = time.Hour
 
-// demoPlace makes a private directory for the scenes, beside our state, and else among temporary files: in our own
-// directories no tool of an agent reads or writes. It ends with the call, and so do the directories around it that were
-// not there before.
+// demoPlace creates a private directory for the scenes next to our state, or else among temporary files, because
+// agents' tools cannot read or write our own directories. It is removed at the end of the call, with the directories
+// around it that did not exist before.
 func demoPlace(c *contract.Call) (string, error) {
 	if base := demoBase(c); base != "" {
-		children := filepath.Join(c.Paths.State, "sessions") // where those of a call are on record
+		children := filepath.Join(c.Paths.State, "sessions") // the records of the call's children are kept there
 		missing, missingToo := firstMissing(base), firstMissing(children)
 		if err := os.MkdirAll(base, 0o700); err == nil {
 			sweepDemos(base)
@@ -148,7 +148,7 @@ func demoPlace(c *contract.Call) (string, error) {
 	return dir, nil
 }
 
-// demoBase is where the directories of demos are, "" where no state is kept.
+// demoBase returns the parent directory of demos, or "" without state.
 func demoBase(c *contract.Call) string {
 	for dir := c.Paths.State; dir != "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == c.Program.Name {
@@ -158,7 +158,7 @@ func demoBase(c *contract.Call) string {
 	return ""
 }
 
-// firstMissing is the outermost directory on the way to a path that is not there; "" when all are.
+// firstMissing returns the outermost missing directory of a path, or "".
 func firstMissing(path string) (missing string) {
 	for ; ; path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); err == nil || filepath.Dir(path) == path {
@@ -168,7 +168,7 @@ func firstMissing(path string) (missing string) {
 	}
 }
 
-// removeEmpty removes directories that hold nothing, from the inside to that one.
+// removeEmpty removes empty directories, from the innermost up to outermost.
 func removeEmpty(path, outermost string) {
 	for outermost != "" && len(path) >= len(outermost) && os.Remove(path) == nil {
 		path = filepath.Dir(path)
@@ -184,7 +184,7 @@ func sweepDemos(base string) {
 	}
 }
 
-// demoAgents tells what is here, from files and variables alone, and which command to try.
+// demoAgents returns the agents found, from files and variables alone, and which command to try.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	rows := []demoAgent{}
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of}
@@ -245,8 +245,8 @@ func told(l agent.Login) (word string, by *string) {
 	return "unknown", nil
 }
 
-// nativeLogin is the call of the native agent that the environment has a model for, and the variable that says so. With
-// keys of several APIs one has to be chosen.
+// nativeLogin returns the call of the native agent with the model that the environment has a key for, and that
+// variable. With keys of several APIs, the call chooses one.
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
@@ -265,7 +265,7 @@ func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	return "omniagent start --output-format text --provider " + provider.Owner(apis, found[0]) + ask, found[0]
 }
 
-// PlainText is the demo for people.
+// PlainText returns the demo for people.
 func (d demoData) PlainText() string {
 	var b strings.Builder
 	b.WriteString(

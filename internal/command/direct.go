@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/shim"
 )
 
-// direct describes calls without a command, from the lists that carry them out.
+// directCalls describes calls without a command, from the lists that carry them out.
 func directCalls(drivers []agent.Driver) *contract.Direct {
 	d := &contract.Direct{
 		Suggest: func(word string) string { return suggest(drivers, word) },
@@ -36,7 +36,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 	}
 	for _, f := range shim.Flags() {
 		if f.Name == "help" || f.Name == "version" {
-			continue // the program's own
+			continue // a question about the program
 		}
 		p := contract.Param{Name: f.Name, Short: f.Short, Kind: contract.Bool, Help: f.Help, Default: f.Default}
 		switch {
@@ -58,7 +58,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 	return d
 }
 
-// suggest takes a word for the name of an agent, and several for a prompt.
+// suggest takes a single word for the name of an agent, and several for a prompt.
 func suggest(drivers []agent.Driver, word string) string {
 	word = strings.Join(strings.Fields(redact.String(word)), " ")
 	for _, d := range drivers {
@@ -72,7 +72,7 @@ func suggest(drivers []agent.Driver, word string) string {
 	return ""
 }
 
-// matrixRows are the shared flags with their values, in the order of the help.
+// matrixRows returns the shared flags with their values, in the order of the help.
 func matrixRows() [][2]string {
 	rows := [][2]string{}
 	for _, v := range setting.Approvals() {
@@ -87,7 +87,7 @@ func matrixRows() [][2]string {
 	return append(rows, [2]string{agent.Model, ""}, [2]string{agent.Web, "on"}, [2]string{agent.Web, "off"})
 }
 
-// matrixText is one line for each flag and value: what each agent makes of it, with a prompt and in a session.
+// matrixText returns one line for each flag and value: what each agent does with it, with a prompt and in a session.
 func matrixText(drivers []agent.Driver) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-26s", "one-shot/interactive")

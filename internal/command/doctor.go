@@ -54,7 +54,7 @@ type doctorData struct {
 	Rehearsals []rehearsalData `json:"rehearsals" doc:"of each installed agent"`
 }
 
-// doctor declares the command. Long because a declaration says all that a program may want to know.
+// doctor declares the command. Long because it is one declaration.
 func doctor(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce",
@@ -104,7 +104,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
 			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
-			if ctx.Err() != nil { // what was not tried is not known: no claim
+			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)
 			}
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
@@ -136,7 +136,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-// PlainText is the report for people: a line a check, what is amiss and its fix below it.
+// PlainText returns a line for each check, with problems and their fix below it.
 func (d doctorData) PlainText() string {
 	var b strings.Builder
 	for _, k := range d.Checks {
@@ -172,7 +172,7 @@ func (d doctorData) PlainText() string {
 	return b.String()
 }
 
-// self is a call of this program that does nothing.
+// self returns the command line of a call of this program that does nothing.
 func self() []string {
 	path, err := os.Executable()
 	if err != nil {
@@ -196,7 +196,7 @@ func checkConfig(c *contract.Call) []check {
 	return []check{k}
 }
 
-// checkPlaces finds out whether state can be kept.
+// checkPlaces checks whether state can be kept.
 func checkPlaces(c *contract.Call) []check {
 	log := check{Name: "audit-log", OK: true, Required: true}
 	if c.Paths.Data == "" {
@@ -214,7 +214,7 @@ func checkPlaces(c *contract.Call) []check {
 
 const gitMinimum = "2.20"
 
-// checkGit asks git itself: it is wanted for work trees and for what changed.
+// checkGit runs git: it is needed for work trees and for what changed.
 func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	d := dependency{
 		Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`,
@@ -242,7 +242,7 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	return d, k
 }
 
-// ownGit is git, and where the workspace has one of its own in PATH the one behind it.
+// ownGit returns git, ignoring one that the workspace has put into PATH.
 func ownGit(c *contract.Call) (string, error) {
 	theirs, env, brought := workspaceOf(c), os.Environ(), ""
 	for name := range process.Candidates("git", c.Host.Lookup) {
@@ -260,7 +260,7 @@ func ownGit(c *contract.Call) (string, error) {
 	return "git", nil
 }
 
-// pad gives a version three numbers.
+// pad extends a version to three numbers.
 func pad(version string) string {
 	parts := append(strings.Split(version, "."), "0", "0")
 	return strings.Join(parts[:3], ".")
@@ -289,7 +289,7 @@ func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) 
 	return list
 }
 
-// checkShell shows the caller's shell. Nothing here starts one; completion is for it.
+// checkShell reports the caller's shell, which matters only for completion.
 func checkShell(c *contract.Call) check {
 	shell, _ := c.Host.Lookup("SHELL")
 	if shell == "" {
@@ -298,7 +298,7 @@ func checkShell(c *contract.Call) check {
 	return check{Name: "shell", OK: true, Detail: &shell}
 }
 
-// checkProxy shows which proxy connections would take.
+// checkProxy reports which proxy connections would use.
 func checkProxy(c *contract.Call) check {
 	found := []string{}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {

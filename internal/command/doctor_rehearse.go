@@ -30,7 +30,7 @@ type rehearsalData struct {
 	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
 }
 
-// rehearsals are what is kept of earlier calls.
+// rehearsals returns the store of earlier rehearsals.
 func rehearsals(c *contract.Call) rehearsal.Store {
 	return rehearsal.Store{State: c.Paths.State, Tool: Version}
 }
@@ -42,7 +42,7 @@ func rehearsalFiles() []contract.FileEffect {
 	}
 }
 
-// rehearsed declares the agents as children with arguments of ours.
+// rehearsed declares the agents as children that we call with our own arguments.
 func rehearsed(drivers []agent.Driver) []contract.Subprocess {
 	var all []contract.Subprocess
 	for _, d := range drivers {
@@ -64,7 +64,7 @@ func rehearseParams() []contract.Param {
 	}
 }
 
-// rehearseRules finds out what is wrong with the names.
+// rehearseRules reports invalid names.
 func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem {
 	return func(c *contract.Call) []fault.Problem {
 		var problems []fault.Problem
@@ -100,8 +100,7 @@ func builtIn(drivers []agent.Driver, name string) (agent.Driver, bool) {
 	return drivers[i], true
 }
 
-// checkRehearsals says of each installed agent whether there is a fresh rehearsal, and with --rehearse makes one
-// before.
+// checkRehearsals reports whether each installed agent has a fresh rehearsal. With --rehearse it makes one first.
 func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
 	named := []string{}
 	for _, name := range c.Strings("agent") {
@@ -122,7 +121,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		case err != nil && len(named) > 0:
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
 				fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
-		case err != nil: // another check tells
+		case err != nil: // another check reports this
 		case theirs.Brings(install.Path, os.Environ()) || theirs.Brings(install.RealPath, os.Environ()):
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0},
 				fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path),
@@ -143,7 +142,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 	return data, checks
 }
 
-// rehearseAll tries the agents and keeps what came of it.
+// rehearseAll rehearses the agents and stores the results.
 func rehearseAll(
 	ctx context.Context, c *contract.Call, drivers []agent.Driver, subjects []rehearsal.Subject,
 ) error {
@@ -161,7 +160,7 @@ func rehearseAll(
 		Grace: min(c.Config.Duration("grace"), 2*time.Second),
 		Tell:  func(p rehearsal.Progress) { tellRehearsal(c, p) },
 	})
-	if ctx.Err() != nil { // what was not tried is not kept
+	if ctx.Err() != nil { // an incomplete result is not stored
 		return context.Cause(ctx)
 	}
 	for _, r := range records {
@@ -172,8 +171,8 @@ func rehearseAll(
 	return nil
 }
 
-// shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs.
-// As others of ours it has a mark, by which cleanup knows it.
+// shortTemp returns a temporary directory of this call with a short path, because agents create sockets in theirs. Its
+// mark lets cleanup recognise it.
 func shortTemp(c *contract.Call) (string, error) {
 	id := ident.Hex(4)
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
@@ -189,7 +188,7 @@ func shortTemp(c *contract.Call) (string, error) {
 	return dir, nil
 }
 
-// tellRehearsal shows a person how far it is: an agent a line, with --verbose a run a line.
+// tellRehearsal prints the progress: a line for each agent, with --verbose a line for each run.
 func tellRehearsal(c *contract.Call, p rehearsal.Progress) {
 	took := p.Took.Round(100 * time.Millisecond)
 	switch {
@@ -224,8 +223,7 @@ func counted(n map[rehearsal.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeRehearsal is the row and the line of one agent. A rehearsal that was just made counts: what differs fails the
-// call.
+// describeRehearsal returns the row and the line of one agent. Only differences in a rehearsal of this call fail it.
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
@@ -252,7 +250,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 		why, fix := amiss(bad, len(record.Findings)), again
 		switch {
 		case n[rehearsal.Differs] == 0:
-			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows what it says
+			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows its output
 		case s.Driver.Matrix(record.Version).Measured != record.Version:
 			fix = s.Driver.Describe().InstallCommand
 		}
@@ -265,7 +263,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	return row, k
 }
 
-// amiss says what is not as claimed, and what is not known and why.
+// amiss describes which claims failed, and which are unknown and why.
 func amiss(bad []rehearsal.Finding, all int) string {
 	var differs, unknown []string
 	why := ""
@@ -304,7 +302,7 @@ func stale(f rehearsal.Freshness) string {
 	return "it was tried under another kernel, or by another user"
 }
 
-// table is the rehearsal for people: a line a claim, and what a difference means below it.
+// table prints the rehearsal for people: a line for each claim, and the effect of a difference below it.
 func (d rehearsalData) table(b *strings.Builder) {
 	version := ""
 	if d.Version != nil {

@@ -94,7 +94,7 @@ func targetOf(files []generatedFile) map[string]any {
 	return map[string]any{"files": paths}
 }
 
-// writePages writes what differs from what is there.
+// writePages writes the pages that have changed.
 func writePages(c *contract.Call, pages []contract.Page) ([]generatedFile, contract.Effect, error) {
 	dir, files, effect := c.Path("output-dir"), []generatedFile{}, contract.Noop
 	if !c.DryRun() {

@@ -12,11 +12,11 @@ import (
 	"omniagent/internal/text"
 )
 
-// dontAsk is the mode prompt where nobody is asked, whoever is there.
+// dontAsk is the mode prompt with every question denied.
 const dontAsk = "dont-ask"
 
-// hostParams are the flags of every command that puts something in front of an agent: what may run without a question,
-// and how long things may take. more are further words of --permission-mode.
+// hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
+// are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {
 	words := approvalWords()
 	return []contract.Param{
@@ -44,7 +44,7 @@ func approvalWords() []string {
 	return words
 }
 
-// meaning is what a word for an approval says. A word that is none says what is the least surprising: default.
+// meaning returns the approval for a word. An unknown word means default.
 func meaning(word string) setting.Approval {
 	if word == dontAsk {
 		return setting.Prompt
@@ -55,8 +55,8 @@ func meaning(word string) setting.Approval {
 	return setting.Default
 }
 
-// approvalOf is what the flags say may run without a question, and the flag that says so; empty: none does. Two flags
-// that say different things are refused.
+// approvalOf returns what the flags allow without a question, and the flag that says so, or "". Two flags that
+// contradict each other are refused.
 func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err error) {
 	for _, f := range []struct {
 		name string
@@ -87,16 +87,16 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	return approval, flag, nil
 }
 
-// clocks are the limits that the flags set. The native agent's limit to the first sign of life is that of its model
-// API.
+// clocks returns the time limits of the flags. For the native agent, the limit to the first sign of life is that of its
+// model API.
 func clocks(c *contract.Call) (turn, connect time.Duration) {
 	return c.Duration("timeout"), c.Duration("connect-timeout")
 }
 
-// firstByte is how long a model API may take to begin its answer.
+// firstByte returns how long a model API may take to begin its answer.
 func firstByte(c *contract.Call) time.Duration {
 	switch limit := c.Duration("connect-timeout"); {
-	case c.Given("connect-timeout") && limit == 0: // any time; to the client zero is its own default
+	case c.Given("connect-timeout") && limit == 0: // no limit; to the client zero means its default
 		return math.MaxInt64
 	case c.Given("connect-timeout"):
 		return limit
@@ -104,7 +104,7 @@ func firstByte(c *contract.Call) time.Duration {
 	return c.Config.Duration("native.first_byte")
 }
 
-// modelAPI is what holds connections to the API of the native agent's model: the defaults of native.idle, between two
+// modelAPI returns the limits of connections to the native agent's model API: the defaults of native.idle, between two
 // bytes of an answer, and of native.first_byte.
 func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}

@@ -17,10 +17,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// What the commands that hold a conversation share.
+// Shared by the commands that hold a conversation.
 
-// attended does what has to be done before a conversation can hear signals itself. One that comes meanwhile ends the
-// call; what cannot be stopped, such as a read of standard input, ends with the process.
+// attended runs do before the conversation handles signals itself. A signal ends the call meanwhile; what cannot be
+// interrupted, such as a read of standard input, ends with the process.
 func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -30,7 +30,7 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 	context.AfterFunc(ctx, cancel)
 	done := make(chan outcome, 1)
 	go func() {
-		value, err := do(life) // what it opens lives as long
+		value, err := do(life) // what it opens has the same lifetime
 		done <- outcome{value, err}
 	}()
 	select {
@@ -45,14 +45,14 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 	}
 }
 
-// workspaceOf tells what comes with the workspace from what is the user's.
+// workspaceOf distinguishes what comes with the workspace from what is the user's.
 func workspaceOf(c *contract.Call) shell.Inheritance {
 	root, _ := config.ProjectRoot(c.Dir())
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace
-// has put into PATH.
+// ownPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
+// workspace's directories.
 func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 	walls := workspaceOf(c)
 	return func(name string) (string, bool) {
@@ -64,13 +64,13 @@ func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 	}
 }
 
-// logger says lines without the secrets of the environment.
+// logger writes lines without the secrets of the environment.
 func logger(c *contract.Call) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	return func(format string, args ...any) { sayLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
 }
 
-// quiet keeps the secrets of the environment out of an error.
+// quiet removes the secrets of the environment from an error.
 func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
 	*contract.Call, <-chan os.Signal) (int, error) {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {

@@ -23,8 +23,8 @@ import (
 	"omniagent/internal/shim"
 )
 
-// Main runs the process: a guard, a stage, a call that goes straight to an agent, or a command. The first argument
-// decides.
+// Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
+// command.
 func Main() int { return Ours().Main() }
 
 // Main runs the process over these parts.
@@ -59,7 +59,7 @@ func (p Parts) Main() int {
 	}
 	signals := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(s) { // by nohup, or a shell in front of a job in the background
+		if !signal.Ignored(s) { // ignored by nohup, or by a shell for a background job
 			signal.Notify(signals, s)
 		}
 	}
@@ -71,8 +71,8 @@ func (p Parts) Main() int {
 	return p.newShim(program).Main(host)
 }
 
-// nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call,
-// and is told in its stream.
+// nestedArgs translates Claude Code's flags to ours. It warns of ignored flags; an unsupported one ends the call with
+// an error in the stream.
 func (p Parts) nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
@@ -86,7 +86,7 @@ func (p Parts) nestedArgs(program *contract.Program, args []string) (translated 
 	if err != nil {
 		f := fault.New(fault.ArgError, "%v", err)
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
-		// text has no line for it
+		// the text form has no such line
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {
 			encoder := claude.Encoder{UUID: ident.UUID}
 			for _, line := range encoder.Refuse(f) {
@@ -101,8 +101,8 @@ func (p Parts) nestedArgs(program *contract.Program, args []string) (translated 
 	return append([]string{"start"}, translated...), 0
 }
 
-// direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is
-// asked about the program as a whole is a matter for the commands.
+// direct reports whether a call starts an agent directly: it begins with a flag, or is empty. Questions about the
+// program as a whole are left to the commands.
 func direct(program *contract.Program, args []string) bool {
 	if len(args) == 0 {
 		return true
@@ -116,8 +116,8 @@ func direct(program *contract.Program, args []string) bool {
 	if _, err := shim.Parse(args); err == nil {
 		return true
 	}
-	// Questions about the program, and options in front of a command, which the commands explain better: as far as the
-	// flags are theirs.
+	// Questions about the program, and options before a command, which the commands explain better if the flags are
+	// theirs.
 	for _, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") &&
 			!program.Shares(strings.TrimLeft(name, "-")) {
@@ -133,8 +133,8 @@ func direct(program *contract.Program, args []string) bool {
 	return !about && !program.CommandBehind(args)
 }
 
-// ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is
-// none.
+// ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
+// exist.
 func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	if paths.Config == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	return agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
 }
 
-// ownAgents are those that the person defined.
+// ownAgents returns the agents that the user defined.
 func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
 	file, err := ownFile(paths)
 	if err != nil || file == nil {

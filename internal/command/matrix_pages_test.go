@@ -61,7 +61,7 @@ func TestMatrixPagesSayAll(t *testing.T) {
 	}
 }
 
-// abilityRows are the rows of the table in README.md that are no flags.
+// abilityRows returns the rows of the table in README.md that are no flags.
 func abilityRows() [][2]string {
 	return [][2]string{
 		{agent.Schema, "holds its answer to a schema"},
@@ -72,7 +72,7 @@ func abilityRows() [][2]string {
 	}
 }
 
-// readmePage is README.md as it stands, with its tables as they are.
+// readmePage returns README.md with its tables generated anew.
 func readmePage(t *testing.T, drivers []agent.Driver) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -82,7 +82,7 @@ func readmePage(t *testing.T, drivers []agent.Driver) string {
 	return generated(t, generated(t, string(raw), "exits", exitTable(drivers)), "matrix", agentTable(drivers))
 }
 
-// generated is a page with a text between the marks of that name.
+// generated returns a page with a text between the marks of that name.
 func generated(t *testing.T, page, name, text string) string {
 	t.Helper()
 	begin, end := "<!-- generated:"+name+" -->\n", "<!-- /generated -->"
@@ -145,7 +145,7 @@ func agentTable(drivers []agent.Driver) string {
 	return b.String()
 }
 
-// levels are those of the two modes, as one where they agree.
+// levels returns those of the two modes, as one where they agree.
 func levels(oneShot, interactive agent.Cell) string {
 	if oneShot.Level == interactive.Level {
 		return string(oneShot.Level)
@@ -204,7 +204,7 @@ func agentPage(d agent.Driver) string {
 	return b.String()
 }
 
-// nativePage is what only the native agent's page has.
+// nativePage returns what only the native agent's page has.
 func nativePage() string {
 	var b strings.Builder
 	b.WriteString("\n## What commands see\n\n" +

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// mcpServer lets one agent ask another.
+// mcpServer declares the command through which one agent asks another.
 func (p Parts) mcpServer() *contract.Command {
 	modes := []string{}
 	for _, m := range delegate.Modes() {
@@ -116,8 +116,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	return 0, nil
 }
 
-// ceilingOf is the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter approval
-// that a flag names.
+// ceilingOf returns the most that an asked agent may do, and what the mode read means: prompt, or a stricter approval
+// that a flag sets.
 func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, err error) {
 	most, reads = delegate.Mode(c.String("allow-mode")), setting.Prompt
 	approval, flag, err := approvalOf(c)
@@ -140,7 +140,7 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 	return allowed, reads, nil
 }
 
-// mcpRoots are the directories in which agents may work.
+// mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
 	roots := []string{}
 	for _, dir := range append(c.Strings("dir"), "")[:max(1, len(c.Strings("dir")))] {
@@ -160,7 +160,7 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 	return roots, nil
 }
 
-// askable are the agents that there are, with what this version of them can do. Nothing is started.
+// askable returns the agents, with what their installed versions can do. It starts nothing.
 func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]delegate.Agent, error) {
 	known, err := knownAgents(c, drivers)
 	if err != nil {
@@ -186,7 +186,7 @@ func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) (
 				a.Modes = append(a.Modes, m)
 			}
 		}
-		if len(a.Modes) == 0 && reads == setting.Prompt { // nothing is known to hold it
+		if len(a.Modes) == 0 && reads == setting.Prompt { // no mode is known to be enforced
 			a.Modes = []delegate.Mode{delegate.Yolo}
 		}
 		all = append(all, a)

@@ -28,13 +28,13 @@ type opener struct {
 	log    func(format string, args ...any) // for people, on standard error
 	detail func(format string, args ...any) // for people who want to know more
 	parts  Parts
-	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
+	// Only for the native agent: the model API, its address, and a file with an earlier conversation.
 	provider, base, history string
-	ask                     []string // calls that are asked about, in the words of docs/rules.md
-	moded                   bool     // each conversation comes with a mode that was chosen for it
+	ask                     []string // calls that need a question, in the words of docs/rules.md
+	moded                   bool     // each conversation has a mode that was chosen for it
 }
 
-// env is what an opening has to know of this call.
+// env returns what an opening needs of this call.
 func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
@@ -72,7 +72,7 @@ func (o opener) env() opening.Env {
 	return e
 }
 
-// gate is what the person's configuration lets programs start.
+// gate returns what the user's configuration lets programs start.
 func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	root, _ := config.ProjectRoot(dir)
 	gate := admission.Gate{
@@ -90,7 +90,7 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	return gate
 }
 
-// converse opens a conversation; it is a conversation.Opener.
+// converse opens a conversation, as a conversation.Opener.
 func (o opener) converse(
 	ctx context.Context,
 	name string,
@@ -109,8 +109,8 @@ func (o opener) converse(
 	})
 }
 
-// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on
-// record. Of r it fills in what belongs to the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
+// relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
+// recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
 	plan, err := o.env().Plan(q)
 	if err != nil {
@@ -121,7 +121,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 	if !ok {
 		return 0, fault.New(fault.Unsupported, "%s does not speak these lines itself", q.Agent)
 	}
-	if _, err := speaker.Relayed(spec, w); err != nil { // before there is a session
+	if _, err := speaker.Relayed(spec, w); err != nil { // before a session is created
 		return 0, err
 	}
 	p, err := plan.Pass(ctx)

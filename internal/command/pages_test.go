@@ -96,7 +96,7 @@ func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 	return stderr.String()
 }
 
-// agentsPage is AGENTS.md as it stands, with the version and the table of commands as they are.
+// agentsPage returns AGENTS.md with the version and the table of commands generated anew.
 func agentsPage(t *testing.T, p *contract.Program) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "AGENTS.md"))

@@ -1,7 +1,7 @@
-// Package command is the tree: every subcommand in a file of its own, declared and carried out.
+// Package command is the command tree: every subcommand in a file of its own.
 //
-// It promises that a command reaches children, network and standard input only through contract.Call, whose doors open
-// for what was declared. Commands that run agents get what they need handed down as values; nothing here is global.
+// A command reaches children, network and standard input only through contract.Call, which opens what was declared.
+// Commands that run agents get what they need as values; nothing here is global.
 package command
 
 import (
@@ -40,7 +40,7 @@ func Ours() Parts {
 	}
 }
 
-// Program is the whole command line.
+// Program returns the whole command line.
 func Program() *contract.Program { return Ours().Program() }
 
 // Program is the command line over these parts.

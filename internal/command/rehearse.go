@@ -37,7 +37,7 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	}, func() { _ = server.Close() }, nil
 }
 
-// readScript reads a regular file only. No signal is heard yet, so nothing may be waited for, and /dev/zero has no end.
+// readScript only reads a regular file. Signals are not handled yet, so it must not block, and /dev/zero has no end.
 func readScript(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxScript)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/guard"
 )
 
-// rulesOf are the user's rules, of all layers: one above takes none of those below away. problems are the rules that do
-// not parse; what stands for them in rules is the stricter reading.
+// rulesOf returns the user's rules of all layers: a higher layer does not remove those of a lower one. problems are the
+// rules that do not parse; each is replaced by a stricter reading.
 func rulesOf(c *contract.Call, known guard.Known) (rules guard.Rules, problems []error) {
 	for _, list := range []struct {
 		key  string

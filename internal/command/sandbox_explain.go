@@ -79,7 +79,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
-		// the trial makes what it stands on, and has to be known to others who do
+		// the trial creates mount points, which other processes must know of
 		Files: []contract.FileEffect{wallsRecord()},
 		Exits: []contract.Exit{{Code: contract.Success, When: "it is explained"}},
 		Examples: []contract.Example{
@@ -117,7 +117,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	for _, pair := range rules.Contradictions() {
 		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
 	}
-	strength := native.Strength(walls, true) // it says what would be behind walls, also where somebody works without
+	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
 	judge := guard.Judge{
 		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents},
 		Known: known,
@@ -144,7 +144,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 }
 
-// kindOf guesses what is meant.
+// kindOf guesses the kind of call.
 func kindOf(c *contract.Call, words []string) string {
 	if len(words) == 1 && !strings.ContainsAny(words[0], " \t\n|;&<>$") {
 		if _, err := os.Lstat(c.Abs(words[0])); err == nil || strings.ContainsAny(words[0], `/\`) ||
@@ -162,7 +162,7 @@ func expandHome(path, home string) string {
 	return path
 }
 
-// judge fills in what the rules and the modes say about a call.
+// judge fills in what the rules and the modes decide about a call.
 func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
 	v := judge.Call(engine.Described(name, a))
 	row := callRow{Tool: name, Word: v.Word.String(), Reasons: []guardReason{}}
@@ -182,7 +182,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 
 func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Word().String(), r.String(), r.Source()} }
 
-// PlainText is the explanation for people.
+// PlainText returns the explanation for people.
 func (d explained) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", d.Subject)
@@ -228,8 +228,8 @@ func (row callRow) print(b *strings.Builder, subject string) {
 	}
 }
 
-// sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the
-// record of a session and in a report.
+// sandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
+// a report.
 func sandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/shell"
 )
 
-// sandboxRun puts the walls of the native agent around any command.
+// sandboxRun declares the command that runs any command in the native agent's sandbox.
 func (p Parts) sandboxRun() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal,
@@ -56,13 +56,13 @@ func (p Parts) sandboxRun() *contract.Command {
 	}
 }
 
-// wallsRecord is where it stands, as long as there are walls, what has been made for them in workspaces. The last to
-// leave removes it; what a kill leaves is tidied by whoever comes next.
+// wallsRecord declares the record of what was created in workspaces for running sandboxes. The last one to end removes
+// it; the next one cleans up after a kill.
 func wallsRecord() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
 
-// wallParams say which walls.
+// wallParams returns the flags of a sandbox.
 func wallParams() []contract.Param {
 	return []contract.Param{
 		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, or hosts: a.org,b.org"},
@@ -75,7 +75,7 @@ func wallParams() []contract.Param {
 	}
 }
 
-// wanted are the walls that a call asks for.
+// wanted returns the sandbox that a call asks for.
 func (p Parts) wanted(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
@@ -130,7 +130,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	return walls.Run(program)
 }
 
-// lineOf is a command line as a shell would read it.
+// lineOf returns words as a command line for a shell.
 func lineOf(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// sessionEvents prints the records of a conversation for programs.
+// sessionEvents declares the command that prints the records of a conversation for programs.
 func sessionEvents() *contract.Command {
 	return &contract.Command{
 		Path: "session events", Summary: "print the records of one conversation, one line of JSON each",
@@ -77,7 +77,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		if row, err = e.AppendRow(row[:0]); err != nil {
 			return 0, err
 		}
-		if _, err := c.Host.Stdout.Write(row); err != nil { // a record at a time: who follows wants it now
+		if _, err := c.Host.Stdout.Write(row); err != nil { // at once, for readers that follow
 			return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
 		}
 	}

@@ -14,7 +14,7 @@ type sessionExported struct {
 	Content contract.Foreign[string] `json:"content"`
 }
 
-// PlainText is the text itself, for a file or another program.
+// PlainText returns the text itself, for a file or another program.
 func (d sessionExported) PlainText() string { return d.Content.Value }
 
 func sessionExport() *contract.Command {

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/session"
 )
 
-// What the commands of "session" share: the store, and how a session looks in a row.
+// Shared by the commands of "session": the store, and a session as a row.
 
 type sessionRow struct {
 	ID       string    `json:"id"`
@@ -39,7 +39,7 @@ func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	}
 }
 
-// age is a duration in its largest unit.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -103,8 +103,7 @@ func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Conte
 	}, stop
 }
 
-// sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an
-// id may not find it.
+// sessionCommand adds the shared declarations. All need a home and readable files; those with an id may not find it.
 func sessionCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
@@ -146,7 +145,7 @@ func sessionFilter(c *contract.Call) session.Filter {
 	return f
 }
 
-// tellSkipped warns of files that are no sessions.
+// tellSkipped warns of files that do not hold a session.
 func tellSkipped(c *contract.Call, skipped []session.Skipped) {
 	for _, s := range skipped {
 		c.Warn("SESSION_UNREADABLE", "%v", s.Err)

@@ -56,7 +56,7 @@ type sessionAsk struct {
 	Tool string `json:"tool" doc:"the tool that it is about; empty: none"`
 }
 
-// PlainText is what a person looks for: the figures, then what was said.
+// PlainText returns the figures, then the messages.
 func (d sessionData) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b,

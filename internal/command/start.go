@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// start is an agent for programs, ours unless told otherwise: one turn and the end, or a conversation over lines.
+// start declares the command that runs an agent for programs: one turn, or a conversation over lines.
 func (p Parts) start() *contract.Command {
 	return &contract.Command{
 		Path: "start", Summary: "run an agent for a program, in lines of JSON", Class: contract.Stream,
@@ -45,7 +45,7 @@ func (p Parts) start() *contract.Command {
 	}
 }
 
-// startParams are the flags; those of a host of Claude Code's are put into them before.
+// startParams returns the flags, after those of Claude Code are translated to them.
 func (p Parts) startParams() []contract.Param {
 	return []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords()},

@@ -13,14 +13,14 @@ import (
 	"omniagent/internal/stream"
 )
 
-// input is what the other side says.
+// input is the input of the other side.
 type input struct {
 	prompt []event.Block      // a message for one turn
-	stays  bool               // messages come as frames, for as long as they come
-	frames <-chan stream.Said // closed when nothing more will come
+	stays  bool               // messages come as frames until they end
+	frames <-chan stream.Said // closed at the end of the input
 }
 
-// listen finds out what is said, and how.
+// listen determines the form of the input.
 func listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, error) {
 	in, open := c.Host.Stdin, c.Host.Stdin != nil
 	if c.Given("prompt") {
@@ -64,14 +64,14 @@ func noMessage() error {
 		Hint("omniagent start -p 'What is in this directory?'")
 }
 
-// nothing is a side that says nothing.
+// nothing returns an empty input.
 func nothing() <-chan stream.Said {
 	frames := make(chan stream.Said)
 	close(frames)
 	return frames
 }
 
-// hear takes frames from now on.
+// hear reads frames from now on.
 func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Said {
 	if !open {
 		return nothing()
@@ -81,11 +81,11 @@ func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-cha
 	return frames
 }
 
-// longestMessage is the longest one that is taken from standard input.
+// longestMessage limits a message from standard input.
 const longestMessage = 64 << 20
 
-// firstLine reads up to the end of the first line that is not blank. If it is no frame, rest is all that there is. It
-// is no lines.Reader, because somebody else reads on behind the line.
+// firstLine reads up to the end of the first line that is not blank. If it is not a frame, rest is the whole input. It
+// cannot use lines.Reader, because another reader continues after the line.
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		part, err := in.ReadBytes('\n')
@@ -109,8 +109,8 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	return nil, rest, nil
 }
 
-// beside adds what comes on standard input to a message that was given as an argument, as Claude Code does: what nobody
-// has begun to say within three seconds is not waited for.
+// beside adds standard input to a message that was given as an argument, as Claude Code does. It waits three seconds at
+// most for the input to begin.
 func beside(c *contract.Call) ([]event.Block, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
 		return nil, nil

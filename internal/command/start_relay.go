@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/stream"
 )
 
-// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for
-// that needs us in between.
+// passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
+// needs us to translate.
 func (p Parts) passes(c *contract.Call) bool {
 	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") {
@@ -25,14 +25,14 @@ func (p Parts) passes(c *contract.Call) bool {
 		return false
 	}
 	_, speaks := p.Agents[i].(relay.Speaker)
-	// read by us, and held by us
+	// these are read and enforced by us
 	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
 	}
 	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))
 }
 
-// serveRelay passes the lines between host and agent.
+// serveRelay relays the lines between host and agent.
 func (p Parts) serveRelay(
 	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal,
 	quit <-chan struct{},
@@ -60,7 +60,7 @@ func (p Parts) serveRelay(
 		Pieces: c.Bool("include-partial-messages"),
 	}
 	return p.openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
-		// the codes are Claude Code's: a denial is none
+		// as Claude Code, which has no exit code for a denial
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})
 }

@@ -27,14 +27,14 @@ type request struct {
 	tools guard.Known
 }
 
-// requestOf reads the flags. stays says whether the other side can say more than one message.
+// requestOf reads the flags. stays reports whether the other side can send more than one message.
 func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	mode, chosen, err := approvalOf(c)
 	switch {
 	case err != nil:
 		return r, err
 	case chosen != "":
-	case c.String("dialect") == nested: // where nobody can be asked, Claude Code lets nothing run
+	case c.String("dialect") == nested: // without a person, Claude Code allows nothing
 		mode = setting.Prompt
 	default:
 		mode = setting.Default
@@ -89,14 +89,14 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	case "none":
 		asks = false
 	}
-	if c.String("dialect") != nested { // there the mode may change, and with it whether somebody is asked
+	if c.String("dialect") != nested { // there the mode may change, and with it whether the host is asked
 		asks = asks && !r.host.Unasked
 	}
 	r.Services.CanAsk = asks
 	return r.named()
 }
 
-// with is the request with what the sources of a host of Claude Code's want.
+// with returns the request with the changes of a Claude Code host's sources.
 func (r request) with(deltas []claude.Delta) (request, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
@@ -112,10 +112,10 @@ func (r request) with(deltas []claude.Delta) (request, error) {
 	return r, err
 }
 
-// named sees that the names of sessions go together.
+// named checks that the names of sessions are consistent.
 func (r request) named() (request, error) {
 	s := &r.Spec
-	if s.Resume != "" && s.Fresh == s.Resume { // a host may name the session both ways
+	if s.Resume != "" && s.Fresh == s.Resume { // a host may pass the id in both flags
 		s.Fresh = ""
 	}
 	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
@@ -126,7 +126,7 @@ func (r request) named() (request, error) {
 		Hint("omniagent session fork makes a session of another")
 }
 
-// termsOf are what the flags ask for beyond what all agents share.
+// termsOf returns the flags that not all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
 		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
@@ -149,7 +149,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 	return t, err
 }
 
-// deltasOf reads what the flags name in the words of Claude Code.
+// deltasOf reads the flags in Claude Code's words.
 func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	type source struct {
 		flag, value string
@@ -187,7 +187,7 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	return deltas, nil
 }
 
-// filesOf says where Claude Code's files are.
+// filesOf locates Claude Code's files.
 func filesOf(c *contract.Call) claudehost.Files {
 	home, _ := c.Host.Lookup("HOME")
 	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
@@ -197,7 +197,7 @@ func filesOf(c *contract.Call) claudehost.Files {
 	}
 }
 
-// list are the values of a flag that holds something; nil: none.
+// list returns the values of a flag that holds something; nil: none.
 func list(c *contract.Call, name string) (values []string) {
 	for _, v := range c.Strings(name) {
 		if strings.TrimSpace(v) != "" {
@@ -207,7 +207,7 @@ func list(c *contract.Call, name string) (values []string) {
 	return values
 }
 
-// textOr is a text, as it stands or in a file.
+// textOr returns a text that is given directly or in a file.
 func textOr(c *contract.Call, name string) (string, error) {
 	path := c.Path(name + "-file")
 	switch {

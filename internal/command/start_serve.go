@@ -20,7 +20,7 @@ import (
 
 const nested = "claude" // the name of that dialect
 
-// dialectOf is the one that the call is in.
+// dialectOf returns the dialect of the call.
 func dialectOf(c *contract.Call) stream.Dialect {
 	id := cmp.Or(c.String("resume"), c.String("session-id"))
 	if c.String("dialect") != nested {
@@ -33,16 +33,16 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	return d
 }
 
-// modeWord is the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
+// modeWord returns the conversation's mode in the words of the flat dialect: as the host wrote it, or as it would.
 func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	mode, _, _ := approvalOf(c) // what is wrong with the flags is told later
+	mode, _, _ := approvalOf(c) // wrong flags are reported later
 	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
-// refuseStart tells in the stream that there is none.
+// refuseStart reports in the stream that there is no conversation.
 func refuseStart(c *contract.Call, f *fault.Fault) {
 	format, d := c.String("output-format"), dialectOf(c)
 	if format == string(stream.Text) {
@@ -102,7 +102,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 	return host.Run(ctx), nil
 }
 
-// openerOf is an opener that has told what a person may want to know of the request.
+// openerOf returns an opener, after logging the notes on the request.
 func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
 	for _, note := range notes {
 		detail("%s", note)
@@ -110,8 +110,8 @@ func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), note
 	return opener{call: c, log: log, detail: detail, parts: p}
 }
 
-// greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants
-// nothing at all.
+// greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if
+// the host wants nothing at all.
 func greet(
 	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, signals <-chan os.Signal,
 ) (_ request, open bool, err error) {
@@ -148,7 +148,7 @@ func greet(
 	return r, true, nil
 }
 
-// ahead are frames that were read before, and those to come.
+// ahead returns frames that were read before, and those to come.
 func ahead(first []stream.Said, rest <-chan stream.Said) <-chan stream.Said {
 	if len(first) == 0 {
 		return rest
@@ -166,7 +166,8 @@ func ahead(first []stream.Said, rest <-chan stream.Said) <-chan stream.Said {
 	return all
 }
 
-// unopened tells that there is no conversation. A host of Claude Code's knows one reason by its words and its code.
+// unopened reports that there is no conversation. A host of Claude Code recognises one reason by its words and exit
+// code.
 func unopened(host *stream.Host, d stream.Dialect, id string, err error) (int, error) {
 	nest, ok := d.(*stream.Claude)
 	if !ok {

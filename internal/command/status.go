@@ -80,7 +80,7 @@ func status() *contract.Command {
 	}
 }
 
-// stateFiles are the places where something is kept, and how much.
+// stateFiles returns the places where state is kept, and their sizes.
 func stateFiles(c *contract.Call) []stateFile {
 	files := []stateFile{}
 	for _, place := range []struct{ path, kind string }{
@@ -112,7 +112,7 @@ func sideEffects(c *contract.Call) []sideEffect {
 	return append(list, sideEffect{"every command", c.AuditPath(), "log", "omniagent cleanup --scope logs"})
 }
 
-// expandPath turns the written form of a declaration into the place it means here.
+// expandPath expands a declared path for this call.
 func expandPath(c *contract.Call, path string) string {
 	for _, known := range []struct{ written, place string }{
 		{"~/.config/omniagent", c.Paths.Config},

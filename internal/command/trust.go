@@ -117,7 +117,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 	if trustedNow(c, c.Config.ProjectFile()) {
 		c.Settled(config.UntrustedConfig)
 	}
-	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: say why, not that part of it failed
+	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: return the reason, not a partial failure
 		return contract.Result{Data: data}, first
 	}
 	return contract.Result{
@@ -126,8 +126,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 	}, nil
 }
 
-// joined is the existing path that the argument at i and its neighbours are the pieces of, because a shell has split it
-// at its spaces.
+// joined returns the existing path that a shell has split at its spaces into the argument at i and its neighbours.
 func joined(c *contract.Call, paths []string, i int) string {
 	const most = 5 // pieces
 	for from := i; from >= max(0, i-most+1); from-- {
@@ -152,7 +151,7 @@ func trustEffect(change string) contract.Effect {
 	return contract.Noop
 }
 
-// configFileAt is the configuration file that a path means: itself, or the one of the repository.
+// configFileAt returns the configuration file for a path: the path itself, or the repository's file.
 func configFileAt(c *contract.Call, path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return c.ProjectAt(path).File
@@ -243,10 +242,10 @@ func trustList() *contract.Command {
 	}
 }
 
-// trustedNow says whether the file has the content that was trusted.
+// trustedNow reports whether the file has the content that was trusted.
 func trustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
 
-// trustState is what became of a file that was trusted.
+// trustState returns the state of a trusted file: missing, current, refused or changed.
 func trustState(c *contract.Call, file string) string {
 	content, err := workspace.ReadFile(file, 1<<20)
 	trust := config.OpenTrust(c.TrustFile())

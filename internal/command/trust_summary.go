@@ -12,10 +12,11 @@ import (
 	"omniagent/internal/text"
 )
 
-// mostTold is how many lines a summary has.
+// mostTold is the most lines of a summary.
 const mostTold = 40
 
-// whatCounts says in a few lines what the content of a file changes once it is trusted, so that nobody trusts a name.
+// whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
+// alone.
 func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []string {
 	name := filepath.Base(file)
 	var lines []string
@@ -43,7 +44,7 @@ func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []stri
 	return lines
 }
 
-// wholeText is what a content is for, and the content itself.
+// wholeText returns the purpose of a content, and the content itself.
 func wholeText(what string, content []byte) []string {
 	lines := []string{fmt.Sprintf("%s, %d lines:", what, strings.Count(string(content), "\n")+1)}
 	for line := range strings.Lines(string(content)) {
@@ -54,7 +55,7 @@ func wholeText(what string, content []byte) []string {
 	return lines
 }
 
-// settingsOf are the settings of a file.
+// settingsOf returns the settings of a file.
 func settingsOf(keys []config.Key, content []byte) []string {
 	tree, err := literal.ParseTOML(content)
 	if err != nil {
@@ -109,7 +110,7 @@ func literalText(v literal.Value) string {
 	return v.Num + v.Str
 }
 
-// agentsOf are the agents that a file defines, with what they start.
+// agentsOf returns the agents that a file defines, and their commands.
 func agentsOf(file string, content []byte) []string {
 	f, err := agentsdir.Parse(file, content)
 	if err != nil || f == nil {

@@ -1,13 +1,12 @@
-// Package config finds out what is configured, and says from where.
+// Package config resolves the configuration and says where each value comes from.
 //
-// It promises one order of layers, highest first: flag, environment, project file, user file, default. Every value
-// carries its source, down to line and column, and what it hides. All that is wrong is reported at once, and the layers
-// that are sound are usable all the same, so that the commands that explain a broken configuration still run. A file is
-// changed under a lock, atomically, and only in the one value that was meant.
+// The layers are, highest first: flag, environment, project file, user file, default. Every value carries its source,
+// down to line and column, and what it hides. All errors are reported at once, and the valid layers remain usable, so
+// that the commands that explain a broken configuration still run. A file is changed under a lock, atomically, and only
+// in one value.
 //
-// It refuses to let a directory speak for its user: a project file counts only while its exact content is trusted at
-// its exact path. It refuses files that are not regular or larger than 1 MiB, and it never repairs or rewrites a file
-// that it cannot read.
+// A project file counts only while its exact content is trusted at its exact path. The package refuses files that are
+// not regular or larger than 1 MiB, and never repairs or rewrites a file that it cannot read.
 package config
 
 import (
@@ -42,13 +41,13 @@ type Options struct {
 	Dir       string                      // effective working directory, absolute
 	UserFile  string                      // "" when there is no home
 	TrustFile string                      // where trust is recorded, "" when nowhere
-	Explicit  string                      // the only file to read, when set
-	None      bool                        // read no file at all; stronger than Explicit
+	Explicit  string                      // the only file to read, if set
+	None      bool                        // read no file at all; overrides Explicit
 	Context   string                      // overrides current_context
 	Overrides map[string]string           // by name of key, from flags: the highest layer
 }
 
-// Warning is something that a person should know and that stops nothing. Line and Col are 0 when there is no place.
+// Warning is a message that stops nothing. Line and Col are 0 if there is no place.
 type Warning struct {
 	Code    string
 	Message string
@@ -58,7 +57,7 @@ type Warning struct {
 }
 
 // Load reads all layers. The Set is usable even with an error, which is then a fault.ConfigInvalid that names
-// everything that is wrong: what could not be read is left out, and the next lower layer holds.
+// everything that is wrong: the invalid parts are left out, and the next lower layer applies.
 func Load(o Options) (*Set, error) {
 	l := &loader{options: o, set: &Set{keys: o.Keys}}
 	if l.options.Getenv == nil {
@@ -80,20 +79,20 @@ type loader struct {
 	options  Options
 	set      *Set
 	problems problems
-	torn     bool // a file could not be read, so what it would have defined is unknown
+	torn     bool // a file could not be read, so its definitions are unknown
 }
 
 // layer is what one source sets.
 type layer map[string]Value
 
-// file is one that counts.
+// file is a file that counts.
 type file struct {
 	path    string
 	tree    literal.Value
 	project bool
 }
 
-// files are those that count, highest first.
+// files returns the files that count, highest first.
 func (l *loader) files() []file {
 	o := l.options
 	l.findProject()
@@ -128,7 +127,7 @@ func (l *loader) files() []file {
 	return files
 }
 
-// fail notes what is wrong with a file. Its other layers still count; a file without a place for the fault does not.
+// fail notes an error in a file. Its other layers still count.
 func (l *loader) fail(path string, pos literal.Pos, message, value string) {
 	l.torn = l.torn || pos.Line == 0
 	l.problems.inFile(path, pos, message, value)
@@ -210,7 +209,7 @@ func (l *loader) defaults() layer {
 	return out
 }
 
-// chooseContext decides which [context.NAME] counts and makes sure that there is one of that name.
+// chooseContext selects a [context.NAME] and checks that it exists.
 func (l *loader) chooseContext(files []file) {
 	var available []string
 	name, origin, in := l.options.Context, "--context", Value{}
@@ -237,7 +236,7 @@ func (l *loader) chooseContext(files []file) {
 		return
 	}
 	if l.torn {
-		return // it may well be in the file that could not be read, which is reported already
+		return // it may be in the file that could not be read, which is reported already
 	}
 	slices.Sort(available)
 	there := "there is none"

@@ -22,17 +22,17 @@ type Edit struct {
 	Key     string // a name in Keys, current_context, or context.NAME.KEY for one context
 	Keys    []Key
 	Value   string        // for Write
-	LockDir string        // where the lock file is; "" = beside the file
-	Wait    time.Duration // how long to wait for another process; 0 = not at all
+	LockDir string        // directory of the lock file; "" = that of the file
+	Wait    time.Duration // how long to wait for another process; 0 = do not wait
 
 	// Of a project file:
-	Root  string // the file must lie beneath it when all links are followed; "" = it is no project file
-	Trust *Trust // trusts the new content if the file was absent or trusted before; nil = nobody is asked
+	Root  string // the file must be below it after following all links; "" = not a project file
+	Trust *Trust // trusts the new content if the file was absent or trusted before; nil = leaves the trust unchanged
 }
 
-// Write gives the key its value and returns what it was as text, "" when the file did not set it. A value that is there
-// already writes nothing. The file and its directory are made if need be, open to the user alone. After an error with
-// changed = true, the file has the new value and only the trust could not be recorded.
+// Write sets the key and returns its old value as text, "" if it was unset. An equal value writes nothing. The file and
+// its directory are created if needed, private to the user. After an error with changed = true, the file has the new
+// value and only the trust could not be recorded.
 func Write(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	path, key, err := e.resolve()
 	if err != nil {
@@ -48,7 +48,7 @@ func Write(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	return e.apply(ctx, path, key, func(data []byte) ([]byte, error) { return literal.SetTOML(data, path, value) })
 }
 
-// Remove takes the key away. A key that is not there is not an error.
+// Remove removes the key. A missing key is not an error.
 func Remove(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	path, key, err := e.resolve()
 	if err != nil {
@@ -63,8 +63,7 @@ func Remove(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	})
 }
 
-// Check finds out whether an edit could be made, without looking at the file: whether there is such a key, and with
-// value whether the text is one for it.
+// Check validates an edit without reading the file: that the key exists and, with value, that the value is valid.
 func Check(e Edit, value bool) error {
 	_, key, err := e.resolve()
 	if err != nil || !value {
@@ -80,7 +79,7 @@ func Check(e Edit, value bool) error {
 	return nil
 }
 
-// Peek is what the file says for the key, "" when it does not set it.
+// Peek returns the value of the key in the file, or "".
 func Peek(e Edit) (string, error) {
 	path, key, err := e.resolve()
 	if err != nil {
@@ -96,7 +95,7 @@ func Peek(e Edit) (string, error) {
 	return oldText(data, path, key), nil
 }
 
-// resolve finds the key's place in the file.
+// resolve returns the key's place in the file.
 func (e Edit) resolve() (path []string, key Key, err error) {
 	if key, ok := findKey(e.Keys, e.Key); ok {
 		return strings.Split(e.Key, "."), key, nil
@@ -154,7 +153,7 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 			Hint("Put a file in its place: rm %s", e.File)
 	}
 	if e.Trust != nil {
-		e.Trust.refresh() // whoever had the lock before us may have changed both
+		e.Trust.refresh() // the previous holder of the lock may have changed both
 	}
 	data, exists, err := readConfig(e.File)
 	if err != nil {
@@ -183,7 +182,7 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 	return old, true, nil
 }
 
-// lockFile is one name for one file, whichever links lead to it.
+// lockFile returns one name for one file, whichever links lead to it.
 func (e Edit) lockFile() (string, error) {
 	real := canonical(e.File)
 	if e.LockDir == "" {
@@ -195,7 +194,7 @@ func (e Edit) lockFile() (string, error) {
 	return filepath.Join(e.LockDir, fmt.Sprintf("config-%s.lock", hashOf([]byte(real))[:16])), nil
 }
 
-// oldText is what the file said, in the terms of the key where it has them.
+// oldText returns the old value, in the key's notation if possible.
 func oldText(data []byte, path []string, key Key) string {
 	tree, err := literal.ParseTOML(data)
 	if err != nil {

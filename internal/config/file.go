@@ -15,13 +15,13 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// readConfig reads a file that may be missing. The error is a sentence without the path.
+// readConfig reads a file that may be missing. The error does not contain the path.
 func readConfig(path string) (data []byte, exists bool, err error) {
 	data, err = workspace.ReadFile(path, maxFile)
 	switch {
 	case err == nil:
 		return data, true, nil
-	// HOME=/dev/null says that there is no home
+	// with HOME=/dev/null there is no home
 	case errors.Is(err, fault.FileMissing), errors.Is(err, syscall.ENOTDIR):
 		return nil, false, nil
 	case errors.Is(err, fault.FieldTooLarge):
@@ -36,8 +36,8 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	return nil, true, fmt.Errorf("it cannot be read: %w", err)
 }
 
-// fileLayers are the two layers of a file: the chosen context lies over the rest. A context of the user file does not
-// lie over the project file, because layers come before contexts.
+// fileLayers returns the two layers of a file: the chosen context above the rest. A context of the user file is below
+// the project file, because layers come before contexts.
 func (l *loader) fileLayers(f file) []layer {
 	plain, overlay := layer{}, layer{}
 	for _, m := range f.tree.Members {
@@ -54,7 +54,7 @@ func (l *loader) fileLayers(f file) []layer {
 	return []layer{overlay, plain}
 }
 
-// withhold takes out of a project's layers what is not for a project to say.
+// withhold removes from a project's layers what a project may not set.
 func (l *loader) withhold(path string, layers ...layer) {
 	var held []Warning
 	for _, key := range l.options.Keys {
@@ -78,7 +78,7 @@ func (l *loader) withhold(path string, layers ...layer) {
 	}
 }
 
-// contexts checks every context and keeps the chosen one: a slip in a context shows before the context is used.
+// contexts checks every context, so that mistakes show before a context is used, and keeps the chosen one.
 func (l *loader) contexts(path string, contexts literal.Member, chosen layer) {
 	if contexts.Value.Kind != literal.Object {
 		l.fail(path, contexts.Value.Pos, "context must be a table of tables: [context.NAME]", "")

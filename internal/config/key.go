@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Type says what the values of a key are.
+// Type is the type of a key's values.
 type Type uint8
 
 // The types. In Go they are string, int64, bool, time.Duration, string, []string and int64.
@@ -43,12 +43,12 @@ type Key struct {
 	Name    string // dotted: "audit.keep"
 	Type    Type
 	Default string   // as text; "" = unset
-	Enum    []string // with the type Enum: what is allowed
+	Enum    []string // the allowed values of an Enum
 	Env     string   // variable that sets it; "" = none
 	Flag    string   // flag that sets it, for sources; "" = the name with dashes for dots and underscores
 	Help    string
 
-	// Personal is a setting that a project's file does not have, trusted or not: it is about what belongs to the user.
+	// Personal: a project's file cannot set it, trusted or not, because it concerns the user's own things.
 	Personal bool
 }
 
@@ -149,7 +149,7 @@ func (k Key) parse(text string) (any, error) {
 	return text, nil
 }
 
-// fromLiteral reads a value from a file, where the types of the file count: a number in quotes is a string.
+// fromLiteral reads a value from a file, where types matter: a number in quotes is a string.
 func (k Key) fromLiteral(v literal.Value) (any, error) {
 	n, whole := v.Int()
 	switch {
@@ -250,8 +250,8 @@ func parseList(text string) (any, error) {
 	return items, nil
 }
 
-// splitList divides at commas, but for those within brackets: Bash(git log --format=a,b) is one rule. Where the
-// brackets do not match, every comma divides, so that a mistake stays within what it is in.
+// splitList splits at commas outside brackets: Bash(git log --format=a,b) is one rule. If the brackets do not match, it
+// splits at every comma, so that a mistake stays within its item.
 func splitList(text string) []string {
 	var items []string
 	depth, begin := 0, 0
@@ -274,7 +274,7 @@ func splitList(text string) []string {
 	return append(items, text[begin:])
 }
 
-// showRaw is the value as text that parse reads back. What was written stays as it was written where the type allows.
+// showRaw returns the value as text that parse accepts. It keeps the written form if the type allows.
 func showRaw(raw any, written string) string {
 	switch v := raw.(type) {
 	case string:
@@ -300,7 +300,7 @@ func showRaw(raw any, written string) string {
 	return ""
 }
 
-// tomlValue is the value in the type that the file holds.
+// tomlValue returns the value in the type that the file holds.
 func (k Key) tomlValue(text string) (any, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("is not UTF-8")

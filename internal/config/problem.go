@@ -27,7 +27,7 @@ func (p *problems) add(one fault.Problem) *fault.Fault {
 	return f
 }
 
-// inFile notes a problem with a file; the place may be zero when it is the file as a whole.
+// inFile notes a problem with a file; pos may be zero if it concerns the whole file.
 func (p *problems) inFile(path string, pos literal.Pos, message, value string) {
 	place := path
 	if pos.Line > 0 {
@@ -53,13 +53,13 @@ func (p *problems) syntax(path string, err error) {
 	p.inFile(path, literal.Pos{}, err.Error(), "")
 }
 
-// value notes a value of a file that its key does not take.
+// value notes a value in a file that is invalid for its key.
 func (p *problems) value(path string, v literal.Value, key Key, err error) {
 	p.inFile(path, v.Pos, key.Name+" "+err.Error(), v.Str)
 	p.list[len(p.list)-1].Corrected = key.corrected(v.Str)
 }
 
-// given notes a value of a flag or a variable that its key does not take.
+// given notes a value of a flag or a variable that is invalid for its key.
 func (p *problems) given(key Key, where, text string, err error) {
 	f := p.add(fault.Problem{
 		Param: where, Code: fault.ConfigInvalid, Value: text, Corrected: key.corrected(text),
@@ -90,7 +90,7 @@ func (k Key) corrected(written string) string {
 	return text.Nearest(written, k.Enum)
 }
 
-// fault is nil when nothing is wrong. It speaks of the first problem and carries all.
+// fault returns nil if there are no problems. Otherwise it describes the first and carries all.
 func (p *problems) fault() error {
 	if p.first == nil {
 		return nil
@@ -102,7 +102,7 @@ func (p *problems) fault() error {
 	return p.first
 }
 
-// invalid is the fault for one problem with one file.
+// invalid returns the fault for one problem with one file.
 func invalid(path string, err error) *fault.Fault {
 	var p problems
 	p.syntax(path, err)
@@ -110,9 +110,9 @@ func invalid(path string, err error) *fault.Fault {
 	return p.first
 }
 
-// quote shows a word as it was given, without letting it fill the screen.
+// quote shortens and quotes a word for a message.
 func quote(s string) string {
 	clean, _ := text.Clean(s)
-	s = redact.String(clean) // before anything is cut or escaped: half a secret is not recognised
+	s = redact.String(clean) // before cutting or escaping: half a secret is not recognised
 	return strconv.Quote(text.Cut(s, 60))
 }

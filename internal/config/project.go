@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// projectPath is where a project keeps its file, beneath its directory.
+// projectPath returns the path of a project's file below its directory.
 func projectPath(dir string) string { return filepath.Join(dir, ".omniagent", "config.toml") }
 
-// ProjectRoot is the repository around dir, or dir itself where there is none. It does not look in a directory that
-// everybody shares, such as /tmp: anybody could put a repository there, around the directories of everybody else.
+// ProjectRoot returns the repository around dir, or dir itself. It skips directories that all users share, such as
+// /tmp: anyone could put a repository there, around the directories of others.
 func ProjectRoot(dir string) (root string, repository bool) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {
@@ -27,7 +27,7 @@ func ProjectRoot(dir string) (root string, repository bool) {
 	}
 }
 
-// shared reports whether everybody may make files in a directory and nobody may remove those of others.
+// shared reports whether everyone may create files in a directory, but not remove those of others.
 func shared(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0
@@ -36,9 +36,9 @@ func shared(dir string) bool {
 // Project is where a directory's project keeps its configuration.
 type Project struct {
 	Root   string
-	File   string // the nearest one that exists, else where one would be made
+	File   string // the nearest one that exists, else where one would be created
 	Exists bool
-	Home   bool // the place is the home directory's, which is no project: nothing there counts
+	Home   bool // the home directory, which is not a project: nothing there counts
 }
 
 // Project finds the project around o.Dir.
@@ -58,7 +58,7 @@ func (o Options) Project() Project {
 	}
 }
 
-// findProject looks for the root of the project and for the file nearest to the working directory.
+// findProject finds the root of the project and the file nearest to the working directory.
 func (l *loader) findProject() {
 	if l.options.Dir == "" {
 		return
@@ -70,7 +70,7 @@ func (l *loader) findProject() {
 	}
 }
 
-// belongsToUser is true in the home directory, whose file is no project's, even when the home directory is a
+// belongsToUser reports whether the file is in the home directory, which does not count as a project even if it is a
 // repository.
 func (o Options) belongsToUser(dir, path string) bool {
 	if o.UserFile != "" && sameFile(path, o.UserFile) {
@@ -99,7 +99,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// trustedProject reads the project file if it may count, and warns if it may not. What is hashed is what is parsed.
+// trustedProject reads the project file if it is trusted, and warns otherwise. The bytes that are hashed are the ones
+// parsed.
 func (l *loader) trustedProject() ([]byte, bool) {
 	path := l.set.projectFile
 	if path == "" {
@@ -142,7 +143,7 @@ func (l *loader) trustedProject() ([]byte, bool) {
 	return data, true
 }
 
-// leavesRoot is true when links take the path out of the root. Nothing stands behind a dangling link, so it leaves too.
+// leavesRoot reports whether links take the path out of the root. A dangling link counts as leaving.
 func leavesRoot(path, root string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// onlyWarning is the one warning that a Load gave.
+// onlyWarning returns the one warning that a Load gave.
 func onlyWarning(t *testing.T, set *Set, code string) string {
 	t.Helper()
 	if w := set.Warnings(); len(w) != 1 || w[0].Code != code {

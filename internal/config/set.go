@@ -12,12 +12,12 @@ import (
 	"omniagent/internal/literal"
 )
 
-// Value is what a key holds, and why.
+// Value is the value of a key and its source.
 type Value struct {
-	Raw      any    // string, int64, bool, time.Duration or []string; nil when nothing sets the key
-	Text     string // as `config set` takes it
+	Raw      any    // string, int64, bool, time.Duration or []string; nil if unset
+	Text     string // as `config set` accepts it
 	Source   string // flag:--x, env:X, file:/path:line:column or default
-	File     string // of a file: its path
+	File     string // path, if the source is a file
 	Pos      literal.Pos
 	Shadowed []string // lower sources that set the key as well, highest first, without the default
 }
@@ -28,7 +28,7 @@ type Entry struct {
 	Value Value
 }
 
-// Set is the configuration as it holds.
+// Set is the resolved configuration.
 type Set struct {
 	keys        []Key
 	values      map[string]Value
@@ -61,41 +61,40 @@ func (s *Set) resolve(layers []layer) {
 	}
 }
 
-// Lookup is false when there is no such key, or nothing sets it.
+// Lookup returns false if the key is unknown or unset.
 func (s *Set) Lookup(name string) (Value, bool) {
 	v, ok := s.values[name]
 	return v, ok
 }
 
-// String is the value of any key as text; "" when unset.
+// String returns the value of any key as text; "" when unset.
 func (s *Set) String(name string) string { return s.values[name].Text }
 
-// Int is the value of a key of the type Int or Bytes; 0 when unset.
+// Int returns the value of a key of the type Int or Bytes; 0 when unset.
 func (s *Set) Int(name string) int64 {
 	n, _ := s.values[name].Raw.(int64)
 	return n
 }
 
-// Bool is the value of a key of the type Bool; false when unset.
+// Bool returns the value of a key of the type Bool; false when unset.
 func (s *Set) Bool(name string) bool {
 	b, _ := s.values[name].Raw.(bool)
 	return b
 }
 
-// Duration is the value of a key of the type Duration; 0 when unset.
+// Duration returns the value of a key of the type Duration; 0 when unset.
 func (s *Set) Duration(name string) time.Duration {
 	d, _ := s.values[name].Raw.(time.Duration)
 	return d
 }
 
-// List is the value of a key of the type List; nil when unset.
+// List returns the value of a key of the type List; nil when unset.
 func (s *Set) List(name string) []string {
 	l, _ := s.values[name].Raw.([]string)
 	return slices.Clone(l)
 }
 
-// Everywhere is what each layer says of a key, highest first: for settings that add up, such as rules, where a lower
-// layer is not outweighed by a higher one.
+// Everywhere returns the value of each layer, highest first, for settings that add up, such as rules.
 func (s *Set) Everywhere(name string) []Value {
 	var all []Value
 	for _, l := range s.layers {
@@ -106,7 +105,7 @@ func (s *Set) Everywhere(name string) []Value {
 	return all
 }
 
-// All is every key, sorted by name. One that nothing sets has the source "default" and no Raw.
+// All returns every key, sorted by name. An unset one has the source "default" and a nil Raw.
 func (s *Set) All() []Entry {
 	entries := make([]Entry, 0, len(s.keys))
 	for _, key := range s.keys {
@@ -120,10 +119,10 @@ func (s *Set) All() []Entry {
 	return entries
 }
 
-// Sources are the absolute paths of the files that were read and count, highest first.
+// Sources returns the absolute paths of the files that were read and count, highest first.
 func (s *Set) Sources() []string { return slices.Clone(s.sources) }
 
-// Hash changes exactly when what some key holds changes: neither the source nor the notation of a value is part of it.
+// Hash returns a hash of all values. The source and the notation of a value do not affect it.
 func (s *Set) Hash() string {
 	var all strings.Builder
 	for _, e := range s.All() {
@@ -133,15 +132,15 @@ func (s *Set) Hash() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Warnings are in the order of the files, and within a file in that of the lines.
+// Warnings returns the warnings in the order of files and lines.
 func (s *Set) Warnings() []Warning { return slices.Clone(s.warnings) }
 
-// ContextName is the context that counts; "" when none does.
+// ContextName returns the chosen context, or "".
 func (s *Set) ContextName() string { return s.context }
 
-// ProjectRoot is the root of the repository around the working directory; outside of one, the working directory itself.
+// ProjectRoot returns the root of the repository around the working directory, or the working directory itself.
 func (s *Set) ProjectRoot() string { return s.projectRoot }
 
-// ProjectFile is the project file that was found, trusted or not and even when no file was to be read; "" when there is
+// ProjectFile returns the project file that was found, trusted or not, even if no file was to be read; "" if there is
 // none.
 func (s *Set) ProjectFile() string { return s.projectFile }

@@ -46,7 +46,7 @@ func TestTrustOfWhatLeaves(t *testing.T) {
 	}
 }
 
-// TestNobodyTrustsHimself: a record of trust that lies in the repository, or that others may write, is none.
+// TestNobodyTrustsHimself: a record of trust does not count if it lies in the repository, or if others may write it.
 func TestNobodyTrustsHimself(t *testing.T) {
 	p := newPlace(t)
 	p.list = filepath.Join(p.repo, "state", "trust.json")

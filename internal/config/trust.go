@@ -22,11 +22,11 @@ import (
 // trustWait is how long a change of the trust file waits for another: it takes milliseconds.
 const trustWait = 2 * time.Second
 
-// mostTrusted is the size of a content that can be trusted.
+// mostTrusted is the size of the largest content that can be trusted.
 const mostTrusted = 1 << 20
 
-// Trust records which content of which file its user has looked at. It never stops the program: a trust file that
-// cannot be read means that nothing is trusted. It is never overwritten in that state either.
+// Trust records which content of which file the user has trusted. An unreadable trust file does not stop the program:
+// nothing is trusted then, and the file is not overwritten.
 type Trust struct {
 	file string
 
@@ -35,7 +35,7 @@ type Trust struct {
 	err     error // why nothing is trusted
 }
 
-// TrustEntry is one trusted content.
+// TrustEntry is the trusted content of a file.
 type TrustEntry struct {
 	Path   string    `json:"path"`
 	SHA256 string    `json:"sha256"`
@@ -47,7 +47,7 @@ type trustFile struct {
 	Trusted []TrustEntry `json:"trusted"`
 }
 
-// OpenTrust reads the trust file, which need not exist. With "" nothing is trusted and nothing can be.
+// OpenTrust reads the trust file, which may be missing. With "" nothing is trusted and nothing can be.
 func OpenTrust(file string) *Trust {
 	t := &Trust{file: file}
 	if file != "" {
@@ -56,7 +56,7 @@ func OpenTrust(file string) *Trust {
 	return t
 }
 
-// Warning says why nothing is trusted, when the trust file is the reason.
+// Warning reports an unusable trust file.
 func (t *Trust) Warning() (Warning, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,9 +66,9 @@ func (t *Trust) Warning() (Warning, bool) {
 	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
 }
 
-// Trusted says whether exactly this content has been trusted at exactly this path. content is what was read, and what
-// is used: the file is not looked at again. What a link takes out of its project is not trusted, and neither is
-// anything by a record that lies in the same project.
+// Trusted reports whether exactly this content has been trusted at exactly this path. content is what was read and is
+// used: the file is not read again. A file that a link takes out of its project is not trusted, and neither is a trust
+// file in the same project.
 func (t *Trust) Trusted(path string, content []byte) bool {
 	if Leaves(path) || t.Refuses(path) {
 		return false
@@ -77,8 +77,8 @@ func (t *Trust) Trusted(path string, content []byte) bool {
 	return ok && entry.SHA256 == hashOf(content)
 }
 
-// Refuses says that the record of trust lies in the repository that the file is in, which would then trust itself. A
-// home directory that is a repository is no such case.
+// Refuses reports whether the trust file lies in the same repository as the file, which could then trust itself. A home
+// directory that is a repository is exempt.
 func (t *Trust) Refuses(path string) bool {
 	root, repository := projectOf(path)
 	if t.file == "" || !repository || !beneath(t.file, root) {
@@ -88,13 +88,13 @@ func (t *Trust) Refuses(path string) bool {
 	return err != nil || !beneath(home, root)
 }
 
-// Leaves says whether a link takes a file out of the project that it stands in: then it is somebody else's.
+// Leaves reports whether a link takes a file out of its project.
 func Leaves(path string) bool {
 	root, _ := projectOf(path)
 	return leavesRoot(path, root)
 }
 
-// projectOf is the project that a file stands in, by its name.
+// projectOf returns the project of a file, by its name.
 func projectOf(path string) (root string, repository bool) {
 	dir := filepath.Dir(path)
 	if filepath.Base(dir) == ".omniagent" {
@@ -103,7 +103,7 @@ func projectOf(path string) (root string, repository bool) {
 	return ProjectRoot(dir)
 }
 
-// beneath follows all links.
+// beneath reports whether a path is below root, after following all links.
 func beneath(path, root string) bool {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -113,13 +113,13 @@ func beneath(path, root string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// knows is true when some content has been trusted at the path.
+// knows reports whether any content has been trusted at the path.
 func (t *Trust) knows(path string) bool {
 	_, ok := t.Recorded(path)
 	return ok
 }
 
-// Recorded is what was trusted at the path, whatever the file holds now.
+// Recorded returns what was trusted at the path, whatever the file contains now.
 func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	path = canonical(path)
 	t.mu.Lock()
@@ -131,8 +131,8 @@ func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	return t.entries[i], true
 }
 
-// Copy is what was trusted at the path, from the copy that was kept. It is not there where the copy is gone or is not
-// what was trusted any more, and for what an older version recorded.
+// Copy returns what was trusted at the path, from the stored copy. It returns false if the copy is missing or changed,
+// and for records of an older version.
 func (t *Trust) Copy(path string) ([]byte, bool) {
 	entry, ok := t.Recorded(path)
 	if !ok || !isHash(entry.SHA256) {
@@ -145,7 +145,7 @@ func (t *Trust) Copy(path string) ([]byte, bool) {
 	return data, true
 }
 
-// copies is the directory of the copies, named by their hashes.
+// copies returns the directory of the copies, named by their hashes.
 func (t *Trust) copies() string { return filepath.Join(filepath.Dir(t.file), "trusted") }
 
 // refresh reads the file again: another process may have changed it since OpenTrust.
@@ -157,7 +157,7 @@ func (t *Trust) refresh() {
 	}
 }
 
-// Add trusts the content at the path, in place of what was trusted there, and keeps a copy of it.
+// Add trusts the content at the path, replaces what was trusted there, and stores a copy of it.
 func (t *Trust) Add(path string, content []byte) error {
 	path = canonical(path)
 	err := t.change(func(entries []TrustEntry) []TrustEntry {
@@ -176,7 +176,7 @@ func (t *Trust) Add(path string, content []byte) error {
 	return err
 }
 
-// Forget trusts nothing at the path any more.
+// Forget removes the trust in the path.
 func (t *Trust) Forget(path string) error {
 	path = canonical(path)
 	return t.change(func(entries []TrustEntry) []TrustEntry {
@@ -184,7 +184,7 @@ func (t *Trust) Forget(path string) error {
 	})
 }
 
-// List is what is trusted, sorted by path.
+// List returns what is trusted, sorted by path.
 func (t *Trust) List() []TrustEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,7 +234,7 @@ func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
 	return nil
 }
 
-// readTrust refuses a file that others may write: what it says would be theirs.
+// readTrust refuses a file that others may write, because they could trust anything.
 func readTrust(path string) ([]TrustEntry, error) {
 	data, exists, err := readConfig(path)
 	if err != nil {
@@ -266,7 +266,7 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// canonical gives a file one name, whichever links lead to it and whether it exists yet or not.
+// canonical returns one name for a file, whichever links lead to it and whether it exists or not.
 func canonical(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -277,7 +277,7 @@ func canonical(path string) string {
 	return filepath.Clean(path)
 }
 
-// busy is the fault for a file that somebody else is changing.
+// busy returns the fault for a file that another process is changing.
 func busy(path string, err error) error {
 	if !errors.Is(err, fault.LockHeld) {
 		return err
@@ -292,7 +292,7 @@ func busy(path string, err error) error {
 	return f.After(max(held.RetryAfter, 100*time.Millisecond))
 }
 
-// editFailed tells a file that cannot be read from an edit that it has no place for.
+// editFailed distinguishes an unreadable file from an edit that it cannot take.
 func editFailed(path string, err error) error {
 	var syntax *literal.SyntaxError
 	if errors.As(err, &syntax) {

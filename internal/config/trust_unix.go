@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// exposed says why what a file says may be somebody else's word; empty: it is the user's.
+// exposed returns why other users may have written the file, or "".
 func exposed(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -19,25 +19,25 @@ import (
 	"omniagent/internal/text"
 )
 
-// How a call went.
+// The statuses of a call.
 const (
 	done       = "done"
 	blocked    = "blocked"     // there is an answer, but a tool was denied
-	needsInput = "needs_input" // the agent asked something, and nobody can answer
+	needsInput = "needs_input" // the agent asked a question that needs a person
 	failed     = "failed"
 	timedOut   = "timed_out"
 )
 
-// answer is what ask_agent gives back.
+// answer is the result of ask_agent.
 type answer struct {
 	Agent    string    `json:"agent"`
-	Session  *string   `json:"session"` // null: it cannot go on
+	Session  *string   `json:"session"` // null: it cannot be resumed
 	Status   string    `json:"status"`
 	Text     string    `json:"text"`
 	Cut      bool      `json:"text_cut,omitempty"`
 	Denials  []denial  `json:"denials"`
 	Question *question `json:"question"`
-	Changed  *bool     `json:"changed"` // null: not known
+	Changed  *bool     `json:"changed"` // null: unknown
 	Usage    *usage    `json:"usage"`
 	Error    *trouble  `json:"error"`
 	TookMS   int64     `json:"took_ms"`
@@ -106,8 +106,8 @@ type chat struct {
 
 	conversation *conversation.Conversation // nil: none was opened
 	end          *event.End
-	concluded    bool         // the end was concluded by us, so the agent may not have told its tools
-	fault        *fault.Fault // with which the turn ended
+	concluded    bool         // we ended the turn, so the agent may not have reported its tools
+	fault        *fault.Fault // why the turn failed
 	text         string
 	ask          *event.Ask
 	denials      []event.Denial
@@ -120,7 +120,7 @@ type used struct {
 	ended, failed bool
 }
 
-// spec is what is wanted of the agent.
+// spec returns the agent's spec.
 func (c *chat) spec() agent.Spec {
 	mode := c.Mode.Approval(c.o.Reads)
 	shared := setting.Defaults()
@@ -135,12 +135,12 @@ func (c *chat) spec() agent.Spec {
 	return agent.Spec{Dir: c.Dir, Resume: c.Session, Shared: shared, Env: env, Terms: agent.Terms{Mode: mode}}
 }
 
-// run opens the conversation, sends the prompt, hears the turn to its end and closes.
+// run opens the conversation, sends the prompt, reads the turn to its end and closes.
 func (c *chat) run(ctx context.Context) answer {
 	opening, opened := context.WithTimeoutCause(ctx, c.limit, c.late())
 	defer opened()
 	conv, err := c.o.Open(opening, c.Agent, c.spec(), agent.Services{
-		CanAsk:  c.Mode.Approval(c.o.Reads) != setting.Default, // which means more where nobody can be asked
+		CanAsk:  c.Mode.Approval(c.o.Reads) != setting.Default, // other modes can need a person
 		Timeout: c.limit, Connect: c.o.Connect,
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *chat) run(ctx context.Context) answer {
 	events := conv.Events(conv.Last() + 1)
 	defer events.Close()
 	var turn int64
-	// resuming opens nothing, and the mode of this call is meant
+	// A resumed session has its own mode, but this call's mode applies.
 	if mode := c.Mode.Approval(c.o.Reads); c.Session != "" && conv.Facts().Mode != mode {
 		err = conv.Set(opening, agent.Change{Mode: mode})
 	}
@@ -164,7 +164,7 @@ func (c *chat) run(ctx context.Context) answer {
 	}
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if turn > 0 && c.end == nil { // what happens meanwhile belongs to the answer
+	if turn > 0 && c.end == nil { // events after this belong to the answer
 		asked := c.ask
 		c.ask = nil
 		conv.Interrupt(true)
@@ -175,12 +175,12 @@ func (c *chat) run(ctx context.Context) answer {
 	return c.conclude(outcome, cmp.Or(err, lost))
 }
 
-// late is why a call ended that took too long.
+// late returns the fault for a call that took too long.
 func (c *chat) late() error {
 	return fault.New(fault.TimedOut, "%s did not end within %s; what it did until then is done", c.Agent, c.limit)
 }
 
-// beat gives signs of life until quiet is called.
+// beat sends signs of life until quiet is called.
 func (c *chat) beat() (quiet func()) {
 	c.progress(c.Agent + " works")
 	ticker, over := time.NewTicker(beat), make(chan struct{})
@@ -198,7 +198,7 @@ func (c *chat) beat() (quiet func()) {
 	return func() { close(over) }
 }
 
-// listen hears the turn, up to its end or a question that nobody but a person can answer.
+// listen reads events up to the end of the turn or a question that only a person can answer.
 func (c *chat) listen(ctx context.Context, events *conversation.Events, turn int64) error {
 	for c.end == nil && c.ask == nil {
 		e, err := events.Next(ctx)
@@ -214,7 +214,7 @@ func (c *chat) listen(ctx context.Context, events *conversation.Events, turn int
 	return nil
 }
 
-// take remembers what matters of an event. Of a sub-agent that is what it did.
+// take keeps what matters of an event. Of a sub-agent that is what it did.
 func (c *chat) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Text:
@@ -233,7 +233,7 @@ func (c *chat) take(ctx context.Context, e event.Event) {
 			c.ask = e.Ask
 			return
 		}
-		_ = c.conversation.Answer(ctx, event.Reply{ // too late: it is asked no more
+		_ = c.conversation.Answer(ctx, event.Reply{ // too late: the question was withdrawn
 			Question: e.Ask.ID, Option: event.Deny, ByUs: true, Text: "it needs approval, and nobody can be asked",
 		})
 	case event.Denied:
@@ -247,8 +247,8 @@ func (c *chat) take(ctx context.Context, e event.Event) {
 	}
 }
 
-// conclude says how it went. What the conversation says about its end is the truth; the outcome adds to it what only
-// the agent's own records tell.
+// conclude returns the answer. The conversation knows how the turn ended; the outcome adds what only the agent's own
+// records show.
 func (c *chat) conclude(out agent.Outcome, err error) answer {
 	a := answer{Agent: c.Agent, Status: done, Denials: []denial{}}
 	for _, d := range out.Evidence.Denials {
@@ -299,10 +299,10 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 	return a
 }
 
-// status is how the turn ended, in the words of the answer.
+// status returns how the turn ended, in the words of the answer.
 func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	switch f := c.fault; {
-	case errors.Is(err, fault.TimedOut), f != nil && f.Detail["turn_timeout"] != nil: // our own clock
+	case errors.Is(err, fault.TimedOut), f != nil && f.Detail["turn_timeout"] != nil: // our own time limit
 		return timedOut, fault.Of(c.late())
 	case err != nil && c.end == nil:
 		return failed, fault.Of(err)
@@ -325,7 +325,7 @@ func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	return done, nil
 }
 
-// said is the agent's answer.
+// said returns the agent's answer.
 func (c *chat) said() (whole string, cut bool) {
 	if c.end != nil {
 		whole = c.end.Text
@@ -337,8 +337,8 @@ func (c *chat) said() (whole string, cut bool) {
 	return strings.TrimSuffix(text.Cut(whole, maxText), "…"), true
 }
 
-// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of
-// an agent that does not tell its tools, nobody knows.
+// changed reports whether files were changed: true if a tool for that succeeded, false if nothing ran that could have.
+// It is unknown after a command, or with an agent that does not report its tools.
 func (c *chat) changed() *bool {
 	wrote, unclear := false, c.concluded || c.end == nil
 	for id, u := range c.tools {
@@ -357,7 +357,7 @@ func (c *chat) changed() *bool {
 	return &wrote
 }
 
-// words are the answer for a model that reads no structured content.
+// words returns the answer for a model that does not read structured content.
 func (a answer) words() string {
 	var b strings.Builder
 	b.WriteString(a.Text)
@@ -389,7 +389,7 @@ func (a answer) words() string {
 	return b.String()
 }
 
-// clean is a text from elsewhere, fit to hand on.
+// clean returns an untrusted text, fit to pass on.
 func clean(s string) string {
 	s, _ = text.Clean(strings.ToValidUTF8(s, "\uFFFD"))
 	return s

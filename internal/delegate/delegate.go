@@ -1,14 +1,14 @@
-// Package delegate lets one agent ask another: a server of the Model Context Protocol on standard input and output,
-// with the tools list_agents and ask_agent.
+// Package delegate lets one agent ask another: it is a server of the Model Context Protocol on standard input and
+// output, with the tools list_agents and ask_agent.
 //
-// It promises that an agent which is asked gets no more than the server was started with, neither in what it may do nor
-// in where; that every call ends, by its own clock, by a cancellation, or because the other side is gone, and that
-// nothing of it is alive then; that what is not known is not claimed; and that no input, however long or wrong, ends
-// the server but the end of that input.
+// It promises that an agent that is asked gets no more rights or directories than the server was started with; that
+// every call ends, by its time limit, by a cancellation, or because the other side is gone, and that nothing of it is
+// alive then; that it reports only what is known; and that only the end of its input ends the server, not a long or
+// wrong message.
 //
-// It refuses to answer for a person: a question of the agent is the answer of the call, and nothing happens in its
-// place. It refuses to be a ladder: an agent that is asked may ask another one, and that is the end of it. It decides
-// neither which agents may be asked nor what they see of the environment: that is for who opens the conversations.
+// It refuses to answer for a person: if the agent asks a question, the call returns that question. It limits the depth:
+// an agent that is asked may ask another one, which may not. The caller decides which agents may be asked and what they
+// see of the environment.
 package delegate
 
 import (
@@ -28,12 +28,12 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Mode is what an agent may do that is asked.
+// Mode is what an agent that is asked may do.
 type Mode string
 
 // The modes, from the strictest.
 const (
-	Read Mode = "read" // it reads, and what else it has that changes nothing
+	Read Mode = "read" // it only uses tools that change nothing
 	Edit Mode = "edit" // it changes files in its directory
 	Yolo Mode = "yolo" // everything
 )
@@ -41,8 +41,8 @@ const (
 // Modes lists them, from the strictest.
 func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
 
-// Approval is what a mode means in the words that all agents share. reads is what Read means: prompt, where what would
-// be asked about is denied, since nobody is there to be asked; or something stricter.
+// Approval returns a mode in the words that all agents share. reads is the meaning of Read: prompt, where every
+// question is denied because there is no person to ask; or something stricter.
 func (m Mode) Approval(reads setting.Approval) setting.Approval {
 	switch m {
 	case Edit:
@@ -53,40 +53,40 @@ func (m Mode) Approval(reads setting.Approval) setting.Approval {
 	return reads
 }
 
-// Agent is one that could be asked.
+// Agent is an agent that could be asked.
 type Agent struct {
 	Name         string   `json:"name"`
 	Title        string   `json:"title"`
 	Installed    bool     `json:"installed"`
 	Version      string   `json:"version,omitempty"`
-	Install      string   `json:"install_command,omitempty"` // of one that is not installed
+	Install      string   `json:"install_command,omitempty"` // if it is not installed
 	Modes        []Mode   `json:"modes"`                     // in which it can be asked here
-	GoesOn       bool     `json:"goes_on"`                   // with an earlier session
-	TellsDenials bool     `json:"tells_denials"`             // none told means none
+	GoesOn       bool     `json:"goes_on"`                   // it can resume a session
+	TellsDenials bool     `json:"tells_denials"`             // no denials reported means there were none
 	Aliases      []string `json:"-"`
 }
 
-// Options are a server.
+// Options configure a server.
 type Options struct {
 	Name, Version string
 	Agents        func() ([]Agent, error) // starts nothing
 	Open          conversation.Opener
 	Ceiling       Mode
 	Reads         setting.Approval // what the mode Read means; empty: prompt
-	// directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
+	// directories in and below which agents may work, absolute; the first is the default
 	Roots   []string
-	Env     []string      // of the agents, but for the variable that counts the depth
-	Depth   int           // how many of us are above
-	Timeout time.Duration // of a call, unless it names one
+	Env     []string      // of the agents, except for the variable that counts the depth
+	Depth   int           // how many servers are above this one
+	Timeout time.Duration // default for a call
 	Most    time.Duration // of any call; 0: MaxTimeout
-	Connect time.Duration // from an agent's start to its first sign of life; 0: none
+	Connect time.Duration // from an agent's start to its first sign of life; 0: no limit
 	Log     func(format string, args ...any)
 }
 
 // The limits.
 const (
 	MaxTimeout = time.Hour
-	maxDepth   = 2       // servers above each other
+	maxDepth   = 2       // nested servers
 	maxAtOnce  = 4       // calls
 	maxLine    = 8 << 20 // bytes of a message
 	maxPrompt  = 1 << 20 // bytes
@@ -103,25 +103,25 @@ type server struct {
 	slots chan struct{}
 	out   *lines.Writer
 	life  context.Context
-	begun bool // a client has said hello
+	begun bool // a client has sent initialize
 
 	mu       sync.Mutex
 	running  map[string]context.CancelCauseFunc // by the id of the request
-	sessions map[string]begun                   // conversations that were begun here, by their names
+	sessions map[string]begun                   // conversations that were begun here, by name
 
 	calls sync.WaitGroup
 }
 
-// begun is a conversation that may go on.
+// begun is a conversation that may be resumed.
 type begun struct {
 	agent, dir string
 }
 
-// errCancelled is why a call ended that nobody waits for any more.
+// errCancelled is the cause of a call's end if the client cancelled it.
 var errCancelled = errors.New("the call was cancelled")
 
-// Serve speaks with one client until its input ends, or ctx does. When it returns no call runs any more. The error says
-// that standard output could not be written.
+// Serve serves one client until its input or ctx ends. When it returns, no call is running. The error means that
+// standard output could not be written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
 		o: o, slots: make(chan struct{}, maxAtOnce),
@@ -176,19 +176,19 @@ func listen(in io.Reader, to chan<- lines.Line, quit <-chan struct{}) {
 	}
 }
 
-// say sends a line. Where nobody reads it waits, as long as the other side is there and we are wanted.
+// say sends a line. It waits for a slow reader until the server ends.
 func (s *server) say(line []byte) {
-	s.out.Send(line, s.life.Done()) // also when it is over: what has an answer gets it, if there is room
+	s.out.Send(line, s.life.Done()) // also when the server ends: an answer is sent if there is room
 }
 
-// murmur sends what may be lost.
+// murmur sends a line that may be dropped.
 func (s *server) murmur(line []byte) { s.out.Offer(line) }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
 	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))
 }
 
-// hear takes a line.
+// hear handles a line.
 func (s *server) hear(ctx context.Context, line lines.Line) {
 	if line.Long {
 		s.refuse(nil, jsonrpc.InvalidRequest, "a message has at most %d bytes", maxLine)
@@ -199,7 +199,7 @@ func (s *server) hear(ctx context.Context, line lines.Line) {
 	}
 	m := jsonrpc.Parse(line.Text)
 	switch {
-	case m.Method == "" && (m.Result != nil || m.Error != nil): // a response: we ask nothing
+	case m.Method == "" && (m.Result != nil || m.Error != nil): // a response, but we ask nothing
 	case m.Wrong != nil:
 		s.refuse(usable(m.ID), m.Wrong.Code, "%s", m.Wrong.Message)
 	case m.ID == nil:
@@ -211,7 +211,7 @@ func (s *server) hear(ctx context.Context, line lines.Line) {
 	}
 }
 
-// usable returns an id that can be one, and nil in place of any other.
+// usable returns a valid id, or nil.
 func usable(id json.RawMessage) json.RawMessage {
 	if len(id) == 0 || len(id) > 1000 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return nil

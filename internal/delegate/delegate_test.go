@@ -91,7 +91,7 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 	})
 }
 
-// tools are one of each kind, and the one that asks a person.
+// tools returns one of each kind, and the one that asks a person.
 func (b *bench) tools(sv agent.Services) []tool.Tool {
 	kit := func(name string, a tool.Action) tool.Tool {
 		return tool.Tool{
@@ -336,7 +336,7 @@ func TestNobodyReads(t *testing.T) {
 	_ = feed.Close()
 }
 
-// TestDepthVariable: what is no number is as deep as it gets.
+// TestDepthVariable: an invalid number counts as the limit.
 func TestDepthVariable(t *testing.T) {
 	for value, want := range map[string]int{"": 0, "0": 0, "1": 1, "2": 2, "3": 2, "-5": 2, "x": 2} {
 		if got := Depth(func(string) (string, bool) { return value, true }); got != want {

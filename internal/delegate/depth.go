@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Depth is how many servers are above this process: what the variable says, or what can be seen, whichever is more. A
-// variable that is no number counts as the limit: nobody but us sets it.
+// Depth returns how many servers are above this process: the value of the variable or the number of visible servers,
+// whichever is larger. An invalid variable counts as the limit, because only this program sets it.
 func Depth(lookup func(string) (string, bool)) int {
 	depth := 0
 	if value, ok := lookup(agent.DepthVariable); ok && value != "" {

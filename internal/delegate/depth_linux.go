@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// above counts the servers among the processes that this one descends from.
+// above counts the servers among the ancestors of this process.
 func above() int {
 	count := 0
 	for pid, steps := os.Getppid(), 0; pid > 1 && steps < 100; steps++ {
@@ -20,7 +20,7 @@ func above() int {
 		if err != nil {
 			break
 		}
-		// The name in parentheses may hold anything; the parent's number is the second word behind it.
+		// The name in parentheses may contain anything; the parent's number is the second word after it.
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		if len(fields) < 2 {
 			break
@@ -32,7 +32,7 @@ func above() int {
 	return count
 }
 
-// isServer recognises the command line of one of us.
+// isServer recognises the command line of such a server.
 func isServer(line []byte) bool {
 	words := strings.Split(string(line), "\x00")
 	return len(words) > 1 && filepath.Base(words[0]) == "omniagent" && words[1] == "mcp"

@@ -2,5 +2,5 @@
 
 package delegate
 
-// above: nothing can be seen here, so the variable alone counts.
+// above returns 0, because ancestors are not visible here; only the variable counts.
 func above() int { return 0 }

@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// tools are the declarations. The words are for a model: what it gets, and what that costs.
+// tools returns the declarations. Their text tells a model what it gets, and what that costs.
 func (s *server) tools() []map[string]any {
 	type object = map[string]any
 	allowed, reads := s.allowed(), s.o.Ceiling == Read && s.o.Reads != setting.Default
@@ -68,10 +68,10 @@ func (s *server) tools() []map[string]any {
 	}
 }
 
-// allowed are the modes up to the ceiling.
+// allowed returns the modes up to the maximum.
 func (s *server) allowed() []Mode { return Modes()[:slices.Index(Modes(), s.o.Ceiling)+1] }
 
-// outcome is what a tool gives back.
+// outcome is the result of a tool.
 type outcome struct {
 	Content    []content `json:"content"`
 	Structured any       `json:"structuredContent,omitempty"`
@@ -87,14 +87,14 @@ func said(text string, structured any) outcome {
 	return outcome{Content: []content{{"text", text}}, Structured: structured}
 }
 
-// mistake is a call that a model can make better.
+// mistake returns the result for a call that the model can correct.
 func mistake(format string, args ...any) outcome {
 	o := said(fmt.Sprintf(format, args...), nil)
 	o.Failed = true
 	return o
 }
 
-// call carries out a tool in its own time.
+// call runs a tool in its own goroutine.
 func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 	var p struct {
 		Name      string          `json:"name"`
@@ -134,13 +134,13 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 		s.mu.Lock()
 		delete(s.running, string(id))
 		s.mu.Unlock()
-		if !errors.Is(context.Cause(ctx), errCancelled) { // who cancels waits for nothing
+		if !errors.Is(context.Cause(ctx), errCancelled) { // a client that cancels waits for nothing
 			s.say(jsonrpc.Result(id, result))
 		}
 	})
 }
 
-// progress tells of a call that runs, to who asked for that.
+// progress reports on a running call to a client that asked for it.
 func (s *server) progress(token json.RawMessage) func(string) {
 	if usable(token) == nil {
 		return func(string) {}
@@ -180,7 +180,7 @@ func (s *server) list(arguments json.RawMessage) outcome {
 	return said(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
 }
 
-// agents are those that there are, each with the modes that are allowed.
+// agents returns the agents, each with the allowed modes.
 func (s *server) agents() ([]Agent, error) {
 	all, err := s.o.Agents()
 	if err != nil {
@@ -201,7 +201,7 @@ func words(modes []Mode) []string {
 	return out
 }
 
-// request is what ask_agent is called with.
+// request is the input of ask_agent.
 type request struct {
 	Agent   string   `json:"agent"`
 	Prompt  string   `json:"prompt"`
@@ -212,10 +212,10 @@ type request struct {
 	Timeout *float64 `json:"timeout_seconds"`
 
 	limit  time.Duration
-	goesOn bool // the agent can go on with a session
+	goesOn bool // the agent can resume a session
 }
 
-// strict reads an object and refuses what nobody knows.
+// strict reads an object and refuses unknown members.
 func strict(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
@@ -234,7 +234,7 @@ func strict(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// check makes a request whole, or says what is wrong with it.
+// check completes a request, or reports what is wrong with it.
 func (s *server) check(raw json.RawMessage) (request, error) {
 	r := request{}
 	if err := strict(raw, &r); err != nil {
@@ -292,7 +292,7 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	return r, s.place(&r)
 }
 
-// place finds out where the agent works.
+// place determines where the agent works.
 func (s *server) place(r *request) error {
 	if r.Session != "" {
 		s.mu.Lock()

@@ -1,12 +1,12 @@
-// Package demo shows what this program is good for, in scenes that really run.
+// Package demo shows what this program can do, in scenes that really run.
 //
-// It promises that nothing is claimed which was not seen a moment ago on this machine: each scene starts this program
-// with a command line that a person could type, looks at exit codes, records and files, and says what was different
-// where something was. It needs no key, no other program and no network. The scenes have a home of their own in a
-// private directory, and an environment that holds nothing of the user's.
+// It claims nothing that was not just observed on this machine: each scene starts this program with a command line that
+// a person could type, looks at exit codes, records and files, and reports what was not as expected. It needs no key,
+// no other program and no network. The scenes have a home of their own in a private directory, and an environment
+// without anything of the user's.
 //
-// It refuses to play a part without saying so: where a coding CLI is needed, this program stands in for it, and where a
-// model is needed, a script does. What comes between them is the product itself.
+// It always says who plays a part: this program stands in for a coding CLI, and a script for a model. What comes
+// between them is the product itself.
 package demo
 
 import (
@@ -27,16 +27,16 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Stage is where the scenes are played.
+// Stage is the place of the scenes.
 type Stage struct {
 	Self string // the path of this program
 	Dir  string // private, empty, absolute
-	Path string // PATH, of which the scenes need a shell and what every system has
+	Path string // PATH, in which the scenes need a shell and the standard programs
 	// Run starts a program to its end; the environment is complete.
 	Run func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error)
 }
 
-// Scene is one that was played.
+// Scene is a scene that was played.
 type Scene struct {
 	Name      string   `json:"name" enum:"blocked,walls,task"`
 	Title     string   `json:"title"`
@@ -65,7 +65,7 @@ type Step struct {
 	input, output int64 // tokens
 }
 
-// Call is a tool that was called, and what came of it.
+// Call is a tool call and its result.
 type Call struct {
 	Tool   string `json:"tool"`
 	Target string `json:"target" doc:"the command or the path"`
@@ -73,14 +73,14 @@ type Call struct {
 	Output string `json:"output"`
 }
 
-// File is one that a scene is about.
+// File is a file that a scene is about.
 type File struct {
 	Name   string  `json:"name" doc:"relative to the workspace of the scene"`
 	Before *string `json:"before" doc:"null: it was not there"`
 	After  *string `json:"after"`
 }
 
-// Measured is what a scene took, and what its model was told and said. It differs from run to run, so it is no part of
+// Measured is how long a scene took, and the tokens of its model. It differs from run to run, so it does not belong to
 // the scene.
 type Measured struct {
 	Scene  string `json:"scene"`
@@ -89,7 +89,7 @@ type Measured struct {
 	Output int64  `json:"output_tokens"`
 }
 
-// Measured is what the scene took.
+// Measured returns the measurements of the scene.
 func (sc Scene) Measured() Measured {
 	m := Measured{Scene: sc.Name, TookMS: sc.took.Milliseconds()}
 	for _, step := range sc.Steps {
@@ -98,7 +98,7 @@ func (sc Scene) Measured() Measured {
 	return m
 }
 
-// Play plays all scenes. The error is one of the stage; what goes wrong in a scene is in it.
+// Play plays all scenes. The error is one of the stage; a scene contains its own failures.
 func (s Stage) Play(ctx context.Context) ([]Scene, error) {
 	if err := s.build(); err != nil {
 		return nil, err
@@ -117,10 +117,10 @@ func (s Stage) Play(ctx context.Context) ([]Scene, error) {
 	return scenes, nil
 }
 
-// player knows what the scenes before have found out.
+// player keeps what earlier scenes have found out.
 type player struct {
 	Stage
-	bare bool // there are no walls here
+	bare bool // this machine has no sandbox
 }
 
 // The directories of the stage.
@@ -135,7 +135,7 @@ func (s Stage) file(parts ...string) string {
 func (s Stage) build() error {
 	dirs := []string{s.bin(), filepath.Join(s.Dir, "tmp")}
 	for _, scene := range []string{"blocked", "walls", "task"} {
-		// a project of its own, also where the user's home is one
+		// a project of its own, even if the user's home is one
 		dirs = append(dirs, filepath.Join(s.work(scene), ".git"))
 	}
 	for _, dir := range dirs {
@@ -156,7 +156,7 @@ func named(program, path string) error {
 	if err := os.Symlink(program, path); err == nil {
 		return nil
 	}
-	return os.Link(program, path) // Windows lets few make symbolic links
+	return os.Link(program, path) // on Windows few users may create symbolic links
 }
 
 func executable(name string) string {
@@ -166,7 +166,7 @@ func executable(name string) string {
 	return name
 }
 
-// env is the whole environment of a scene.
+// env returns the whole environment of a scene.
 func (s Stage) env(more ...string) []string {
 	temp := filepath.Join(s.Dir, "tmp")
 	env := []string{
@@ -200,7 +200,7 @@ func look(path string) *string {
 	return &text
 }
 
-// differ notes what was not as expected.
+// differ notes an unexpected result.
 func (sc *Scene) differ(format string, args ...any) {
 	sc.Different = append(sc.Different, fmt.Sprintf(format, args...))
 }
@@ -209,7 +209,7 @@ func (sc *Scene) saw(format string, args ...any) {
 	sc.Seen = append(sc.Seen, fmt.Sprintf(format, args...))
 }
 
-// run starts a command of a scene and looks at how it ended.
+// run starts a command of a scene and checks how it ended.
 func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, bool) {
 	step := Step{Command: typed(argv), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
@@ -234,7 +234,7 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 	return kept, true
 }
 
-// because is the first line of what was printed that says something.
+// because returns the first informative line of the output.
 func because(printed string) string {
 	for line := range strings.Lines(printed) {
 		if line = strings.TrimSpace(line); line != "" && line != "[stderr]" &&
@@ -245,7 +245,7 @@ func because(printed string) string {
 	return ""
 }
 
-// reported runs this program with a report, and returns that.
+// reported runs this program with a report, and returns the report.
 func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step,
 	shim.Report, bool,
 ) {
@@ -269,7 +269,7 @@ func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []st
 	return step, report, ok
 }
 
-// calls reads the tools that were called from the stream that a step printed.
+// calls reads the tool calls from the stream that a step printed.
 func (step *Step) calls() {
 	place := map[string]int{}
 	for _, e := range (&yume.Decoder{}).Feed([]byte(step.Stdout)) {
@@ -286,7 +286,7 @@ func (step *Step) calls() {
 	step.Stdout = ""
 }
 
-// target is what a call is about.
+// target returns the command or file of a call.
 func target(c *event.Call) string {
 	var input struct {
 		Command string `json:"command"`
@@ -299,7 +299,7 @@ func target(c *event.Call) string {
 	return filepath.Base(input.Path)
 }
 
-// typed is a command line as a person would type it.
+// typed returns a command line as a person would type it.
 func typed(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {

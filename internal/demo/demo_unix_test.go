@@ -90,7 +90,7 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
-// TestNotBelieved: a stand-in that is no CLI, and a program that cannot be started, are told.
+// TestNotBelieved: a stand-in other than a CLI, and a program that cannot be started, are reported.
 func TestNotBelieved(t *testing.T) {
 	s := stage(t)
 	run := s.Run

@@ -7,7 +7,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// blocked: a coding CLI was not allowed to do what it was asked, says 0 all the same, and is not believed.
+// blocked plays the scene in which a coding CLI was not allowed to do its task, exits with 0 all the same, and is not
+// believed.
 func (s *player) blocked(ctx context.Context) Scene {
 	sc := Scene{
 		Name: "blocked", Title: "A CLI says 0, and we say blocked", Files: []File{}, Seen: []string{},
@@ -46,14 +47,14 @@ func (s *player) blocked(ctx context.Context) Scene {
 // shimBlocked is our exit code when policy denied a tool.
 const shimBlocked = 3
 
-// The script of the model that wants out.
+// The script of the model that tries to leave the workspace.
 const (
 	leaveCommand = `rm ../letter.txt; echo x > ../planted`
 	leaveScript  = `[{"shell": "` + leaveCommand + `"}, {"say": "I could not."}]` + "\n"
 	letter       = "Dear diary\n"
 )
 
-// walls: a tool tries to leave the workspace, and the kernel refuses.
+// walls plays the scene in which a tool tries to leave the workspace, and the kernel refuses.
 func (s *player) walls(ctx context.Context) Scene {
 	sc := Scene{
 		Name: "walls", Title: "A tool tries to leave the workspace, and the kernel refuses", Files: []File{},
@@ -115,7 +116,7 @@ func (s *player) walls(ctx context.Context) Scene {
 	return sc
 }
 
-// refused says whether a line of the output is the system's refusal to touch that file.
+// refused reports whether a line of the output says that the system denied access to that file.
 func refused(output, name string) bool {
 	for line := range strings.Lines(output) {
 		for _, word := range []string{"Read-only file system", "Permission denied", "Operation not permitted"} {
@@ -127,8 +128,8 @@ func refused(output, name string) bool {
 	return false
 }
 
-// open goes on where no walls can be built: nothing may be claimed of them. That the command did not run is to be seen
-// all the same.
+// open continues without a sandbox, so that nothing may be claimed of it. The scene still shows that the command did
+// not run.
 func (s *player) open(ctx context.Context, sc Scene) Scene {
 	s.bare = true
 	last := &sc.Steps[len(sc.Steps)-1]
@@ -172,7 +173,7 @@ echo "ok"
 `
 )
 
-// task: the native agent mends a small program.
+// task plays the scene in which the native agent fixes a small program.
 func (s *player) task(ctx context.Context) Scene {
 	sc := Scene{
 		Name: "task", Title: "A small task, from the failing check to the passing one", Files: []File{},

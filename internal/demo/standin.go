@@ -13,13 +13,13 @@ import (
 	"omniagent/internal/text"
 )
 
-// The stand-in for Claude Code does what that does in version 2.1.329 when it is called with -p and its model wants to
-// run a command which nobody can be asked about: the command is not run, the model says so in its answer, the answer is
-// printed, the exit code is 0, and the transcript has the denial.
+// The stand-in behaves like Claude Code 2.1.329 called with -p, when its model wants to run a command that needs a
+// question: the command is not run, the model says so in its answer, the exit code is 0, and the transcript has the
+// denial.
 
 const (
 	standInName = "claude"
-	standInPart = "OMNIAGENT_DEMO_PART" // has to say the name as well: a link of that name alone makes nobody an actor
+	standInPart = "OMNIAGENT_DEMO_PART" // must contain the name: a link alone starts no stand-in
 )
 
 // The words of the scene.
@@ -28,13 +28,13 @@ const (
 	testsAnswer = "I was not allowed to run the tests here."
 )
 
-// IsStandIn says whether this process was started to play another program.
+// IsStandIn reports whether this process was started as a stand-in.
 func IsStandIn(args []string, lookup func(string) (string, bool)) bool {
 	part, _ := lookup(standInPart)
 	return part == standInName && len(args) > 0 && strings.TrimSuffix(filepath.Base(args[0]), ".exe") == standInName
 }
 
-// StandIn plays it and returns the exit code.
+// StandIn runs the stand-in and returns the exit code.
 func StandIn(args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
 	prompt, session := "", ""
 	for i, arg := range args {
@@ -61,7 +61,7 @@ func StandIn(args []string, lookup func(string) (string, bool), stdin io.Reader,
 	return 0
 }
 
-// keepTranscript writes the record of the session where Claude Code keeps it, with the members that it has there.
+// keepTranscript writes the record of the session to the place and in the form of Claude Code.
 func keepTranscript(lookup func(string) (string, bool), session, prompt string) error {
 	home, _ := lookup("HOME")
 	dir, err := os.Getwd()

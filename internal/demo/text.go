@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// width is that of a terminal which nobody has made larger.
+// width is the usual width of a terminal.
 const width = 80
 
-// Text is the scenes for people: what was typed, what it printed, what came of it.
+// Text returns the scenes for people: commands, output and result.
 func Text(scenes []Scene) string {
 	var b strings.Builder
 	for i, sc := range scenes {
@@ -43,7 +43,7 @@ func Text(scenes []Scene) string {
 	return b.String()
 }
 
-// measured is how long a scene took, and what its model was told and said.
+// measured describes how long a scene took, and the tokens of its model.
 func measured(sc Scene) string {
 	m := sc.Measured()
 	told := fmt.Sprintf("%.1f s", float64(m.TookMS)/1000)
@@ -53,7 +53,7 @@ func measured(sc Scene) string {
 	return "Measured: " + told
 }
 
-// call is a tool with what it gave back. Of what was only read the text is left out.
+// call writes a tool call and its result, without the text of files that were only read.
 func call(b *strings.Builder, c Call) {
 	fmt.Fprintf(b, "   %-5s %s\n", c.Tool, c.Target)
 	if c.Tool != "Bash" {
@@ -76,7 +76,7 @@ func indented(b *strings.Builder, by, text string) {
 
 func paragraph(b *strings.Builder, text string) { b.WriteString(Paragraph(text)) }
 
-// Paragraph is a text in the form of those in a scene, broken between words.
+// Paragraph returns a text formatted as in a scene, broken between words.
 func Paragraph(text string) string {
 	var b strings.Builder
 	column := 0
@@ -99,7 +99,7 @@ func Paragraph(text string) string {
 	return b.String() + "\n"
 }
 
-// command is a line that can be pasted: too long a one goes on behind a backslash, in front of a flag.
+// command writes a line that can be pasted; a long one is continued after a backslash, before a flag.
 func command(b *strings.Builder, text string) {
 	b.WriteString("   $ ")
 	column := 5

@@ -42,7 +42,7 @@ const (
 	Notice     Kind = "notice"      // everything else; Text where it has one
 )
 
-// Event is one thing that happened. Of the pointers only those that its Kind names are set.
+// Event is one thing that happened. Only the pointers that its Kind names are set.
 type Event struct {
 	Kind Kind `json:"kind,omitempty"`
 

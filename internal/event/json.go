@@ -18,7 +18,7 @@ const binary = "data:;base64,"
 
 type plainCall Call
 
-// MarshalJSON is the JSON form, with the input as the string "arguments", and the canonical one as a string too.
+// MarshalJSON returns the JSON form, with the input as the string "arguments", and the canonical one as a string too.
 func (c Call) MarshalJSON() ([]byte, error) {
 	return text.JSON(struct {
 		plainCall
@@ -41,7 +41,7 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 
 type plainResult Result
 
-// MarshalJSON is the JSON form, with the input as the string "arguments".
+// MarshalJSON returns the JSON form, with the input as the string "arguments".
 func (r Result) MarshalJSON() ([]byte, error) {
 	return text.JSON(struct {
 		plainResult
@@ -62,7 +62,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 
 type plainReply Reply
 
-// MarshalJSON is the JSON form, with the input as the string "arguments".
+// MarshalJSON returns the JSON form, with the input as the string "arguments".
 func (r Reply) MarshalJSON() ([]byte, error) {
 	return text.JSON(struct {
 		plainReply
@@ -83,7 +83,7 @@ func (r *Reply) UnmarshalJSON(data []byte) error {
 
 type plainEnd End
 
-// MarshalJSON is the JSON form, with the structured answer as a string.
+// MarshalJSON returns the JSON form, with the structured answer as a string.
 func (e End) MarshalJSON() ([]byte, error) {
 	return text.JSON(struct {
 		plainEnd
@@ -125,7 +125,7 @@ func raw(text *string) json.RawMessage {
 	return json.RawMessage(*text)
 }
 
-// ForHosts is the call with the input that hosts know.
+// ForHosts returns the call with the input that hosts know.
 func (c *Call) ForHosts() *Call {
 	if c.Canonical == nil {
 		return c
@@ -135,8 +135,8 @@ func (c *Call) ForHosts() *Call {
 	return &known
 }
 
-// Object is the input that hosts know as an object, which is what they take it for. Where an agent tells no object, it
-// is made of what is known of the call.
+// Object returns the input that hosts know as an object, which is what they take it for. Where an agent tells no
+// object, it is made of what is known of the call.
 func (c *Call) Object() json.RawMessage {
 	if c.Canonical != nil {
 		return c.Canonical

@@ -1,10 +1,10 @@
-// Package fault is the vocabulary of what can go wrong.
+// Package fault defines what can go wrong.
 //
-// It promises that every failure a user can meet has a stable code, a kind that decides the exit code, a sentence that
-// names the thing and the reason, and a next step. It refuses failures without a code: New with a code that the
-// catalogue does not know is reported as INTERNAL_ERROR, and a test finds it.
+// Every failure that a user can meet has a stable code, a kind that decides the exit code, a sentence that names the
+// thing and the reason, and a next step. New reports a code that the catalogue does not contain as INTERNAL_ERROR, and
+// a test finds it.
 //
-// A fault knows nothing of exit codes. Whoever ends a process maps kinds to numbers.
+// A fault does not know exit codes: the code that ends a process maps kinds to numbers.
 package fault
 
 import (
@@ -51,7 +51,7 @@ type Fault struct {
 	Retry      *bool          // overrides the catalogue
 	RetryAfter time.Duration  // known wait before a retry
 	Fix        string         // the condition that the caller must correct
-	FixCommand string         // one command that corrects it: runnable as it stands, harmless when repeated
+	FixCommand string         // one command that corrects it: complete, and harmless when repeated
 	Suggestion string         // next step in words
 	Redirect   string         // with kind Redirected: the command to run instead
 	Detail     map[string]any // further members of the error object
@@ -74,8 +74,8 @@ func New(code Code, format string, args ...any) *Fault {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Login is the code of a login that was refused with these words. Only the words say that a credential was good once:
-// no API and no agent has a code for it.
+// Login returns the code of a login that was refused with these words. Only the words say that a credential was good
+// once: no API and no agent has a code for it.
 func Login(words string) Code {
 	if strings.Contains(strings.ToLower(words), "expired") {
 		return CredentialsExpired
@@ -104,21 +104,21 @@ func (f *Fault) With(name string, value any) *Fault {
 	return f
 }
 
-// After says that a retry may succeed once d has passed.
+// After sets the time after which a retry may succeed.
 func (f *Fault) After(d time.Duration) *Fault {
 	yes := true
 	f.Retry, f.RetryAfter = &yes, d
 	return f
 }
 
-// Because records the error underneath.
+// Because records the underlying error.
 func (f *Fault) Because(err error) *Fault {
 	f.Cause = err
 	return f
 }
 
 func (f *Fault) Error() string {
-	if f.Cause == nil || f.Cause.Error() == f.Message { // the latter is what Of made of an error without a fault
+	if f.Cause == nil || f.Cause.Error() == f.Message { // the latter is made by Of
 		return f.Message
 	}
 	return f.Message + ": " + f.Cause.Error()
@@ -132,10 +132,10 @@ func (f *Fault) Is(target error) bool {
 	return ok && code == f.Code
 }
 
-// Kind is the kind that the catalogue gives to the fault's code.
+// Kind returns the kind that the catalogue gives to the fault's code.
 func (f *Fault) Kind() Kind { return f.Code.Entry().Kind }
 
-// Retryable says whether the same call, unchanged, may succeed later.
+// Retryable reports whether the same call, unchanged, may succeed later.
 func (f *Fault) Retryable() bool {
 	if f.Retry != nil {
 		return *f.Retry
@@ -143,11 +143,10 @@ func (f *Fault) Retryable() bool {
 	return f.Code.Entry().Retryable
 }
 
-// usualWait is a wait that does no harm where whoever refused has not said how long.
+// usualWait is a harmless wait if the server has not named one.
 const usualWait = time.Second
 
-// Wait is how long to wait before a retry; 0 where that is not known. Who is told to come back later is always told
-// when.
+// Wait returns how long to wait before a retry, or 0 if unknown. A retryable refusal always has a wait.
 func (f *Fault) Wait() time.Duration {
 	if f.RetryAfter == 0 && f.Retryable() && (f.Code == TooManyRequests || f.Code == LockHeld) {
 		return usualWait
@@ -155,7 +154,7 @@ func (f *Fault) Wait() time.Duration {
 	return f.RetryAfter
 }
 
-// In says how far the call had come when it failed.
+// In returns how far the call had come when it failed.
 func (f *Fault) In() Phase {
 	switch {
 	case f.Phase != "":
@@ -166,7 +165,7 @@ func (f *Fault) In() Phase {
 	return Execution
 }
 
-// Sentence is the fault in one line, with what to do.
+// Sentence returns the fault in one line, with what to do.
 func (f *Fault) Sentence() string {
 	s := f.Message
 	if f.Suggestion != "" {

@@ -23,7 +23,7 @@ type form struct {
 	Cause      string         `json:"cause,omitempty"`
 }
 
-// MarshalJSON is the JSON form. Of the cause it keeps the words.
+// MarshalJSON returns the JSON form. Of the cause it keeps the words.
 func (f *Fault) MarshalJSON() ([]byte, error) {
 	kept := form{
 		f.Code, f.Message, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect, f.Detail,

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// ParseJS reads the one literal that a module of JavaScript or TypeScript exports, without running the module: the
-// value of export default, of export =, or of module.exports. The literal may stand in parentheses, be the argument of
-// defineConfig, and have a type behind it (as const, satisfies Config). Imports and require in front of it are skipped.
+// ParseJS reads the one literal that a JavaScript or TypeScript module exports, without running the module: the value
+// of export default, of export =, or of module.exports. The literal may be in parentheses, be the argument of
+// defineConfig, and be followed by a type (as const, satisfies Config). It skips imports and require before it.
 //
-// It refuses everything else, because a program that follows names and calls would have to run them to know. undefined
-// reads as Null. The error is a *SyntaxError.
+// It refuses everything else, because names and calls have a value only when run. undefined reads as Null. The error is
+// a *SyntaxError.
 func ParseJS(data []byte) (Value, error) {
 	p := &js{json5{data: data, locate: newLocator(data), script: true}}
 	v, err := p.module()
@@ -55,7 +55,7 @@ func (p *js) module() (Value, *SyntaxError) {
 	}
 }
 
-// skip passes the tokens if they all come next. A word must end where the token does.
+// skip skips the tokens if they all come next. A word must end where the token does.
 func (p *js) skip(tokens ...string) bool {
 	start := p.at
 	for _, token := range tokens {
@@ -141,13 +141,13 @@ func (p *js) requireEnd() *SyntaxError {
 // expect skips the token.
 func (p *js) expect(token, after string) *SyntaxError {
 	if !p.skip(token) {
-		_ = p.space() // what is wrong with a comment is told by the next message
+		_ = p.space() // the next error reports a bad comment
 		return p.fail(p.at, "expected '%s' after %s, found %s", token, after, found(p.data, p.at))
 	}
 	return nil
 }
 
-// exported reads the value and requires that the module ends behind it.
+// exported reads the value and requires that the module ends after it.
 func (p *js) exported() (Value, *SyntaxError) {
 	if err := p.space(); err != nil {
 		return Value{}, err
@@ -204,7 +204,7 @@ func (p *js) statementEnd() *SyntaxError {
 	return p.fail(p.at, "expected ';' or the end of the line, found %s", found(p.data, p.at))
 }
 
-// code is the error for a text that would have to be run.
+// code returns the error for a text that would have to be run.
 func (p *json5) code(start int) *SyntaxError {
 	if r, _ := utf8.DecodeRune(p.data[start:]); r < 0x20 || r == utf8.RuneError {
 		return p.fail(start, "expected JavaScript, found %s", found(p.data, start))
@@ -287,7 +287,7 @@ func (p *json5) template() (string, *SyntaxError) {
 	return "", p.fail(p.at, "expected ` to close the template of %v, found end of input", p.locate.pos(start))
 }
 
-// typed skips as T and satisfies T behind a value.
+// typed skips as T and satisfies T after a value.
 func (p *json5) typed() *SyntaxError {
 	for {
 		before := p.at
@@ -330,7 +330,7 @@ func (p *json5) typ() *SyntaxError {
 	return nil
 }
 
-// typeArguments skips the types behind '<' and the '>'.
+// typeArguments skips the types after '<' and the '>'.
 func (p *json5) typeArguments() *SyntaxError {
 	if len(p.open) >= maxDepth {
 		return p.fail(p.at, "nested deeper than %d levels", maxDepth)

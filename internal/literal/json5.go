@@ -23,7 +23,7 @@ type json5 struct {
 	data   []byte
 	at     int
 	locate *locator
-	open   []byte // the closing bracket of everything that is open
+	open   []byte // the closing bracket of every open one
 	script bool   // JavaScript: templates, parentheses and types are read as well
 }
 
@@ -31,14 +31,14 @@ func (p *json5) fail(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Pos: p.locate.pos(offset), Message: fmt.Sprintf(format, args...)}
 }
 
-// failWith is fail where inserting a text could help.
+// failWith is fail with a text whose insertion could help.
 func (p *json5) failWith(insert string, offset int, format string, args ...any) *SyntaxError {
 	err := p.fail(offset, format, args...)
 	err.insert, err.at = insert, offset
 	return err
 }
 
-// closing is what is missing when the text ends here.
+// closing returns what is missing if the text ends here.
 func (p *json5) closing() string {
 	rest := slices.Clone(p.open)
 	slices.Reverse(rest)
@@ -64,7 +64,7 @@ func (p *json5) document() (Value, *SyntaxError) {
 	return v, nil
 }
 
-// space passes over white space and comments.
+// space skips white space and comments.
 func (p *json5) space() *SyntaxError {
 	for !p.ended() {
 		r, size := utf8.DecodeRune(p.data[p.at:])
@@ -101,7 +101,7 @@ func (p *json5) blockComment() *SyntaxError {
 	return p.fail(start, "the comment is not closed with */")
 }
 
-// lineEnd knows the line ends of JavaScript: line feed, carriage return, U+2028 and U+2029.
+// lineEnd reports whether data begins with a line end of JavaScript: line feed, carriage return, U+2028 or U+2029.
 func lineEnd(data []byte) bool {
 	r, _ := utf8.DecodeRune(data)
 	return r == '\n' || r == '\r' || r == 0x2028 || r == 0x2029
@@ -133,7 +133,7 @@ func (p *json5) value() (Value, *SyntaxError) {
 	if err != nil {
 		return Value{}, err
 	}
-	if v.End == 0 { // a value in parentheses keeps its own place
+	if v.End == 0 { // a value in parentheses has its own place
 		v.Pos, v.End = p.locate.pos(start), p.at
 	}
 	if p.script {
@@ -165,7 +165,7 @@ func shorten(word string) string {
 	return word
 }
 
-// identifier reads a name as JavaScript allows it, without escapes. Empty when there is none.
+// identifier reads a JavaScript name without escapes, or "".
 func (p *json5) identifier() string {
 	start := p.at
 	for !p.ended() {

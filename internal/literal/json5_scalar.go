@@ -73,7 +73,7 @@ func (p *json5) decimal() *SyntaxError {
 	return nil
 }
 
-// digits counts what it passes.
+// digits returns the number of digits that it skips.
 func (p *json5) digits(is func(byte) bool) int {
 	start := p.at
 	for !p.ended() && is(p.data[p.at]) {
@@ -159,7 +159,7 @@ func (p *json5) escape(out []byte) ([]byte, *SyntaxError) {
 	case r < 0x20:
 		return nil, p.fail(p.at-1, "the control character %U must be written as an escape", r)
 	}
-	return utf8.AppendRune(out, r), nil // any other character stands for itself, as JavaScript has it
+	return utf8.AppendRune(out, r), nil // any other character stands for itself, as in JavaScript
 }
 
 // codePoint reads what follows \u. Half of a surrogate pair becomes U+FFFD, as in encoding/json.

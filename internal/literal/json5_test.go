@@ -185,7 +185,7 @@ func FuzzJSON5(f *testing.F) {
 	})
 }
 
-// asDecoded is the value as encoding/json gives it with UseNumber.
+// asDecoded returns the value as encoding/json gives it with UseNumber.
 func asDecoded(v Value) any {
 	switch v.Kind {
 	case Number:

@@ -1,14 +1,13 @@
-// Package literal reads values that people and models write by hand: JSON5, TOML, and what modules of JavaScript and
-// TypeScript export where it is a literal. One tree holds what was read, and every key and value in it knows its place,
-// so that whoever finds a value wrong can say where it stands.
+// Package literal reads values that people and models write by hand: JSON5, TOML, and the literal that a JavaScript or
+// TypeScript module exports. The result is one tree in which every key and value has its place, so that a wrong value
+// can be located.
 //
 // It promises that strict JSON reads as encoding/json reads it, that an error names one place and what was expected
-// there, and that an edit of a TOML file changes the bytes of the edited value and no others: comments, order, blank
-// lines, indentation, line endings and quoting stay. An edit is parsed again and compared before it is handed out; one
-// that would do anything else is an error.
+// there, and that an edit of a TOML file changes only the bytes of the edited value: comments, order, blank lines,
+// indentation, line endings and quoting are kept. An edit is parsed again and compared before it is returned.
 //
-// It refuses what cannot be meant: duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, nesting beyond 200 levels.
-// It reads no files, runs nothing, and knows nothing of what the values are for.
+// It refuses duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, and nesting beyond 200 levels. It reads no
+// files, runs nothing, and does not know the purpose of the values.
 package literal
 
 import (
@@ -18,7 +17,7 @@ import (
 	"strings"
 )
 
-// maxDepth bounds nesting, so that no input can exhaust the stack of whoever walks the tree.
+// maxDepth limits nesting, so that no input can exhaust the stack of code that walks the tree.
 const maxDepth = 200
 
 // Pos is a place in the text: line and column count from 1, columns in runes; Offset counts bytes from 0.
@@ -29,7 +28,7 @@ type Pos struct {
 
 func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
 
-// Kind says what a Value is.
+// Kind is the kind of a Value.
 type Kind uint8
 
 // The kinds. A Date is any of TOML's dates and times; its text is in Str.
@@ -63,13 +62,13 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Value is one value with its place. A TOML table that has no braces stands where its name was first written.
+// Value is one value with its place. A TOML table without braces has the place where its name is first written.
 type Value struct {
 	Kind    Kind
 	Pos     Pos
 	End     int // offset of the first byte after it
 	Str     string
-	Num     string // a number as it was written: 0x1F, 1_000 and 1e3 stay what they are
+	Num     string // a number as written: 0x1F, 1_000 and 1e3 are unchanged
 	Bool    bool
 	Items   []Value
 	Members []Member // in the order of the text
@@ -82,12 +81,12 @@ type Member struct {
 	Value  Value
 }
 
-// SyntaxError says where a text stops making sense, and why.
+// SyntaxError is a place where a text is invalid, and why.
 type SyntaxError struct {
 	Pos     Pos
 	Message string
 
-	insert string // what Repair may insert at insertAt; empty when nothing is known to help
+	insert string // what Repair may insert at insertAt; empty if that is unknown
 	at     int
 }
 
@@ -123,7 +122,7 @@ func (v Value) Lookup(path ...string) (Value, bool) {
 	return v, true
 }
 
-// Int is the value of a number that is written as a whole number and fits in 64 bits.
+// Int returns the value of a number that is written as a whole number and fits in 64 bits.
 func (v Value) Int() (int64, bool) {
 	if v.Kind != Number {
 		return 0, false
@@ -132,7 +131,7 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// Float is the value of any number that fits.
+// Float returns the value of any number that fits.
 func (v Value) Float() (float64, bool) {
 	if v.Kind != Number {
 		return 0, false
@@ -142,13 +141,13 @@ func (v Value) Float() (float64, bool) {
 	}
 	num := strings.ReplaceAll(v.Num, "_", "")
 	if strings.TrimLeft(num, "+-") == "nan" {
-		num = "nan" // TOML allows it a sign, strconv does not
+		num = "nan" // TOML allows a sign, strconv does not
 	}
 	f, err := strconv.ParseFloat(num, 64)
 	return f, err == nil
 }
 
-// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole
+// Any returns the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole
 // numbers, float64 for others, and json.Number for those that neither can hold without loss.
 func (v Value) Any() any {
 	switch v.Kind {
@@ -185,7 +184,7 @@ func (v Value) number() any {
 	return f
 }
 
-// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
+// JSON returns the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
 // strings.
 func (v Value) JSON() []byte { return v.appendJSON(nil) }
 
@@ -232,7 +231,7 @@ func strictNumber(num string) string {
 	case plain == "inf" || plain == "nan":
 		return strconv.Quote(sign + plain)
 	case len(plain) > 1 && plain[0] == '0' && strings.ContainsRune("xXoObB", rune(plain[1])):
-		n, _ := strconv.ParseInt(sign+plain, 0, 64) // both readers have refused what does not fit
+		n, _ := strconv.ParseInt(sign+plain, 0, 64) // both parsers refuse what does not fit
 		return strconv.FormatInt(n, 10)
 	}
 	if strings.HasPrefix(plain, ".") {
@@ -245,7 +244,7 @@ func strictNumber(num string) string {
 	return sign + plain
 }
 
-// appendJSONString leaves <, > and & readable: the text is for people and models, not for a page of HTML.
+// appendJSONString does not escape <, > and &: the text is for people and models, not for HTML.
 func appendJSONString(out []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')

@@ -9,8 +9,8 @@ import (
 
 const byteOrderMark = "\uFEFF"
 
-// locator turns offsets into places. It knows where lines begin and remembers where it was last, because asking for the
-// places of a megabyte, in any order or all on one line, must not cost a megabyte each.
+// locator converts offsets to places. It knows where lines begin and remembers its last place, so that a lookup in a
+// large text is cheap in any order.
 type locator struct {
 	data  []byte
 	lines []int // offset of the first byte of each line
@@ -39,7 +39,7 @@ func (l *locator) pos(offset int) Pos {
 	}
 	for p.Offset < offset {
 		_, size := utf8.DecodeRune(l.data[p.Offset:])
-		// an editor does not show the mark, so it takes no column
+		// editors do not show the mark, so it has no column
 		if p.Offset > 0 || string(l.data[:size]) != byteOrderMark {
 			p.Col++
 		}
@@ -50,7 +50,7 @@ func (l *locator) pos(offset int) Pos {
 	return p
 }
 
-// found names what stands at the offset, for "expected …, found …".
+// found names what is at the offset, for "expected …, found …".
 func found(data []byte, offset int) string {
 	if offset >= len(data) {
 		return "end of input"

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Repair guesses the JSON that was meant. It knows a missing comma (one), a quote that was not closed and brackets that
-// were not closed, and gives up on anything else: a guess that is offered to a caller must be one that the caller
-// recognises.
+// Repair guesses the intended JSON. It repairs one missing comma, an unclosed quote and unclosed brackets, and gives up
+// on anything else, because the caller must recognise the result.
 func Repair(data []byte) (fixed string, ok bool) {
 	const enough = 4 // a quote, a comma, a bracket in the middle, the brackets at the end
 	commas := 0

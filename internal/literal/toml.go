@@ -29,7 +29,7 @@ type keyPart struct {
 	start, end int
 }
 
-// node is a value with the ranges that an edit needs and that Value does not show.
+// node is a value with the ranges that an edit needs.
 type node struct {
 	kind       Kind
 	start, end int
@@ -53,13 +53,13 @@ type statement struct {
 	lineStart, end int  // end is after the line's line feed
 }
 
-// tomlScanner walks the tree of go-toml's parser. The parser keeps no range for arrays, so a cursor follows the text
-// along.
+// tomlScanner walks the tree of go-toml's parser. The parser keeps no ranges for arrays, so a cursor follows along in
+// the text.
 type tomlScanner struct {
 	parser unstable.Parser
 	data   []byte // without the byte order mark, ending in a line feed
-	size   int    // without a line feed that was added
-	base   int    // what has been cut off in front
+	size   int    // without an added line feed
+	base   int    // length of the prefix that was removed
 	cursor int
 	depth  int
 }
@@ -73,8 +73,8 @@ func scanTOML(data []byte) ([]statement, error) {
 	s.size = len(s.data)
 	s.base = len(data) - s.size
 	if !bytes.HasSuffix(s.data, []byte{'\r'}) {
-		// The parser moves a complaint about the end of the text onto the last character; a line feed gives it a place
-		// of its own.
+		// The parser reports an error at the end of the text at the last character; a line feed gives it a place of its
+		// own.
 		s.data = append(s.data, '\n')
 	}
 	s.parser.Reset(s.data)
@@ -92,7 +92,7 @@ func scanTOML(data []byte) ([]statement, error) {
 	return statements, nil
 }
 
-// misfit is a value that the parser let pass and the format does not allow.
+// misfit is a value that the parser accepts but the format does not allow.
 type misfit struct {
 	offset  int
 	message string
@@ -113,7 +113,7 @@ func (s *tomlScanner) syntaxError(data []byte, err error) *SyntaxError {
 	return &SyntaxError{Pos: newLocator(data).pos(offset), Message: message}
 }
 
-// explain says in our words what a person meets most: a key without a value, and text that just ends.
+// explain rewords the most common errors: a key without a value, and text that just ends.
 func (s *tomlScanner) explain(err *unstable.ParserError) (int, string) {
 	at := cap(s.data) - cap(err.Highlight)
 	for _, ending := range []string{"end of input", "unterminated", "not terminated", "incomplete"} {
@@ -237,7 +237,7 @@ func skipBlanks(data []byte, at int) int {
 	return at
 }
 
-// skipTrivia passes over blanks, line ends and comments within brackets, and over commas if asked.
+// skipTrivia skips blanks, newlines and comments within brackets, and commas if asked.
 func skipTrivia(data []byte, at int, commas bool) int {
 	for at < len(data) {
 		switch c := data[at]; {
@@ -280,8 +280,8 @@ func scalar(n *unstable.Node, v *node) error {
 	return nil
 }
 
-// validDate knows the four forms of RFC 3339 that TOML has: a date and a time, with an offset or without, a date, a
-// time. Seconds may be missing, as TOML 1.1 has it.
+// validDate checks for TOML's four forms of RFC 3339: a date and a time, with an offset or without, a date, a time.
+// Seconds are optional, as in TOML 1.1.
 func validDate(text string) bool {
 	date, clock, both := text, "", false
 	if len(text) > 10 && text[2] != ':' {

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// SetTOML gives the key at the path a value: a string, bool, int64, float64 or []string. An existing key, dotted or in
-// an inline table too, keeps its line and what stands around it; one that has the value already changes nothing. A new
-// key goes to the end of its table, which is made at the end of the document if need be; a new key without a table goes
-// before the first header.
+// SetTOML sets the key at the path to a string, bool, int64, float64 or []string. An existing key, even a dotted one or
+// one in an inline table, keeps its line and its surroundings; an equal value changes nothing. A new key goes to the
+// end of its table, which is created at the end of the document if needed; a new key without a table goes before the
+// first header.
 //
 // It refuses to replace a table, and to reach into an array.
 func SetTOML(data []byte, path []string, value any) ([]byte, error) {
@@ -54,8 +54,8 @@ func SetTOML(data []byte, path []string, value any) ([]byte, error) {
 	return out, nil
 }
 
-// UnsetTOML takes the key at the path away, with the rest of its line. A table that has become empty stays: its header
-// may be there for a reason. found is false when there is no such key.
+// UnsetTOML removes the key at the path, with the rest of its line. A table that becomes empty is kept. found is false
+// if the key is missing.
 func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 	if err := checkPath(path); err != nil {
 		return nil, false, err
@@ -105,7 +105,7 @@ func readTOML(data []byte) ([]statement, Value, error) {
 	return statements, v, err
 }
 
-// reach walks through tables only: which item of an array is meant, no path can say.
+// reach walks through tables only: a path cannot say which item of an array is meant.
 func reach(v Value, path []string) (Value, bool, error) {
 	for i, name := range path {
 		if v.Kind != Object {
@@ -120,7 +120,8 @@ func reach(v Value, path []string) (Value, bool, error) {
 	return v, true, nil
 }
 
-// isTable knows arrays of tables, too, by what stands at their place: the name in a header, and no bracket.
+// isTable reports whether a value is a table or an array of tables, which begins with the name in a header instead of a
+// bracket.
 func isTable(data []byte, v Value) bool {
 	return v.Kind == Object || v.Kind == Array && data[v.Pos.Offset] != '['
 }
@@ -131,7 +132,7 @@ func splice(data []byte, start, end int, text string) []byte {
 	return slices.Concat(data[:start], []byte(text), data[end:])
 }
 
-// encodeTOML writes the value, and says what it must read back as.
+// encodeTOML returns the value as text, and as it must read back.
 func encodeTOML(value any) (string, Value, error) {
 	switch v := value.(type) {
 	case string:
@@ -201,7 +202,7 @@ func quoteTOML(s string) string {
 	return out.String()
 }
 
-// encodePath writes a dotted key, with quotes only where TOML asks for them.
+// encodePath writes a dotted key, with quotes only where TOML requires them.
 func encodePath(path []string) string {
 	const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	names := make([]string, len(path))
@@ -214,8 +215,7 @@ func encodePath(path []string) string {
 	return strings.Join(names, ".")
 }
 
-// sameValue compares what is meant and not how it is written. A whole number and a fraction differ even when they are
-// equal.
+// sameValue compares values and ignores notation. A whole number and a fraction differ even if they are equal.
 func sameValue(a, b Value) bool {
 	if a.Kind != b.Kind || a.Str != b.Str || a.Bool != b.Bool || len(a.Items) != len(b.Items) ||
 		len(a.Members) != len(b.Members) {
@@ -249,8 +249,8 @@ func sameNumber(a, b Value) bool {
 	return f == g || math.IsNaN(f) && math.IsNaN(g)
 }
 
-// sameExcept says whether nothing but the key at the path differs. Tables that lead to it may have come or gone, if
-// they hold nothing else.
+// sameExcept reports whether only the key at the path differs. Tables on the path may be added or removed if they are
+// otherwise empty.
 func sameExcept(before, after Value, path []string) bool {
 	if before.Kind != Object || after.Kind != Object {
 		return false

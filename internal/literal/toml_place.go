@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// insertKey puts a new key where it belongs. The path leads through tables only, and its last name is not there yet.
+// insertKey inserts a new key at its place. The path leads through tables only, and its last name is new.
 func insertKey(data []byte, statements []statement, path []string, text string) []byte {
 	if out, ok := insertInline(data, statements, path, text); ok {
 		return out
@@ -31,7 +31,7 @@ func insertKey(data []byte, statements []statement, path []string, text string) 
 	return out.Bytes()
 }
 
-// lineFeed is how the document ends its lines.
+// lineFeed returns the document's newline.
 func lineFeed(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"
@@ -39,8 +39,8 @@ func lineFeed(data []byte) string {
 	return "\n"
 }
 
-// insertInTable uses the table's own section, else the lines that make a table above the key with dotted keys: a table
-// made so can have no header.
+// insertInTable uses the table's own section, else the lines that define a table above the key with dotted keys,
+// because such a table cannot have a header.
 func insertInTable(data []byte, statements []statement, path []string, text string) ([]byte, bool) {
 	rest := path[len(path)-1:]
 	anchor, ok := sectionEnd(statements, path[:len(path)-1])
@@ -67,8 +67,8 @@ func sectionEnd(statements []statement, table []string) (last statement, ok bool
 	return last, ok
 }
 
-// dottedPlace finds the last line that makes the deepest table above the key, and what remains of the path in that
-// section. When a header reaches deeper, that table is no dotted one.
+// dottedPlace finds the last line that defines the deepest table above the key, and the rest of the path in that
+// section. If a header reaches deeper, that table is not dotted.
 func dottedPlace(statements []statement, path []string) (anchor statement, rest []string, ok bool) {
 	var in []string
 	deepest, headers := 0, 0
@@ -86,7 +86,7 @@ func dottedPlace(statements []statement, path []string) (anchor statement, rest 
 	return anchor, rest, ok && deepest >= headers
 }
 
-// sharedTable counts the names that lead to the deepest table above both keys.
+// sharedTable returns the length of the common table path of both keys.
 func sharedTable(a, b []string) int {
 	n := 0
 	for n < len(a)-1 && n < len(b)-1 && a[n] == b[n] {
@@ -118,7 +118,7 @@ func indentation(data []byte, st statement) string {
 	return string(data[start:skipBlanks(data, start)])
 }
 
-// insertBeforeHeaders puts the first key that has no table above the first header and the comment that belongs to it.
+// insertBeforeHeaders inserts the first key without a table above the first header and its comment.
 func insertBeforeHeaders(data []byte, statements []statement, path []string, text string) []byte {
 	feed := lineFeed(data)
 	line := encodePath(path) + " = " + text
@@ -140,7 +140,7 @@ func insertBeforeHeaders(data []byte, statements []statement, path []string, tex
 	return splice(data, at, at, line+feed+feed)
 }
 
-// insertInline adds the key to an inline table on its way.
+// insertInline adds the key to an inline table on its path.
 func insertInline(data []byte, statements []statement, path []string, text string) ([]byte, bool) {
 	inline, rest, ok := inlineOnWay(statements, path)
 	if !ok {
@@ -159,7 +159,7 @@ func insertInline(data []byte, statements []statement, path []string, text strin
 	return splice(data, at, at, line), true
 }
 
-// inlineOnWay finds the innermost inline table that the path leads into, and the path that remains inside it.
+// inlineOnWay finds the innermost inline table on the path, and the rest of the path inside it.
 func inlineOnWay(statements []statement, path []string) (node, []string, bool) {
 	var in []string
 	for _, st := range statements {
@@ -186,7 +186,7 @@ func descend(inline node, path []string) (node, []string) {
 	return inline, path
 }
 
-// cutKey takes the key of a value away: its line, or its place in an inline table.
+// cutKey removes the key of a value: its line, or its place in an inline table.
 func cutKey(data []byte, statements []statement, old Value) []byte {
 	for _, st := range statements {
 		if st.header || old.Pos.Offset < st.value.start || old.Pos.Offset >= st.value.end {
@@ -197,7 +197,7 @@ func cutKey(data []byte, statements []statement, old Value) []byte {
 		}
 		return cutPair(data, st.value, old)
 	}
-	return data // reach has found it, so it is there; were it not, the comparison would say so
+	return data // cannot happen, since reach has found it; the comparison would notice
 }
 
 func cutPair(data []byte, inline node, old Value) []byte {
@@ -213,13 +213,13 @@ func cutPair(data []byte, inline node, old Value) []byte {
 	return data
 }
 
-// cutFromList cuts the pair and one comma, and leaves the comments between them.
+// cutFromList removes the pair and one comma, and keeps the comments between them.
 func cutFromList(data []byte, inline node, i int) []byte {
 	start, end := inline.pairs[i].keys[0].start, inline.pairs[i].value.end
 	if comma := skipTrivia(data, end, false); data[comma] == ',' {
 		after := skipBlanks(data, comma+1)
 		if data[after] == '}' && after > comma+1 && data[start-1] != ' ' {
-			after-- // one space before the brace stays
+			after-- // keep one space before the brace
 		}
 		if skipBlanks(data, end) == comma {
 			return splice(data, start, after, "")

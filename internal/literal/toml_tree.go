@@ -2,11 +2,11 @@ package literal
 
 import "fmt"
 
-// origin says how a table came to be, because TOML lets only some of them be opened again.
+// origin is how a table was defined, because TOML allows only some of them to be extended.
 type origin uint8
 
 const (
-	plainValue     origin = iota // a value; an inline table is closed for ever
+	plainValue     origin = iota // a value; an inline table is closed
 	dottedTable                  // made by a dotted key; only dotted keys may add to it
 	impliedTable                 // made by a longer header; its own header may still come
 	headerTable                  // made by its own header, which must not come again
@@ -35,7 +35,7 @@ func (t *table) add(e *entry) *entry {
 	return e
 }
 
-// inside is the table that keys below the entry go to; nil when it holds a value.
+// inside returns the table that keys below the entry go to; nil when it holds a value.
 func (e *entry) inside() *table {
 	if e.origin == arrayOfHeaders {
 		return e.tables[len(e.tables)-1]

@@ -15,9 +15,9 @@ import (
 
 const maxConfig = 1 << 20
 
-// ReadServers reads a file of servers in Claude's form, with the variables of the environment put in. It is for the
-// user's own file: what stands in it is run. problems are about single servers, which are left out; a file that is
-// missing has none.
+// ReadServers reads a file of servers in Claude's format and expands variables of the environment. The file must be the
+// user's own, because its commands are run. problems are about single servers, which are left out; a missing file has
+// none.
 func ReadServers(path string, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	data, err := workspace.ReadFile(path, maxConfig)
 	if errors.Is(err, fault.FileMissing) {
@@ -34,7 +34,7 @@ func ReadServers(path string, lookup func(string) (string, bool)) (servers []Ser
 	return servers, problems, err
 }
 
-// Entry is a server in Claude's form.
+// Entry is a server in Claude's format.
 type Entry struct {
 	Type     string            `json:"type"`
 	Command  string            `json:"command"`
@@ -47,8 +47,7 @@ type Entry struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// Entries returns the servers that a host names, each as it is written: of the object mcpServers itself, or of one that
-// has nothing but it.
+// Entries returns the servers of a host unparsed, from the object mcpServers itself or an object that contains only it.
 func Entries(data []byte) (all map[string]json.RawMessage, err error) {
 	if err = json.Unmarshal(data, &all); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func Entries(data []byte) (all map[string]json.RawMessage, err error) {
 	return all, err
 }
 
-// ParseHosted reads the servers that a host names. Those of the type sdk live in the host.
+// ParseHosted reads the servers of a host. Those of type sdk are part of the host.
 func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	all, err := Entries(data)
 	if err != nil {
@@ -69,7 +68,7 @@ func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Ser
 	return parse(all, lookup, true)
 }
 
-// ParseServers reads the content of such a file. The servers are in the order of their names.
+// ParseServers reads the content of a file of servers. The servers are sorted by name.
 func ParseServers(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
@@ -154,8 +153,7 @@ func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, 
 	return s, nil
 }
 
-// expander puts variables in: ${NAME} and ${NAME:-otherwise}. A bare $NAME stays as it is. What is put in is not looked
-// at again.
+// expander expands ${NAME} and ${NAME:-default}. A bare $NAME is not expanded, and neither are values.
 type expander struct {
 	lookup  func(string) (string, bool)
 	missing []string

@@ -10,11 +10,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Carry takes a message to a server that lives in the host of the conversation, and brings its answer. One to a
-// notification is not looked at.
+// Carry takes a message to a server inside the conversation's host, and returns its answer. The answer to a
+// notification is ignored.
 type Carry func(ctx context.Context, server string, message []byte) ([]byte, error)
 
-// hosted is a server that is reached through the host: there is no wire of ours.
+// hosted is a server that is reached through the host, without a connection of our own.
 type hosted struct {
 	conn  *Conn
 	carry Carry
@@ -36,7 +36,7 @@ func newHosted(c *Conn) error {
 
 func (h *hosted) ready(string) {}
 
-// send hands a message over. The answer to a request is awaited in the background, as long as ctx lasts.
+// send passes a message on. The answer to a request is awaited in the background, as long as ctx lasts.
 func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	h.mu.Lock()
 	if h.life.Err() != nil {
@@ -59,7 +59,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 			h.conn.failOne(id, fmt.Errorf("its answer has more than %d bytes", maxMessage))
 		default:
 			h.conn.receive(answer)
-			// no other will come; one that was this answer is gone already
+			// No other answer will come. If this was the answer, the request is no longer pending.
 			h.conn.failOne(id, errors.New("the host brought another answer"))
 		}
 		done <- err
@@ -67,7 +67,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	if id != 0 {
 		return nil
 	}
-	select { // what comes next may rest on it
+	select { // the next message may depend on it
 	case err := <-done:
 		return err
 	case <-ctx.Done():
@@ -77,7 +77,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	}
 }
 
-// take is a call of the host, whatever it does.
+// take calls Carry and survives a panic of the host.
 func (h *hosted) take(ctx context.Context, m []byte) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -90,7 +90,7 @@ func (h *hosted) take(ctx context.Context, m []byte) (answer []byte, err error) 
 	return h.carry(ctx, h.conn.server.Name, m)
 }
 
-// close waits for the host's calls to end, but not for a host that heeds nothing.
+// close waits for the host's calls to end, but not for a host that ignores the cancellation.
 func (h *hosted) close() {
 	h.mu.Lock()
 	h.end()

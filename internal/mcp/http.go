@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	maxResumes   = 5 // of one answer that broke off
+	maxResumes   = 5 // of one answer that was interrupted
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
 
-// remote is a server that is reached by Streamable HTTP: each message of ours is a request of its own, and what comes
-// back is one message, or a stream of them.
+// remote is a server that is reached by Streamable HTTP: each message is a request of its own, answered by one message
+// or a stream of them.
 type remote struct {
 	conn   *Conn
 	url    string
@@ -62,7 +62,7 @@ func newHTTP(c *Conn) error {
 			TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
 		}
 	}
-	// The headers that the person configured may be secret, and are for this host.
+	// The headers that the user configured may be secret, and are for this host only.
 	r.client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		was := before[0]
 		if len(before) < 3 && next.URL.Host == was.URL.Host && next.URL.Scheme == was.URL.Scheme &&
@@ -78,7 +78,7 @@ func newHTTP(c *Conn) error {
 	return nil
 }
 
-// ready begins to listen to what the server says unasked.
+// ready begins to listen for the server's own messages.
 func (r *remote) ready(protocol string) {
 	r.mu.Lock()
 	r.protocol = protocol
@@ -108,13 +108,12 @@ func (r *remote) send(ctx context.Context, id int64, m []byte) error {
 	return nil
 }
 
-// post sends a message and reads what comes back. renew says that a session may be begun anew where the server has
-// forgotten ours.
+// post sends a message and reads the response. renew allows a new session if the server has forgotten ours.
 func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error {
 	ctx, cancel := r.bound(ctx)
 	defer cancel()
 	was := ""
-	if renew { // else it is what a session is begun with
+	if renew { // else it is part of beginning a session
 		was = r.settled()
 	}
 	response, err := r.do(ctx, http.MethodPost, m, "")
@@ -131,7 +130,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return r.refused(response)
 	}
-	if s := response.Header.Get("Mcp-Session-Id"); s != "" && !renew { // it is the answer to initialize
+	if s := response.Header.Get("Mcp-Session-Id"); s != "" && !renew { // the answer to initialize
 		r.mu.Lock()
 		r.session = s
 		r.mu.Unlock()
@@ -164,7 +163,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 	return nil
 }
 
-// waits says that a request has no answer yet.
+// waits reports whether a request has no answer yet.
 func (c *Conn) waits(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +171,7 @@ func (c *Conn) waits(id int64) bool {
 	return one != nil && len(one.answer) == 0 && len(one.failed) == 0
 }
 
-// bound is ctx until the connection is closed.
+// bound returns ctx, cancelled when the connection is closed.
 func (r *remote) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(r.life, cancel)
@@ -185,7 +184,7 @@ func (r *remote) current() string {
 	return r.session
 }
 
-// do makes one request of HTTP.
+// do makes one HTTP request.
 func (r *remote) do(ctx context.Context, method string, body []byte, after string) (*http.Response, error) {
 	q, err := http.NewRequestWithContext(ctx, method, r.url, bytes.NewReader(body))
 	if err != nil {
@@ -228,7 +227,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 	return response, nil
 }
 
-// refused says why a server does not answer.
+// refused reports why a server does not answer.
 func (r *remote) refused(response *http.Response) error {
 	name, status := r.conn.server.Name, response.StatusCode
 	if status >= 300 && status < 400 {
@@ -256,7 +255,7 @@ func (r *remote) refused(response *http.Response) error {
 	return f
 }
 
-// renew begins a session anew, once for all who miss it.
+// renew begins a new session, once for all requests that need it.
 func (r *remote) renew(ctx context.Context, was string) error {
 	r.renewing.Lock()
 	defer r.renewing.Unlock()
@@ -273,7 +272,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	hello, err := r.conn.hello(ctx)
 	if err != nil {
 		r.mu.Lock()
-		r.session, r.protocol = was, protocol // who comes next finds it forgotten again, and tries again
+		r.session, r.protocol = was, protocol // the next request finds it forgotten again, and retries
 		r.mu.Unlock()
 		return err
 	}
@@ -283,8 +282,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	return r.post(ctx, 0, jsonrpc.Notification("notifications/initialized", nil), false)
 }
 
-// answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its
-// events numbers.
+// answerOf reads a stream until the answer comes. It resumes an interrupted stream if the server numbers its events.
 func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response) error {
 	at, pause := "", firstPause
 	for try := 0; ; try++ {
@@ -318,19 +316,19 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 	}
 }
 
-// listen hears what the server says unasked, as long as the connection lasts. Servers need not offer that.
+// listen reads the server's own messages as long as the connection lasts. Servers need not offer that.
 func (r *remote) listen() {
 	at, pause := "", firstPause
-	session, fresh := "", "" // the one that is listened to, and the one that was begun anew for that
+	session, fresh := "", "" // the session that is listened to, and the new one that was begun for that
 	for r.life.Err() == nil {
 		began := time.Now()
 		if now := r.settled(); now != session {
-			session, at = now, "" // the numbers of events were those of the other one
+			session, at = now, "" // event numbers belong to a session
 		}
 		told := time.Duration(0)
 		status, err := r.hear(&at, &told)
 		switch {
-		case err != nil: // it cannot be reached, for now
+		case err != nil: // unreachable for now
 		case status == http.StatusOK:
 			if fresh = ""; time.Since(began) > longestPause {
 				pause = firstPause
@@ -352,7 +350,7 @@ func (r *remote) listen() {
 	}
 }
 
-// hear reads one stream to its end. A status that is not OK says that there was none.
+// hear reads one stream to its end. A status other than OK means that there was no stream.
 func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
 	response, err := r.do(r.life, http.MethodGet, nil, *at)
 	if err != nil {
@@ -369,7 +367,7 @@ func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
 	return response.StatusCode, nil
 }
 
-// settled is the session, once nobody begins another one.
+// settled returns the session, after any renewal is complete.
 func (r *remote) settled() string {
 	r.renewing.Lock()
 	defer r.renewing.Unlock()
@@ -419,7 +417,7 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 	return in.Err()
 }
 
-// close ends the session and all that is under way.
+// close ends the session and all pending requests.
 func (r *remote) close() {
 	r.end()
 	if session := r.current(); session != "" {

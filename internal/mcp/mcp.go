@@ -1,10 +1,10 @@
-// Package mcp is the client's side of the Model Context Protocol: the tools of servers that a person has configured.
+// Package mcp is the client side of the Model Context Protocol: the tools of servers that a user has configured.
 //
-// It promises that a server, whatever it says or does not say, costs a bounded time and a bounded memory: every wait
-// has a clock, every line, list and result a limit, and what was left out is told; that a server which dies gives an
-// error with the end of what it printed; and that after Close nothing of it is left. It refuses what a server may ask
-// for beside answers: to speak to the model, to ask the person, and to see more than the directories that it was told.
-// It starts nothing that a repository configured: whose configuration counts is the caller's decision.
+// It promises that a server costs bounded time and memory, whatever it sends: every wait has a time limit, every line,
+// list and result a size limit, and omissions are reported; that a server which dies gives an error with the end of its
+// output; and that nothing of it is left after Close. It refuses what a server may request: to call the model, to ask
+// the user, and to see more than the directories that it was given. It starts nothing that a repository configured: the
+// caller decides whose configuration counts.
 package mcp
 
 import (
@@ -23,7 +23,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Server is one that was configured: a program, an address, or a part of the host.
+// Server is a configured server: a program, an address, or a part of the host.
 type Server struct {
 	Name    string
 	Command []string          // the program and its arguments
@@ -31,11 +31,11 @@ type Server struct {
 	Dir     string            // empty: Options.Dir
 	URL     string            // of Streamable HTTP, in place of Command
 	Header  map[string]string
-	Hosted  bool          // it lives in the host, in place of both
-	Call    time.Duration // the clock of a call; 0: Options.Call
+	Hosted  bool          // it is part of the host, and has neither Command nor URL
+	Call    time.Duration // time limit of a call; 0: Options.Call
 }
 
-// Child is a program that runs; process.Child is one.
+// Child is a running program; process.Child implements it.
 type Child interface {
 	Wait() process.Ending
 	End(os.Signal)
@@ -44,22 +44,22 @@ type Child interface {
 // Options are what all servers share.
 type Options struct {
 	Start   func(process.Plan) (Child, error) // nil: process.Start
-	Environ []string                          // of programs; nil: what Environ picks of ours
-	Dir     string                            // where programs run; empty: ours
+	Environ []string                          // of programs; nil: what the function Environ selects from ours
+	Dir     string                            // where programs run; empty: our directory
 	Roots   []string                          // directories that a server may be told of; nil: none
-	// what a person may want to know, one line each; may be nil; may be called by several goroutines
+	// gets messages for people, one line each; may be nil; may be called concurrently
 	Log     func(string)
-	Changed func(*Conn)  // the list of tools is another one; may be nil
-	HTTP    *http.Client // nil: one of its own
-	Carry   Carry        // to servers that live in the host; nil: there is none
-	Version string       // ours, told to servers
+	Changed func(*Conn)  // the list of tools has changed; may be nil
+	HTTP    *http.Client // nil: a new client
+	Carry   Carry        // to servers in the host; nil: there are none
+	Version string       // our version, for servers
 
-	Open time.Duration // until a server has told its tools; 0: 30 s
+	Open time.Duration // until a server has listed its tools; 0: 30 s
 	Call time.Duration // of a call; 0: 10 minutes
 	Rest time.Duration // from the end of a program's input to SIGTERM, and from there to SIGKILL; 0: 2 s
 }
 
-// The limits of what a server may say.
+// The limits on what a server may send.
 const (
 	maxMessage  = 10 << 20  // one message
 	maxText     = 256 << 10 // of a result
@@ -68,12 +68,12 @@ const (
 	maxPages    = 64
 	maxDescribe = 16 << 10 // of a tool's description
 	maxSchema   = 128 << 10
-	maxAbout    = 8 << 10  // of what a server tells of itself
-	maxStderr   = 4 << 10  // its end is kept
-	maxTold     = 32       // lines of log about one server, so that it cannot flood
-	maxAnswers  = 64       // answers of ours that wait for a server which does not read
-	maxProgress = 1 << 10  // of one message of progress
-	maxHeader   = 64 << 10 // of HTTP, by which the rest is not limited
+	maxAbout    = 8 << 10  // of a server's description of itself
+	maxStderr   = 4 << 10  // the end is kept
+	maxTold     = 32       // log lines about one server, so that it cannot flood
+	maxAnswers  = 64       // our answers to a server that does not read
+	maxProgress = 1 << 10  // of one progress message
+	maxHeader   = 64 << 10 // of HTTP, whose bodies have their own limits
 )
 
 const (
@@ -82,13 +82,13 @@ const (
 	closeTakes = 2 * time.Second
 )
 
-// Conn is a server that is connected. Its methods may be called by several goroutines.
+// Conn is a connected server. Its methods may be called concurrently.
 type Conn struct {
 	server  Server
 	options Options
 	wire    transport
 
-	// About the server, in its own words. They do not change after Open.
+	// The server's description of itself. It does not change after Open.
 	Protocol     string
 	Title        string
 	Instructions string
@@ -99,18 +99,18 @@ type Conn struct {
 	pending map[int64]*call
 	dead    error // why there will be no more answers
 	told    int
-	listing bool // a new list is being asked for
+	listing bool // a new list was requested
 	again   bool // and another one after it
-	busy    int  // what is done in the background
+	busy    int  // number of background tasks
 	stop    chan struct{}
 	group   sync.WaitGroup
 }
 
-// transport carries messages to a server. What comes from it goes to Conn.receive.
+// transport carries messages to a server. It passes the server's messages to Conn.receive.
 type transport interface {
-	// send hands over one message; id is that of a request, or 0. It may return before the server has it.
+	// send passes on one message; id is that of a request, or 0. It may return before the server has it.
 	send(ctx context.Context, id int64, message []byte) error
-	// ready is told when the handshake is over.
+	// ready is called when the handshake is over.
 	ready(protocol string)
 	// close ends the server, and returns when nothing of it is left.
 	close()
@@ -159,25 +159,24 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// Name is what the configuration calls the server.
+// Name returns what the configuration calls the server.
 func (c *Conn) Name() string { return c.server.Name }
 
-// Tools are what the server has now, in its order.
+// Tools returns the server's current tools, in its order.
 func (c *Conn) Tools() []Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tools)
 }
 
-// Err is why the server gives no more answers; nil while it may.
+// Err returns why the server gives no more answers, or nil.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dead
 }
 
-// Close ends the server. It takes a few seconds at the most, whatever the server does; calls that are open get an
-// error.
+// Close ends the server. It takes a few seconds at most; open calls return an error.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	first := c.stop != nil
@@ -193,11 +192,11 @@ func (c *Conn) Close() {
 	c.group.Wait()
 }
 
-// The versions of the protocol that are understood, the offered one first. What changed between them does not concern
+// versions returns the supported versions of the protocol, the preferred one first. Their differences do not affect
 // tools.
 func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05"} }
 
-// greeting is what a server says first.
+// greeting is the server's answer to initialize.
 type greeting struct {
 	ProtocolVersion string `json:"protocolVersion"`
 	ServerInfo      struct {
@@ -239,7 +238,7 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 	return answer, err
 }
 
-// log tells a person, but not for ever.
+// log writes a line for people, up to a limit.
 func (c *Conn) log(line string) {
 	c.mu.Lock()
 	c.told++

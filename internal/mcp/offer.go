@@ -10,10 +10,10 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// maxName is how long the name of a tool may be at every model's API.
+// maxName is the longest tool name that every model API accepts.
 const maxName = 64
 
-// Offer is the tools of several servers under names of their own: mcp__server__tool.
+// Offer is the tools of several servers under unique names: mcp__server__tool.
 type Offer struct {
 	Tools []toolspec.Tool
 	of    map[string]offered
@@ -39,7 +39,7 @@ func NewOffer(conns ...*Conn) *Offer {
 	return o
 }
 
-// free is the name, cut to what is allowed, with a number where it is taken.
+// free returns the name, cut to the allowed length, with a number if it is taken.
 func (o *Offer) free(name string) string {
 	try := name[:min(len(name), maxName)]
 	for n := 2; ; n++ {
@@ -51,7 +51,7 @@ func (o *Offer) free(name string) string {
 	}
 }
 
-// plain has only what names may have.
+// plain replaces characters that names may not have.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -61,7 +61,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// Call calls a tool by the name that it has here.
+// Call calls a tool by its name in the offer.
 func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	t, ok := o.of[name]
 	if !ok {
@@ -70,7 +70,7 @@ func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, pr
 	return t.conn.Call(ctx, t.tool.Name, input, progress)
 }
 
-// About is the server of a tool, and the tool as the server describes it.
+// About returns the server of a tool, and the tool as the server describes it.
 func (o *Offer) About(name string) (server string, tool Tool, ok bool) {
 	t, ok := o.of[name]
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// program is a server that is a child of ours: one message a line on its standard input and output.
+// program is a server that is a child process: one message a line on its standard input and output.
 type program struct {
 	conn  *Conn
 	child Child
@@ -80,7 +80,7 @@ func startProgram(c *Conn) error {
 	return nil
 }
 
-// ending says how a server ended, with the last that it printed.
+// ending describes how a server ended, with its last output.
 func ending(name string, e process.Ending, said string) error {
 	how := fmt.Sprintf("with code %d", e.ExitCode)
 	if e.Signal != "" {
@@ -96,7 +96,7 @@ func ending(name string, e process.Ending, said string) error {
 
 func (p *program) ready(string) {}
 
-// send puts a message into the queue of a server that may not read.
+// send queues a message, because the server may not read.
 func (p *program) send(ctx context.Context, _ int64, m []byte) error {
 	select {
 	case p.queue <- m:
@@ -118,7 +118,7 @@ func (p *program) write() {
 				return
 			}
 			if _, err := p.input.Write(m); err != nil {
-				// The end of the child says more, if that is why.
+				// If the child has ended, that is the better reason.
 				select {
 				case <-p.ended:
 				case <-time.After(closeTakes):
@@ -135,7 +135,7 @@ func (p *program) write() {
 	}
 }
 
-// close ends its input, which asks it to go, then asks with a signal, then ends it.
+// close closes the server's input, which asks it to exit, then sends SIGTERM, then SIGKILL.
 func (p *program) close() {
 	p.once.Do(func() {
 		select {
@@ -151,15 +151,15 @@ func (p *program) close() {
 		}
 	})
 	<-p.ended
-	_ = p.input.Close() // somebody who is not its child may still hold the other end, and not read
+	_ = p.input.Close() // a process other than the child may hold the other end, and not read
 	select {
 	case <-p.over:
 	case <-time.After(closeTakes):
 	}
 }
 
-// messages cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its
-// end are looked at, for the id of what it answers: that is why it is no lines.Cutter.
+// messages splits a server's output into messages. It skips a line that is too long, but looks for a response's id in
+// its beginning and end. That is why it cannot be a lines.Cutter.
 type messages struct {
 	conn *Conn
 	part []byte
@@ -203,8 +203,8 @@ func (l *messages) Write(data []byte) (int, error) {
 	return all, nil
 }
 
-// tooLarge ends the request that a message of more than maxMessage answers, as far as that can be seen from its ends.
-// Where it cannot, all that wait are ended: one of them would wait for nothing.
+// tooLarge fails the request that an oversized message answers, if its ends show the id. Otherwise it fails all pending
+// requests, because one of them would wait forever.
 func (c *Conn) tooLarge(head, end []byte) {
 	c.log(fmt.Sprintf("a message of more than %d MiB is passed over", maxMessage>>20))
 	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name,
@@ -223,7 +223,7 @@ func (c *Conn) tooLarge(head, end []byte) {
 	}
 }
 
-// idIn finds the id of an answer in a part of it.
+// idIn finds the id of a response in a part of it.
 func idIn(part []byte) (int64, bool) {
 	i := bytes.LastIndex(part, []byte(`"id"`))
 	if i < 0 {
@@ -234,14 +234,14 @@ func idIn(part []byte) (int64, bool) {
 	return number(rest[:n])
 }
 
-// printed returns the end of what a server wrote to its standard error, fit to print.
+// printed returns the end of a server's standard error, fit to print.
 func printed(t *process.Tail) string {
 	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
 }
 
-// Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of
-// them stands in its configuration.
+// Environ selects the variables that programs need to run at all. Keys are not among them: a server gets those from its
+// configuration.
 func Environ(all []string) []string {
 	names := []string{
 		"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",

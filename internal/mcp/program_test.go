@@ -37,7 +37,7 @@ func (l *logged) has(part string) bool {
 	return slices.ContainsFunc(l.all, func(s string) bool { return strings.Contains(s, part) })
 }
 
-// as is the test binary as a server.
+// as returns the test binary as a server.
 func as(t *testing.T, role string) Server {
 	t.Helper()
 	exe, err := os.Executable()

@@ -16,15 +16,15 @@ import (
 	"omniagent/internal/text"
 )
 
-// slow ends what a clock ended.
+// slow is the cause when a time limit ended something.
 type slow struct{ what string }
 
 func (s slow) Error() string { return s.what }
 
 // call is a request that waits for its answer.
 type call struct {
-	answer   chan jsonrpc.Message // gets one
-	failed   chan error           // gets one, in its place
+	answer   chan jsonrpc.Message // receives one message
+	failed   chan error           // receives one error, in its place
 	progress chan string
 }
 
@@ -91,7 +91,7 @@ func decode(m jsonrpc.Message, into any) error {
 	return nil
 }
 
-// cancelled tells the server that nobody waits any more. The first request may not be cancelled.
+// cancelled tells the server that its answer is not needed any more. The first request may not be cancelled.
 func (c *Conn) cancelled(id int64, method string) {
 	if method == "initialize" {
 		return
@@ -101,7 +101,7 @@ func (c *Conn) cancelled(id int64, method string) {
 	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
 }
 
-// background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks
+// background does something in the background, with a time limit, until the connection is closed. A server that asks
 // faster than it reads gets no more answers.
 func (c *Conn) background(do func(context.Context)) bool {
 	return c.aside(false, func(ctx context.Context) {
@@ -111,8 +111,8 @@ func (c *Conn) background(do func(context.Context)) bool {
 	})
 }
 
-// aside does something until the connection is closed. alone: there is one of its kind at a time, which no flood keeps
-// out.
+// aside does something until the connection is closed. alone: it runs once at a time, and a flood of requests does not
+// keep it out.
 func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	c.mu.Lock()
 	stop, flood := c.stop, c.busy >= maxAnswers && !alone
@@ -147,7 +147,7 @@ func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	return true
 }
 
-// fail ends all that waits. The first reason stays.
+// fail ends everything that waits. The first reason is kept.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *Conn) failOne(id int64, err error) {
 	}
 }
 
-// receive takes what a server sent: one message, or a list of them, which one version of the protocol allows.
+// receive handles what a server sent: one message, or a list of them, which one version of the protocol allows.
 func (c *Conn) receive(data []byte) {
 	data = bytes.TrimSpace(data)
 	var all []json.RawMessage
@@ -220,7 +220,7 @@ func (c *Conn) answered(m jsonrpc.Message) {
 	}
 }
 
-// number reads an id of ours. Servers may hand it back as a text.
+// number reads one of our ids. Servers may send it back as a string.
 func number(raw json.RawMessage) (int64, bool) {
 	s := strings.Trim(string(raw), `"`)
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -265,7 +265,7 @@ func (c *Conn) roots() any {
 	return map[string]any{"roots": roots}
 }
 
-// notified hears what a server tells unasked. What is not known means nothing to us.
+// notified handles a notification of the server. Unknown ones are ignored.
 func (c *Conn) notified(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
@@ -291,7 +291,7 @@ func (c *Conn) notified(m jsonrpc.Message) {
 		if one != nil {
 			select {
 			case one.progress <- said:
-			default: // who does not listen misses something
+			default: // a slow listener misses some
 			}
 		}
 	case "notifications/tools/list_changed":
@@ -299,7 +299,7 @@ func (c *Conn) notified(m jsonrpc.Message) {
 	}
 }
 
-// because makes a fault of what ended a request.
+// because returns the fault for what ended a request.
 func (c *Conn) because(err error) error {
 	var f *fault.Fault
 	var s slow
@@ -323,7 +323,7 @@ func (c *Conn) because(err error) error {
 		name)
 }
 
-// cleanText keeps its lines.
+// cleanText cleans a text and keeps its lines.
 func cleanText(s string, most int) string {
 	s, _ = text.Clean(s)
 	return text.Cut(strings.TrimSpace(s), most)

@@ -25,19 +25,19 @@ type Tool struct {
 	Hints Hints
 }
 
-// Hints are what a server says of a tool. They help a person to decide; they are no promise, for nobody checks them.
+// Hints describe a tool in the server's words. They help a person to decide, but they are unverified.
 type Hints struct {
 	ReadOnly    bool // it changes nothing
-	Destructive bool // it may destroy something; true where the server does not say and the tool is not ReadOnly
-	OpenWorld   bool // it deals with others than the server itself
+	Destructive bool // it may destroy something; the default unless the tool is ReadOnly
+	OpenWorld   bool // it reaches beyond the server itself
 }
 
-// Result is what a call gave.
+// Result is the result of a call.
 type Result struct {
-	Text       string // what is text, and a word about what is none
+	Text       string // the text, and a note for each part that is not text
 	Structured json.RawMessage
 	Images     []Image
-	Failed     bool // the tool says that it failed
+	Failed     bool // the tool reports that it failed
 }
 
 // Image is a picture in a result.
@@ -46,7 +46,7 @@ type Image struct {
 	Data  []byte
 }
 
-// list asks for the tools, page by page.
+// list requests the tools, page by page.
 func (c *Conn) list(ctx context.Context) error {
 	var tools []Tool
 	seen := map[string]bool{}
@@ -142,7 +142,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	}
 	switch string(schema["type"]) {
 	case `"object"`:
-	case "", "null": // an omission that models' APIs do not forgive
+	case "", "null": // omitted, which model APIs do not accept
 		schema["type"] = json.RawMessage(`"object"`)
 	default:
 		return t, "its input is no object"
@@ -154,7 +154,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	return t, ""
 }
 
-// relist asks for the tools anew, once at a time, and once more if they changed meanwhile.
+// relist requests the tools again, one request at a time, and once more if they changed meanwhile.
 func (c *Conn) relist() {
 	c.mu.Lock()
 	c.again = c.listing
@@ -166,7 +166,7 @@ func (c *Conn) relist() {
 	}
 	started := c.aside(true, func(ctx context.Context) {
 		for more := true; more; {
-			// each has its own clock, so that none is the last while there are changes
+			// each round has its own time limit, so that frequent changes cannot exhaust it
 			round, cancel := context.WithTimeout(ctx, openTakes)
 			err := c.list(round)
 			cancel()
@@ -176,7 +176,7 @@ func (c *Conn) relist() {
 			if err == nil && c.options.Changed != nil {
 				c.options.Changed(c)
 			}
-			select { // a server that says so all the time is heard once a second
+			select { // a server that announces changes all the time is heard once a second
 			case <-ctx.Done():
 			case <-time.After(time.Second):
 			}
@@ -193,8 +193,8 @@ func (c *Conn) relist() {
 	}
 }
 
-// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed is a
-// Result. progress may be nil; it is told while Call waits.
+// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed returns
+// a Result. progress may be nil; it is called while Call waits.
 func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	if input = bytes.TrimSpace(input); len(input) == 0 {
 		input = json.RawMessage("{}")
@@ -230,7 +230,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		}
 	}
 	if len(parts) == 0 && len(r.Structured) > 0 {
-		parts = append(parts, string(r.Structured)) // servers should say it in words too, and do not always
+		parts = append(parts, string(r.Structured)) // servers should send it as text too, but some do not
 	}
 	r.Text = strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
 	if len(r.Text) > maxText {
@@ -244,7 +244,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 	return r, nil
 }
 
-// add takes one part of a result and returns its text.
+// add adds one part of a result and returns its text.
 func (r *Result) add(raw json.RawMessage) string {
 	var p struct {
 		Type     string `json:"type"`
@@ -289,7 +289,7 @@ func (r *Result) add(raw json.RawMessage) string {
 	return "[a part of the kind " + text.OneLine(p.Type, 60) + ", which is not known here]"
 }
 
-// image keeps a picture that models can see. The text is a word about one that they cannot.
+// image keeps an image in a format that models accept. It returns a note about any other.
 func (r *Result) image(media, data, what string) string {
 	decoded, err := base64.StdEncoding.DecodeString(data)
 	switch {

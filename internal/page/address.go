@@ -13,8 +13,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// transport is for one request, and keeps nothing. Where the environment names a proxy for it, it is the proxy that
-// connects.
+// transport returns a transport for one request. If the environment sets a proxy, the proxy connects.
 func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, err error) {
 	dialer := &net.Dialer{Timeout: MaxTime}
 	t = &http.Transport{
@@ -32,13 +31,13 @@ func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, e
 		return t, through.Host, f.judgeName(r.URL.Hostname())
 	}
 	if !f.o.AllowPrivate {
-		// Here it is known which address a name had in the end, and nobody can change it any more.
+		// Only here is the final address of a name known, and it cannot change any more.
 		dialer.Control = func(_, dialled string, _ syscall.RawConn) error { return judgeDialled(dialled) }
 	}
 	return t, "", nil
 }
 
-// refusal is an address that is not connected to.
+// refusal is an address that must not be connected to.
 type refusal struct {
 	addr string
 	kind string
@@ -65,7 +64,7 @@ func judgeDialled(dialled string) error {
 	return nil
 }
 
-// judgeHost looks at a host as it is written.
+// judgeHost checks a host as it is written.
 func (f *Fetcher) judgeHost(host string) error {
 	if f.o.AllowPrivate {
 		return nil
@@ -83,14 +82,14 @@ func (f *Fetcher) judgeHost(host string) error {
 	return nil
 }
 
-// judgeName is for what a proxy would resolve: names that never belong to a public page.
+// judgeName refuses names that never belong to a public page, for hosts that a proxy resolves.
 func (f *Fetcher) judgeName(host string) error {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if f.o.AllowPrivate {
 		return nil
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		// What such a host is to the proxy is decided after us: １２７.１ may become an address.
+		// The proxy interprets such a host after our check: １２７.１ may become an address.
 		return fault.New(fault.ArgError, "%s is not written in ASCII, and a proxy would decide what it is",
 			shorten(host)).Hint("Give it in its form that begins with xn--.")
 	}

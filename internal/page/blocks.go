@@ -11,7 +11,7 @@ func (w *writer) push(b block) {
 	}
 }
 
-// pop ends the innermost block of the name, with all inside it.
+// pop closes the innermost block of that name, and everything inside it.
 func (w *writer) pop(name string) {
 	for i := len(w.blocks) - 1; i >= 0; i-- {
 		if w.blocks[i].name == name {
@@ -43,7 +43,7 @@ func (w *writer) startList(t token) {
 	w.push(block{name: t.name, number: number})
 }
 
-// popItem ends the item that is open in the innermost list.
+// popItem closes the open item of the innermost list.
 func (w *writer) popItem() {
 	for i := len(w.blocks) - 1; i >= 0; i-- {
 		switch w.blocks[i].name {
@@ -103,7 +103,7 @@ func (w *writer) startCell(heading bool) {
 	w.space = false
 }
 
-// endRow ends a line of cells. One of headings gets a line beneath it.
+// endRow ends a table row. A row of headings gets a line below it.
 func (w *writer) endRow() {
 	if len(w.rows) == 0 {
 		return

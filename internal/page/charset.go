@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// mediaOf divides a content type.
+// mediaOf splits a content type.
 func mediaOf(header string) (media, charset string) {
 	media, parameters, err := mime.ParseMediaType(header)
-	if err != nil { // many that are sent are not quite right
+	if err != nil { // many servers send slightly invalid ones
 		media, _, _ = strings.Cut(header, ";")
 		media = strings.ToLower(strings.TrimSpace(media))
 		if at := strings.Index(strings.ToLower(header), "charset="); at >= 0 {
@@ -27,7 +27,7 @@ func mediaOf(header string) (media, charset string) {
 	return media, charset
 }
 
-// cleanName is a name with nothing in it that names do not have.
+// cleanName normalises a charset's name. ok: it is plausible.
 func cleanName(s string) (string, bool) {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {
@@ -37,7 +37,7 @@ func cleanName(s string) (string, bool) {
 	return s, len(s) < 100
 }
 
-// binaryMedia says of what there is no need to look at it.
+// binaryMedia reports whether a media type is certainly not text.
 func binaryMedia(media string) bool {
 	kind, _, _ := strings.Cut(media, "/")
 	switch kind {
@@ -56,7 +56,7 @@ func binaryMedia(media string) bool {
 	return strings.HasPrefix(media, "application/vnd.openxmlformats") || strings.HasPrefix(media, "application/vnd.ms-")
 }
 
-const sniffed = 1024 // bytes that are looked at
+const sniffed = 1024 // bytes that are examined
 
 func looksBinary(body []byte, charset string) bool {
 	if _, wide := wideOf(body, charset); wide {
@@ -65,7 +65,7 @@ func looksBinary(body []byte, charset string) bool {
 	return bytes.IndexByte(body[:min(len(body), sniffed)], 0) >= 0
 }
 
-// wideOf says whether text is in two bytes a character, and in which order.
+// wideOf reports whether text has two bytes a character, and in which order.
 func wideOf(body []byte, charset string) (order binary.ByteOrder, wide bool) {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xff, 0xfe}):
@@ -82,9 +82,8 @@ func wideOf(body []byte, charset string) (order binary.ByteOrder, wide bool) {
 	return nil, false
 }
 
-// decode makes UTF-8 of a body. The mark at its beginning counts first, then what the server says, then what the page
-// says, then what it looks like. unknown is the name of a charset that is not understood. cut: the end may be in the
-// middle of a character.
+// decode converts a body to UTF-8. A byte order mark has precedence, then the server's charset, then the page's own,
+// then a guess. unknown is the name of an unsupported charset. cut: the body may end in the middle of a character.
 func decode(body []byte, charset string, cut bool) (text, unknown string) {
 	if order, wide := wideOf(body, charset); wide {
 		return decodeWide(body, order), ""
@@ -98,7 +97,7 @@ func decode(body []byte, charset string, cut bool) (text, unknown string) {
 	switch strings.ToLower(charset) {
 	case "iso-8859-1", "iso8859-1", "iso-8859-15", "latin1", "latin-1", "l1", "windows-1252", "cp1252", "us-ascii",
 		"ascii":
-		if !utf8.Valid(body) || ascii(body) { // as it is said; but many say so and send UTF-8
+		if !utf8.Valid(body) || ascii(body) { // as declared; but many declare it and send UTF-8
 			return decodeWestern(body), ""
 		}
 	case "", "utf-8", "utf8", "unicode-1-1-utf-8":
@@ -133,7 +132,7 @@ func decodeWide(body []byte, order binary.ByteOrder) string {
 	return strings.TrimPrefix(string(utf16.Decode(units)), "\uFEFF")
 }
 
-// decodeWestern reads Windows-1252, which is what is meant by Latin-1 on the web.
+// decodeWestern reads Windows-1252, which is what Latin-1 means on the web.
 func decodeWestern(body []byte) string {
 	const upper = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 	table := []rune(upper)
@@ -149,7 +148,7 @@ func decodeWestern(body []byte) string {
 	return b.String()
 }
 
-// declared is the charset that a page names in itself.
+// declared returns the charset that the page itself declares.
 func declared(head []byte) string {
 	if rest, ok := bytes.CutPrefix(head, []byte("<?xml")); ok {
 		if declaration, _, ok := bytes.Cut(rest, []byte("?>")); ok {
@@ -177,7 +176,7 @@ func declared(head []byte) string {
 	}
 }
 
-// isHTML says whether a page is to be read as markup.
+// isHTML reports whether a page is parsed as HTML.
 func isHTML(media, body string) bool {
 	switch media {
 	case "text/html", "application/xhtml+xml":
@@ -189,7 +188,7 @@ func isHTML(media, body string) bool {
 	return false
 }
 
-// cutAt is no more than so many bytes of a text, without half a character.
+// cutAt returns the beginning of a text, at most that many bytes, without half a character.
 func cutAt(s string, most int) string {
 	s = s[:min(len(s), most)]
 	for back := 1; back <= min(utf8.UTFMax-1, len(s)); back++ {

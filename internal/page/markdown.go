@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// toText makes text of HTML: headings, lists, links, code and tables roughly as in Markdown, everything else as plain
-// text. It stops soon after most bytes.
+// toText converts HTML to text: headings, lists, links, code and tables roughly as in Markdown, everything else as
+// plain text. It stops soon after most bytes.
 func toText(page string, base *url.URL, most int) (title, text string, cut bool) {
 	w := &writer{base: base}
 	for z := newScanner(page); ; {
@@ -26,57 +26,57 @@ func toText(page string, base *url.URL, most int) (title, text string, cut bool)
 	return strings.Join(strings.Fields(w.title.String()), " "), strings.TrimRight(w.b.String(), " \n"), cut
 }
 
-// Nesting beyond this is not shown any more, and what is inside is as at the last level.
+// maxDepth limits the nesting that is shown; deeper content appears at the last level.
 const maxDepth = 12
 
 const maxAddress = 2000 // bytes of an address that is shown
 
-// writer puts text together from the tags as they come. It keeps no tree: an end tag without a beginning, and the other
-// way round, costs no more than a wrong indentation.
+// writer builds the text from tags as they come, without a tree: an unmatched tag costs no more than a wrong
+// indentation.
 type writer struct {
 	base  *url.URL
 	title strings.Builder
 	b     strings.Builder
 
-	breaks  int  // line ends to write before what comes next
-	space   bool // a blank to write before it
+	breaks  int  // newlines to write before the next text
+	space   bool // a space to write before it
 	inTitle bool
-	skip    string // the element that is being passed over
+	skip    string // the element that is being skipped
 	skipped int    // how many of them are open
 
-	blocks []block // lists, items and quotations that are open
-	rows   []row   // of the tables that are open
-	mark   string  // of a heading, to write before what comes next
+	blocks []block // open lists, items and quotations
+	rows   []row   // of the open tables
+	mark   string  // of a heading, to write before the next text
 
 	inPre    int
 	code     strings.Builder // of a pre
 	language string
 
-	link     string // where the open link leads to; empty: there is none
+	link     string // target of the open link, or empty
 	linkText bool   // something was written in it
 	inCode   bool   // a code span is open, and something was written in it
-	wantCode bool   // one begins with the next text
+	wantCode bool   // a code span begins with the next text
 }
 
-// block is something that indents.
+// block is an element that indents.
 type block struct {
 	name   string // ul, ol, li, blockquote
 	number int    // of the next item of an ol
-	first  string // before the first line; empty: it was written
+	first  string // before the first line; empty: already written
 	rest   string // before the others
 }
 
-// row is one of a table.
+// row is a table row.
 type row struct {
-	cells   int  // that began
-	pending int  // separators to write before what comes next
+	cells   int  // cells begun
+	pending int  // separators to write before the next text
 	heading bool // all cells are headings
 	wrote   bool // something was written in it
 	empty   bool // nothing was written in the cell
 	broken  bool // a line ended in it
 }
 
-// passed says whether an element is passed over with all that is in it.
+// passed reports whether an element is skipped with its content.
 func passed(name string) bool {
 	switch name {
 	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes",
@@ -86,7 +86,7 @@ func passed(name string) bool {
 	return false
 }
 
-// lines says how many line ends stand before and after an element; 0: it is in a line.
+// lines returns how many newlines surround an element; 0: it is inline.
 func lines(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "hr", "dl", "figure", "fieldset":
@@ -224,7 +224,7 @@ func (w *writer) end(name string) {
 	}
 }
 
-// text writes text of the page: what is blank in it is one blank.
+// text writes text of the page, with white space collapsed.
 func (w *writer) text(s string) {
 	switch {
 	case w.inTitle:
@@ -251,7 +251,7 @@ func (w *writer) text(s string) {
 
 func blank(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' }
 
-// word writes something without blanks, and before it what is due.
+// word writes a word, and before it what is pending.
 func (w *writer) word(s string) {
 	w.separate()
 	if w.mark != "" {
@@ -272,7 +272,7 @@ func (w *writer) word(s string) {
 	}
 }
 
-// separate writes line ends with the indentation after them, separators of cells, or a blank.
+// separate writes newlines with the indentation after them, separators of cells, or a space.
 func (w *writer) separate() {
 	began, bars := w.b.Len() > 0, ""
 	if len(w.rows) > 0 {
@@ -302,7 +302,7 @@ func (w *writer) separate() {
 	w.space = false
 }
 
-// indentation is what stands before a line. begins: something is written on it, so that items show their marks.
+// indentation returns the beginning of a line. begins: text follows, so items show their marks.
 func (w *writer) indentation(begins bool) string {
 	var all strings.Builder
 	for i := range w.blocks {
@@ -318,7 +318,7 @@ func (w *writer) indentation(begins bool) string {
 	return all.String()
 }
 
-// breakLines ends the line, if there is something on it; 2 leaves an empty one.
+// breakLines ends the line, if there is something on it; 2 adds an empty one.
 func (w *writer) breakLines(n int) {
 	if w.inPre > 0 {
 		if w.code.Len() > 0 && !strings.HasSuffix(w.code.String(), "\n") {
@@ -338,7 +338,7 @@ func (w *writer) breakLines(n int) {
 	}
 }
 
-// endPre writes what was kept of a pre, between fences that are longer than any in it.
+// endPre writes the content of a pre, between fences that are longer than any in it.
 func (w *writer) endPre() {
 	if w.inPre == 0 {
 		return
@@ -347,13 +347,13 @@ func (w *writer) endPre() {
 		return
 	}
 	content := strings.TrimRight(strings.ReplaceAll(w.code.String(), "\r\n", "\n"), " \t\n")
-	content = strings.TrimPrefix(content, "\n") // the first line end is none
+	content = strings.TrimPrefix(content, "\n") // HTML ignores the first newline
 	w.code.Reset()
 	if content == "" {
 		return
 	}
 	run := longestRun(content, '`')
-	if run > 60 { // nobody writes code like that
+	if run > 60 { // real code has no such run
 		content, run = strings.ReplaceAll(content, "`", "'"), 0
 	}
 	fence := strings.Repeat("`", max(3, run+1))
@@ -373,7 +373,7 @@ func (w *writer) endPre() {
 	w.breakLines(2)
 }
 
-// longestRun is how often the byte stands in a row at most.
+// longestRun returns the length of the longest run of the byte.
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
 	for i := range len(s) {
@@ -385,7 +385,7 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// language is what a class says about code.
+// language returns the language of code that a class names.
 func language(t token) string {
 	for class := range strings.FieldsSeq(t.attributes["class"]) {
 		for _, prefix := range []string{"language-", "lang-", "highlight-source-"} {
@@ -398,7 +398,7 @@ func language(t token) string {
 	return ""
 }
 
-// endCode ends a code span. One in which nothing was written leaves nothing.
+// endCode ends a code span. An empty one is dropped.
 func (w *writer) endCode() {
 	w.wantCode = false
 	w.closeCode()
@@ -419,7 +419,7 @@ func (w *writer) endLink() {
 	w.link, w.linkText = "", false
 }
 
-// image shows what an image is said to show. One without words is decoration.
+// image writes an image's alternative text. An image without one is decoration.
 func (w *writer) image(t token) {
 	words := strings.Join(strings.Fields(t.attributes["alt"]), " ")
 	if words == "" || w.inPre > 0 {
@@ -432,7 +432,7 @@ func (w *writer) image(t token) {
 	w.word(shown)
 }
 
-// resolve is an address as seen from the page; nil: it leads nowhere that can be fetched.
+// resolve resolves an address relative to the page; nil: it cannot be fetched.
 func (w *writer) resolve(written string) *url.URL {
 	written = strings.TrimSpace(written)
 	if written == "" || len(written) > maxAddress {
@@ -448,7 +448,7 @@ func (w *writer) resolve(written string) *url.URL {
 	return to
 }
 
-// target is an address in which no bracket ends it early.
+// target returns an address with brackets escaped, so that none ends it early.
 func target(u *url.URL) string {
 	s := u.String()
 	if strings.ContainsAny(s, "() \n") {

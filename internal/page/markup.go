@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// scanner divides HTML into tags and text, in one pass and without a tree. It never fails, and its time grows with the
-// length of the page only.
+// scanner splits HTML into tags and text, in one pass and without a tree. It never fails, and its time is linear in the
+// length of the page.
 type scanner struct{ z *html.Tokenizer }
 
 func newScanner(s string) *scanner { return &scanner{html.NewTokenizer(strings.NewReader(s))} }
@@ -22,13 +22,13 @@ const (
 
 type token struct {
 	kind       tokenKind
-	name       string // of a tag, in small letters
-	text       string // with its characters by name decoded
+	name       string // of a tag, in lower case
+	text       string // with character references decoded
 	attributes map[string]string
-	closed     bool // a start tag that says that it has no content
+	closed     bool // a self-closing start tag
 }
 
-// next is the next tag or text.
+// next returns the next tag or text.
 func (s *scanner) next() (t token, ok bool) {
 	for {
 		switch kind := s.z.Next(); kind {
@@ -64,7 +64,7 @@ func (s *scanner) start(closed bool) token {
 	return t
 }
 
-// wanted are the attributes that are looked at.
+// wanted reports whether an attribute is used.
 func wanted(name string) bool {
 	switch name {
 	case "href", "src", "alt", "class", "start", "charset", "http-equiv", "content":

@@ -1,13 +1,13 @@
-// Package page fetches a page of the web for a model and makes text of it.
+// Package page fetches a web page for a model and converts it to text.
 //
-// It promises that only public addresses are connected to, decided on the very address that is dialled, so that a name
-// which changes its meaning in between gains nothing; that a page takes limited time, memory and redirects; that
-// another host is never gone to without being asked for; and that what is returned is valid text, says where it came
-// from and whether it is all. Nothing of the user's goes along: no credentials, no cookies, no referrer.
+// It promises that it only connects to public addresses, checked on the address that is dialled, so that a name cannot
+// be rebound in between; that a page takes limited time, memory and redirects; that it never follows a redirect to
+// another host; and that the result is valid text, with its origin and whether it is complete. It sends no credentials,
+// cookies or referrer.
 //
-// It refuses other methods than GET, addresses with credentials in them, and what is no text. It does not run scripts,
-// does not judge what a page says, and where a proxy is set in the environment it is the proxy that resolves names:
-// only what the address itself shows is judged then, and Page.Proxy says so.
+// It only supports GET, and refuses addresses with credentials, and binary content. It does not run scripts or judge
+// content. If the environment sets a proxy, the proxy resolves names: then only the written address is checked, and
+// Page.Proxy says so.
 package page
 
 import (
@@ -28,22 +28,22 @@ import (
 
 // The limits of a page.
 const (
-	MaxBody = 5 << 20 // bytes that are read
-	MaxText = 100_000 // bytes that are returned
+	MaxBody = 5 << 20 // bytes read
+	MaxText = 100_000 // bytes returned
 	MaxTime = 30 * time.Second
 	MaxHops = 5 // redirects on one host
 )
 
-// Options of a Fetcher.
+// Options configure a Fetcher.
 type Options struct {
-	AllowPrivate bool   // addresses of this machine and of private networks may be fetched as well
+	AllowPrivate bool   // allows addresses of this machine and of private networks
 	UserAgent    string // empty: omniagent
 }
 
 // Fetcher fetches pages.
 type Fetcher struct{ o Options }
 
-// New is a Fetcher.
+// New returns a Fetcher.
 func New(o Options) *Fetcher {
 	if o.UserAgent == "" {
 		o.UserAgent = "omniagent"
@@ -51,20 +51,20 @@ func New(o Options) *Fetcher {
 	return &Fetcher{o}
 }
 
-// Page is what was found.
+// Page is a fetched page.
 type Page struct {
-	URL    string // where it was found in the end
-	Status int    // of HTTP
-	Media  string // what it was, such as text/html
+	URL    string // the final address
+	Status int    // HTTP status
+	Media  string // such as text/html
 	Title  string
-	Text   string // of HTML a kind of Markdown, of all else what it says; MaxText bytes at most
-	Cut    bool   // Text is not all of it
-	Note   string // what the reader should know beside it
-	Moved  string // it is at another host now, of which nothing was read: the address to ask for
-	Proxy  string // the proxy that was asked; empty: none
+	Text   string // HTML as a kind of Markdown, other text as it is; at most MaxText bytes
+	Cut    bool   // Text is incomplete
+	Note   string // a remark for the reader
+	Moved  string // the address at another host that it redirects to, which was not read
+	Proxy  string // the proxy that was used, or empty
 }
 
-// Fetch gets a page. An answer with a status of failure is a page too.
+// Fetch fetches a page. A response with an error status is a page too.
 func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, MaxTime)
 	defer cancel()
@@ -97,7 +97,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	}
 }
 
-// read understands an address, and refuses those that are never fetched.
+// read parses an address, and refuses those that are never fetched.
 func (f *Fetcher) read(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
@@ -124,7 +124,7 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// sameHost says whether a redirect is followed. From http to https it is the same host, the other way it is not.
+// sameHost reports whether a redirect may be followed. An upgrade from http to https may be, a downgrade may not.
 func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -143,7 +143,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// once sends one request. next is where the answer points to, if it does no more than that.
+// once sends one request. next is the target if the response is a redirect.
 func (f *Fetcher) once(ctx context.Context, at *url.URL) (p Page, next string, err error) {
 	request := (&http.Request{
 		Method: http.MethodGet, URL: at, Host: at.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -173,7 +173,7 @@ func (f *Fetcher) once(ctx context.Context, at *url.URL) (p Page, next string, e
 	return p, "", p.fill(response)
 }
 
-// fill makes text of an answer.
+// fill converts a response to text.
 func (p *Page) fill(r *http.Response) error {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return fault.New(fault.Unsafe, "%s is compressed as %q, which was not asked for", p.URL, shorten(encoding))
@@ -214,7 +214,7 @@ func (p *Page) fill(r *http.Response) error {
 	return nil
 }
 
-// binary is the refusal of what is no text.
+// binary returns the refusal of binary content.
 func (p *Page) binary(size int64) error {
 	what := p.Media
 	if what == "" {
@@ -229,7 +229,7 @@ func (p *Page) binary(size int64) error {
 	return fault.New(fault.Unsafe, "%s is %s, which is no text", p.URL, what).Hint("Fetch only pages with text.")
 }
 
-// explain turns a failure on the way into what helps the reader.
+// explain turns an error into one that helps the reader.
 func explain(ctx context.Context, at *url.URL, err error) error {
 	var known *fault.Fault
 	var refused *refusal

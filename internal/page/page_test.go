@@ -47,7 +47,7 @@ func wantCode(t *testing.T, err error, code fault.Code) {
 	}
 }
 
-// serve is a site, and the address at which it is.
+// serve returns a site, and the address at which it is.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(handler)

@@ -1,8 +1,7 @@
-// Package recording puts on record what a host and an agent say to each other in Claude Code's lines, while the lines
-// pass as they are.
+// Package recording records what a host and an agent exchange in Claude Code's lines, while the lines pass unchanged.
 //
-// It promises that the lines never wait for it while it keeps up, and that what it cannot read is no reason to stop:
-// the record has what could be read. It refuses to change a line: it gets copies.
+// The lines do not wait for it while it keeps up, and unreadable lines do not stop it: the record has what could be
+// read. It gets copies, and cannot change a line.
 package recording
 
 import (
@@ -16,7 +15,7 @@ import (
 	"omniagent/internal/proto/claude"
 )
 
-// Recording is the record of one conversation. Host and Agent may be called from two goroutines.
+// Recording is the record of one conversation. Host and Agent may be called concurrently.
 type Recording struct {
 	recorder *conversation.Recorder
 	decoder  agent.Decoder
@@ -25,13 +24,13 @@ type Recording struct {
 	over     sync.Once
 }
 
-// said is what one side said.
+// said is a piece of one side.
 type said struct {
 	data []byte
 	host bool
 }
 
-// longestQueue is how many pieces wait for the record before the lines do.
+// longestQueue is how many pieces are queued before the lines have to wait.
 const longestQueue = 256
 
 // New begins a record. The decoder reads the agent's lines.
@@ -41,13 +40,13 @@ func New(r *conversation.Recorder, d agent.Decoder) *Recording {
 	return g
 }
 
-// Host takes a line of the host. It is called before the agent gets the line.
+// Host records a line of the host. It is called before the agent gets the line.
 func (g *Recording) Host(line []byte) { g.queue <- said{bytes.Clone(line), true} }
 
-// Agent takes bytes of the agent, cut anywhere.
+// Agent records bytes of the agent, cut anywhere.
 func (g *Recording) Agent(data []byte) { g.queue <- said{bytes.Clone(data), false} }
 
-// Close ends the record. Nothing is said behind it.
+// Close ends the record. Nothing may be recorded after it.
 func (g *Recording) Close() error {
 	g.over.Do(func() { close(g.queue) })
 	<-g.done
@@ -66,13 +65,13 @@ func (g *Recording) run() {
 		}
 	}
 	for _, e := range g.decoder.End(agent.Exit{}) {
-		if e.Kind != event.Ended { // what has no end gets one from the recorder
+		if e.Kind != event.Ended { // a turn without an end gets one from the recorder
 			g.recorder.Tell(e)
 		}
 	}
 }
 
-// heard takes a line of the host: a message, or the answer to a question.
+// heard records a line of the host: a message, or the answer to a question.
 func (g *Recording) heard(line []byte) {
 	f, err := claude.Parse(line)
 	switch {

@@ -2,23 +2,22 @@ package redact
 
 import "strings"
 
-// Credentials masks credentials in texts that somebody works with: program text, settings, differences. It is String,
-// but a name or a place beside a value is not enough; the value must look like a secret, too. Beside any secret name
-// that is a key: long, without blanks, letters and digits mixed. Beside a name that says password or secret, in an
-// Authorization header and in an assignment to a name in capitals, a short word is enough that cannot be program
-// text: `PASSWORD=hunter2secret`, `password: "correct-horse"`. `password: string` and `token = next()` stay as they
-// are, and so do placeholders. n is how many were masked.
+// Credentials masks credentials in texts to work with: program text, settings, differences. It is stricter than String:
+// the value must look like a secret, too. With any secret name that means a key: long, without blanks, letters and
+// digits mixed. With a name that says password or secret, in an Authorization header and in an assignment to a name in
+// capitals, a short word is enough if it cannot be program text: `PASSWORD=hunter2secret`, `password: "correct-horse"`.
+// `password: string`, `token = next()` and placeholders are not masked. n is the number of masked credentials.
 func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
-// How long a value must be to look like a secret, by what says that it is one.
+// The minimum length of a secret, by its context.
 const (
-	leastPassword = 8  // of an address
-	leastBearer   = 12 // behind the word
-	leastNamed    = 20 // beside a name, which may be that of a variable
-	leastPlain    = 6  // beside a name that is no variable's
+	leastPassword = 8  // in an address
+	leastBearer   = 12 // after Bearer
+	leastNamed    = 20 // with a name, which may be a variable's
+	leastPlain    = 6  // with a name that cannot be a variable's
 )
 
-// fits judges the value of a span that was found at the byte i.
+// fits judges the value of a span found at the byte i.
 func fits(s string, i int, found span) bool {
 	value := s[found.start:found.end]
 	switch c := s[i]; {
@@ -31,10 +30,10 @@ func fits(s string, i int, found span) bool {
 	case c == '-' && strings.HasPrefix(s[i:], "--") && found.start > i:
 		return keyLike(value, leastNamed)
 	}
-	return true // a format
+	return true // a well-known format
 }
 
-// keyLike: one word, long enough, mixed, and not what stands for a value.
+// keyLike reports whether a value is one long mixed word and not a placeholder.
 func keyLike(value string, least int) bool {
 	word := ""
 	for _, field := range strings.Fields(value) { // Bearer …, Basic …
@@ -52,7 +51,7 @@ func keyLike(value string, least int) bool {
 	return letters && digits
 }
 
-// plainSecret judges a value that does not look like a key, by the name before the sign at i and by how it is written.
+// plainSecret judges a value that does not look like a key, by its name and notation.
 func plainSecret(s string, i int, found span) bool {
 	name, value := nameBefore(s, i), s[found.start:found.end]
 	quoted := found.start > 0 && isQuote(s[found.start-1])
@@ -81,7 +80,7 @@ func plainSecret(s string, i int, found span) bool {
 	return strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:/,;")
 }
 
-// nameBefore is the name before the sign at i, without its quotes.
+// nameBefore returns the name before the sign at i, without its quotes.
 func nameBefore(s string, i int) string {
 	end := i
 	for end > 0 && strings.IndexByte(" \t\"'`\\", s[end-1]) >= 0 {
@@ -94,8 +93,8 @@ func nameBefore(s string, i int) string {
 	return s[start:end]
 }
 
-// namesPassword reports whether the last word of a name says that the value is a secret. A key or a token may be
-// something else in program text.
+// namesPassword reports whether the last word of a name marks the value as a secret. In program text, a key or a token
+// may be something else.
 func namesPassword(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{
@@ -108,7 +107,7 @@ func namesPassword(name string) bool {
 	return name == "pass"
 }
 
-// placeholder reports whether a value stands for a secret that is not there, or is program text.
+// placeholder reports whether a value is a placeholder or program text.
 func placeholder(value string) bool {
 	if strings.ContainsAny(value, "$<>{}()[]%*") || strings.Trim(value, "xX.-_") == "" {
 		return true

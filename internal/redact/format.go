@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// LooksSecret says whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing
-// secrets on a command line, so it makes no guess: a text that merely mentions a secret, and a random string, are none.
-// A leading "Bearer " and NAME= are looked through.
+// LooksSecret reports whether the whole value is a secret in a well-known format, and which. It serves to refuse
+// secrets on a command line, so it does not guess: a text that merely mentions a secret, or a random string, is
+// accepted. It looks through a leading "Bearer " and NAME=.
 func LooksSecret(value string) (kind string, ok bool) {
 	value = strings.TrimSpace(value)
 	if len(value) > 7 && strings.EqualFold(value[:7], "bearer ") {
@@ -30,7 +30,7 @@ func whole(value string) (string, bool) {
 	return kind, true
 }
 
-// findFormat is the first well-known secret at or after low.
+// findFormat returns the first well-known secret at or after low.
 func findFormat(s string, low int) (start, end int, kind string) {
 	for i := low; i < len(s); i++ {
 		if !trigger(s[i]) {
@@ -43,8 +43,8 @@ func findFormat(s string, low int) (start, end int, kind string) {
 	return 0, 0, ""
 }
 
-// format tells a well-known secret by the byte at i that its prefix ends with (or, for capital A, begins with). It does
-// not begin before low.
+// format recognises a well-known secret by the byte at i that its prefix ends with (or, for capital A, begins with). It
+// does not begin before low.
 func format(s string, low, i int) (start, end int, kind string) {
 	switch s[i] {
 	case '-':
@@ -62,7 +62,7 @@ func format(s string, low, i int) (start, end int, kind string) {
 	return 0, 0, ""
 }
 
-// prefixed: does the text before i end with prefix, as a word?
+// prefixed reports whether the text before i ends with prefix, as a word.
 func prefixed(s string, low, i int, prefix string) (start int, ok bool) {
 	start = i - len(prefix)
 	return start, start >= low && s[start:i] == prefix && boundary(s, start)
@@ -76,8 +76,8 @@ const (
 	threeSort        // capitals, small letters and digits
 )
 
-// body takes the letters, digits and extra bytes from i on, if they are at least so many and meet the demand. The
-// demand looks at the first 96 bytes only, lest a text of nothing but prefixes take quadratic time.
+// body takes the letters, digits and extra bytes from i on, if there are at least that many and they meet the demand.
+// The demand looks at the first 96 bytes only, so that a text of nothing but prefixes takes linear time.
 func body(s string, start, i, least int, extra string, want demand, kind string) (int, int, string) {
 	end := i
 	var digits, uppers, lowers bool
@@ -127,7 +127,7 @@ func dashed(s string, low, i int) (int, int, string) {
 	return privateKey(s, i)
 }
 
-// privateKey is a PEM block, or what there is of it when its end is missing.
+// privateKey returns a PEM block, or its beginning if the end is missing.
 func privateKey(s string, i int) (int, int, string) {
 	const begin, dashes = "-----BEGIN ", "-----"
 	if !strings.HasPrefix(s[i:], begin) {
@@ -146,7 +146,7 @@ func privateKey(s string, i int) (int, int, string) {
 			return i, end + len(last), "private-key"
 		}
 	}
-	// Cut off: no quotation mark belongs to it, so it ends with the string that it stands in.
+	// Cut off: it ends with the string that contains it, before the quotation mark.
 	if mark := strings.IndexAny(s[from:end], "\"'`"); mark >= 0 {
 		for end = from + mark; s[end-1] == '\\'; end-- {
 		}
@@ -201,8 +201,8 @@ func capital(s string, i int) (int, int, string) {
 	return 0, 0, ""
 }
 
-// jwt is a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON object
-// with "alg": three words with dots between them are not enough.
+// jwt returns a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON
+// object with "alg": three words with dots between them are not enough.
 func jwt(s string, low, dot int) (int, int, string) {
 	start := dot
 	for start > low && dot-start < maxJWTHeader && urlByte(s[start-1]) {
@@ -230,8 +230,8 @@ func jwt(s string, low, dot int) (int, int, string) {
 
 const maxJWTHeader = 4096
 
-// jwtStart finds where the first part begins: a brace encodes to "e" and one of few letters. What stands before may be
-// the letter of an escape or a word that a dash or an underscore ties to it.
+// jwtStart finds where the first part begins: a brace encodes to "e" and one of few letters. It may be preceded by the
+// letter of an escape or a word joined with a dash or an underscore.
 func jwtStart(s string, start, dot int) int {
 	if start > 0 && s[start-1] == '\\' {
 		start++
@@ -258,5 +258,5 @@ func jwtHeader(part string) bool {
 	return json.Unmarshal(raw, &header) == nil && header.Alg != nil
 }
 
-// urlByte is a byte of unpadded URL-safe base64.
+// urlByte reports whether a byte belongs to unpadded URL-safe base64.
 func urlByte(c byte) bool { return alnum(c) || c == '-' || c == '_' }

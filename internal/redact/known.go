@@ -9,31 +9,29 @@ import (
 	"strings"
 )
 
-// leastKnown is how short a value may be that is masked wherever it stands. A shorter one is a part of too many words.
+// leastKnown is the length from which a value is masked everywhere. A shorter one is part of too many words.
 const leastKnown = 8
 
-// piece is how long the parts are by which a long value is known: a part of a private key on a line of its own is one
-// as well.
+// piece is the length of the parts by which a long value is recognised, such as a line of a private key.
 const piece = 64
 
-// codedPiece is that of what was encoded: nine bytes of a value in base64, six in hexadecimal digits.
+// codedPiece is the same for encoded values: nine bytes of a value in base64, six in hexadecimal digits.
 const codedPiece = 12
 
-// Values are secrets that somebody knows: the key in use, what a variable of the user's holds. They are masked by what
-// they are, in a text of any form, also where they were encoded: base64 at each of its three offsets, percent signs,
-// hexadecimal digits, escapes of JSON. A nil *Values knows none. It is read-only, so that it may be used by many at
-// once.
+// Values are known secrets: the key in use, or the value of a variable. They are masked by value, in any text, and also
+// if encoded: in base64 at each of its three offsets, with percent signs, in hexadecimal digits, or with JSON escapes.
+// A nil *Values knows none. It is read-only, so it may be used concurrently.
 //
-// It refuses values shorter than eight bytes, and it does not find what somebody hides on purpose: a value that was
-// turned round, or printed one character a line, is not seen.
+// It refuses values shorter than eight bytes, and does not find what is hidden on purpose, such as a value reversed or
+// printed one character a line.
 type Values struct {
-	pairs   [1 << 10]uint64     // which two bytes some spelling begins with
+	pairs   [1 << 10]uint64     // first two bytes of any spelling
 	index   map[string][]string // spellings by their first four bytes, the longest first
 	begins  map[string]bool     // their first one, two and three bytes
 	longest int
 }
 
-// Known makes Values of secrets. It is nil where none of them is long enough.
+// Known returns Values for secrets, or nil if none of them is long enough.
 func Known(values ...string) *Values {
 	v := &Values{index: map[string][]string{}, begins: map[string]bool{}}
 	for _, value := range values {
@@ -43,7 +41,7 @@ func Known(values ...string) *Values {
 				v.add(part)
 			}
 		}
-		for _, coded := range encodings(value) { // programs that encode break their lines, wherever that is
+		for _, coded := range encodings(value) { // encoders break lines anywhere
 			for _, part := range pieces(coded, codedPiece) {
 				v.add(part)
 			}
@@ -71,7 +69,7 @@ func (v *Values) add(part string) {
 	v.longest = max(v.longest, len(part))
 }
 
-// spellings are the forms in which a value is looked for.
+// spellings returns the forms in which a value is searched for.
 func spellings(value string) []string {
 	if len(value) < leastKnown {
 		return nil
@@ -83,7 +81,7 @@ func spellings(value string) []string {
 	if quoted, err := json.Marshal(value); err == nil {
 		all = append(all, strings.Trim(string(quoted), `"`))
 	}
-	for line := range strings.Lines(value) { // a key of several lines is often printed with something before each
+	for line := range strings.Lines(value) { // a multi-line key is often printed with a prefix on each line
 		if line = strings.TrimSpace(line); len(line) >= 20 && line != value && !strings.HasPrefix(line, "-----") {
 			all = append(all, line)
 		}
@@ -91,7 +89,7 @@ func spellings(value string) []string {
 	return all
 }
 
-// encodings are the value in base64 and in hexadecimal digits.
+// encodings returns the value in base64 and in hexadecimal digits.
 func encodings(value string) []string {
 	if len(value) < leastKnown {
 		return nil
@@ -99,7 +97,7 @@ func encodings(value string) []string {
 	all := []string{hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for offset := range 3 {
 		padded := append(make([]byte, offset), value...)
-		// The characters at both ends that depend on what stands around the value are left out.
+		// Characters at both ends that depend on the neighbours of the value are left out.
 		from, to := []int{0, 2, 3}[offset], len(padded)*8/6
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			all = append(all, alphabet.EncodeToString(padded)[from:to])
@@ -119,7 +117,7 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// pieces are the parts of a long spelling.
+// pieces splits a long spelling.
 func pieces(s string, length int) []string {
 	var all []string
 	for len(s) >= 2*length {
@@ -128,7 +126,7 @@ func pieces(s string, length int) []string {
 	return append(all, s)
 }
 
-// next is the first spelling at or after from; start is -1 where there is none.
+// next returns the first spelling at or after from; start is -1 without a match.
 func (v *Values) next(s string, from int) (start, end int) {
 	for i := from; i+leastKnown <= len(s); i++ {
 		at := uint(s[i])<<8 | uint(s[i+1])
@@ -144,13 +142,13 @@ func (v *Values) next(s string, from int) (start, end int) {
 	return -1, -1
 }
 
-// String is the text without the values.
+// String returns the text without the values.
 func (v *Values) String(s string) string {
 	masked, _ := v.Count(s)
 	return masked
 }
 
-// Bytes is String for bytes. What has no secret is returned as it is.
+// Bytes is String for bytes. It returns b itself if it has no secret.
 func (v *Values) Bytes(b []byte) []byte {
 	if v == nil {
 		return b
@@ -161,7 +159,7 @@ func (v *Values) Bytes(b []byte) []byte {
 	return b
 }
 
-// Count is String, and how many places were masked.
+// Count is String, and also returns how many places were masked.
 func (v *Values) Count(s string) (masked string, n int) {
 	if v == nil {
 		return s, 0
@@ -184,22 +182,21 @@ func (v *Values) Count(s string) (masked string, n int) {
 	return b.String(), n
 }
 
-// Stream masks a text that comes in pieces.
+// Stream returns a masker for a text that comes in pieces.
 func (v *Values) Stream() *Stream { return &Stream{values: v} }
 
-// Stream keeps back what may be the beginning of a value until it is known not to be one. It is for one text, and for
-// one goroutine.
+// Stream holds back what may be the beginning of a value until that is known. It is for one text, and one goroutine.
 type Stream struct {
 	values *Values
 	held   string
 	masked int
-	after  bool // what was told last is a mask: the next part of the same secret needs none
+	after  bool // the last output was a mask: the next part of the same secret needs no other
 }
 
-// Masked is how many places were masked by now.
+// Masked returns how many places were masked so far.
 func (s *Stream) Masked() int { return s.masked }
 
-// Feed takes the next piece, and returns what can be told by now.
+// Feed takes the next piece, and returns what is safe so far.
 func (s *Stream) Feed(text string) string {
 	if s.values == nil {
 		return text
@@ -217,14 +214,14 @@ func (s *Stream) Feed(text string) string {
 	return text
 }
 
-// End returns what was kept back. The text is over, or what comes next is another one.
+// End returns what was held back, at the end of the text.
 func (s *Stream) End() string {
 	text := s.held
 	s.held = ""
 	return text
 }
 
-// open is where the longest end of the text begins that is the beginning of a spelling.
+// open returns the start of the longest suffix that may begin a spelling.
 func (v *Values) open(text string) int {
 	for i := max(0, len(text)-v.longest+1); i < len(text); i++ {
 		rest := text[i:]
@@ -241,9 +238,9 @@ func (v *Values) open(text string) int {
 	return len(text)
 }
 
-// Secrets are the values of an environment that are secret: those of variables whose name says so or whose value has a
-// well-known format, and the passwords in addresses. What is an ordinary word, a number, a path or an address under
-// such a name is none: it would be masked in every text that speaks of it.
+// Secrets returns the secret values of an environment: of variables with a secret name or a value in a well-known
+// format, and the passwords in addresses. An ordinary word, number, path or address does not count, since it would be
+// masked in every text that contains it.
 func Secrets(environ []string) []string {
 	var all []string
 	for _, entry := range environ {
@@ -262,7 +259,7 @@ func Secrets(environ []string) []string {
 	return all
 }
 
-// passwordOf is the password of an address.
+// passwordOf returns the password of an address.
 func passwordOf(value string) (password string, is bool) {
 	if !strings.Contains(value, "://") {
 		return "", false
@@ -275,7 +272,7 @@ func passwordOf(value string) (password string, is bool) {
 	return password, true
 }
 
-// rare says whether a value is none that a text would have by chance.
+// rare reports whether a text is unlikely to contain the value by chance.
 func rare(value string) bool {
 	if len(value) < leastKnown || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") ||
 		strings.HasPrefix(value, "./") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {

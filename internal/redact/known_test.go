@@ -132,7 +132,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestSecrets: what of an environment is masked by its value, and what is not because texts speak of it.
+// TestSecrets: which variables of an environment are masked by value, and which are not because ordinary texts contain
+// the value.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	got := Secrets([]string{

@@ -1,6 +1,6 @@
 package redact
 
-// Name says whether a field, flag or variable of this name holds a secret.
+// Name reports whether a field, flag or variable of this name holds a secret.
 //
 // The name is split into words (snake, kebab, camel, dots), so that author is not auth and tokenizer is not token. Case
 // and the style of separation do not matter. A secret word is outweighed by what follows it (token_limit, auth_methods,
@@ -39,8 +39,8 @@ func Name(name string) bool {
 	return false
 }
 
-// promising sees from two letters that a name cannot be secret. It saves the splitting of nine names in ten, and a JSON
-// text is full of names. Every word of secretWord, and api, has one of these pairs.
+// promising rules out most names by pairs of letters, which saves splitting them; a JSON text is full of names. Every
+// word of secretWord, and api, has one of these pairs.
 func promising(name string) bool {
 	var before byte
 	for i := 0; i < len(name); i++ {
@@ -84,11 +84,11 @@ func promising(name string) bool {
 	return false
 }
 
-// word is a part of the lowered text.
+// word is a range of the lowered text.
 type word struct{ start, end int }
 
-// split lowers the name into text and marks its words. Digits at the end of a word are left out (token2, oauth2), and a
-// word of digits only is none.
+// split lowers the name into text and marks its words. Digits at the end of a word are left out (token2, oauth2), and
+// digits alone do not count as a word.
 func split(name string, text []byte, words []word) ([]byte, []word) {
 	start := 0
 	flush := func() {
@@ -120,8 +120,8 @@ func split(name string, text []byte, words []word) ([]byte, []word) {
 	return text, words
 }
 
-// unglue parts words that people write as one: apikey, authtoken, pgpassword, publickey. It also joins what camel case
-// tears: OAuth.
+// unglue splits words that are usually written as one: apikey, authtoken, pgpassword, publickey. It also joins what
+// camel case separates: OAuth.
 func unglue(text []byte, words []word, w word) []word {
 	s := text[w.start:w.end]
 	if n := len(words); n > 0 && string(s) == "auth" && words[n-1].end-words[n-1].start == 1 &&
@@ -147,7 +147,7 @@ func unglue(text []byte, words []word, w word) []word {
 	return append(words, w)
 }
 
-// secretWord judges one word by itself and by the word before it.
+// secretWord judges a word by itself and by the word before it.
 func secretWord(w, before []byte, last bool) bool {
 	switch string(w) {
 	case "secret", "secrets", "password", "passwords", "passwd", "passwds", "pass", "passphrase", "passphrases",

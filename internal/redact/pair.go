@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// maxName is the longest name that is looked at; what is longer is no name.
+// maxName is the longest text that counts as a name.
 const maxName = 128
 
 // quote is a quotation mark and the backslashes before it: a string inside a JSON string is quoted \"so\".
@@ -11,8 +11,7 @@ type quote struct {
 	slashes int
 }
 
-// pair judges what stands around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header:
-// value.
+// pair judges the text around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header: value.
 func pair(s string, low, i int) (span, bool) {
 	end := i
 	for end > low && (s[end-1] == ' ' || s[end-1] == '\t') {
@@ -36,7 +35,7 @@ func pair(s string, low, i int) (span, bool) {
 	if name == "" {
 		return span{}, false
 	}
-	// In \nAPI_KEY=x the n is no part of the name.
+	// In \nAPI_KEY=x the n does not belong to the name.
 	if start > 0 && s[start-1] == '\\' && !quoted && len(name) > 1 && (Name(name[1:]) || isHeader(name[1:])) {
 		name = name[1:]
 	}
@@ -57,7 +56,7 @@ type place struct {
 	inQuery bool
 }
 
-// value finds the value behind the sign at i.
+// value finds the value after the sign at i.
 func value(s string, i, nameStart int, p place) (span, bool) {
 	k := i + 1
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
@@ -94,8 +93,9 @@ func value(s string, i, nameStart int, p place) (span, bool) {
 
 func nonEmpty(start, end int) (span, bool) { return span{start, end, Mask}, end > start }
 
-// assignment tells `password: hunter2` and `token = abc` from prose and from program text. The value is a single word
-// at the end of its line. After a colon the name begins the line too, or the word has something that words have not.
+// assignment distinguishes `password: hunter2` and `token = abc` from prose and program text. The value is a single
+// word at the end of its line. After a colon, the name also begins the line, or the value has a character that words do
+// not have.
 func assignment(s string, i, nameStart, k, end int) bool {
 	after := end
 	for after < len(s) && strings.IndexByte(" \t\r,;", s[after]) >= 0 {
@@ -122,7 +122,7 @@ func assignment(s string, i, nameStart, k, end int) bool {
 	return j == 0 || s[j-1] == '\n'
 }
 
-// scalar is an unquoted JSON value: a number becomes a string, true, false and null hold no secret.
+// scalar returns an unquoted JSON value: a number becomes a string, true, false and null hold no secret.
 func scalar(s string, k int, q quote) (span, bool) {
 	end := k
 	for end < len(s) && !space(s[end]) && strings.IndexByte(",}]\\", s[end]) < 0 && !isQuote(s[end]) {
@@ -131,14 +131,14 @@ func scalar(s string, k int, q quote) (span, bool) {
 	if end == k || plain(s[k:end]) {
 		return span{}, false
 	}
-	if strings.HasPrefix(s[k:], Mask) { // written by somebody who does not quote
+	if strings.HasPrefix(s[k:], Mask) { // already masked, without quotes
 		return span{k, k + len(Mask), Mask}, true
 	}
 	mark := strings.Repeat(`\`, q.slashes) + string(q.mark)
 	return span{k, end, mark + Mask + mark}, true
 }
 
-// array is all between the first and the last quotation mark of a list of strings.
+// array returns all between the first and the last quotation mark of a list of strings.
 func array(s string, k int) (span, bool) {
 	k++
 	for k < len(s) && space(s[k]) {
@@ -162,7 +162,7 @@ func array(s string, k int) (span, bool) {
 	}
 }
 
-// flag is the value after --name at i, also where the two are elements of a JSON list.
+// flag returns the value after --name at i, also where the two are elements of a JSON list.
 func flag(s string, i int) (span, bool) {
 	if i+3 >= len(s) || s[i+1] != '-' || !lower(s[i+2]) && !upper(s[i+2]) || i > 0 && nameByte(s[i-1]) {
 		return span{}, false
@@ -205,7 +205,7 @@ func flag(s string, i int) (span, bool) {
 	return span{k, word, Mask}, true
 }
 
-// prose: words that follow a flag in a sentence about it.
+// prose reports whether a word after a flag belongs to a sentence about it.
 func prose(w string) bool {
 	switch w {
 	case "is", "was", "are", "to", "and", "or", "not", "of", "in", "for", "on", "with", "must", "can", "cannot", "has",
@@ -217,7 +217,7 @@ func prose(w string) bool {
 	return false
 }
 
-// plain: values that hold no secret whatever their name.
+// plain reports whether a value is harmless whatever its name.
 func plain(v string) bool {
 	switch v {
 	case "true", "false", "null", "nil", "none", "None", "undefined", "True", "False":
@@ -226,7 +226,7 @@ func plain(v string) bool {
 	return false
 }
 
-// tokenEnd is the end of an unquoted word. Punctuation at its end belongs to the text around it.
+// tokenEnd returns the end of an unquoted word. Punctuation at its end belongs to the text around it.
 func tokenEnd(s string, k int, inQuery bool) int {
 	least := k
 	if strings.HasPrefix(s[k:], Mask) {
@@ -245,7 +245,7 @@ func tokenEnd(s string, k int, inQuery bool) int {
 	return end
 }
 
-// headerEnd is the end of a header's value: the end of the line, or of the quotation that the header stands in. A
+// headerEnd returns the end of a header's value: the end of the line, or of the quotation that the header stands in. A
 // quotation mark after an equals sign opens a parameter, as in Digest username="x".
 func headerEnd(s string, k int) int {
 	end := k
@@ -281,7 +281,7 @@ func openQuote(s string, k int) (q quote, inside int, ok bool) {
 	return q, k + 1, true
 }
 
-// closeQuote is where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each
+// closeQuote returns where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each
 // level of quoting doubles the backslashes, so the count decides whether a mark is the end of this level or text within
 // it.
 func closeQuote(s string, k int, q quote) int {
@@ -304,7 +304,7 @@ func closeQuote(s string, k int, q quote) int {
 	return len(s)
 }
 
-// closes: is there at i a quotation mark that ends something, rather than one inside a word?
+// closes reports whether the quotation mark at i ends something, rather than being inside a word.
 func closes(s string, i int) bool {
 	j := i
 	for j < len(s) && s[j] == '\\' && j-i < 16 {
@@ -319,7 +319,7 @@ func closes(s string, i int) bool {
 func isQuote(c byte) bool  { return c == '"' || c == '\'' || c == '`' }
 func nameByte(c byte) bool { return alnum(c) || c == '_' || c == '-' || c == '.' }
 
-// isHeader: headers whose value is masked to the end of the line.
+// isHeader reports whether a header is masked to the end of the line.
 func isHeader(name string) bool {
 	switch len(name) {
 	case 6:
@@ -340,7 +340,7 @@ func isHeader(name string) bool {
 	return false
 }
 
-// secretParameter: names that are secret in the query of a URL only.
+// secretParameter reports whether a name is secret in the query of a URL only.
 func secretParameter(name string) bool {
 	switch strings.ToLower(name) {
 	case "key", "sig", "signature", "x-amz-signature", "x-goog-signature":

@@ -1,37 +1,34 @@
 // Package redact keeps secrets out of logs, streams and argument lists.
 //
-// It promises that what it recognises is gone from what it returns, that masking twice changes nothing more, that text
-// without a secret comes back as it was and costs no allocation, and that its time grows with the length of the text
-// only. It recognises secrets by the name beside them, by the place (an authorization header, the password of a URL)
-// and by well-known formats.
+// It promises that what it recognises is removed, that masking twice changes nothing more, that text without a secret
+// is returned unchanged and without an allocation, and that its time is linear in the length of the text. It recognises
+// secrets by their name, by their place (an authorization header, the password of a URL) and by well-known formats.
 //
-// What somebody knows to be a secret is found by its value (Known), whatever stands around it and in the usual
-// encodings.
+// Known finds given secrets by their value, in any context and in the usual encodings.
 //
-// It refuses to guess: a random string with nothing beside it stays. It never changes what it is given, and it is no
-// proof that a text is clean.
+// It does not guess: a random string without a name is not masked. It never changes its arguments, and does not prove
+// that a text is clean.
 package redact
 
 import "strings"
 
-// Mask stands where a secret stood.
+// Mask replaces a secret.
 const Mask = "[REDACTED]"
 
-// span is a part of a text and what to put there.
+// span is a part of a text and its replacement.
 type span struct {
 	start, end int
 	with       string
 }
 
 // String masks the secrets in a text: header lines, NAME=value, "name": "value", --name value, URLs, bearer tokens and
-// well-known formats. JSON in the text nearly always stays JSON; who has the tree and needs certainty uses Value.
+// well-known formats. JSON in the text nearly always remains JSON; Value guarantees it.
 func String(s string) string {
 	masked, _ := mask(s, nil)
 	return masked
 }
 
-// mask replaces what is found, and counts it. Where fits is there, a name or a place is not enough: the value must fit
-// too.
+// mask replaces what it finds, and counts it. If fits is not nil, the value must satisfy it.
 func mask(s string, fits func(s string, i int, found span) bool) (masked string, n int) {
 	found, ok := find(s, 0, fits)
 	if !ok {
@@ -50,8 +47,8 @@ func mask(s string, fits func(s string, i int, found span) bool) (masked string,
 	return b.String(), n
 }
 
-// The bytes at which a secret can be told; everything else is passed over. Two words of bits instead of a table: a
-// table would be a global, and this is what a clean text costs.
+// The bytes at which a secret can be recognised; all others are skipped. They are two words of bits, because a table
+// would be a global, and this is the cost of a clean text.
 const (
 	triggersLow  = 1<<'-' | 1<<'.' | 1<<':' | 1<<'='
 	triggersHigh = 1<<('A'-64) | 1<<('B'-64) | 1<<('b'-64) | 1<<('_'-64)
@@ -65,7 +62,7 @@ func trigger(c byte) bool {
 	return c < 128 && bits>>(c&63)&1 != 0
 }
 
-// find is the first span at or after low that must change.
+// find returns the first span at or after low that must change.
 func find(s string, low int, fits func(string, int, span) bool) (span, bool) {
 	for i := low; i < len(s); i++ {
 		c := s[i]
@@ -79,7 +76,7 @@ func find(s string, low int, fits func(string, int, span) bool) (span, bool) {
 		if s[found.start:found.end] != found.with {
 			return found, true
 		}
-		low, i = found.end, found.end-1 // masked already
+		low, i = found.end, found.end-1 // already masked
 	}
 	return span{}, false
 }
@@ -105,7 +102,7 @@ func judge(s string, low, i int) (span, bool) {
 	return span{}, false
 }
 
-// bearer is the token after "Bearer ". Written small it is often just a word, so then the token must have a digit.
+// bearer returns the token after "Bearer ". In lower case it is often just a word, so then the token must have a digit.
 func bearer(s string, i int) (span, bool) {
 	const length = len("bearer")
 	if len(s) < i+length+2 || !strings.EqualFold(s[i:i+length], "bearer") || !boundary(s, i) {
@@ -136,8 +133,8 @@ func bearer(s string, i int) (span, bool) {
 	return span{start, end, Mask}, end > start
 }
 
-// userinfo is the password of a URL whose authority begins at i. A name without a password is left, unless it is as
-// long as a token.
+// userinfo returns the password of a URL whose authority begins at i. A name without a password is not masked, unless
+// it is as long as a token.
 func userinfo(s string, i int) (span, bool) {
 	colon, slash, at := -1, len(s), -1
 	for j := i; j < len(s); j++ {
@@ -158,7 +155,7 @@ func userinfo(s string, i int) (span, bool) {
 		return span{}, false
 	case colon < 0:
 		return span{i, at, Mask}, at-i >= 20
-	case strings.HasPrefix(s[colon+1:], Mask+"@"): // so that a second time finds no longer password
+	case strings.HasPrefix(s[colon+1:], Mask+"@"): // so that a second pass does not find a longer password
 		return span{colon + 1, colon + 1 + len(Mask), Mask}, true
 	case at > colon:
 		return span{colon + 1, at, Mask}, true
@@ -183,7 +180,7 @@ func port(s string) bool {
 	return true
 }
 
-// boundary says that nothing of a word stands before i. The n of an escaped \n and the D of %3D are no words.
+// boundary reports whether no part of a word precedes i. The n of an escaped \n and the D of %3D do not count.
 func boundary(s string, i int) bool {
 	switch {
 	case i == 0 || !alnum(s[i-1]):

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Summaries replaces well-known formats in an output field with what can be said of them: a JSON Web Token becomes its
-// subject and expiry, a key its first eight characters.
+// Summaries replaces well-known secrets in an output field with a description: a JSON Web Token with its subject and
+// expiry, a key with its first eight characters.
 func Summaries(s string) (masked string, found bool) {
 	var b strings.Builder
 	done := 0
@@ -38,8 +38,8 @@ func summary(secret, kind string) string {
 	return "[KEY: " + secret[:8] + "...]"
 }
 
-// tokenSummary shows who a token is for and until when. A subject that is itself a secret, or too strange to print, is
-// left out.
+// tokenSummary returns the subject and expiry of a token. A subject that is itself a secret, or not printable, is left
+// out.
 func tokenSummary(token string) string {
 	var claims struct {
 		Sub string  `json:"sub"`
@@ -47,7 +47,7 @@ func tokenSummary(token string) string {
 	}
 	parts := strings.Split(token, ".")
 	if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
-		_ = json.Unmarshal(raw, &claims) // a claim of another type is as good as none
+		_ = json.Unmarshal(raw, &claims) // claims of another type are ignored
 	}
 	sub, exp := "?", "?"
 	if claims.Sub != "" && len(claims.Sub) <= 64 && printable(claims.Sub) && String(claims.Sub) == claims.Sub {

@@ -58,9 +58,9 @@ func isFlag(arg string) bool {
 	return strings.HasPrefix(arg, "--") || len(arg) == 2 && arg[0] == '-'
 }
 
-// Value masks all secrets in a tree of maps, slices and strings, by the name they stand under and by what they are. It
-// returns a copy. Other things (structs, pointers) become what encoding/json makes of them; what it cannot encode is
-// masked. Truth values, nil and empty strings are no secrets under any name.
+// Value masks all secrets in a tree of maps, slices and strings, by their names and by their format. It returns a copy.
+// Other values (structs, pointers) are converted by encoding/json; what it cannot encode is masked. Booleans, nil and
+// empty strings are never secret.
 func Value(v any) any { return walk(v, false, 0) }
 
 // maxDepth ends a walk through a value that contains itself.

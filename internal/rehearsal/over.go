@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// over gives this program a prompt of one character too many. Nothing is started then. The first word is what to add to
-// a finding, the second what is wrong.
+// over gives this program a prompt of one character too many, which must start nothing. It returns what to add to a
+// finding, and what is wrong.
 func (s *stage) over() (refused, wrong string) {
 	limit := s.limit()
 	if !s.limited() || s.o.Self == "" || s.failed != nil {

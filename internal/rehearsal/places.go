@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// places are so many runs at a time. Of those that wait, that of the slowest agent comes first: it would be the last to
-// end otherwise.
+// places limits the number of parallel runs. Of the waiting ones, the slowest agent's comes first, because it would end
+// last.
 type places struct {
 	mu      sync.Mutex
 	free    int
@@ -25,7 +25,7 @@ type waiter struct {
 
 func newPlaces(n int) *places { return &places{free: n} }
 
-// take waits for a place. It is false when the context ends before.
+// take waits for a place. It returns false if the context ends first.
 func (p *places) take(ctx context.Context, weight time.Duration) bool {
 	if ctx.Err() != nil {
 		return false
@@ -54,14 +54,14 @@ func (p *places) take(ctx context.Context, weight time.Duration) bool {
 	return false
 }
 
-// give hands a place on.
+// give passes a place on.
 func (p *places) give() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next()
 }
 
-// next is called with the lock.
+// next wakes the next run. The caller holds the lock.
 func (p *places) next() {
 	if len(p.waiting) == 0 {
 		p.free++
@@ -77,7 +77,7 @@ func (p *places) next() {
 	p.waiting = slices.Delete(p.waiting, best, best+1)
 }
 
-// temp is a directory of its own beneath dir. It is not made.
+// temp returns a path of its own below dir, which is not created.
 func (p *places) temp(dir string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

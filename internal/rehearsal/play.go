@@ -37,9 +37,9 @@ type bench struct {
 	temp    string         // its path is short: sockets are made in it, whose paths must be
 }
 
-// outcome is what is known of a run that has ended.
+// outcome is the outcome of a run.
 type outcome struct {
-	skipped  string // why there was none
+	skipped  string // why it did not run
 	bench    bench
 	launch   agent.Launch
 	warnings []agent.Warning
@@ -47,14 +47,14 @@ type outcome struct {
 	evidence agent.Evidence
 	fault    *fault.Fault // nil: it succeeded
 	stdout   []byte
-	asked    []modelserver.Request // those of the conversation: the ones with tools
-	made     []string              // inside, written, outside, hidden, beyond: what is there of what the model tried
-	reached  bool                  // a command came through to a port of this machine
+	asked    []modelserver.Request // requests of the conversation: the ones with tools
+	made     []string              // inside, written, outside, hidden, beyond: which of the model's files exist
+	reached  bool                  // a command reached a port of this machine
 	marks    []string
 	took     time.Duration
 
-	size, whole int  // of the prompt, in bytes, and of what arrived of it
-	later       *try // of a prompt that did not arrive: a shorter one
+	size, whole int  // bytes of the prompt, and how many of them arrived
+	later       *try // a shorter prompt, if this one did not arrive
 }
 
 // try is a second attempt with a shorter prompt.
@@ -63,7 +63,7 @@ type try struct {
 	whole bool
 }
 
-// trouble says why a run shows nothing, or "".
+// trouble reports why a run shows nothing, or "".
 func (o *outcome) trouble() string {
 	switch {
 	case o.skipped != "":
@@ -83,7 +83,7 @@ func (o *outcome) trouble() string {
 	return fmt.Sprintf("it ended with exit code %d and did not ask the model%s", o.exit.Code, o.words())
 }
 
-// words are the last that the agent said on stderr.
+// words returns the agent's last words on stderr.
 func (o *outcome) words() string {
 	const most = 200
 	lines := strings.Split(strings.TrimSpace(string(o.exit.Stderr)), "\n")
@@ -94,7 +94,7 @@ func (o *outcome) words() string {
 	return ": " + last[:min(len(last), most)]
 }
 
-// exitCode is that of a call of ours.
+// exitCode returns that of a call of ours.
 func (o *outcome) exitCode() int {
 	switch {
 	case o.fault == nil:
@@ -109,7 +109,7 @@ func (o *outcome) exitCode() int {
 
 func (o *outcome) has(name string) bool { return slices.Contains(o.made, name) }
 
-// play does one run.
+// play performs one run.
 func (s *stage) play(ctx context.Context, t trial) *outcome {
 	o := &outcome{}
 	var err error
@@ -139,7 +139,7 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	o.reached = door.calls.Load() > 0
 	if o.size, o.whole = len(prompt), arrived(o.asked, prompt); t.size && o.whole == 0 && o.fault != nil &&
 		o.exit.ByUs == "" && len(prompt) > short {
-		// A model's own limit is lower than that of the program: then what is shorter has to arrive.
+		// A model's own limit is lower than the program's: then a shorter prompt has to arrive.
 		again := &outcome{bench: o.bench}
 		s.once(ctx, t, again, script, prompt[len(prompt)-short:])
 		o.later = &try{short, arrived(again.asked, prompt[len(prompt)-short:]) == short}
@@ -148,7 +148,7 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	return o
 }
 
-// once starts the agent on a script, waits for its end, and looks at what came of it.
+// once starts the agent on a script, waits for its end, and examines the outcome.
 func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []byte) {
 	backend, err := modelserver.ParseScript(script)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 	o.look()
 }
 
-// wait is one process from its start to its end.
+// wait runs one process to its end.
 func (s *stage) wait(ctx context.Context, plan process.Plan) agent.Exit {
 	child, err := process.Start(plan)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *stage) spec(t trial, b bench, url string) agent.Spec {
 	return spec
 }
 
-// bench makes the place of a run. One that goes on with another has that one's.
+// bench creates the place of a run. A run that continues another uses the same place.
 func (s *stage) bench(t trial) (bench, error) {
 	if t.goesOn != "" {
 		return s.outcome(t.goesOn).bench, nil
@@ -249,14 +249,14 @@ func (s *stage) bench(t trial) (bench, error) {
 			return b, err
 		}
 	}
-	// A repository without a commit: some agents work in nothing else.
+	// A repository without a commit, because some agents need one.
 	return b, lay(b.work, map[string]string{
 		".git/HEAD":   "ref: refs/heads/main\n",
 		".git/config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
 	})
 }
 
-// lay writes files beneath a directory.
+// lay writes files below a directory.
 func lay(dir string, files map[string]string) error {
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -270,7 +270,7 @@ func lay(dir string, files map[string]string) error {
 	return nil
 }
 
-// put writes the files of a launch. What a home has already belongs to the run before.
+// put writes the files of a launch. Existing ones belong to the run before.
 func put(files []agent.File) error {
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
@@ -291,7 +291,7 @@ func put(files []agent.File) error {
 	return nil
 }
 
-// look sees what is there.
+// look notes which files exist.
 func (o *outcome) look() {
 	for name, path := range o.bench.tried() {
 		if _, err := os.Lstat(path); err == nil {
@@ -305,7 +305,7 @@ func (o *outcome) look() {
 	}
 }
 
-// tried are the files that models are told to make.
+// tried returns the files that models are told to create.
 func (b bench) tried() map[string]string {
 	return map[string]string{
 		"inside":  filepath.Join(b.work, "inside.txt"),     // by a command
@@ -316,7 +316,7 @@ func (b bench) tried() map[string]string {
 	}
 }
 
-// arrived is how much of the prompt is in a message to the model: all of it, or as much as the longest text has.
+// arrived returns how many bytes of the prompt a message to the model contains.
 func arrived(asked []modelserver.Request, prompt []byte) int {
 	whole, longest := string(prompt), 0
 	for _, r := range asked {
@@ -335,7 +335,7 @@ func arrived(asked []modelserver.Request, prompt []byte) int {
 	return longest
 }
 
-// door is a port of this machine that counts who comes.
+// door is a port of this machine that counts connections.
 type door struct {
 	listener net.Listener
 	port     string
@@ -369,7 +369,7 @@ func (d *door) close() {
 	<-d.over
 }
 
-// kept is a stream of a run, its beginning or its end.
+// kept keeps the beginning or the end of a run's stream.
 type kept struct {
 	most int
 	end  bool

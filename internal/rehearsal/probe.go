@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// probe is one claim, the run that shows whether it holds, and how that is seen.
+// probe is a claim, the run that tests it, and how to judge that.
 type probe struct {
 	feature, value string
 	trial          string
@@ -24,7 +24,7 @@ type probe struct {
 	judge          func(*stage, claim, *outcome) ruling
 }
 
-// claim is what the table says, as it holds on this machine and in this run.
+// claim is the table's claim for this machine and this run.
 type claim struct {
 	level agent.Level
 	note  string
@@ -37,7 +37,7 @@ func (c claim) words() string {
 	return string(c.level) + ": " + c.note
 }
 
-// ruling is what came of it. A difference without mild lets more happen than is claimed, or breaks what is.
+// ruling is the result. A difference without mild allows more than is claimed, or breaks what is.
 type ruling struct {
 	verdict  Verdict
 	observed string
@@ -51,12 +51,12 @@ func holds(format string, args ...any) ruling {
 
 func untried(why string) ruling { return ruling{verdict: Untried, observed: why} }
 
-// differs is a difference that counts.
+// differs returns a difference that counts.
 func differs(means, format string, args ...any) ruling {
 	return ruling{verdict: Differs, observed: fmt.Sprintf(format, args...), means: means}
 }
 
-// probes are all comparisons, in the order of the table.
+// probes returns all comparisons, in the order of the table.
 func probes() []probe {
 	const everything = "told to make a file in the workspace by a command and one by its own tool, and one outside " +
 		"by a command, "
@@ -108,7 +108,7 @@ func probes() []probe {
 	}
 }
 
-// judge compares one claim with its run.
+// judge compares a claim with its run.
 func (s *stage) judge(p probe) Finding {
 	if p.trial == long && !s.limited() {
 		p.trial = edits
@@ -136,7 +136,7 @@ func (s *stage) judge(p probe) Finding {
 	return f
 }
 
-// claim is what the translation of that very run says where it speaks of the feature, else the cell of the table.
+// claim returns what the translation of the run says about the feature, or else the cell of the table.
 func (s *stage) claim(p probe, o *outcome) claim {
 	for _, policy := range o.launch.Policies {
 		if policy.Feature == p.feature && policy.Wanted == p.value {
@@ -164,7 +164,7 @@ func (s *stage) sizeClaim() string {
 	return strings.Join(parts, "; ")
 }
 
-// made says which of the files are there and which are not.
+// made lists which of the files exist and which do not.
 func made(o *outcome, names ...string) string {
 	said := map[string]string{
 		"inside": "a file in the workspace by a command", "written": "one by its own tool",
@@ -232,7 +232,7 @@ func judgeYolo(_ *stage, c claim, o *outcome) ruling {
 	return holds("%s", seen)
 }
 
-// closed says whether the words of a sandbox claim that commands do not reach a port of this machine.
+// closed reports whether the sandbox claims that commands cannot reach a port of this machine.
 func closed(c claim, o *outcome) bool {
 	if w := o.evidence.Walls; w != nil {
 		return w.Network == "off"
@@ -271,7 +271,7 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 	return holds("%s%s", seen, network)
 }
 
-// because is what the first command of a run came to.
+// because returns what the first command of a run came to.
 func because(o *outcome) string {
 	const most = 200
 	for _, r := range slices.Backward(o.asked) {
@@ -306,7 +306,7 @@ func judgeText(_ *stage, _ claim, o *outcome) ruling {
 	return holds("the answer is there")
 }
 
-// flat is output with its line ends as blanks: some agents wrap.
+// flat returns output with newlines as blanks, because some agents wrap.
 func flat(p []byte) []byte { return bytes.Join(bytes.Fields(p), []byte(" ")) }
 
 func judgeJSON(s *stage, c claim, o *outcome) ruling {
@@ -340,7 +340,7 @@ func judgeStream(s *stage, c claim, o *outcome) ruling {
 	return holds("%d lines of JSON with the answer", bytes.Count(o.stdout, []byte("\n")))
 }
 
-// lines says whether each line is JSON, and there is one.
+// lines reports whether each line is JSON, and there is at least one.
 func lines(p []byte) bool {
 	any := false
 	for line := range bytes.Lines(p) {
@@ -354,8 +354,7 @@ func lines(p []byte) bool {
 	return any
 }
 
-// answered says whether the driver finds the answer in the output. Where it has no decoder, the answer has to stand
-// there.
+// answered reports whether the driver finds the answer in the output or, without a decoder, the output contains it.
 func (s *stage) answered(o *outcome, form setting.Output) bool {
 	d := s.Driver.Decode(form)
 	if d == nil {
@@ -387,7 +386,7 @@ func judgeModel(s *stage, c claim, o *outcome) ruling {
 	return holds("asked: %s", strings.Join(names, ", "))
 }
 
-// webTools are those that the requests offered.
+// webTools returns the web tools that the requests offered.
 func webTools(o *outcome) string {
 	offered := func(step string) bool {
 		return slices.ContainsFunc(o.asked, func(r modelserver.Request) bool { return r.Offers(step) })

@@ -26,7 +26,7 @@ const (
 	maxFile = 1 << 20
 )
 
-// Record is what is kept of the rehearsal of one agent.
+// Record is the stored rehearsal of one agent.
 type Record struct {
 	Schema   int       `json:"schema"`
 	Agent    string    `json:"agent"`
@@ -50,7 +50,7 @@ type File struct {
 	Changed int64  `json:"changed" doc:"nanoseconds since 1970"`
 }
 
-// Machine is what of the machine a verdict depends on.
+// Machine is the part of the machine that a verdict depends on.
 type Machine struct {
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
@@ -58,20 +58,20 @@ type Machine struct {
 	Root   bool   `json:"root"`
 }
 
-// Freshness says whether a record is of what is installed.
+// Freshness is whether a record matches what is installed.
 type Freshness string
 
-// The kinds of freshness. The first that holds is told.
+// The kinds of freshness. The first that applies is reported.
 const (
 	Never        Freshness = "never"         // there is no record, or none that can be read
 	OtherVersion Freshness = "other-version" // of the agent
 	OtherProgram Freshness = "other-program" // of the same version
-	OtherTool    Freshness = "other-tool"    // it was made by another version of ours
-	OtherMachine Freshness = "other-machine" // another kernel, or another right to do things
+	OtherTool    Freshness = "other-tool"    // made by another version of this program
+	OtherMachine Freshness = "other-machine" // another kernel, or other privileges
 	Fresh        Freshness = "fresh"
 )
 
-// Counts are how many findings have which verdict.
+// Counts returns how many findings have which verdict.
 func (r Record) Counts() map[Verdict]int {
 	n := map[Verdict]int{}
 	for _, f := range r.Findings {
@@ -80,12 +80,12 @@ func (r Record) Counts() map[Verdict]int {
 	return n
 }
 
-// Failed are the findings that should keep somebody from relying on the agent.
+// Failed returns the findings that speak against relying on the agent.
 func (r Record) Failed() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Failed() })
 }
 
-// Store is where records are kept.
+// Store is the place of the records.
 type Store struct {
 	State string // the directory of all state; empty: nothing is kept
 	Tool  string // our version
@@ -95,7 +95,7 @@ func (s Store) file(name string) string {
 	return filepath.Join(s.State, "rehearsals", name+".json")
 }
 
-// Save keeps a record in place of the one before.
+// Save replaces the record of an agent.
 func (s Store) Save(r Record) error {
 	if s.State == "" {
 		return fault.New(fault.NoHome,
@@ -111,8 +111,8 @@ func (s Store) Save(r Record) error {
 	return workspace.WriteFile(s.file(r.Agent), append(data, '\n'), 0o600)
 }
 
-// Load reads the record of an agent and holds it against what is installed now. The files of the program are hashed
-// again only where they look changed, so this costs no more than looking at them.
+// Load reads the record of an agent and compares it with what is installed now. It hashes only files that look changed,
+// so it is cheap.
 func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	var r Record
 	if s.State == "" {
@@ -135,7 +135,7 @@ func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	return r, Fresh
 }
 
-// same says whether the program is the one that was tried.
+// same reports whether the program is the one that was rehearsed.
 func same(was []File, real string) bool {
 	if len(was) == 0 || was[0].Path != real {
 		return false
@@ -155,7 +155,7 @@ func same(was []File, real string) bool {
 	return true
 }
 
-// program is what is started, by its content.
+// program returns the files of the program and their hashes.
 func program(real string) ([]File, error) {
 	list := []File{}
 	for _, path := range files(real) {
@@ -174,9 +174,8 @@ const (
 	largeFile   = 1 << 20
 )
 
-// files are the program and, where it is a script, the description of its package, the large files of that, and those
-// of the packages for one platform that belong to it: among them is the program that the script starts. What is small
-// changes only with the description.
+// files returns the program and, if it is a script, its package.json, the large files of its package, and those of its
+// platform packages, which contain the real program. Small files change only together with package.json.
 func files(real string) []string {
 	list := []string{real}
 	if !script(real) {
@@ -204,13 +203,13 @@ func files(real string) []string {
 
 const manifestFile = "package.json"
 
-// manifest is what counts of a package's description.
+// manifest is the part of package.json that is read.
 type manifest struct {
 	Name      string            `json:"name"`
 	Platforms map[string]string `json:"optionalDependencies"`
 }
 
-// packageOf is the nearest package around a directory.
+// packageOf returns the nearest package around a directory.
 func packageOf(dir string) (string, manifest) {
 	for {
 		var m manifest
@@ -225,7 +224,7 @@ func packageOf(dir string) (string, manifest) {
 	}
 }
 
-// belonging are the description and the large files of the package in a directory, but for the one that is known.
+// belonging returns package.json and the large files of the package in a directory, except for known.
 func belonging(dir, known string) []string {
 	list, seen := []string{filepath.Join(dir, manifestFile)}, 0
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -251,7 +250,7 @@ func regular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// script says whether a file is text for another program.
+// script reports whether a file is a script.
 func script(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".js", ".mjs", ".cjs", ".cmd", ".ps1":
@@ -267,7 +266,7 @@ func script(path string) bool {
 	return err == nil && bytes.Equal(head[:], []byte("#!"))
 }
 
-// digest reads a file through once, however large.
+// digest hashes a file of any size.
 func digest(path string) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -288,7 +287,7 @@ func digest(path string) (File, error) {
 	return File{path, hex.EncodeToString(h.Sum(nil)), info.Size(), inode(info), info.ModTime().UnixNano()}, nil
 }
 
-// here is this machine.
+// here returns this machine.
 func here() Machine {
 	return Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernel(), Root: os.Geteuid() == 0}
 }

@@ -1,16 +1,14 @@
-// Package rehearsal compares what the table of an agent claims with what the installed program does on this machine.
+// Package rehearsal compares the claims of an agent's table with what the installed program does on this machine.
 //
-// It promises that every finding was seen and not read: the real program is run through its driver's own Command and
-// Observe on a scripted model on loopback, in a private home and a private workspace, and what counts is what is on the
-// disk afterwards, what the model's server was sent, and how the run ended for us; never what the program says of
-// itself. It promises that nothing stays behind but the record, that a program which hangs costs one clock and is
-// killed with all that it started, and that a record is told from a stale one: another version, another file, another
-// machine.
+// Every finding is observed: the real program runs through its driver's own Command and Observe on a scripted model on
+// loopback, in a private home and workspace. What counts is the disk afterwards, the requests to the model's server,
+// and how the run ended, never the program's own words. Only the record is left behind; a program that hangs costs one
+// time limit and is killed with all that it started; and a stale record is recognised: another version, another file,
+// another machine.
 //
-// It refuses to guess: what a run could not show is unknown, and what cannot be tried here is said with the reason.
-// Only one-shot runs are tried; a screen needs a person. A person's own settings take no part, since the home is a
-// private one. It knows no agent by its name: what is claimed comes from the tables, and one hostile repository tries
-// what any of them might read.
+// It does not guess: what a run did not show is unknown, and what cannot be tried here has a reason. It only tries
+// one-shot runs; a screen needs a person. The user's settings have no effect, since the home is private. It knows no
+// agent by name: the claims come from the tables, and one hostile repository tries what any of them might read.
 package rehearsal
 
 import (
@@ -31,7 +29,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Verdict is what came of a comparison.
+// Verdict is the result of a comparison.
 type Verdict string
 
 // The verdicts.
@@ -42,11 +40,11 @@ const (
 	Unknown Verdict = "unknown"         // the run did not show it; Observed says why
 )
 
-// PromptSize is compared beside the features of a matrix: the longest prompt arrives whole, and none that is longer
-// gets to the agent.
+// PromptSize is compared in addition to the features of a matrix: the longest prompt arrives whole, and a longer one
+// never reaches the agent.
 const PromptSize = "prompt-size"
 
-// Finding is one claim beside what was seen.
+// Finding is a claim and what was observed.
 type Finding struct {
 	Feature  string  `json:"feature"`
 	Value    string  `json:"value"`
@@ -58,7 +56,7 @@ type Finding struct {
 	Means    string  `json:"means" doc:"what a difference means, and what to avoid"`
 }
 
-// Failed says whether the finding should keep somebody from relying on the agent.
+// Failed reports whether the finding speaks against relying on the agent.
 func (f Finding) Failed() bool { return f.Required && (f.Verdict == Differs || f.Verdict == Unknown) }
 
 // Subject is an agent to try.
@@ -67,14 +65,14 @@ type Subject struct {
 	Install agent.Install
 }
 
-// Options say where and how.
+// Options configure a rehearsal.
 type Options struct {
 	Env []string // of the caller
-	// private homes and workspaces are made beneath it; not the system's temporary directory, where some agents refuse
+	// private homes and workspaces are created below it; not the system's temporary directory, where some agents refuse
 	// to work
 	State string
-	Temp  string // temporary files of the agents: a directory with a short path, which goes with the call
-	Self  string // this program, which has to refuse prompts that are too long; empty: not tried
+	Temp  string // temporary files of the agents: a directory with a short path, removed with the call
+	Self  string // this program, which must refuse prompts that are too long; empty: not tried
 	Tool  string // our version
 	// what a repository may say to these is tried on each subject
 	Agents []agent.Driver
@@ -82,21 +80,21 @@ type Options struct {
 	Clock time.Duration // of one run; 0: 90 s
 	Grace time.Duration // from the request to end to the kill; 0: 2 s
 	Jobs  int           // runs at a time; 0: as many as there are cores, at least two
-	// Tell is called for each run that has ended, and with done for each agent; not at once for several.
+	// Tell is called, never concurrently, after each run and, with done, after each agent.
 	Tell func(Progress)
 }
 
-// Progress is how far it has come.
+// Progress reports a finished run or agent.
 type Progress struct {
 	Agent      string
-	Run        string // what was run; empty: the agent is done
+	Run        string // the run; empty: the agent is done
 	Took       time.Duration
 	Done, Runs int
 	Record     *Record // of an agent that is done
 }
 
-// Run tries the subjects side by side. The records come in their order. When the context ends, what runs is ended, and
-// what was not tried is unknown.
+// Run tries the subjects in parallel. The records keep their order. When the context ends, running trials are ended,
+// and the rest is unknown.
 func Run(ctx context.Context, subjects []Subject, o Options) []Record {
 	o.Clock, o.Grace = cmp.Or(o.Clock, 90*time.Second), cmp.Or(o.Grace, 2*time.Second)
 	o.Jobs = cmp.Or(o.Jobs, max(2, runtime.NumCPU()))
@@ -135,7 +133,7 @@ type stage struct {
 	matrix  agent.Matrix
 	env     []string
 	key     string // what the model's server admits; one for all runs, since one may go on with another's home
-	base    string // all that is made; empty: nothing is
+	base    string // parent of everything created; empty: nothing is
 	failed  error  // no place could be made
 
 	mu   sync.Mutex
@@ -157,7 +155,7 @@ func newStage(s Subject, o Options, places *places) *stage {
 	return st
 }
 
-// privately leaves out what would lead an agent back to the caller's own home, and our own settings.
+// privately removes variables that lead an agent to the caller's own home, and our own settings.
 func privately(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -193,8 +191,7 @@ func (s *stage) record(ctx context.Context) Record {
 	return r
 }
 
-// perform runs first what the others need, and where nothing works then nothing else: an agent that hangs costs one
-// clock.
+// perform first runs what the others need, and stops if that fails: an agent that hangs costs one time limit.
 func (s *stage) perform(ctx context.Context) {
 	all := s.trials()
 	s.run(ctx, all[0])
@@ -246,7 +243,7 @@ func (s *stage) outcome(name string) *outcome {
 	return s.ran[name]
 }
 
-// strike takes everything away. What was killed may have left something that is just being removed.
+// strike removes everything. A killed process may still be removing something itself.
 func (s *stage) strike() {
 	if s.base == "" {
 		return
@@ -257,7 +254,7 @@ func (s *stage) strike() {
 	_ = os.Remove(filepath.Dir(s.base)) // where it is empty
 }
 
-// cell is what the table says of a one-shot run.
+// cell returns the table's claim about a one-shot run.
 func (s *stage) cell(feature, value string) agent.Cell {
 	return s.matrix.Cell(feature, value, setting.OneShot)
 }

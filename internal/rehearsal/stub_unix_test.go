@@ -153,7 +153,7 @@ type call struct {
 // wants are the flags of the stub.
 type wants struct{ approval, sandbox, output, model, web, resume, kind string }
 
-// stub is an agent: it asks the model, does what it may, and says the answer. Long because it does everything.
+// stub returns an agent: it asks the model, does what it may, and says the answer. Long because it does everything.
 func stub(args []string) int {
 	w := wants{approval: "prompt", sandbox: "off", output: "text", model: "own", web: "on"}
 	for i, arg := range args {
@@ -312,7 +312,7 @@ func act(w wants, c call) (string, bool) {
 	return fmt.Sprint(os.WriteFile(target, []byte(in["content"]), 0o600)), true
 }
 
-// find is one finding of a record.
+// find returns one finding of a record.
 func find(t *testing.T, r Record, feature, value string) Finding {
 	t.Helper()
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Feature == feature && f.Value == value })

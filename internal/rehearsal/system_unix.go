@@ -16,7 +16,7 @@ func inode(info os.FileInfo) uint64 {
 	return 0
 }
 
-// kernel is its release.
+// kernel returns its release.
 func kernel() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
@@ -25,5 +25,5 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// systemTemp is where sandboxes let everybody write.
+// systemTemp returns where sandboxes let everybody write.
 func systemTemp() string { return "/tmp" }

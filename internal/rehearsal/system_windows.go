@@ -6,5 +6,5 @@ func inode(os.FileInfo) uint64 { return 0 }
 
 func kernel() string { return "" }
 
-// systemTemp is where sandboxes let everybody write.
+// systemTemp returns where sandboxes let everybody write.
 func systemTemp() string { return os.TempDir() }

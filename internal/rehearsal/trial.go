@@ -12,28 +12,28 @@ import (
 	"omniagent/internal/setting"
 )
 
-// The runs. One shows several things, so that there are few.
+// The runs. Each shows several things, so that there are few.
 const (
-	free    = "free"    // everything may be done; it is the first, and shows whether anything works
-	careful = "careful" // nothing may be done unasked
+	free    = "free"    // everything is allowed; the first run, which shows whether anything works
+	careful = "careful" // nothing is allowed without a question
 	edits   = "edits"   // files may be changed
-	walls   = "walls"   // everything may be done, behind walls
-	again   = "again"   // free goes on
-	foreign = "foreign" // in a repository that tries everything
+	walls   = "walls"   // everything is allowed, in a sandbox
+	again   = "again"   // continues free
+	foreign = "foreign" // in a hostile repository
 	long    = "long"    // the longest prompt
 )
 
 // trial is one run of an agent.
 type trial struct {
 	name   string
-	goesOn string // the run whose session it goes on with
-	size   bool   // its prompt is as long as it may be
+	goesOn string // the run whose session it continues
+	size   bool   // its prompt has the maximum length
 	choose func(*stage, *setting.Shared)
 	lay    func(bench) error
 	script func(s *stage, b bench, port string) []step
 }
 
-// step is one of a script.
+// step is a step of a script.
 type step map[string]any
 
 func shell(command string) step { return step{"shell": command} }
@@ -42,19 +42,19 @@ func write(path string) step {
 	return step{"write": step{"path": path, "content": "made by the model\n"}}
 }
 
-// answer is what every script ends with.
+// answer is the last text of every script.
 const answer = "the answer of the rehearsal"
 
 func answers() step { return step{"say": answer} }
 
-// calls reaches for a port of this machine. That needs bash, and no other program.
+// calls connects to a port of this machine. That needs only bash.
 func calls(port string) step {
 	return shell("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + port + "'")
 }
 
 func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
 
-// trials are the runs, the first of which decides whether there are others.
+// trials returns the runs, the first of which decides whether the others are needed.
 //
 // Long because it is a table.
 func trials() []trial {
@@ -102,7 +102,7 @@ func trials() []trial {
 				}
 			},
 			script: func(_ *stage, b bench, port string) []step {
-				// an agent that reads commands finds no path outside
+				// an agent that parses commands finds no outside path in this one
 				hidden := "D=" + b.outside + "; touch $D/hidden.txt"
 				return []step{
 					shell("touch inside.txt"), shell(hidden), calls(port), write(b.tried()["beyond"]),
@@ -130,8 +130,8 @@ func trials() []trial {
 	}
 }
 
-// trials are those of this agent. Where no limit of its prompts is known, another run has a prompt that any model can
-// read.
+// trials returns the runs of this agent. If the limit of its prompts is unknown, a further run has a prompt that any
+// model can read.
 func (s *stage) trials() []trial {
 	all := trials()
 	if s.limited() {
@@ -146,7 +146,7 @@ func (s *stage) trials() []trial {
 
 func (s *stage) limited() bool { return s.matrix.Limit.Characters+s.matrix.Limit.Bytes > 0 }
 
-// model is a name as the agent takes it. It is no real one: a request that has it has it from us.
+// model returns a name in the agent's form. It is invented, so a request that contains it has it from us.
 func (s *stage) model() string {
 	if strings.Contains(s.cell(agent.Model, "").Note, "provider/model") {
 		return "rehearsal/" + modelName
@@ -156,8 +156,8 @@ func (s *stage) model() string {
 
 const modelName = "claude-rehearsal" // a beginning that an agent which knows models by name takes for its own
 
-// anyway calls by its name a tool that a careful run may withhold, in the way in which the free run called it: whether
-// that is denied, and known to be, can only be seen so.
+// anyway calls a tool that a careful run may withhold, as the free run called it: only so is it seen whether that is
+// denied and reported.
 func (s *stage) anyway(b bench) []step {
 	before := s.outcome(free)
 	for _, r := range before.asked {
@@ -175,13 +175,13 @@ func (s *stage) anyway(b bench) []step {
 	return nil
 }
 
-// raw is JSON that is put in as it is.
+// raw is JSON that is inserted unchanged.
 type raw []byte
 
-// MarshalJSON is the text.
+// MarshalJSON returns the text.
 func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
 
-// wallsUntried says why the sandbox cannot be tried here, or "".
+// wallsUntried reports why the sandbox cannot be tried here, or "".
 func (s *stage) wallsUntried() string {
 	cell := s.cell(agent.Sandbox, string(setting.WorkspaceWrite))
 	if cell.Level == agent.None {
@@ -214,7 +214,7 @@ const (
 	longest = 12 << 20  // that is sent for this
 )
 
-// prompt is what the run is asked.
+// prompt returns the prompt of the run.
 func (s *stage) prompt(t trial) []byte {
 	if !t.size {
 		return []byte("do what the script of the rehearsal says: " + t.name + " " + s.token())
@@ -222,11 +222,10 @@ func (s *stage) prompt(t trial) []byte {
 	return letters(min(s.limit(), longest), "the end "+s.token())
 }
 
-// token is a word of this rehearsal, by which a request is recognised that has what was said before.
+// token returns a word of this rehearsal, by which a request with earlier messages is recognised.
 func (s *stage) token() string { return "token-" + filepath.Base(s.base) }
 
-// limit is the longest prompt in bytes, of letters that are one byte long; where none is known one that any model can
-// read.
+// limit returns the longest prompt in bytes, of one-byte letters; if that is unknown, one that any model can read.
 func (s *stage) limit() int64 {
 	l := s.matrix.Limit
 	switch {
@@ -238,7 +237,7 @@ func (s *stage) limit() int64 {
 	return short
 }
 
-// letters are words of that length with this end.
+// letters returns words of that total length, ending in end.
 func letters(size int64, end string) []byte {
 	out := bytes.Repeat([]byte("word "), int(size)/5+1)[:size]
 	copy(out[len(out)-len(end):], end)

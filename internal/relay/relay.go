@@ -1,11 +1,9 @@
-// Package relay is a host and an agent that speak the same lines: Claude Code's stream-json on both sides. What one
-// says goes to the other as it is.
+// Package relay connects a host and an agent that use the same lines: Claude Code's stream-json on both sides.
 //
-// It promises that nothing of the agent's lines is changed or waited for, and that it costs no memory while it goes on;
-// that a line of the host which the agent would die of (it is no JSON, too long, or of a type that there is not) is
-// passed over and named, so that the conversation lives on; that a host which goes away takes the turn with it, and
-// nothing survives; and an exit code that says how it went, as everywhere else. It refuses to look deeper: which flags
-// the agent is started with, and whether it may be, is decided before.
+// It promises that the agent's lines are neither changed nor delayed, and take no memory; that a line of the host which
+// would kill the agent (invalid JSON, too long, or of an unknown type) is skipped and reported; that a host which goes
+// away ends the turn, and nothing survives; and the usual exit codes. It does not decide with which flags the agent is
+// started, or whether it may be.
 package relay
 
 import (
@@ -30,21 +28,21 @@ import (
 // Relay is one conversation.
 type Relay struct {
 	Launch  agent.Launch
-	Name    string // of the program, as it is told to be called
+	Name    string // of the program, as the user should call it
 	In      io.Reader
 	Out     io.Writer
 	Log     func(format string, args ...any) // for people
 	Signals <-chan os.Signal
 	Grace   time.Duration
-	Stays   bool // it answers messages as long as In lasts: then a turn that failed is no exit code
-	Quiet   bool // a denial is what was asked for
+	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
+	Quiet   bool // denials were asked for
 	Record  Record
 }
 
-// Record takes copies of what passes; nil: nothing does. It may be called from two goroutines.
+// Record gets copies of the lines; nil: none. It may be called concurrently.
 type Record interface {
 	Host(line []byte)  // a line that the agent is about to get
-	Agent(data []byte) // what the host has got, cut anywhere
+	Agent(data []byte) // what the host got, cut anywhere
 }
 
 // The exit codes, which are those of an agent.
@@ -55,7 +53,7 @@ const (
 	blocked = 3
 )
 
-// Run relays until the agent has ended, and returns the exit code. The error is why it could not be started.
+// Run relays until the agent has ended, and returns the exit code. The error says why it could not be started.
 func (r Relay) Run(ctx context.Context) (int, error) {
 	watch := NewWatch(r.Out)
 	watch.record = r.Record
@@ -145,24 +143,24 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 	return done
 }
 
-// Speaker is a driver of an agent that speaks the lines itself.
+// Speaker is a driver of an agent that uses the lines itself.
 type Speaker interface {
-	// Relayed is the launch of a process whose lines go to the host as they are.
+	// Relayed returns the launch of a process whose lines go to the host unchanged.
 	Relayed(agent.Spec, Wishes) (agent.Launch, error)
 }
 
-// Wishes are what a host chooses of the lines.
+// Wishes are the host's options.
 type Wishes struct {
 	CanAsk bool // it answers questions
-	Pieces bool // it wants messages while they are made
-	Denied bool // what would be asked about is denied, although it answers questions
-	Forget bool // the agent keeps nothing of it
+	Pieces bool // it wants messages in pieces
+	Denied bool // questions are denied, although it could answer them
+	Forget bool // the agent keeps no session
 }
 
 // longest is the longest line of a host that is read; images of some megabytes fit.
 const longest = 64 << 20
 
-// forward passes on the host's lines, but for those that the agent would die of.
+// forward passes on the host's lines, except those that would kill the agent.
 func (r Relay) forward(to io.Writer) {
 	var line []byte
 	for in := lines.NewReader(r.In, longest); in.Next(); {
@@ -190,7 +188,7 @@ func (r Relay) forward(to io.Writer) {
 	}
 }
 
-// wrong says why the agent would not take a line. Only what it dies of is looked for: all else it answers itself.
+// wrong reports why a line would kill the agent. It answers all other errors itself.
 func wrong(line []byte) string {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -217,7 +215,7 @@ func wrong(line []byte) string {
 	return fmt.Sprintf("there is no type %q", text.Cut(l.Type, 40))
 }
 
-// tail says the lines of the agent's standard error.
+// tail logs the lines of the agent's standard error.
 type tail struct{ log func(string, ...any) }
 
 func (t tail) Write(p []byte) (int, error) {
@@ -227,18 +225,18 @@ func (t tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Result is what of a result decides about the exit code.
+// Result holds the fields of a result line that determine the exit code.
 type Result struct {
 	Type    string            `json:"type"`
 	IsError bool              `json:"is_error"`
 	Denials []json.RawMessage `json:"permission_denials"`
 }
 
-// Watch is a writer that hands everything on as it comes and remembers the last result. While no result comes it looks
-// at each byte once, and keeps only the beginning of a line that has no end yet.
+// Watch is a writer that passes everything on and remembers the last result. It scans each byte once, and keeps only
+// the beginning of an incomplete line.
 type Watch struct {
 	out    io.Writer
-	gone   func() // the host does not read any more
+	gone   func() // the host no longer reads
 	record Record
 
 	mu    sync.Mutex
@@ -248,7 +246,7 @@ type Watch struct {
 	lost  error
 }
 
-// NewWatch is one in front of out.
+// NewWatch returns a Watch that writes to out.
 func NewWatch(out io.Writer) *Watch {
 	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longest}}
 }
@@ -256,11 +254,11 @@ func NewWatch(out io.Writer) *Watch {
 // mark is in every result, and in no text: there the quotes would be escaped.
 const mark = `"type":"result"`
 
-// Write hands on and looks.
+// Write passes on p and scans it.
 func (w *Watch) Write(p []byte) (int, error) {
 	if _, err := w.out.Write(p); err != nil {
 		w.lose(err)
-		return len(p), nil // the agent is ended by a signal, not by a pipe that breaks
+		return len(p), nil // a signal ends the agent, not a broken pipe
 	}
 	if w.record != nil {
 		w.record.Agent(p)
@@ -271,7 +269,7 @@ func (w *Watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lose notes, once, that nothing can be handed on any more.
+// lose notes, once, that the host cannot be written to.
 func (w *Watch) lose(why error) {
 	w.mu.Lock()
 	first := w.lost == nil
@@ -297,8 +295,8 @@ func (w *Watch) look(p []byte) {
 	}
 }
 
-// another says that the line begins with a type that is no result. Almost all lines do; in a result the type comes
-// later.
+// another reports whether the line begins with a type other than result. Almost all lines do; in a result the type
+// comes later.
 func another(line []byte) bool {
 	const begin, result = `{"type":"`, `result"`
 	return len(line) > len(begin)+len(result) && string(line[:len(begin)]) == begin &&
@@ -312,7 +310,7 @@ func (w *Watch) line(line []byte) {
 	}
 }
 
-// Last is the last result, and why the host could not be written to.
+// Last returns the last result, and why the host could not be written to.
 func (w *Watch) Last() (*Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -180,7 +180,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// stream is what an agent prints in a long turn.
+// stream returns what an agent prints in a long turn.
 func stream() []byte {
 	piece := []byte(
 		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +

@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// lasting is a tool that reads, and ends when its work does.
+// lasting returns a tool that reads, and ends when its work does.
 func lasting(name string, work func(ctx context.Context)) tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},

@@ -1,10 +1,10 @@
-// Package repl is a person in front of an agent, in a terminal.
+// Package repl lets a person talk to an agent in a terminal.
 //
-// It promises that what an agent says reaches the screen as text and moves nothing on it; that a question is asked as
-// one, and silence is no consent; that Ctrl-C ends the turn at once, in every state, and the conversation only when
-// there is no turn. A person answers a question with a line that was typed after it was asked: what was typed before is
-// a message. In a pipe, where all may be written at once, the next line is the answer. It refuses to know the agent,
-// and to keep anything that the conversation keeps: messages wait there, and its limits hold.
+// It promises that the agent's text cannot control the screen; that a question is shown as one, and silence never means
+// yes; that Ctrl-C ends the turn at once, in every state, and the conversation only between turns. A person answers a
+// question with a line typed after it was asked: earlier lines are messages. In a pipe, where everything may be written
+// at once, the next line is the answer. It knows no particular agent, and keeps no messages: they wait in the
+// conversation, within its limits.
 package repl
 
 import (
@@ -23,10 +23,10 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Plain is a conversation line by line, for any terminal and for a pipe.
+// Plain runs a conversation line by line, for any terminal and for a pipe.
 //
-// Three goroutines share it: Run hears signals, listen prints what happens, and heed carries out what is typed. So a
-// signal is heard although the screen cannot be written or a message is still on its way to the disk.
+// Three goroutines share it: Run handles signals, listen prints events, and heed handles what is typed. So a signal
+// works even if the screen blocks or a message is still being written to disk.
 type Plain struct {
 	Conversation *conversation.Conversation
 	In           io.Reader
@@ -35,7 +35,7 @@ type Plain struct {
 	Greet        string
 	Signals      <-chan os.Signal
 
-	asked atomic.Int64 // questions that were shown
+	asked atomic.Int64 // questions shown so far
 	over  atomic.Bool  // nothing is printed any more
 	busy  atomic.Bool  // a turn runs or is about to
 
@@ -43,13 +43,13 @@ type Plain struct {
 
 	mu        sync.Mutex
 	screen    screen
-	turns     map[int64]string // without an end; the words of those that wait
-	prompted  int64            // the last message that listen has heard of
-	sending   bool             // a message is on its way to the conversation
+	turns     map[int64]string // without an end; with the text of those that wait
+	prompted  int64            // the last message that listen has seen
+	sending   bool             // a message is being sent to the conversation
 	questions []*event.Ask     // open ones; the first is shown
 }
 
-// line is one that was typed, after so many questions.
+// line is a typed line, and how many questions had been shown before it.
 type line struct {
 	text  string
 	after int64
@@ -57,8 +57,8 @@ type line struct {
 
 const closing = 10 * time.Second
 
-// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written,
-// or that the conversation cannot be kept.
+// Run talks until the input ends, and returns the exit code. The error says that the output cannot be written, or that
+// the conversation cannot be kept.
 func (p *Plain) Run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,8 +104,8 @@ func (p *Plain) close(ctx context.Context) error {
 	return err
 }
 
-// read passes on what is typed, line by line, and closes the channel behind the last. A terminal is read all the time,
-// so that it is known when a line was typed.
+// read sends typed lines, and closes the channel after the last. It reads a terminal all the time, to know when a line
+// was typed.
 func (p *Plain) read(ctx context.Context) <-chan line {
 	room := 0
 	if p.Typed {
@@ -134,7 +134,7 @@ func (p *Plain) read(ctx context.Context) <-chan line {
 
 const longestLine = 64 << 20
 
-// stamped knows how many questions had been shown when it was last read from.
+// stamped records how many questions had been shown at the last read.
 type stamped struct {
 	io.Reader
 	now   *atomic.Int64
@@ -147,7 +147,7 @@ func (s *stamped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// heed carries out what is typed, until the input ends or the person leaves, and everything is answered.
+// heed handles typed lines, until the input ends or the person leaves, and everything is answered.
 func (p *Plain) heed(ctx context.Context, lines <-chan line) {
 	p.mu.Lock()
 	p.screen.say(p.Greet)
@@ -156,7 +156,7 @@ func (p *Plain) heed(ctx context.Context, lines <-chan line) {
 	leaves := false
 	for !leaves || p.busy.Load() {
 		from := lines
-		if !p.Typed && p.busy.Load() && !p.questioned() { // a pipe is read when it is its turn
+		if !p.Typed && p.busy.Load() && !p.questioned() { // a pipe is read only when needed
 			from = nil
 		}
 		select {
@@ -182,7 +182,7 @@ func (p *Plain) questioned() bool {
 	return len(p.questions) > 0
 }
 
-// answers says whether a line is the answer to the question that is shown, and gives it.
+// answers answers the shown question with a line, and reports whether it did.
 func (p *Plain) answers(ctx context.Context, l line) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +220,7 @@ func reply(q *event.Ask, words string) event.Reply {
 	return r
 }
 
-// message sends a line. It says whether the person wants to leave instead.
+// message sends a line. It reports whether the person wants to leave instead.
 func (p *Plain) message(ctx context.Context, text string) (leaves bool) {
 	words := strings.TrimSpace(text)
 	toTurn, steers := strings.CutPrefix(words, "/steer ")
@@ -273,7 +273,7 @@ func (p *Plain) message(ctx context.Context, text string) (leaves bool) {
 	return false
 }
 
-// earlier says whether a turn before that one has not ended.
+// earlier reports whether an earlier turn is still open.
 func (p *Plain) earlier(number int64) bool {
 	for n := range p.turns {
 		if n < number {

@@ -77,7 +77,7 @@ func kit(name string, changes bool, do func()) tool.Tool {
 	}
 }
 
-// converse is a conversation with the engine, whose model says what a script says.
+// converse returns a conversation with the engine, whose model says what a script says.
 func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Conversation {
 	t.Helper()
 	s, err := modelserver.ParseScript([]byte(script))

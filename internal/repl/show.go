@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// listen prints what happens. It closes the reader, which is its own.
+// listen prints events, and closes their reader at the end.
 func (p *Plain) listen(ctx context.Context, events *conversation.Events) {
 	defer events.Close()
 	for {
@@ -29,7 +29,7 @@ func (p *Plain) listen(ctx context.Context, events *conversation.Events) {
 	}
 }
 
-// hear prints an event, and remembers what it changes. It is called with the lock.
+// hear prints an event, and updates the state. The caller holds the lock.
 func (p *Plain) hear(e event.Event) {
 	s := &p.screen
 	switch e.Kind {
@@ -40,13 +40,13 @@ func (p *Plain) hear(e event.Event) {
 		}
 		p.update()
 	case event.TurnBegan:
-		if words := p.turns[e.Turn]; words != "" { // it has waited
+		if words := p.turns[e.Turn]; words != "" { // it was queued
 			s.say("> " + text.Name(firstLine(words)))
 		}
 		p.turns[e.Turn] = ""
 		p.update()
 	case event.Text:
-		if e.Delta && e.Parent == "" { // the pieces are the whole
+		if e.Delta && e.Parent == "" { // the pieces make up the whole
 			s.words(e.Text)
 		}
 	case event.ToolCall:
@@ -64,11 +64,11 @@ func (p *Plain) hear(e event.Event) {
 			s.say("· the question needs no answer any more")
 		}
 	case event.Replied:
-		switch r := e.Reply; { // what was answered here is forgotten already
+		switch r := e.Reply; { // a question answered here is closed already
 		case !p.forget(r.Question):
 		case r.ByUs:
 			s.say("· no: " + text.Name(r.Text))
-		default: // by somebody who has the conversation open as well
+		default: // by another client of the conversation
 			s.say("· somebody has answered: " + text.Name(r.Option))
 		}
 	case event.Changed:
@@ -87,7 +87,7 @@ func (p *Plain) hear(e event.Event) {
 	}
 }
 
-// end is the end of a turn. The person is asked for more when none runs and none waits.
+// end handles the end of a turn. It asks for more if no turn runs or waits.
 func (p *Plain) end(e event.Event) {
 	delete(p.turns, e.Turn)
 	if e.End.Reason == event.Cancelled {
@@ -99,7 +99,7 @@ func (p *Plain) end(e event.Event) {
 	p.update()
 }
 
-// forget closes a question, and shows the next one where that was shown. It says whether the question was open.
+// forget closes a question, and shows the next one if it was the one shown. It reports whether the question was open.
 func (p *Plain) forget(id string) bool {
 	i := slices.IndexFunc(p.questions, func(q *event.Ask) bool { return q.ID == id })
 	if i < 0 {
@@ -124,8 +124,8 @@ func (p *Plain) show(q *event.Ask) {
 		return
 	}
 	s.say("? " + text.Name(asked(q)))
-	// Whole: what the model calls it is not what it does. And nothing taken away: a shell runs what stands in a
-	// sequence of a terminal.
+	// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a terminal
+	// hides.
 	if c := q.Tool; c != nil {
 		what := c.Command
 		if what == "" {
@@ -133,7 +133,7 @@ func (p *Plain) show(q *event.Ask) {
 		}
 		s.say("  " + strings.ReplaceAll(text.Visible(what), "\n", "\n  "))
 	}
-	p.asked.Add(1) // before the words that an answer follows, however fast it is
+	p.asked.Add(1) // before the text that an answer follows, however fast that is
 	always := ""
 	if slices.Contains(q.Options, event.Always) {
 		always = "a allows exactly this from now on, "
@@ -142,12 +142,12 @@ func (p *Plain) show(q *event.Ask) {
 	s.open = true
 }
 
-// screen is where text is printed, line by line.
+// screen prints text, line by line.
 type screen struct {
 	out    io.Writer
 	over   *atomic.Bool // nothing is printed any more
 	broken chan<- error // gets the first error of out
-	open   bool         // the cursor is behind text that has not ended its line
+	open   bool         // the cursor is after text without a newline
 	failed bool
 }
 
@@ -185,7 +185,7 @@ func (s *screen) print(text string) {
 	}
 }
 
-// asked is the question without the command, which is shown whole below it.
+// asked returns the question without the command, which is shown in full below it.
 func asked(q *event.Ask) string {
 	if q.Tool != nil && q.Tool.Command != "" {
 		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {

@@ -9,21 +9,21 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The bounds of a check. Each frame of the library takes 4 KB of the stack and repeats the text of an error from below.
+// The limits of a check. Each frame of the library takes 4 KB of the stack and repeats the error text from below.
 const (
 	leastSteps  = 200_000
 	stepsByByte = 8
 	mostFrames  = 2000
 )
 
-// graph is a schema with its references followed, to know beforehand what a check would do.
+// graph is a schema with its references resolved, to predict the cost of a check.
 type graph struct {
 	nodes   []*node
 	names   map[string]*node   // by URI, with an anchor or a JSON pointer
 	dynamic map[string][]*node // by $dynamicAnchor
 }
 
-// node is a schema by what it applies where.
+// node is a schema, with the schemas that it applies.
 type node struct {
 	schema  *jsonschema.Schema
 	pointer string
@@ -131,8 +131,8 @@ func (g *graph) parts(n *node, add func(token string, part *jsonschema.Schema) *
 	one(new([]*node), "contentSchema", s.ContentSchema)
 }
 
-// connect follows the references, and refuses a schema that comes back to itself without a step into the value, such as
-// {"$ref":"#"}: the library would not come back.
+// connect resolves the references, and refuses a schema that reaches itself without a step into the value, such as
+// {"$ref":"#"}: the library would not return.
 func (g *graph) connect() error {
 	for _, n := range g.nodes {
 		if n.schema.Ref != "" {
@@ -189,7 +189,7 @@ func endless(n *node, open map[*node]bool) error {
 	return nil
 }
 
-// weight counts what a check would do.
+// weight counts the steps of a check.
 type weight struct{ left int }
 
 // fits reports whether the check of a value stays within the bounds.

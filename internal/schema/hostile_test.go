@@ -30,7 +30,7 @@ func TestHostile(t *testing.T) {
 	const long = "takes too long"
 	for _, tt := range []struct {
 		name, schema, value string
-		want                string // a part of the error; "" is none
+		want                string // a part of the error; "" if there is none
 	}{
 		{
 			"1 MB that fits",

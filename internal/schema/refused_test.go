@@ -1,7 +1,8 @@
 package schema
 
-// refusedGroups are the groups of the official suite that Parse refuses, with words of the reason. They need documents
-// that are fetched or known beforehand, the schemas of schemas among them, or a dialect with vocabularies of its own.
+// refusedGroups returns the groups of the official suite that Parse refuses, with words of the reason. They need
+// documents that are fetched or known beforehand, the schemas of schemas among them, or a dialect with vocabularies of
+// its own.
 //
 // Long because it is a list.
 func refusedGroups() map[string]string {

@@ -1,8 +1,8 @@
 // Package schema checks JSON values against JSON schemas, of draft 2020-12 and draft-07.
 //
-// google/jsonschema-go does the checking. This package adds what a schema and a value from elsewhere need: schemas that
-// refer to themselves without a step into the value are refused, as are values that would take too many steps;
-// multipleOf is exact for decimal fractions; and errors are short enough to print.
+// google/jsonschema-go does the checking. This package adds safety for untrusted schemas and values: it refuses schemas
+// that refer to themselves without a step into the value, and values that would take too many steps; multipleOf is
+// exact for decimal fractions; and errors are short enough to print.
 //
 // It refuses other drafts, references to other documents, and patterns that Go's regular expressions cannot express.
 // format and content* are annotations and are not checked.
@@ -27,15 +27,15 @@ const (
 	maxNesting  = 200      // levels of a schema
 	maxPatterns = 64 << 10 // bytes of all its patterns
 	maxMessage  = 2000     // bytes of an error
-	maxExact    = 10_000   // numbers of a value that are held against multipleOf
+	maxExact    = 10_000   // numbers of a value that are checked against multipleOf
 )
 
-// Schema is a schema that was found to be right. It may be used by several goroutines at once.
+// Schema is a valid schema. It may be used concurrently.
 type Schema struct {
 	data     []byte
 	resolved *jsonschema.Resolved
 	root     *node
-	multiple bool // there is a multipleOf
+	multiple bool // it uses multipleOf
 }
 
 // Parse reads a schema. The error says why it cannot be used.
@@ -74,7 +74,7 @@ func compile(data []byte) (*jsonschema.Schema, *graph, error) {
 	g := newGraph(parsed)
 	switch _, draft, _ := strings.Cut(strings.TrimSuffix(parsed.Schema, "#"), "://"); draft {
 	case "", "json-schema.org/draft/2020-12/schema":
-		for _, n := range g.nodes { // many schemas that name no draft still have the older keyword
+		for _, n := range g.nodes { // many schemas without a draft use the older keyword
 			if s := n.schema; s.DependentRequired == nil && s.DependentSchemas == nil {
 				s.DependentRequired, s.DependentSchemas = s.DependencyStrings, s.DependencySchemas
 				s.DependencyStrings, s.DependencySchemas = nil, nil
@@ -101,7 +101,7 @@ func compile(data []byte) (*jsonschema.Schema, *graph, error) {
 	return parsed, g, nil
 }
 
-// check refuses what the library takes in silence.
+// check refuses what the library accepts silently.
 func (n *node) check() error {
 	if m := n.schema.MultipleOf; m != nil && *m <= 0 {
 		return fmt.Errorf("%s: multipleOf must be greater than 0", n)
@@ -116,7 +116,7 @@ func (n *node) check() error {
 	return nil
 }
 
-// Validate checks a JSON text. The error says what is wrong, and names the part of the schema that says so.
+// Validate checks a JSON text. The error says what is wrong, and names the part of the schema.
 func (s *Schema) Validate(data []byte) error {
 	value, err := decode(data)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Schema) Validate(data []byte) error {
 	return clean(err)
 }
 
-// exactly checks the value once more, with each multipleOf replaced by the list of those numbers in the value that are
-// multiples: the library divides floats, for which 0.3 is no multiple of 0.1.
+// exactly checks the value again, with each multipleOf replaced by the list of the value's numbers that are multiples:
+// the library divides floats, and 0.3 / 0.1 is not whole.
 func (s *Schema) exactly(value any, numbers []json.Number) bool {
 	parsed, g, err := compile(s.data)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Schema) exactly(value any, numbers []json.Number) bool {
 	return err == nil && resolved.Validate(value) == nil
 }
 
-// decode reads one JSON text. What it makes of numbers is how they are written.
+// decode reads one JSON text. It keeps the notation of numbers.
 func decode(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -206,7 +206,7 @@ func depth(value any) int {
 	return deepest + 1
 }
 
-// plain makes Go's numbers of those that are written, in place, and gathers the written ones.
+// plain converts written numbers to Go's, in place, and collects the written ones.
 func plain(value any, numbers *[]json.Number) (any, error) {
 	var err error
 	switch x := value.(type) {
@@ -243,8 +243,8 @@ func number(written json.Number) (any, error) {
 	return f, nil
 }
 
-// clean is an error that can be printed: the places in the schema and what is wrong there, on one line, cut where it is
-// long.
+// clean returns an error that can be printed: the places in the schema and what is wrong there, on one line, cut where
+// it is long.
 func clean(err error) error {
 	message := err.Error()
 	var places []string
@@ -255,7 +255,7 @@ func clean(err error) error {
 			break
 		}
 		if last := len(places) - 1; last >= 0 && strings.HasPrefix(place, places[last]+"/") {
-			places = places[:last] // the longer place says it all
+			places = places[:last] // the longer place includes it
 		}
 		if place != "root" {
 			places = append(places, cut(place, maxMessage/10))
@@ -271,7 +271,7 @@ func clean(err error) error {
 	return errors.New(cut(printable, maxMessage))
 }
 
-// cut keeps at most so many bytes, of whole characters.
+// cut keeps at most that many bytes, in whole characters.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -6,5 +6,5 @@ import (
 	"syscall"
 )
 
-// absent says that a file is not there: there is none of that name, or what should be a directory above it is none.
+// absent reports whether err means that a file does not exist: the name is missing, or a parent is not a directory.
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// TestAHistoryIsAdoptedWholeOrNotAtAll: wherever the writer was killed, the session has its own messages or all of
-// those that were adopted, for who reads, lists and goes on, and it goes on as if nothing had been.
+// TestAHistoryIsAdoptedWholeOrNotAtAll: wherever the writer was killed, readers, lists and writers find either the
+// session's own messages or all adopted ones, and the session can be continued.
 func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")

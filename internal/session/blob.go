@@ -16,13 +16,14 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// blobs is the directory of the bodies that are too large for a journal's lines; empty: the journal has none.
+// blobs is the directory of the bodies that are too large for a journal's lines; empty: the journal has no such
+// directory.
 type blobs string
 
 const (
 	blobsEnding = ".blobs"
 
-	// largestBody is the size of a record's data from which on it lies in a file of its own.
+	// largestBody is the size from which on a record's data is stored in a file of its own.
 	largestBody = 256 << 10
 	blobHead    = `{"blob":"`
 )
@@ -35,7 +36,7 @@ type reference struct {
 	Size int    `json:"size"`
 }
 
-// referenceOf reads a record's data that is a reference. No record that we write begins like one.
+// referenceOf parses a record's data as a reference. The data of our records never begins like one.
 func referenceOf(data []byte) (r reference, is bool) {
 	if !bytes.HasPrefix(data, []byte(blobHead)) || json.Unmarshal(data, &r) != nil {
 		return r, false
@@ -44,8 +45,8 @@ func referenceOf(data []byte) (r reference, is bool) {
 	return r, err == nil && len(sum) == sha256.Size && r.Blob == strings.ToLower(r.Blob)
 }
 
-// put writes a body and returns the reference to it. The body is on the disk when it returns: the record that names it
-// comes later.
+// put writes a body and returns the reference to it. The body is on disk when put returns, before the record that
+// refers to it.
 func (b blobs) put(body []byte) ([]byte, error) {
 	sum := sha256.Sum256(body)
 	r := reference{hex.EncodeToString(sum[:]), len(body)}
@@ -61,7 +62,7 @@ func (b blobs) put(body []byte) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// resolve returns the data that a record's data stands for.
+// resolve returns the data that a reference stands for, and other data unchanged.
 func (b blobs) resolve(data []byte) ([]byte, error) {
 	r, is := referenceOf(data)
 	if !is {
@@ -83,7 +84,7 @@ func (b blobs) resolve(data []byte) ([]byte, error) {
 	return body, nil
 }
 
-// readRegular reads a file of a known size, and nothing that blocks or leads elsewhere.
+// readRegular reads a regular file of a known size. It follows no links and cannot block.
 func readRegular(path string, size int) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -102,7 +103,7 @@ func readRegular(path string, size int) ([]byte, error) {
 	return body, err
 }
 
-// size is how much lies there.
+// size returns the total size of the bodies.
 func (b blobs) size() (size int64) {
 	files, _ := os.ReadDir(string(b))
 	for _, f := range files {

@@ -4,12 +4,11 @@ import (
 	"omniagent/internal/model"
 )
 
-// interrupted is what a call's result says whose own was never written: the tool may have run or not.
+// interrupted is the result of a call whose own result was never written: the tool may have run or not.
 const interrupted = "interrupted: the result of this call was lost, and what it did may or may not be done"
 
-// consistent makes a conversation that every API takes: the sides take turns, each call has one result, in the message
-// after it and before anything else in there, and there is no result without its call. The blocks are shared with the
-// messages that came in.
+// consistent makes a conversation that every API accepts: the sides alternate, each call has one result, which comes
+// first in the message after it, and there is no result without its call. The blocks are shared with the input.
 func consistent(messages []model.Message) []model.Message {
 	var whole []model.Message
 	var open []model.Block // calls of the last message
@@ -17,7 +16,7 @@ func consistent(messages []model.Message) []model.Message {
 		if m.Role == model.User {
 			m.Blocks = answered(open, m.Blocks)
 		}
-		whole = join(whole, m) // the user's message between two answers may have held nothing but results without calls
+		whole = join(whole, m) // the user's message between two answers may have held only results without calls
 		open = openCalls(whole)
 	}
 	if len(open) > 0 {
@@ -34,7 +33,7 @@ func joined(messages []model.Message) []model.Message {
 	return all
 }
 
-// join adds a message, to the last one where that is the same side's.
+// join adds a message, merging it with the last one if both are of the same side.
 func join(all []model.Message, m model.Message) []model.Message {
 	n := len(all)
 	switch {
@@ -42,7 +41,7 @@ func join(all []model.Message, m model.Message) []model.Message {
 		return all
 	case n > 0 && all[n-1].Role == m.Role:
 		before := all[n-1].Blocks
-		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // not into what the caller has
+		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // leaves the caller's slice unchanged
 		return all
 	}
 	return append(all, m)
@@ -60,7 +59,7 @@ func openCalls(messages []model.Message) []model.Block {
 	return open
 }
 
-// answered are the blocks of a user's message with one result for each open call first, and no other results.
+// answered returns the blocks of a user's message with one result for each open call first, and no other results.
 func answered(open, blocks []model.Block) []model.Block {
 	if inOrder(open, blocks) {
 		return blocks
@@ -84,7 +83,7 @@ func answered(open, blocks []model.Block) []model.Block {
 	return append(all, rest...)
 }
 
-// inOrder says whether there is nothing to put right.
+// inOrder reports whether nothing has to be repaired.
 func inOrder(open, blocks []model.Block) bool {
 	for i, b := range blocks {
 		if (b.Kind == model.Result) != (i < len(open)) || i < len(open) && b.ID != open[i].ID {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// piece is a part of a line: a record, or with reason something that is none.
+// piece is a part of a line: a record, or damage if reason is set.
 type piece struct {
 	head   head
 	at     int // in the line
@@ -22,16 +22,16 @@ const (
 	zeroedTail = "nothing but zeros"
 )
 
-// recordStart is what every line begins with that we write. Within a string of JSON it cannot stand: its quotation mark
-// would be escaped.
+// recordStart begins every line that we write. It cannot occur in a JSON string, where its quotation mark would be
+// escaped.
 const recordStart = `{"n":`
 
-// mostTries is how many places of a damaged line are tried for the beginning of a record.
+// mostTries limits how many places of a damaged line are tried as the beginning of a record.
 const mostTries = 64
 
-// pieces divides a line, without its newline, into its records and what is damaged. A line that is as it was written is
-// one record. In another one the records are used whose checksum holds: what an agent made its tools' arguments look
-// like has the rest of its line behind it.
+// pieces divides a line, without its newline, into records and damage. An intact line is one record. In a damaged line,
+// only records with a matching checksum are used: tool arguments that look like a record are followed by the rest of
+// their own line.
 func pieces(line []byte) []piece {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -65,8 +65,7 @@ func pieces(line []byte) []piece {
 	return found
 }
 
-// recordIn reads the record with a checksum that stands at the beginning of a text, and returns its size; 0: there is
-// none.
+// recordIn reads the record with a checksum at the beginning of a text, and returns its size, or 0.
 func recordIn(text []byte) (head, int) {
 	h, ok := parseHead(text)
 	if !ok || h.sum == nil || h.number == 0 {
@@ -94,13 +93,13 @@ func recordIn(text []byte) (head, int) {
 	return head{}, 0
 }
 
-// order holds records against their numbers, which have no gaps.
+// order checks the numbers of records, which have no gaps.
 type order struct {
 	last int64 // number of the last record
-	lost bool  // something damaged lies behind it
+	lost bool  // there was damage after it
 }
 
-// next takes a record in. ok: it follows. Otherwise, or before it where gap is set, something is wrong.
+// next adds a record. ok: it is in sequence. A gap is damage before it; otherwise the record itself is damaged.
 func (o *order) next(number int64) (gap string, ok bool) {
 	if number <= o.last {
 		o.lost = true
@@ -116,8 +115,8 @@ func (o *order) next(number int64) (gap string, ok bool) {
 	return gap, true
 }
 
-// ours says whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system
-// that loses its power: the beginning of the record with that number, and zeros where the rest should be.
+// ours reports whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system
+// that loses power: the beginning of the record with that number, and zeros in place of the rest.
 func ours(end []byte, number int64) bool {
 	text := bytes.TrimRight(end, "\x00")
 	start := fmt.Appendf(nil, `{"n":%d,"p":`, number)

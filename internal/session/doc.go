@@ -1,17 +1,16 @@
-// Package session keeps conversations on disk: one journal for each, which only grows, and beside it a projection that
-// others can read.
+// Package session keeps conversations on disk: for each a journal, which only grows, and a projection for other
+// programs.
 //
-// It promises that a record is on its way to the disk when Append returns, and lost to kill -9 of this process no more;
-// that any number of readers get the same records from any number on, and a slow one costs neither the writer nor
-// memory; that a journal whose writer was killed at any moment loads with at most the last record missing, and with an
-// adopted history whole or not at all; that a session has one writer, and whoever comes second is told which process
-// that is; that what the model gets to see is consistent, with a result for each call; and that one damaged file stands
-// in the way of nothing but itself. Files are open to the user alone, and links are not followed.
+// It promises that a record survives kill -9 of this process once Append returns; that any number of readers get the
+// same records from any number on, and a slow one delays no writer and takes no memory; that a journal whose writer was
+// killed at any moment loads with at most the last record missing, and with an adopted history completely or not at
+// all; that a session has one writer, and a second one is told the process of the first; that the messages for the
+// model are consistent, with a result for each call; and that a damaged file affects only itself. Files are private to
+// the user, and links are not followed.
 //
-// It refuses to change or to forget what was recorded: going back is a new branch of the tree, shortening is a record
-// that says from where on messages count. It refuses to run anything, to know what a model costs, and to go on with a
-// session under another provider as if nothing were: what a model had thought stays with the one that thought it (see
-// CheckProvider and Adopt).
+// It never changes or removes what was recorded: going back is a new branch of the tree, compacting is a record that
+// says from where on messages count. It runs nothing, does not know what a model costs, and does not silently continue
+// a session under another provider, because thinking is useless to another model (see CheckProvider and Adopt).
 //
 // # The journal
 //

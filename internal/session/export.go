@@ -13,15 +13,15 @@ import (
 	"omniagent/internal/model"
 )
 
-// Form is what a session is exported as.
+// Form is the format of an export.
 type Form string
 
 // The forms.
 const (
-	// the records of the conversation, as they are in the journal, without the branches that were left; large bodies
-	// stand in their lines
+	// the records of the conversation, as in the journal, without abandoned branches; large bodies are included in
+	// their lines
 	JSONL    Form = "jsonl"
-	JSON     Form = "json"     // the projection, but with all that was said
+	JSON     Form = "json"     // the projection, but with everything that was said
 	Markdown Form = "markdown" // for people
 )
 
@@ -41,7 +41,7 @@ func (v *View) export(form Form, w io.Writer) error {
 		return v.lines(context.Background(), func(e Entry, line []byte) error {
 			h, _ := parseHead(line)
 			if body := line[min(h.data, len(line)):max(h.data, len(line)-1)]; h.data > 0 {
-				if _, is := referenceOf(body); is { // the file stands by itself
+				if _, is := referenceOf(body); is { // the exported file must not depend on others
 					whole, err := v.fold.journal.blobs.resolve(body)
 					if err != nil {
 						return err
@@ -63,7 +63,7 @@ func (v *View) export(form Form, w io.Writer) error {
 	case Markdown:
 		return v.markdown(w)
 	}
-	return fault.New(fault.ArgError, "%q is no form of a session", string(form)).Hint("jsonl, json or markdown")
+	return fault.New(fault.ArgError, "invalid form %q", string(form)).Hint("jsonl, json or markdown")
 }
 
 func (v *View) markdown(w io.Writer) error {
@@ -113,7 +113,7 @@ func (p *printer) printf(format string, args ...any) {
 }
 
 func (p *printer) message(m model.Message) {
-	who := "" // said once, where it is more than results of tools
+	who := "" // printed once, if the message is more than results of tools
 	for _, b := range m.Blocks {
 		switch b.Kind {
 		case model.Thinking:
@@ -140,7 +140,7 @@ func (p *printer) message(m model.Message) {
 	}
 }
 
-// fenced puts a text between fences that are longer than any in it.
+// fenced writes a text between fences that are longer than any in it.
 func (p *printer) fenced(s string) {
 	fence := "```"
 	for strings.Contains(s, fence) {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// fit is the record with what JSON has no form for put right.
+// fit replaces whatever JSON cannot represent in a record.
 func fit(r Record) Record {
 	switch r := r.(type) {
 	case Message:
@@ -44,7 +44,7 @@ func finite(cost float64) float64 {
 }
 
 func fitBlocks(blocks []model.Block) []model.Block {
-	var mended []model.Block // a copy, once there is something to mend: the caller's blocks stay as they are
+	var mended []model.Block // a copy, made at the first repair: the caller's blocks must not change
 	for i, b := range blocks {
 		input, opaque := len(b.Input) == 0 || json.Valid(b.Input), len(b.Opaque) == 0 || json.Valid(b.Opaque)
 		parts := fitBlocks(b.Parts)
@@ -67,19 +67,19 @@ func fitBlocks(blocks []model.Block) []model.Block {
 	return mended
 }
 
-// loggable says why an event cannot stand in a record of its own. Kinds that change the conversation's state have
-// records with more than the event, so that an event of such a kind alone would be taken for one of those.
+// loggable reports why an event cannot be recorded by itself. Kinds that change the conversation's state have records
+// of their own that hold more than the event, and the event alone would be mistaken for one.
 func loggable(e *event.Event) error {
 	if e == nil {
 		return fault.New(fault.Internal, "a record of no event")
 	}
 	if k := known([]byte(e.Kind)); k != kindLogged && k != kindMark {
-		return fault.New(fault.Internal, "an event of the kind %q is no record of its own", string(e.Kind))
+		return fault.New(fault.Internal, "an event of the kind %q cannot be a record by itself", string(e.Kind))
 	}
 	return nil
 }
 
-// fitEvent is an event with what JSON has no form for put right.
+// fitEvent replaces whatever JSON cannot represent in an event.
 func fitEvent(e *event.Event) *event.Event {
 	mended := *e
 	if e.Answer != nil {
@@ -112,7 +112,7 @@ func fitUsage(u *event.Usage) *event.Usage {
 	return &usage
 }
 
-// withEvent is a record with another event in it.
+// withEvent returns the record with another event in it.
 func withEvent(r Record, e *event.Event) Record {
 	switch r := r.(type) {
 	case Logged:

@@ -11,20 +11,20 @@ import (
 	"omniagent/internal/text"
 )
 
-// State is how a session stands.
+// State is the state of a session.
 type State struct {
-	Begin   Begin // as it began
+	Begin   Begin // the first record
 	Total         // Provider, Model, Mode and Title as they are now
 	Todos   []Todo
 	Updated time.Time
-	Head    int64     // the record that the next one follows
-	Damaged int       // places that are no records, and records that could not be decoded
+	Head    int64     // the parent of the next record
+	Damaged int       // damaged places, and records that could not be decoded
 	Damage  []Damaged // the first of them, and what was cut off when the session was opened for writing
 
-	// As of the moment at which the journal was opened.
+	// At the time the journal was opened.
 	LastTurn   int64
 	Unfinished []Unfinished
-	Questions  []event.Ask // in unfinished turns, without an answer
+	Questions  []event.Ask // unanswered, in unfinished turns
 }
 
 // Numbered is a message with the number of its record. A summary has the number of the compaction.
@@ -41,8 +41,8 @@ type fold struct {
 	summary *Numbered
 }
 
-// foldAt goes the way to a record. It decodes only what it must: the first record, changes, what came after the last
-// end of a turn, and the compaction that counts.
+// foldAt follows the path to a record. It only decodes what it needs: the first record, changes, what came after the
+// last end of a turn, and the compaction that applies.
 func foldAt(j *journal, number int64) (*fold, error) {
 	if len(j.places) == 0 {
 		return nil, errEmpty
@@ -69,13 +69,14 @@ func foldAt(j *journal, number int64) (*fold, error) {
 
 var errEmpty = errors.New("there is no record in it")
 
-// entry decodes a record; the journal counts those that cannot be.
+// entry decodes a record; the journal counts failures.
 func (f *fold) entry(i int) (Entry, bool) {
 	e, err := f.journal.entry(i)
 	return e, err == nil
 }
 
-// spent sums up what never goes back: as of the last end of a turn, and what came after it, whose turn was never ended.
+// spent adds up what never goes back: the totals of the last end of a turn, and what came after it in a turn that never
+// ended.
 func (f *fold) spent() {
 	places := f.journal.places
 	end, total := len(places)-1, Total{}
@@ -103,7 +104,7 @@ func (f *fold) spent() {
 	}
 }
 
-// spend adds what a record that is not the end of a turn took.
+// spend adds what a record other than an End took.
 func (t *Total) spend(r Record) {
 	switch r := r.(type) {
 	case Message:
@@ -126,7 +127,7 @@ func calls(m model.Message) (n int) {
 	return n
 }
 
-// branch goes the way and takes in what depends on it.
+// branch follows the path and applies what depends on it.
 func (f *fold) branch(way []int) {
 	places := f.journal.places
 	from, todos, shortened := 0, -1, -1
@@ -162,7 +163,7 @@ func (f *fold) branch(way []int) {
 			c := e.Record.(Compacted)
 			keep, f.summary = c.Keep, &Numbered{e.Number, c.Summary}
 		} else {
-			from = 0 // rather too much than nothing
+			from = 0 // better too much than nothing
 		}
 	}
 	for at, i := range way {
@@ -175,7 +176,7 @@ func (f *fold) branch(way []int) {
 	}
 }
 
-// title is the first line of the first prompt.
+// title returns the first line of the first prompt.
 func (f *fold) title(way []int) string {
 	for _, i := range way {
 		if f.journal.places[i].kind == kindMessage {
@@ -227,7 +228,7 @@ func (f *fold) messages() []Numbered {
 
 const titleLength = 80
 
-// TitleOf makes a title of a prompt: its first line, cut.
+// TitleOf returns a title for a prompt: its first line, shortened.
 func TitleOf(m model.Message) string {
 	if m.Role != model.User {
 		return ""

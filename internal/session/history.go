@@ -15,20 +15,20 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// mostHistory is how large a file with a history may be.
+// mostHistory is the largest history file that is read.
 const mostHistory = 256 << 20
 
-// ReadHistory reads a conversation that was held elsewhere, so that it can go on here. It takes
+// ReadHistory reads a conversation that was held elsewhere, to continue it here. It reads
 //
 //   - an array of messages {role, content, tool_calls, tool_call_id}, or such messages one after the other;
-//   - an object that has such an array as its history, as our projections do;
+//   - an object with such an array as its history, as in our projections;
 //   - a transcript of Claude Code: objects {type, message{role, content}}, one after the other, from the last
 //     compaction on;
-//   - a journal of ours.
+//   - one of our journals.
 //
-// What a model thought is left out, because it is worth something to that model only, and so are system messages:
-// instructions are ours to give. What comes back is consistent: each call has one result. An error names the file, the
-// place and the reason.
+// A model's thinking is left out, because only that model can use it, and so are system messages, because the
+// instructions are ours. The result is consistent: each call has one result. An error names the file, the place and the
+// reason.
 func ReadHistory(file string) ([]model.Message, error) {
 	data, err := workspace.ReadFile(file, mostHistory)
 	if err != nil {
@@ -39,7 +39,7 @@ func ReadHistory(file string) ([]model.Message, error) {
 	}
 	messages, err := parseHistory(data)
 	if err != nil {
-		return nil, fault.New(fault.InvalidJSON, "%s is no history: %v", file, err).With("path", file).
+		return nil, fault.New(fault.InvalidJSON, "%s does not contain a history: %v", file, err).With("path", file).
 			Hint("give a JSON array of {role, content} messages, a session file or a transcript")
 	}
 	return messages, nil
@@ -58,7 +58,7 @@ func journalHistory(file string) ([]model.Message, error) {
 	return v.Messages(), nil
 }
 
-// foreign is one object of a history, whichever form it has.
+// foreign is an object of a history in any of the forms.
 type foreign struct {
 	Role    string            `json:"role"`
 	Content json.RawMessage   `json:"content"`
@@ -70,7 +70,7 @@ type foreign struct {
 	Subtype   string          `json:"subtype"`
 	Message   json.RawMessage `json:"message"`
 	Sidechain bool            `json:"isSidechain"` // of a sub-agent
-	Meta      bool            `json:"isMeta"`      // the program's own words
+	Meta      bool            `json:"isMeta"`      // written by the program itself
 }
 
 type foreignCall struct {
@@ -136,7 +136,7 @@ func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:max(0, min(offset, int64(len(data))))], []byte{'\n'})
 }
 
-// brokenAt is where something is no JSON: at the place that the error knows, or where the value begins that never ends.
+// brokenAt returns the offset of a JSON error: the one in err, or the start of a value that never ends.
 func brokenAt(data []byte, offset int64, err error) int64 {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -146,10 +146,10 @@ func brokenAt(data []byte, offset int64, err error) int64 {
 	return offset + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
 }
 
-// alone says whether nothing follows.
+// alone reports whether nothing follows.
 func alone(data []byte, offset int64) bool { return len(bytes.TrimSpace(data[offset:])) == 0 }
 
-// value takes one value of the file: an array, a session, or a message. alone: there is nothing else in it.
+// value reads one value of the file: an array, a session, or a message. alone: it is the only value.
 func (h *historian) value(value json.RawMessage, alone bool) error {
 	switch value[0] {
 	case '[':
@@ -185,7 +185,7 @@ func (h *historian) list(list []json.RawMessage) error {
 	return nil
 }
 
-// readable says what is wrong with a type in the words of JSON.
+// readable describes a type error in JSON terms.
 func readable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -197,7 +197,7 @@ func readable(err error) error {
 	return err
 }
 
-// object takes a message, or a line of a transcript.
+// object reads a message, or a line of a transcript.
 func (h *historian) object(f foreign) error {
 	if f.Role != "" {
 		return h.message(f)
@@ -208,7 +208,7 @@ func (h *historian) object(f foreign) error {
 	case f.Type == "system" && f.Subtype == "compact_boundary":
 		h.messages = nil
 	case f.Type != "user" && f.Type != "assistant", f.Sidechain, f.Meta:
-		// what a transcript has beside the conversation
+		// the rest of a transcript
 	default:
 		var inner foreign
 		if err := json.Unmarshal(f.Message, &inner); err != nil {
@@ -277,7 +277,7 @@ func (h *historian) call(c foreignCall) (model.Block, error) {
 	return b, nil
 }
 
-// result makes one of blocks: their texts, and the images beside it.
+// result makes one result of blocks: their texts and images.
 func (h *historian) result(id string, blocks []model.Block, failed bool) model.Block {
 	b := model.Block{Kind: model.Result, ID: id, Name: h.names[id], Failed: failed}
 	for _, part := range blocks {
@@ -291,7 +291,7 @@ func (h *historian) result(id string, blocks []model.Block, failed bool) model.B
 	return b
 }
 
-// content is a text, or a list of blocks.
+// content reads a text, or a list of blocks.
 func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -323,7 +323,7 @@ func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
 	return all, nil
 }
 
-// block is one block; one without a kind is left out.
+// block reads one block; a block without a kind is left out.
 func (h *historian) block(f foreignBlock) (model.Block, error) {
 	switch f.Type {
 	case "text", "input_text", "output_text", "":
@@ -344,7 +344,7 @@ func (h *historian) block(f foreignBlock) (model.Block, error) {
 	case "image_url":
 		return f.dataURL()
 	case "thinking", "redacted_thinking", "reasoning", "server_tool_use", "web_search_tool_result":
-		return model.Block{}, nil // a model's own affairs
+		return model.Block{}, nil // only useful to the model that wrote it
 	}
 	if f.Text != "" {
 		return model.Block{Kind: model.Text, Text: f.Text}, nil
@@ -370,7 +370,7 @@ func (f foreignBlock) data() (model.Block, error) {
 	return b, nil
 }
 
-// dataURL is an image in an address. What lies elsewhere is named, not fetched.
+// dataURL reads an image from a data URL. An image elsewhere is named, not fetched.
 func (f foreignBlock) dataURL() (model.Block, error) {
 	var nested struct {
 		URL string `json:"url"`

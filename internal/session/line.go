@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Entry is a record in its place.
+// Entry is a record with its number, parent and time.
 type Entry struct {
 	Number int64
 	Parent int64
@@ -21,7 +21,7 @@ type Entry struct {
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// bodyOf is the JSON form of a record's data, in one line.
+// bodyOf appends the JSON form of a record's data, in one line.
 func bodyOf(dst []byte, r Record) ([]byte, error) {
 	if l, is := r.(Logged); is {
 		if body, ok := l.Event.AppendBody(dst); ok {
@@ -30,12 +30,12 @@ func bodyOf(dst []byte, r Record) ([]byte, error) {
 	}
 	body, err := text.Line(r)
 	if ev := eventOf(r); err != nil && ev != nil {
-		body, err = text.Line(withEvent(r, fitEvent(ev))) // a record is not lost for a number that JSON has no form for
+		body, err = text.Line(withEvent(r, fitEvent(ev))) // a number that JSON cannot hold must not lose the record
 	}
 	return append(dst, body...), err
 }
 
-// line writes an entry as its line, the newline included.
+// line returns the line of an entry, including the newline.
 func (e Entry) line() ([]byte, error) {
 	body, err := bodyOf(nil, e.Record)
 	if err != nil {
@@ -64,30 +64,30 @@ const (
 	sumBehind = `","d":`
 )
 
-// checksum is that of a line: of what stands before the checksum itself, and of the data.
+// checksum returns the checksum of a line: of everything before the checksum itself, and of the data.
 func checksum(before, data []byte) uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli) // it is made once
+	table := crc32.MakeTable(crc32.Castagnoli) // computed only once
 	return crc32.Update(crc32.Update(0, table, before), table, data)
 }
 
-// head is what stands before a record's data.
+// head is everything before a record's data.
 type head struct {
 	number, parent int64
 	kind           kind
 	name           []byte // of the kind
 	time           []byte
-	// where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
+	// offset of the data in the line; 0: the line has another form and must be decoded to find it
 	data int
-	sum  []byte // the checksum in hexadecimal digits; nil: a record of version 0.1, which had none
+	sum  []byte // the checksum in hexadecimal digits; nil: a record of version 0.1, which had no checksum
 }
 
-// when is the zero time where the line says nothing that can be read.
+// when returns the time of the record, or the zero time if the line has no readable one.
 func (h head) when() time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, string(h.time))
 	return t
 }
 
-// holds says whether a whole line is what was written, as far as its checksum tells. The line has no newline.
+// holds reports whether the checksum of a complete line, without its newline, matches.
 func (h head) holds(line []byte) bool {
 	if len(line) <= h.data || line[len(line)-1] != '}' {
 		return false
@@ -100,7 +100,7 @@ func (h head) holds(line []byte) bool {
 		uint32(sum) == checksum(line[:h.data-len(sumBefore)-8-len(sumBehind)], line[h.data:len(line)-1])
 }
 
-// parseHead reads the head of a line that we wrote. line may be the beginning of it.
+// parseHead reads the head of a line in the form that we write. line may be incomplete.
 func parseHead(line []byte) (h head, ok bool) {
 	at := 0
 	skip := func(s string) bool {
@@ -149,13 +149,13 @@ func parseHead(line []byte) (h head, ok bool) {
 	return h, (h.kind != unknown || nameable(h.name)) && (h.sum != nil || isTime(h.time))
 }
 
-// isTime says whether a line of version 0.1 has a time of the form in which all are written. A line that lost the end
-// of it has lost its checksum, too, and is not one of version 0.1.
+// isTime reports whether a line of version 0.1 has a time in the form that we write. A newer line that lost its end has
+// also lost its checksum, and must not be taken for one of version 0.1.
 func isTime(t []byte) bool {
 	return len(t) == len(timeLayout) && t[4] == '-' && t[10] == 'T' && t[19] == '.' && t[len(t)-1] == 'Z'
 }
 
-// nameable says whether a name may be that of a kind which this version does not know.
+// nameable reports whether name could be a record kind that this version does not know.
 func nameable(name []byte) bool {
 	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
@@ -168,8 +168,8 @@ func nameable(name []byte) bool {
 // longestName is longer than the name of any kind.
 const longestName = 20
 
-// slowHead reads a line of version 0.1 in another form, such as one that went through somebody's editor. A line that
-// had a checksum has one form only.
+// slowHead reads a line of version 0.1 in another form, such as one that an editor has rewritten. A line with a
+// checksum has only one form.
 func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	var l struct {
 		N, P int64
@@ -184,7 +184,7 @@ func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	for decoder.More() {
 		name, _ := decoder.Token()
 		text, _ := name.(string)
-		member := into[text] // nil: there is no such member, or it is there twice: one of them was the checksum
+		member := into[text] // nil: the member is missing, or present twice: one of them was the checksum
 		if delete(into, text); member == nil || decoder.Decode(member) != nil {
 			return head{}, nil, false
 		}
@@ -198,7 +198,8 @@ func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), name: []byte(l.K), time: []byte(l.T)}, l.D, true
 }
 
-// whole reads the head of a whole line, without its newline. It refuses one that is not as it was written.
+// whole reads the head of a complete line, without its newline. It rejects a line that was changed after it was
+// written.
 func whole(line []byte) (head, bool) {
 	line = bytes.TrimRight(line, "\r")
 	if h, ok := parseHead(line); ok && h.holds(line) {
@@ -212,10 +213,10 @@ func whole(line []byte) (head, bool) {
 
 var errNoRecord = errors.New("the line is no record")
 
-// decode reads a whole line whose data stands in it.
+// decode reads a complete line that contains its data.
 func decode(line []byte) (Entry, error) { return blobs("").decode(line) }
 
-// decode reads a whole line, and the file that its data was put into where it was.
+// decode reads a complete line, and its data from the directory of bodies if it was moved there.
 func (b blobs) decode(line []byte) (Entry, error) {
 	line = bytes.TrimRight(line, "\r\n")
 	var data []byte

@@ -14,30 +14,30 @@ import (
 	"omniagent/internal/text"
 )
 
-// Info is what a list tells of a session. Of the State it has all but Todos and Damaged; Messages, Compactions and
-// Title are as of the last end of a turn on whatever branch, and what came after it.
+// Info is what a list shows of a session: the State without Todos and Damaged. Messages, Compactions and Title are
+// taken from the last end of a turn, on any branch, and what followed it.
 type Info struct {
 	State
 	Size int64 // of the journal
 }
 
-// Skipped is a file that is no session, or a session that cannot be read.
+// Skipped is a file that does not hold a session, or a session that cannot be read.
 type Skipped struct {
 	File string
 	Err  error
 }
 
-// Filter says which sessions a list has. Zero values let all pass.
+// Filter selects the sessions of a list. Zero values match everything.
 type Filter struct {
-	Dir      string // of the project: sessions that ran in it or beneath it
+	Dir      string // the project: matches sessions that ran in it or below it
 	Provider string
 	Agent    string // the driver's name
 	Offset   int
 	Limit    int // 0: all
 }
 
-// List tells of the sessions, the one that was used last first, and how many there are without Offset and Limit. Files
-// that cannot be read are passed over and reported.
+// List returns a page of the sessions, most recently used first, and the number of matches regardless of Offset and
+// Limit. Files that cannot be read are skipped and reported.
 func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int, skipped []Skipped, err error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -85,7 +85,7 @@ func (f Filter) passes(i Info) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// ids are the names of the journals. A store that does not exist is empty.
+// ids returns the names of the journals. A missing store is empty.
 func (s Store) ids() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !absent(err) {
@@ -104,7 +104,7 @@ func (s Store) ids() ([]string, error) {
 // tail is how much of a journal's end a list reads at once. The end of a turn is seldom larger.
 const tail = 32 << 10
 
-// info reads the first line and the last ones. Only where those do not tell it, it goes over the whole file.
+// info reads the first line and the last ones, and the whole file only if those are not enough.
 func (s Store) info(id string) (Info, error) {
 	f, err := s.open(id, os.O_RDONLY)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s Store) info(id string) (Info, error) {
 	return Info{State: state, Size: size}, nil
 }
 
-// glance makes the state of the first record, the last end of a turn, and what came after that.
+// glance builds the state from the first record, the last end of a turn, and what came after it.
 func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 	var s State
 	first, ok := firstLine(f, size)
@@ -146,8 +146,8 @@ func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 	if _, err := f.ReadAt(end, at); err != nil {
 		return s, false
 	}
-	end = end[:bytes.LastIndexByte(end, '\n')+1] // without what is torn
-	lines := bytes.SplitAfter(end, []byte{'\n'}) // the first one may be the end of one, which has no head
+	end = end[:bytes.LastIndexByte(end, '\n')+1] // without a torn line
+	lines := bytes.SplitAfter(end, []byte{'\n'}) // the first one may be incomplete, and then has no head
 	from := len(lines) - 1
 	for ; from >= 0; from-- {
 		if h, ok := parseHead(lines[from]); ok && h.kind == kindEnd {
@@ -179,10 +179,10 @@ func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 		}
 	}
 	s.Begin, s.Todos = b, nil
-	return s, adopting <= 0 // half a history is not counted, and that takes more than a glance
+	return s, adopting <= 0 // an incomplete history does not count, and finding that out takes a full read
 }
 
-// firstLine is the first line, unless it is a very long one.
+// firstLine returns the first line, unless it is very long.
 func firstLine(f io.ReaderAt, size int64) ([]byte, bool) {
 	for _, length := range []int64{1 << 10, 64 << 10} {
 		line := make([]byte, min(size, length))
@@ -196,17 +196,17 @@ func firstLine(f io.ReaderAt, size int64) ([]byte, bool) {
 	return nil, false
 }
 
-// Hit is a session in which a text was found.
+// Hit is a session that contains the text searched for.
 type Hit struct {
 	Info
-	Found   int    // how many messages have it; 0: only the title
-	Record  int64  // the first of them
-	Role    string // whose that one is
-	Snippet string // the text in its surroundings, in one line
+	Found   int    // number of messages that contain it; 0: only the title does
+	Record  int64  // of the first match
+	Role    string // of the first match
+	Snippet string // the text and its surroundings, in one line
 }
 
-// Search finds the sessions whose title or messages have a text, in whatever case, also in what compactions have put
-// aside.
+// Search finds the sessions whose title or messages contain a text, ignoring case. Messages that a compaction removed
+// from the model's view are searched too.
 func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []Skipped, err error) {
 	wanted = strings.ToLower(wanted)
 	if strings.TrimSpace(wanted) == "" {
@@ -274,7 +274,7 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 	return nil
 }
 
-// plainest is the longest piece of a text that looks the same in JSON.
+// plainest returns the longest piece of a text that JSON leaves unescaped.
 func plainest(wanted string) string {
 	longest := ""
 	for piece := range strings.FieldsFuncSeq(wanted, func(r rune) bool {
@@ -289,8 +289,8 @@ func plainest(wanted string) string {
 
 const around = 40
 
-// snippet cuts what was found out of its text. Where lower case is longer or shorter than the text, it is cut out of
-// the lower case.
+// snippet cuts the match out of its text. If lower-casing changes the length of the text, it cuts out of the lower-case
+// form.
 func snippet(lower, whole string, at, length int) string {
 	if len(lower) != len(whole) {
 		whole = lower

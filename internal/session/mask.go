@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// masked is the data of a record without secrets. A mask that breaks the data as a whole is put upon each of its texts
-// instead: neither does a secret get into the journal, nor does a mask make one record of another.
+// masked returns the data of a record without secrets. If masking the data as a whole breaks it, each of its texts is
+// masked instead, so that no secret gets into the journal and no mask changes the kind of a record.
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 	clean := mask(body)
 	if bytes.Equal(clean, body) {
@@ -47,7 +47,7 @@ func maskedValue(mask func([]byte) []byte, value any) any {
 	return value
 }
 
-// fitsRecord says whether data is that of a record of the same kind, in one line.
+// fitsRecord reports whether data is that of a record of the same kind, in one line.
 func fitsRecord(data []byte, r Record) bool {
 	if bytes.ContainsAny(data, "\r\n\x00") || !json.Valid(data) || bytes.HasPrefix(data, []byte(blobHead)) {
 		return false

@@ -39,7 +39,7 @@ type Spoken struct {
 	CallID  string   `json:"tool_call_id,omitempty"`
 }
 
-// Called is a call of a tool in it.
+// Called is a tool call in a history.
 type Called struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
@@ -59,7 +59,7 @@ func project(s State, messages []model.Message) projection {
 	return p
 }
 
-// Speak is a message as entries of a history.
+// Speak returns a message as entries of a history.
 func Speak(m model.Message) []Spoken {
 	var all []Spoken
 	said := Spoken{Role: string(m.Role)}
@@ -94,7 +94,7 @@ func paragraph(before, more string) string {
 	return before + "\n\n" + more
 }
 
-// inWords is a block that is neither call nor result, as text.
+// inWords returns a block that is neither a call nor a result as text.
 func inWords(b model.Block) string {
 	switch b.Kind {
 	case model.Text:
@@ -107,9 +107,9 @@ func inWords(b model.Block) string {
 	return ""
 }
 
-// writeProjection puts the projection in place.
+// writeProjection replaces the projection.
 func (s *Session) writeProjection() error {
-	if s.lock == nil { // nothing of it is to stay
+	if s.lock == nil { // nothing of this session is kept
 		return nil
 	}
 	s.decoded()

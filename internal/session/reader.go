@@ -13,10 +13,10 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Reader reads the records of a session one after the other, from any number on. Any number of readers, in any process,
-// get the same records. One that is slow costs neither the writer nor memory: it reads from the file.
+// Reader reads the records of a session in order, from any number on. Any number of readers, in any process, get the
+// same records. A slow one delays no writer and needs no memory: it reads from the file.
 type Reader struct {
-	own    *Session // the writer, where it is in this process
+	own    *Session // the writer, if it is in this process
 	file   *shared
 	blobs  blobs
 	lock   string // with follow: the lock file of the writer
@@ -25,21 +25,21 @@ type Reader struct {
 	from    int64 // the number of the first record to return
 	order   order // of what was read
 	at      int64 // where the next line begins
-	start   int64 // where pending was read from, which is not behind at
+	start   int64 // where pending was read from; at most at
 	pending []byte
 	queue   []read // of the line before at
 	again   bool   // the line at at was damaged, and is read a second time
 }
 
-// read is a record of a line, or what is damaged there.
+// read is a record of a line, or the damage found there.
 type read struct {
 	line   []byte // of the record; nil: damage
 	number int64
 	damage Damaged
 }
 
-// shared is a file that is open for a session and its readers. The last of them closes it, so that a file without a
-// name can be read to its end.
+// shared is a file that a session and its readers have open. The last of them closes it, so that a file without a name
+// can be read to its end.
 type shared struct {
 	*os.File
 	mu    sync.Mutex
@@ -59,7 +59,7 @@ func (s *shared) use() bool {
 	return true
 }
 
-// leave takes a user away.
+// leave removes a user.
 func (s *shared) leave() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +69,9 @@ func (s *shared) leave() error {
 	return nil
 }
 
-// Reader returns a reader of a session that is open for writing here. It begins with the record of that number; below 1
-// it begins with the first. Its Next waits for records until the session is closed, and then returns io.EOF when it has
-// returned all of them. The reader has to be closed, too.
+// Reader returns a reader of a session that this process has open. It begins with the record from, or with the first if
+// from is below 1. Next waits for records until the session is closed, and returns io.EOF after the last one. The
+// caller must close the reader.
 func (s *Session) Reader(from int64) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,15 +81,15 @@ func (s *Session) Reader(from int64) *Reader {
 	} else if f, err := s.store.open(s.id, os.O_RDONLY); err == nil && s.lock != nil {
 		r.file = share(f)
 	}
-	if i := s.journal.index(r.from - 1); i >= 0 { // nothing before it is of interest
+	if i := s.journal.index(r.from - 1); i >= 0 { // what comes before it does not matter
 		r.order.last, r.at = s.journal.places[i].number-1, s.journal.places[i].at
 	}
 	r.start = r.at
 	return r
 }
 
-// Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process
-// appends, until the session has no writer or is deleted; else it returns io.EOF there.
+// Reader returns a reader of a session on disk. With follow, Next waits at the end for records from another process
+// until the session has no writer or is deleted; otherwise it returns io.EOF there.
 func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	}, nil
 }
 
-// Close ends the reader.
+// Close closes the reader.
 func (r *Reader) Close() error {
 	file := r.file
 	if r.file = nil; file == nil {
@@ -113,8 +113,7 @@ func (r *Reader) Close() error {
 	return file.leave()
 }
 
-// Next returns the next record. A place that is no record comes as Damaged, with the number that a record in its place
-// would have.
+// Next returns the next record. Damage is returned as Damaged, with the number that a record in its place would have.
 func (r *Reader) Next(ctx context.Context) (Entry, error) {
 	e, _, err := r.next(ctx)
 	return e, err
@@ -157,7 +156,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 		case over || gone:
 			return Entry{}, nil, io.EOF
 		case r.own == nil && time.Since(idle) > lookForWriter:
-			idle, gone = time.Now(), r.left() // what it wrote last is still to be read
+			idle, gone = time.Now(), r.left() // its last records still have to be read
 		default:
 			if err := wait(ctx, changed); err != nil {
 				return Entry{}, nil, err
@@ -166,7 +165,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 	}
 }
 
-// decoded is what the reader returns for a record. One whose line is whole and whose data is not is damaged, too.
+// decoded returns the entry for a record. If the line is intact but its data is not, it returns Damaged.
 func (r *Reader) decoded(first read) (Entry, error) {
 	if first.line == nil {
 		return Entry{Number: first.number, Record: first.damage}, nil
@@ -180,20 +179,20 @@ func (r *Reader) decoded(first read) (Entry, error) {
 }
 
 const (
-	// lookAgain is how often a file that another process writes is looked at.
+	// lookAgain is how often a file that another process writes is polled.
 	lookAgain = 50 * time.Millisecond
-	// lookForWriter is how often it is asked whether there still is one.
+	// lookForWriter is how often a reader checks whether the writer still exists.
 	lookForWriter = 250 * time.Millisecond
 )
 
-// left says whether nobody writes the session any more.
+// left reports whether the session has lost its writer.
 func (r *Reader) left() bool {
 	if _, held := workspace.HolderOf(r.lock); !held {
 		return true
 	}
 	ours, err := r.file.Stat()
 	there, missing := os.Lstat(r.file.Name())
-	return err != nil || missing != nil || !os.SameFile(ours, there) // it was deleted, and another one has its name
+	return err != nil || missing != nil || !os.SameFile(ours, there) // deleted, and another one has its name
 }
 
 func wait(ctx context.Context, changed <-chan struct{}) error {
@@ -210,8 +209,8 @@ func wait(ctx context.Context, changed <-chan struct{}) error {
 	return nil
 }
 
-// ahead gives r the record that it wants next, where it is in memory. Otherwise it returns where the last record of the
-// file ends, and what to wait for.
+// ahead gives r its next record if that is in memory. Otherwise it returns where the last record of the file ends, and
+// a channel to wait on.
 func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +225,7 @@ func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, fo
 	return s.journal.end, s.changed, s.over, false
 }
 
-// wake wakes readers. It is called with the lock.
+// wake wakes the readers. The caller holds the lock.
 func (s *Session) wake() {
 	if s.awaited {
 		s.awaited = false
@@ -235,8 +234,8 @@ func (s *Session) wake() {
 	}
 }
 
-// read reads the next line from the file into the queue. end is where the last whole line ends; -1: a line that has its
-// newline is whole. io.EOF: there is none yet.
+// read reads the next line from the file into the queue. end is where the last complete line ends; -1: a line with a
+// newline is complete. It returns io.EOF if there is no complete line yet.
 func (r *Reader) read(end int64) error {
 	line, size, err := r.line(end)
 	if err != nil {
@@ -244,7 +243,7 @@ func (r *Reader) read(end int64) error {
 	}
 	all := pieces(line)
 	if !r.again && r.own == nil && (len(all) > 1 || len(all) == 1 && all[0].reason != "") {
-		// its writer may have cut a torn line off and written another while we were reading
+		// its writer may have replaced a torn line while we were reading
 		r.again, r.start, r.pending = true, r.at, r.pending[:0]
 		return nil
 	}
@@ -269,7 +268,7 @@ func (r *Reader) read(end int64) error {
 		}
 		r.queue = append(r.queue, read{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
 	}
-	if len(line) < size-1 { // of a line that is too long for a record
+	if len(line) < size-1 { // a line that is too long for a record
 		r.order.lost = true
 		r.queue = append(r.queue[:0], read{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
 	}
@@ -277,8 +276,8 @@ func (r *Reader) read(end int64) error {
 	return nil
 }
 
-// line is the line at r.at without its newline, and its size with it. Of one that is longer than any record it is only
-// the beginning.
+// line returns the line at r.at without its newline, and its size with the newline. Of a line that is longer than any
+// record, it returns only the beginning.
 func (r *Reader) line(end int64) (line []byte, size int, err error) {
 	held := r.pending[min(r.at-r.start, int64(len(r.pending))):]
 	for want := len(held) + chunk; ; want *= 2 {
@@ -295,7 +294,7 @@ func (r *Reader) line(end int64) (line []byte, size int, err error) {
 		if want <= len(held) {
 			return nil, 0, io.EOF
 		}
-		// What was read of an unfinished line is read again: it may have been cut off since.
+		// Read an unfinished line again: it may have been cut off since.
 		if cap(r.pending) < want || cap(r.pending) > 8*chunk && want < 2*chunk {
 			r.pending = make([]byte, want)
 		}
@@ -311,7 +310,7 @@ func (r *Reader) line(end int64) (line []byte, size int, err error) {
 	}
 }
 
-// endless is the size of a line that is longer than any record.
+// endless returns the size of a line that is longer than any record.
 func (r *Reader) endless(end int64) (int, error) {
 	buffer := make([]byte, chunk)
 	for at := r.at; ; {
@@ -325,8 +324,8 @@ func (r *Reader) endless(end int64) (int, error) {
 	}
 }
 
-// recent holds the lines of the last records of a session in memory, up to a limit: readers that keep up need not read
-// the file.
+// recent holds the last lines of a session in memory, up to a limit, so that readers that keep up need not read the
+// file.
 type recent struct {
 	entries []kept
 	size    int
@@ -348,7 +347,7 @@ const (
 func (r *recent) add(number, at int64, line []byte) {
 	if len(line) > largestRecent {
 		clear(r.entries)
-		r.entries, r.size = r.entries[:0], 0 // they have to follow one another
+		r.entries, r.size = r.entries[:0], 0 // they have to be consecutive
 		return
 	}
 	for len(r.entries) > 0 && (len(r.entries) >= mostRecent || r.size+len(line) > recentBytes) {
@@ -359,8 +358,8 @@ func (r *recent) add(number, at int64, line []byte) {
 	r.entries, r.size = append(r.entries, kept{number, at, bytes.Clone(line)}), r.size+len(line)
 }
 
-// get is the record of that number, for a reader that has read up to an offset. What lies between that and the first
-// record in memory has to be read from the file, as it may be damaged.
+// get returns the record of that number for a reader that has read up to offset at. Bytes between at and the first
+// record in memory must be read from the file, because they may be damaged.
 func (r *recent) get(number, at int64) (kept, bool) {
 	if len(r.entries) == 0 {
 		return kept{}, false
@@ -372,12 +371,12 @@ func (r *recent) get(number, at int64) (kept, bool) {
 	return r.entries[i], true
 }
 
-// Last is the number of the last record.
+// Last returns the number of the last record.
 func (s *Session) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.journal.seq()
 }
 
-// Event is the event that a record has; nil: it has none.
+// Event returns the event that a record has, or nil.
 func (e Entry) Event() *event.Event { return eventOf(e.Record) }

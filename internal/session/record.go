@@ -9,15 +9,15 @@ import (
 	"omniagent/internal/text"
 )
 
-// version is that of the records. A journal of a newer one is not touched.
+// version is the version of the records. A journal of a newer version is not changed.
 const version = 1
 
 // Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged.
 // Readers also get Unknown and Damaged.
 type Record interface{ kind() kind }
 
-// kind is what a record is. It is a number, so that the places of a long journal hold nothing that the garbage
-// collector looks at.
+// kind is the kind of a record. It is a number, so that the garbage collector need not scan the index of a long
+// journal.
 type kind uint8
 
 const (
@@ -30,21 +30,21 @@ const (
 	kindChanged
 	kindTodos
 	kindDenied
-	kindLogged // an event that changes nothing of the conversation's state; it is no part of the tree
-	// as kindLogged; it counts where a turn was not ended: a prompt, the beginning of a turn, a question and what
-	// became of it
+	kindLogged // an event that does not change the conversation's state; it is not part of the tree
+	// like kindLogged, but needed where a turn was not ended: a prompt, the beginning of a turn, a question and its
+	// outcome
 	kindMark
 )
 
-// String is the kind's name in journals, where the kind alone decides it.
+// String returns the kind's name in journals, where the kind alone decides it.
 func (k kind) String() string {
 	return [...]string{"", "begin", "message", "end", "compacted", "adopted", "changed", "todos", "denied", "", ""}[k]
 }
 
-// inTree says whether records of this kind follow one another. The others only lie between them.
+// inTree reports whether records of this kind have a parent and children. The others only lie between them.
 func (k kind) inTree() bool { return k != kindLogged && k != kindMark }
 
-// nameOf is the name of a record's kind in journals.
+// nameOf returns the name of a record's kind in journals.
 func nameOf(r Record) string {
 	switch r := r.(type) {
 	case Logged:
@@ -63,7 +63,7 @@ func nameOf(r Record) string {
 	return r.kind().String()
 }
 
-// known is the kind of a name.
+// known returns the kind with that name.
 func known(name []byte) kind {
 	switch string(name) {
 	case "message":
@@ -109,7 +109,7 @@ type Begin struct {
 	Forked  *Origin   `json:"forked,omitempty"`
 }
 
-// AgentName is the name of the agent that the session was begun with.
+// AgentName returns the name of the agent that began the session.
 func (b Begin) AgentName() string {
 	if b.Agent == "" {
 		return "native"
@@ -117,23 +117,23 @@ func (b Begin) AgentName() string {
 	return b.Agent
 }
 
-// Origin is where a forked session comes from.
+// Origin is the session that a fork was made from.
 type Origin struct {
 	ID     string `json:"id"`
-	Record int64  `json:"record"` // the last one that it took over
+	Record int64  `json:"record"` // the last one that was copied
 }
 
-// Message is what one side said. What belongs to an answer is empty for the user's.
+// Message is what one side said. The fields about an answer are empty for the user's messages.
 type Message struct {
 	model.Message
-	Answer string       `json:"answer,omitempty"` // the API's id of it
+	Answer string       `json:"answer,omitempty"` // the API's id of the answer
 	Model  string       `json:"model,omitempty"`  // as the API calls it
 	Usage  *model.Usage `json:"usage,omitempty"`
 	Cost   float64      `json:"cost,omitempty"`
 	Turn   int64        `json:"turn,omitempty"` // set by Append
 }
 
-// End closes a turn. Usage and Cost are all that the turn took, also for sub-agents and summaries.
+// End closes a turn. Usage and Cost include the whole turn, with sub-agents and summaries.
 type End struct {
 	Subtype  string        `json:"subtype"` // success, error_max_turns …
 	OK       bool          `json:"ok"`
@@ -143,21 +143,21 @@ type End struct {
 	Denials  []Denied      `json:"denials,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	// set by Append: how the session stands, so that a reader needs no more than this
+	// Set by Append: the state of the session, so that a reader needs only this record.
 	Total Total `json:"total"`
 
-	Event *event.Event `json:"event,omitempty"` // as hosts got it; nil: in records of version 0.1
+	Event *event.Event `json:"event,omitempty"` // as sent to hosts; nil: in records of version 0.1
 }
 
-// Total is what runs through a session. Money that was spent on a branch that was left is spent: what is counted in
-// Usage, Cost, Turns, Calls and Denials never goes back.
+// Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never go back: money spent on an
+// abandoned branch is spent.
 type Total struct {
 	Usage       model.Usage `json:"usage"`
 	Cost        float64     `json:"cost,omitempty"`
 	Turns       int         `json:"turns"`
 	Calls       int         `json:"calls"` // of tools
 	Denials     int         `json:"denials,omitempty"`
-	Messages    int         `json:"messages"` // of the branch, those before a compaction too
+	Messages    int         `json:"messages"` // of the branch, including those before a compaction
 	Compactions int         `json:"compactions,omitempty"`
 	Title       string      `json:"title,omitempty"`
 	Provider    string      `json:"provider,omitempty"`
@@ -167,34 +167,34 @@ type Total struct {
 	Held
 }
 
-// Held is what kept the session's commands in. It is empty where nothing was said about it.
+// Held says what the session's commands were confined by. It is empty if that is unknown.
 type Held struct {
 	Sandbox string `json:"sandbox,omitempty"` // workspace-write, or off
-	Network string `json:"network,omitempty"` // off, on, or the hosts that could be reached, separated by commas
-	Walls   string `json:"walls,omitempty"`   // what stood, as it was tried: namespaces, landlock, seatbelt, none
-	Holes   string `json:"holes,omitempty"`   // what they did not stop, a line each
-	// the network that was asked for, whether or not walls stood that could hold it
+	Network string `json:"network,omitempty"` // off, on, or the reachable hosts, separated by commas
+	Walls   string `json:"walls,omitempty"`   // what was in force, as tried: namespaces, landlock, seatbelt, none
+	Holes   string `json:"holes,omitempty"`   // what they did not stop, one per line
+	// the network that was asked for, whether or not the walls could enforce it
 	Wanted string `json:"wanted,omitempty"`
 }
 
 // Compacted says that the model sees a summary in place of what was before.
 type Compacted struct {
 	Summary model.Message `json:"summary"`
-	Keep    int64         `json:"keep,omitempty"` // the first message's record that it still sees; 0: none of them
+	Keep    int64         `json:"keep,omitempty"` // record of the first message that it still sees; 0: none
 	Trigger string        `json:"trigger"`        // auto, manual
 	Before  int64         `json:"before"`         // tokens
 }
 
-// Adopted says that the messages before do not count: those that follow come from elsewhere. Where a journal ends
-// before all of them, their writer was killed, and neither this record nor they are taken for written.
+// Adopted says that the messages before it do not count: those after it come from elsewhere. If a journal ends before
+// all of them, their writer was killed, and this record and its messages are ignored.
 type Adopted struct {
 	From     string `json:"from,omitempty"` // the file
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	Messages int    `json:"messages,omitempty"` // how many come with it; set by Adopt
+	Messages int    `json:"messages,omitempty"` // number of messages that follow; set by Adopt
 }
 
-// Changed says what is different from now on. Empty members stay as they were.
+// Changed says what is different from now on. Empty members are unchanged.
 type Changed struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
@@ -203,15 +203,15 @@ type Changed struct {
 	Held
 	Title string `json:"title,omitempty"`
 
-	Event *event.Event `json:"event,omitempty"` // as hosts got it
+	Event *event.Event `json:"event,omitempty"` // as sent to hosts
 }
 
-// Todos is the list of things to do, as a whole.
+// Todos is the whole list of things to do.
 type Todos struct {
 	Items []Todo `json:"items"`
 }
 
-// Todo is one of them.
+// Todo is an entry of the list.
 type Todo struct {
 	Content string `json:"content"`
 	Status  string `json:"status"` // pending, in_progress, completed
@@ -225,36 +225,36 @@ type Denied struct {
 	Input  json.RawMessage `json:"input,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 
-	Event *event.Event `json:"event,omitempty"` // as hosts got it
+	Event *event.Event `json:"event,omitempty"` // as sent to hosts
 }
 
-// Logged is an event as hosts got it. What it means for the conversation stands in other records.
+// Logged is an event as sent to hosts. Its effect on the conversation is in other records.
 type Logged struct{ Event *event.Event }
 
-// Unknown is a record of a kind that this version does not know: a newer one wrote it.
+// Unknown is a record of a kind that only a newer version knows.
 type Unknown struct {
 	Kind string
 	Data json.RawMessage
 }
 
-// Damaged is a place of the file that is no record.
+// Damaged is a place of the file that does not hold a valid record.
 type Damaged struct {
-	At     int64  `json:"at"`   // where it begins in the file
-	Size   int    `json:"size"` // in bytes; 0: what should be there is missing
+	At     int64  `json:"at"`   // offset in the file
+	Size   int    `json:"size"` // in bytes; 0: something is missing there
 	Reason string `json:"reason"`
 }
 
-// MarshalJSON is the event's own form.
+// MarshalJSON returns the event's own form.
 func (l Logged) MarshalJSON() ([]byte, error) {
 	body := *l.Event
 	body.Kind = "" // the record has it
 	return text.Line(body)
 }
 
-// MarshalJSON is what the record was.
+// MarshalJSON returns the record as it was written.
 func (u Unknown) MarshalJSON() ([]byte, error) { return u.Data, nil }
 
-// eventOf is the event that a record has; nil: it has none.
+// eventOf returns the event that a record has, or nil.
 func eventOf(r Record) *event.Event {
 	switch r := r.(type) {
 	case Logged:

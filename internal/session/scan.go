@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// place is where a record stands in its file, and what can be told of it without decoding it.
+// place is where a record is in its file, and what is known of it without decoding it.
 type place struct {
 	number, parent int64
 	at             int64 // of the line
@@ -19,7 +19,7 @@ type place struct {
 	kind           kind
 }
 
-// journal is what a file holds, by places: nothing of it stays in memory.
+// journal is an index of a file; the records themselves are not kept in memory.
 type journal struct {
 	file    io.ReaderAt
 	blobs   blobs
@@ -27,29 +27,29 @@ type journal struct {
 	marks   []place // of the kind kindMark, as far as they were read when the file was opened
 	latest  place   // the last record of any kind
 	order   order
-	end     int64          // behind the last whole line
-	size    int64          // what was read; more than end: the last line is torn
-	unsure  bool           // of the last record only the head was looked at
-	half    bool           // behind end lies a part of a history that was being adopted
-	damaged int            // places that are no records
+	end     int64          // after the last complete line
+	size    int64          // bytes read; more than end: the last line is torn
+	unsure  bool           // only the head of the last record was read
+	half    bool           // part of a history that was being adopted follows end
+	damaged int            // places that are damaged
 	damage  []Damaged      // the first of them
-	bad     map[int]string // places that could not be decoded when somebody tried, and why
+	bad     map[int]string // places that could not be decoded, and why
 }
 
 const (
 	chunk = 128 << 10
-	// usualLine is less than most lines have in the middle.
+	// usualLine is the size of a short typical line.
 	usualLine = 1 << 10
-	// peek is how much of a line its head fits into.
+	// peek is enough to hold the head of a line.
 	peek = 256
-	// longestLine is more than a record has. What is longer is damaged, and not held in memory.
+	// longestLine is more than a record has. A longer line is damaged, and not held in memory.
 	longestLine = 64 << 20
-	// mostDamage is how many damaged places are told one by one.
+	// mostDamage is how many damaged places are listed.
 	mostDamage = 100
 )
 
-// readJournal goes once over a file, in pieces. It is no lines.Reader, and neither is Reader: both tell where in the
-// file a line stands, and how long one is that is too long.
+// readJournal reads a file once, in chunks. Neither it nor Reader can use lines.Reader: both need the offset of a line,
+// and the length of one that is too long.
 func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	j := &journal{file: file, blobs: blobs}
 	buffer := make([]byte, chunk)
@@ -97,7 +97,7 @@ func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	}
 }
 
-// endless passes over a line that is longer than any record. It leaves what follows the line to the next read.
+// endless skips a line that is longer than any record. What follows the line is left to the next read.
 func (j *journal) endless(buffer []byte) error {
 	for {
 		n, err := j.file.ReadAt(buffer, j.size)
@@ -117,7 +117,7 @@ func (j *journal) endless(buffer []byte) error {
 	}
 }
 
-// leaveHalf takes a history that was not adopted to its end for what is torn: from its first record on.
+// leaveHalf treats a history that was not adopted completely as torn, from its first record on.
 func (j *journal) leaveHalf() {
 	i := len(j.places) - 1
 	if i < 0 || j.places[i].at+int64(j.places[i].size)+1 != j.end {
@@ -149,10 +149,10 @@ func decodeAtPlace(j *journal, p place) (Entry, error) {
 	return j.blobs.decode(line)
 }
 
-// line takes in the line at the end, without its newline. Of an event that is in its place no more than the head is
-// looked at: most records are events, and whoever reads them holds them against their checksums.
+// line adds the line at the end, without its newline. Of an event in sequence it only reads the head: most records are
+// events, and readers verify their checksums.
 func (j *journal) line(line []byte) {
-	// as nearly all are
+	// the case of nearly all lines
 	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' {
 		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
 			j.order.last, j.order.lost, j.unsure = h.number, false, unsure
@@ -160,13 +160,13 @@ func (j *journal) line(line []byte) {
 			return
 		}
 	}
-	if j.unsure && len(line) > 0 { // what should follow was perhaps glued to it
+	if j.unsure && len(line) > 0 { // the next line was perhaps merged with it
 		j.lookAgain()
 	}
 	j.take(line, j.end)
 }
 
-// take takes in the pieces of a line that begins at an offset.
+// take adds the pieces of a line that begins at an offset.
 func (j *journal) take(line []byte, start int64) {
 	for _, p := range pieces(line) {
 		at := start + int64(p.at)
@@ -187,7 +187,7 @@ func (j *journal) take(line []byte, start int64) {
 	}
 }
 
-// lookAgain takes in the last line anew, an event of which only the head was looked at.
+// lookAgain adds the last line again, an event of which only the head was read.
 func (j *journal) lookAgain() {
 	j.unsure = false
 	line, err := j.rawAt(j.latest)
@@ -203,7 +203,7 @@ func (j *journal) lookAgain() {
 	j.take(line, at)
 }
 
-// hurt notes a place that is damaged.
+// hurt records a damaged place.
 func (j *journal) hurt(at int64, size int, reason string) {
 	j.order.lost = true
 	j.tell(Damaged{at, size, reason})
@@ -215,7 +215,7 @@ func (j *journal) tell(d Damaged) {
 	}
 }
 
-// add takes a record in.
+// add adds a record.
 func (j *journal) add(p place) {
 	if j.latest = p; p.kind.inTree() {
 		j.places = append(j.places, p)
@@ -224,10 +224,10 @@ func (j *journal) add(p place) {
 	}
 }
 
-// seq is the number of the last record of any kind.
+// seq returns the number of the last record of any kind.
 func (j *journal) seq() int64 { return j.order.last }
 
-// last is the number of the last record of the tree; 0: there is none.
+// last returns the number of the last record of the tree, or 0.
 func (j *journal) last() int64 {
 	if len(j.places) == 0 {
 		return 0
@@ -235,18 +235,18 @@ func (j *journal) last() int64 {
 	return j.places[len(j.places)-1].number
 }
 
-// index is where a record stands in places, or where the nearest one before it does where its own line is damaged; -1:
-// there is none.
+// index returns the index of a record in places. If its own line is damaged, it returns the nearest one before it, or
+// -1.
 func (j *journal) index(number int64) int {
 	return sort.Search(len(j.places), func(i int) bool { return j.places[i].number > number }) - 1
 }
 
-// path is the way from the first record to the one with that number, as indexes of places.
+// path returns the path from the first record to the one with that number, as indexes of places.
 func (j *journal) path(number int64) []int {
 	way := make([]int, 0, len(j.places))
 	for i := j.index(number); i >= 0; {
 		way = append(way, i)
-		parent := min(j.places[i].parent, j.places[i].number-1) // whatever a line says, the way ends
+		parent := min(j.places[i].parent, j.places[i].number-1) // the path ends, even if a line is wrong
 		switch {
 		case parent <= 0:
 			i = -1
@@ -260,7 +260,7 @@ func (j *journal) path(number int64) []int {
 	return way
 }
 
-// raw is the line of a record.
+// raw returns the line of a record.
 func (j *journal) raw(i int) ([]byte, error) { return j.rawAt(j.places[i]) }
 
 func (j *journal) rawAt(p place) ([]byte, error) {
@@ -283,7 +283,7 @@ func (j *journal) entry(i int) (Entry, error) {
 	return e, nil
 }
 
-// time is when a record was written; of a large one no more than its head is read.
+// time returns when a record was written. Of a large record it only reads the head.
 func (j *journal) time(p place) time.Time {
 	start := make([]byte, min(p.size, peek))
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
@@ -300,10 +300,10 @@ func (j *journal) time(p place) time.Time {
 	return h.when()
 }
 
-// broken is how many places and records are lost, as far as it is known by now.
+// broken returns how many places and records are known to be lost.
 func (j *journal) broken() int { return j.damaged + len(j.bad) }
 
-// list is what is damaged, as far as it is known by now, in the order of the file.
+// list returns the known damage in the order of the file.
 func (j *journal) list() []Damaged {
 	all := slices.Clone(j.damage)
 	for i, reason := range j.bad {

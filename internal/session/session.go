@@ -12,52 +12,53 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Session is a conversation that is open for writing, by us alone. Its methods may be called from several goroutines.
+// Session is a conversation that this process has open for writing. Its methods may be called concurrently.
 type Session struct {
-	torn   bool     // behind the last record stands a part of a line
-	cutOff *Damaged // the part of a line that was cut off when the journal was opened
+	torn   bool     // an incomplete line follows the last record
+	cutOff *Damaged // the incomplete line that was cut off when the journal was opened
 	store  Store
 	id     string
 	lock   *workspace.Held
 
 	mu      sync.Mutex
-	file    *os.File // nil: it is closed
+	file    *os.File // nil: closed
 	handle  *shared  // of file, which readers use as well
 	journal *journal
 	state   State
 	buffer  []byte // for lines
 	spare   []byte // for their data
-	entered bool   // the directory's entry of the file is on the disk
+	entered bool   // the directory entry of the file is on disk
 
 	fold    *fold // until the messages are decoded
 	seen    []Numbered
-	turn    Total // what was spent since the last end of a turn
+	turn    Total // spent since the last end of a turn
 	stale   bool  // the projection
-	project error // why it could not be written
+	project error // why the projection could not be written
 
-	mask    func([]byte) []byte // takes secrets out of lines; nil: nothing does
-	number  int64               // of the turn that runs, which messages are marked with
+	mask    func([]byte) []byte // removes secrets from lines; nil: leaves them
+	number  int64               // of the running turn; messages are marked with it
 	recent  recent              // the last records, for readers in this process
 	changed chan struct{}       // closed, and replaced, when there is more to read
-	awaited bool                // somebody waits for that
+	awaited bool                // a reader waits for changed
 	over    bool
 }
 
-// Mask has secrets taken out of every line before it is written. What mask returns is kept if it is still a record.
+// Mask sets a function that removes secrets from every line before it is written. Its result is used if it is still a
+// record.
 func (s *Session) Mask(mask func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mask = mask
 }
 
-// Turn says which turn runs. Messages that are appended from now on carry its number.
+// Turn sets the number of the running turn, which messages appended from now on carry.
 func (s *Session) Turn(number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.number = number
 }
 
-// Sync makes what was appended survive the machine.
+// Sync makes what was appended survive a crash of the machine.
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	if s.file == nil {
@@ -83,10 +84,10 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// ID is the session's name.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// load makes the state as it is after a record.
+// load sets the state to that after a record.
 func (s *Session) load(number int64) error {
 	f, err := foldAt(s.journal, number)
 	if err != nil {
@@ -109,8 +110,7 @@ func (s *Session) decoded() {
 	s.damaged()
 }
 
-// damaged takes into the state what is damaged, as far as it is known by now. What was cut off is damage no more, but
-// told.
+// damaged copies the damage known so far into the state. What was cut off no longer counts as damage, but is reported.
 func (s *Session) damaged() {
 	s.state.Damaged, s.state.Damage = s.journal.broken(), s.journal.list()
 	if s.cutOff != nil {
@@ -118,10 +118,10 @@ func (s *Session) damaged() {
 	}
 }
 
-// Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; that of
-// an End, and all before it, survives the machine too. Where it fails, the journal is as it was.
+// Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; an End,
+// and all before it, also survives a crash of the machine. If Append fails, the journal is unchanged.
 //
-// An End also writes the projection. That this failed is told by Close: the journal has everything.
+// An End also writes the projection. Close reports if that failed; the journal has everything.
 func (s *Session) Append(r Record) (int64, error) {
 	number, err := s.appendHere(r)
 	if err == nil && r.kind() == kindEnd {
@@ -162,7 +162,7 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 	return number, err
 }
 
-// put writes records that follow one another, all or none, and returns the number of the last.
+// put writes consecutive records, all or none, and returns the number of the last.
 func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	next, turn, now := s.state, s.turn, time.Now().UTC().Truncate(time.Millisecond)
 	entries := make([]Entry, len(records))
@@ -188,7 +188,7 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	return entries[len(entries)-1].Number, nil
 }
 
-// write adds the lines, in one write. A part of them that a full disk left is taken away again.
+// write appends the lines in one write. If a full disk leaves part of them, write removes it.
 func (s *Session) write(entries []Entry) error {
 	text := s.buffer[:0]
 	sizes := make([]int, len(entries))
@@ -204,7 +204,7 @@ func (s *Session) write(entries []Entry) error {
 	if s.buffer = text; cap(text) > largestBody {
 		s.buffer = nil
 	}
-	if s.torn { // a part of a line that could not be taken away would be glued to this one
+	if s.torn { // a partial line that could not be removed would merge with this one
 		if err := s.file.Truncate(s.journal.end); err != nil {
 			return unwritable(s.file.Name(), err)
 		}
@@ -219,7 +219,7 @@ func (s *Session) write(entries []Entry) error {
 		j := s.journal
 		j.order.next(e.Number)
 		j.add(place{e.Number, e.Parent, j.end, len(line), e.Record.kind()})
-		j.marks = nil // they matter when a journal is opened
+		j.marks = nil // only needed while a journal is opened
 		s.recent.add(e.Number, j.end, line)
 		j.end += int64(sizes[i])
 		j.size = j.end
@@ -230,7 +230,7 @@ func (s *Session) write(entries []Entry) error {
 	return nil
 }
 
-// body is the data of a record as it stands in its line: without secrets, and not too long.
+// body returns the data of a record as its line contains it: without secrets, and not too long.
 func (s *Session) body(r Record) ([]byte, error) {
 	body, err := bodyOf(s.spare[:0], r)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Session) body(r Record) ([]byte, error) {
 	return body, nil
 }
 
-// take is the state with a record in it, and what the running turn has spent by then. An End gets its totals.
+// take adds a record to the state and returns what the running turn has spent so far. An End gets its totals.
 func (s *State) take(r *Record, turn Total) Total {
 	switch v := (*r).(type) {
 	case Message:
@@ -289,7 +289,7 @@ func (s *State) take(r *Record, turn Total) Total {
 	return turn
 }
 
-// subtract takes back what was added message by message: the end of a turn says what the whole of it took.
+// subtract undoes what was added message by message, because the end of a turn has the usage of the whole turn.
 func subtract(a, b model.Usage) model.Usage {
 	return model.Usage{
 		Input: a.Input - b.Input, CacheRead: a.CacheRead - b.CacheRead, CacheWrite: a.CacheWrite - b.CacheWrite,
@@ -298,7 +298,7 @@ func subtract(a, b model.Usage) model.Usage {
 	}
 }
 
-// see keeps what the model sees up to date.
+// see updates what the model sees.
 func (s *Session) see(e Entry) {
 	switch r := e.Record.(type) {
 	case Message:
@@ -321,7 +321,7 @@ func (s *Session) see(e Entry) {
 	}
 }
 
-// sees says whether a record is a message that the model sees.
+// sees reports whether a record is a message that the model sees.
 func (s *Session) sees(number int64) bool {
 	s.decoded()
 	for _, m := range s.seen {
@@ -337,8 +337,8 @@ func (s *Session) isMessage(number int64) bool {
 	return i >= 0 && s.journal.places[i].number == number && s.journal.places[i].kind == kindMessage
 }
 
-// Rewind goes back to a record: what is appended next follows that one. What came after it stays in the journal, on a
-// branch that was left.
+// Rewind goes back to a record: the next one that is appended follows it. What came after it stays in the journal, on
+// an abandoned branch.
 func (s *Session) Rewind(number int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,7 +351,7 @@ func (s *Session) Rewind(number int64) error {
 			s.id).Hint("omniagent session show %s", s.id)
 	}
 	turn := s.turn
-	if _, err := s.append(Changed{}, number); err != nil { // so that a reader knows it, too
+	if _, err := s.append(Changed{}, number); err != nil { // tells readers
 		return err
 	}
 	if err := s.load(s.journal.last()); err != nil {
@@ -361,9 +361,9 @@ func (s *Session) Rewind(number int64) error {
 	return nil
 }
 
-// Messages is what the model has to see now: what was said since the last compaction, after its summary. It is
-// consistent: the sides take turns, and a call whose result was lost has one that says so. What it returns is not to be
-// changed.
+// Messages returns what the model has to see now: the messages since the last compaction, after its summary. The result
+// is consistent: the sides alternate, and a call whose result was lost gets one that says so. The caller must not
+// change it.
 func (s *Session) Messages() []model.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,8 +379,8 @@ func plain(seen []Numbered) []model.Message {
 	return consistent(all)
 }
 
-// Seen are the messages as they were recorded, with their numbers: what a compaction chooses from. The first one may be
-// a summary, under the number of its compaction.
+// Seen returns the messages as they were recorded, with their numbers, for a compaction to choose from. The first one
+// may be a summary, with the number of its compaction.
 func (s *Session) Seen() []Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -388,15 +388,15 @@ func (s *Session) Seen() []Numbered {
 	return append([]Numbered(nil), s.seen...)
 }
 
-// State is how the session stands.
+// State returns the current state.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// CheckProvider says why the session cannot go on under a provider: it is another one's. What a model thought, and how
-// its API signs and names things, is worth nothing to another, so nobody gets there unasked; Adopt is the way.
+// CheckProvider returns an error if the session belongs to another provider. A model's thinking and its API's
+// signatures are useless to another provider, so switching takes an explicit Adopt.
 func (s *Session) CheckProvider(provider string) error {
 	now := s.State().Provider
 	if provider == "" || now == "" || provider == now {
@@ -407,8 +407,8 @@ func (s *Session) CheckProvider(provider string) error {
 		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
 }
 
-// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of
-// its own messages. It is there as a whole or not at all, whenever the process dies.
+// Adopt continues the session under a provider with a history from elsewhere, as ReadHistory returns it, in place of
+// its own messages. It is recorded completely or not at all, even if the process dies.
 func (s *Session) Adopt(a Adopted, messages []model.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -424,7 +424,7 @@ func (s *Session) Adopt(a Adopted, messages []model.Message) error {
 	return err
 }
 
-// Close writes the projection if something was added since, and gives the session free. Calling it again does nothing.
+// Close writes the projection if records were added since, and releases the session. Calling it again does nothing.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -435,20 +435,20 @@ func (s *Session) Close() error {
 	if s.stale {
 		err = s.writeProjection()
 	}
-	s.decoded() // what is asked for later
+	s.decoded() // later calls need them
 	s.over = true
 	s.wake()
 	return errors.Join(err, s.abandon())
 }
 
-// abandon gives everything back.
+// abandon releases the file and the lock.
 func (s *Session) abandon() error {
 	var err error
 	if s.file != nil {
 		err = s.handle.leave()
 		s.file = nil
 	}
-	if s.lock == nil { // it has no name that another process could open it by
+	if s.lock == nil { // without a name, no other process can open it
 		return err
 	}
 	return errors.Join(err, s.lock.Unlock())

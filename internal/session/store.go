@@ -20,13 +20,13 @@ import (
 // Store is a directory of sessions. Any number of processes may use it at once.
 type Store struct{ dir string }
 
-// Open makes a Store without touching the disk.
+// Open returns a Store without touching the disk.
 func Open(dir string) Store { return Store{dir} }
 
-// Default is the store of the native agent beneath a home directory.
+// Default returns the store of the native agent below a home directory.
 func Default(home string) Store { return Open(filepath.Join(home, ".yume", "sessions")) }
 
-// Dir is where it is.
+// Dir returns the directory of the store.
 func (s Store) Dir() string { return s.dir }
 
 const (
@@ -35,24 +35,25 @@ const (
 	lockEnding       = ".lock"
 	longestID        = 128
 
-	// lockWait is for a writer that has just closed or died: a child that it was starting has the lock until it runs.
+	// lockWait covers a writer that has just closed or died: a child that it was starting holds the lock until it
+	// execs.
 	lockWait = 200 * time.Millisecond
 )
 
 func (s Store) file(id, ending string) string { return filepath.Join(s.dir, id+ending) }
 
-// NewID is an id that nobody has.
+// NewID returns a new unique id.
 func NewID() string {
 	return "sess-" + ident.Hex(4)
 }
 
-// CheckID says what is wrong with an id that somebody chose: it becomes the name of a file.
+// CheckID reports what is wrong with an id that a caller chose. The id becomes a file name.
 func CheckID(id string) error {
 	bad := strings.TrimFunc(id, func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
 	})
 	if id == "" || len(id) > longestID || bad != "" || id[0] == '.' {
-		return fault.New(fault.ArgError, "%.160q is no id of a session", id).
+		return fault.New(fault.ArgError, "invalid session id %.160q", id).
 			Hint("an id has at most %d letters, digits, dots, dashes and underscores, and does not begin with a dot",
 				longestID)
 	}
@@ -64,7 +65,8 @@ func notFound(id string) *fault.Fault {
 		id).Hint("list what there is: omniagent session list")
 }
 
-// Create begins a session and locks it. An empty id is chosen; one that is taken is fault.AlreadyExists.
+// Create begins a session and locks it. If the id is empty, Create chooses one; an id that exists is
+// fault.AlreadyExists.
 func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	chosen := b.ID == ""
 	if chosen {
@@ -91,7 +93,7 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	return made, err
 }
 
-// Unlinked begins a session whose file has no name: nothing of it is left when it is closed, or when this process dies.
+// Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
 func (s Store) Unlinked(b Begin) (*Session, error) {
 	if b.ID == "" {
 		b.ID = NewID()
@@ -130,8 +132,8 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	return own, nil
 }
 
-// New begins a session for a conversation: on disk, or with keep being false in a file without a name. A directory that
-// cannot be written keeps nobody from talking: told gets the reason, and the session has no name.
+// New begins a session for a conversation: on disk, or in a file without a name if keep is false. If the directory
+// cannot be written, told gets the reason and the session has no name; the conversation can still go on.
 func (s Store) New(ctx context.Context, b Begin, keep bool, told func(string, ...any)) (*Session, error) {
 	if !keep {
 		return s.Unlinked(b)
@@ -144,8 +146,7 @@ func (s Store) New(ctx context.Context, b Begin, keep bool, told func(string, ..
 	return s.Unlinked(b)
 }
 
-// begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at
-// all.
+// begin creates a new journal atomically: it appears with all the records that write gives it, or not at all.
 func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
 	if err := workspace.MkdirAll(s.dir); err != nil {
 		return nil, err
@@ -175,14 +176,14 @@ func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error
 	return own, nil
 }
 
-// Taken says that a session cannot be made because its id is taken.
+// Taken returns the error for a session id that already exists.
 func Taken(id string) error {
 	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id",
 		id).Hint("resume it, or choose another id")
 }
 
-// Has says whether an id is taken. A history that somebody else left under that name takes it as well: it is not
-// written over.
+// Has reports whether an id is taken. A projection that another program left under that name counts as well, so it is
+// not overwritten.
 func (s Store) Has(id string) bool {
 	for _, ending := range []string{journalEnding, projectionEnding} {
 		if _, err := os.Lstat(s.file(id, ending)); !absent(err) {
@@ -192,8 +193,8 @@ func (s Store) Has(id string) bool {
 	return false
 }
 
-// put makes a file under another name and renames it. What a killed process leaves of that is swept by
-// workspace.WriteFile.
+// put writes a file under a temporary name and renames it. workspace.WriteFile sweeps what a killed process leaves of
+// that.
 func (s Store) put(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(s.dir, ".omniagent-tmp-")
 	if err != nil {
@@ -215,13 +216,13 @@ func (s Store) put(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// Resume opens a session to go on with it and locks it: fault.Conflicting says which process has it. A last line that
-// was torn when its writer was killed is taken away, and State.Damage says so.
+// Resume opens an existing session for writing and locks it; fault.Conflicting names the process that has it open. If
+// the last line was torn when its writer was killed, Resume cuts it off and State.Damage says so.
 func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	// First of all, so that asking for what is not there leaves no lock file.
+	// Check this first, so that a missing session gets no lock file.
 	if _, err := os.Lstat(s.file(id, journalEnding)); absent(err) {
 		return nil, s.missing(id)
 	}
@@ -232,7 +233,7 @@ func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	return s.opened(id, held)
 }
 
-// opened reads a session that we have the lock of.
+// opened reads a session whose lock we hold.
 func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
 	own := &Session{store: s, id: id, lock: held, changed: make(chan struct{})}
 	defer func() {
@@ -259,7 +260,7 @@ func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
 	return own, own.load(own.journal.last())
 }
 
-// missing tells of a projection that lies there without its journal, as other programs leave it.
+// missing returns the error for a projection without its journal, as other programs leave it.
 func (s Store) missing(id string) error {
 	f := notFound(id)
 	if file := s.file(id, projectionEnding); s.noLink(id, projectionEnding) == nil {
@@ -270,10 +271,10 @@ func (s Store) missing(id string) error {
 	return f
 }
 
-// Path is where the journal of a session lies.
+// Path returns the path of a session's journal.
 func (s Store) Path(id string) string { return s.file(id, journalEnding) }
 
-// Writer is the process that has a session open.
+// Writer returns the process that has a session open.
 func (s Store) Writer(id string) (by workspace.Holder, open bool) {
 	return workspace.HolderOf(s.file(id, lockEnding))
 }
@@ -284,7 +285,7 @@ type File struct {
 	Size int64
 }
 
-// Files are what Delete removes.
+// Files returns the files that Delete removes.
 func (s Store) Files(id string) ([]File, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -307,7 +308,7 @@ func (s Store) Files(id string) ([]File, error) {
 	return files, nil
 }
 
-// Delete removes a session for ever. One that somebody has open is fault.Conflicting.
+// Delete removes a session permanently. It returns fault.Conflicting if a process has it open.
 func (s Store) Delete(ctx context.Context, id string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -320,7 +321,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 		return lockedBy(id, err)
 	}
 	defer func() { _ = held.Unlock() }()
-	// the journal last: until then it can be deleted again
+	// Remove the journal last: until then the deletion can be repeated.
 	for _, ending := range []string{projectionEnding, journalEnding} {
 		if err := os.Remove(s.file(id, ending)); err != nil && !absent(err) {
 			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable",
@@ -330,11 +331,11 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if err := s.removeBlobs(id); err != nil { // nothing refers to them any more
 		return err
 	}
-	_ = os.Remove(s.file(id, lockEnding)) // while we hold it, so that nobody else does; who waits for it looks again
+	_ = os.Remove(s.file(id, lockEnding)) // while we hold it: a process that waits for it tries again
 	return nil
 }
 
-// removeBlobs removes the bodies that did not fit into the journal. It follows no link.
+// removeBlobs removes the bodies that did not fit into the journal. It follows no links.
 func (s Store) removeBlobs(id string) error {
 	dir := string(s.blobs(id))
 	info, err := os.Lstat(dir)
@@ -347,7 +348,7 @@ func (s Store) removeBlobs(id string) error {
 	return nil
 }
 
-// open opens a journal, which has to be a file: no link to one, nothing that blocks.
+// open opens a journal. It refuses everything but a regular file: links, and what could block.
 func (s Store) open(id string, flags int) (*os.File, error) {
 	path := s.file(id, journalEnding)
 	info, err := os.Lstat(path)
@@ -375,7 +376,7 @@ func (s Store) open(id string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// noLink says whether a file of a session is none that leads elsewhere.
+// noLink rejects a session file that is a symlink.
 func (s Store) noLink(id, ending string) error {
 	path := s.file(id, ending)
 	info, err := os.Lstat(path)
@@ -438,5 +439,5 @@ func codeOf(err error) fault.Code {
 	case errors.As(err, &path):
 		return fault.Internal
 	}
-	return fault.Unsafe // it can be read, and is not what it must be
+	return fault.Unsafe // readable, but not a plain file
 }

@@ -6,7 +6,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// writable says why a journal must not be written by this version.
+// writable reports why this version must not write a journal.
 func (j *journal) writable() error {
 	if len(j.places) == 0 {
 		return errEmpty
@@ -18,18 +18,18 @@ func (j *journal) writable() error {
 	return nil
 }
 
-// newer says that a session can only be looked at here.
+// newer returns the error for a session that is read-only here.
 func newer(b Begin) error {
 	return fault.New(fault.Unsupported,
 		"the session %s was written by a newer version (records of version %d; this program writes version %d), so "+
-			"it can be read, not gone on with",
+			"it can be read, but not continued",
 		b.ID, b.Version, version).With("session_id",
 		b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
 }
 
-// heal makes sure that what is written next begins a line. What stands behind the last newline is cut off only where it
-// is the beginning of a record that a writer did not finish; a whole record that only lacks its newline is used, and
-// everything else is left where it is.
+// heal makes sure that the next write begins a line. An incomplete last line is cut off only if it is the beginning of
+// a record that a writer did not finish. A complete record that only lacks its newline is used, and everything else is
+// left in place.
 func (s *Session) heal() error {
 	j := s.journal
 	rest := j.size - j.end
@@ -51,7 +51,7 @@ func (s *Session) heal() error {
 		used = used || p.reason == "" && p.head.number > j.seq()
 	}
 	if e, err := j.blobs.decode(line); err == nil && used {
-		if a, is := e.Record.(Adopted); is && a.Messages > 0 { // the history that belongs to it is missing
+		if a, is := e.Record.(Adopted); is && a.Messages > 0 { // its messages are missing
 			used = false
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Session) heal() error {
 	return s.endLine(line)
 }
 
-// cut takes away what is torn, and notes it.
+// cut removes a torn line, and records that.
 func (s *Session) cut(d Damaged) error {
 	if err := s.file.Truncate(d.At); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Session) cut(d Damaged) error {
 	return nil
 }
 
-// endLine ends the last line, which it takes in.
+// endLine completes the last line and adds it to the journal.
 func (s *Session) endLine(line []byte) error {
 	if _, err := s.file.Write([]byte{'\n'}); err != nil {
 		return err

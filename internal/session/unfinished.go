@@ -7,21 +7,21 @@ import (
 	"omniagent/internal/event"
 )
 
-// Unfinished is a turn whose outcome is unknown: its message was accepted, or it began without one, and the process
-// that had the conversation died before the turn ended.
+// Unfinished is a turn with an unknown outcome: the process died after it accepted the message, or began the turn, and
+// before the turn ended.
 type Unfinished struct {
 	Turn    int64         `json:"turn"`
-	Message []event.Block `json:"-"` // nil: none began it
+	Message []event.Block `json:"-"` // nil: no message began it
 }
 
-// unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number
-// of the last turn.
+// unfinished finds the turns that have a prompt but no end, the unanswered questions in them, and the number of the
+// last turn.
 func (f *fold) unfinished() {
 	j := f.journal
 	hasEnded := f.ends()
 	hasEnded(-1)
 	answered := map[string]bool{}
-	began := map[int64]bool{} // turns without an end, of which no prompt was seen so far
+	began := map[int64]bool{} // turns without an end, whose prompt was not seen yet
 	defer func() {
 		for turn := range began {
 			f.state.Unfinished = append(f.state.Unfinished, Unfinished{Turn: turn})
@@ -56,8 +56,8 @@ func (f *fold) unfinished() {
 	}
 }
 
-// ends returns a function that says whether a turn has an end. Turns end in about the order of their numbers, so it
-// reads the ends from the back, and no further than it must. A turn of -1 has it read the last one.
+// ends returns a function that reports whether a turn has ended. Turns end roughly in the order of their numbers, so it
+// reads the ends from the back and stops as soon as it can. Calling it with turn -1 reads the last end.
 func (f *fold) ends() func(turn int64) bool {
 	j := f.journal
 	ended := map[int64]bool{}
@@ -72,7 +72,7 @@ func (f *fold) ends() func(turn int64) bool {
 				continue
 			}
 			ev := e.Record.(End).Event
-			if ev == nil { // of version 0.1, which numbered no turns
+			if ev == nil { // written by version 0.1, which did not number turns
 				next = -1
 				break
 			}
@@ -87,5 +87,5 @@ func (f *fold) ends() func(turn int64) bool {
 	}
 }
 
-// mostOpenTurns is more turns than a conversation lets wait.
+// mostOpenTurns is more than the number of turns that a conversation lets wait.
 const mostOpenTurns = 128

@@ -13,8 +13,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// View is a session as somebody looks at it who does not write it. The writer may be at work meanwhile: a view stays as
-// it was.
+// View is a read-only snapshot of a session. A writer may append meanwhile; the view does not change.
 type View struct {
 	State State
 	file  *os.File
@@ -54,21 +53,21 @@ func viewOf(f *os.File, blobs blobs) (*View, error) {
 	return &View{State: folded.state, file: f, fold: folded, path: j.path(j.last())}, nil
 }
 
-// Close ends the view.
+// Close closes the view.
 func (v *View) Close() { _ = v.file.Close() }
 
-// Info is what a list tells of it, and more.
+// Info returns what a list shows of the session.
 func (v *View) Info() Info { return Info{State: v.State, Size: v.fold.journal.size} }
 
-// Last is the number of the last record.
+// Last returns the number of the last record.
 func (v *View) Last() int64 { return v.fold.journal.seq() }
 
-// Messages is what the model would see now.
+// Messages returns the messages that the model would see now.
 func (v *View) Messages() []model.Message {
 	return plain(v.fold.messages())
 }
 
-// Check reads every record, whatever it belongs to, and returns what is damaged: lines, records, and the files with the
+// Check reads every record on every branch and returns what is damaged: lines, records, and the files that hold the
 // data of records.
 func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	j := v.fold.journal
@@ -93,8 +92,8 @@ func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	return all, nil
 }
 
-// Entries are the records that the conversation consists of, the first one first, whatever was put aside by compactions
-// among them. One that cannot be read comes as an error; the others follow.
+// Entries iterates over the records of the conversation from the first one on, including those that compactions removed
+// from the model's view. A record that cannot be read is yielded as an error; the others follow.
 func (v *View) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, i := range v.path {
@@ -108,8 +107,8 @@ func (v *View) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// Fork makes a session that begins with all that another one is, and locks it. An empty newID is chosen. The other may
-// be in use. What the conversation has cost until there is part of the totals of both.
+// Fork creates a session that begins with the records of another one, and locks it. If newID is empty, Fork chooses an
+// id. The other session may be in use. The totals of both include what the conversation has cost so far.
 func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	if newID == "" {
 		newID = NewID()
@@ -144,8 +143,8 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	})
 }
 
-// lines goes over the lines of the conversation in the order of the file: the records that it consists of, and the
-// events and the records of newer versions between them.
+// lines calls do for each line of the conversation in the order of the file: its records, and between them the events
+// and the records of newer versions.
 func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) error {
 	ours := map[int64]bool{}
 	for _, i := range v.path {
@@ -161,14 +160,14 @@ func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) e
 		if err != nil {
 			return err
 		}
-		if e.Number > j.seq() { // it was written since
+		if e.Number > j.seq() { // written after the view was opened
 			return nil
 		}
 		if _, damaged := e.Record.(Damaged); damaged || line == nil {
-			continue // it is lost in the other session as well
+			continue // the other session has lost it as well
 		}
 		if k := e.Record.kind(); !ours[e.Number] && (!ours[e.Parent] || k.inTree() && k != unknown) {
-			continue // of a branch that was left
+			continue // on an abandoned branch
 		}
 		if err := do(e, line); err != nil {
 			return err
@@ -176,7 +175,7 @@ func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) e
 	}
 }
 
-// copying gives the records of a conversation new numbers: those of a journal have no gaps.
+// copying renumbers the records of a conversation, because the numbers in a journal have no gaps.
 type copying struct {
 	w            io.Writer
 	from, to     blobs
@@ -186,7 +185,7 @@ type copying struct {
 
 func (c *copying) put(e Entry, line []byte) error {
 	if e.Number == 1 {
-		return nil // its own begin
+		return nil // the copy has its own Begin
 	}
 	h, _ := parseHead(line)
 	body := line[min(h.data, len(line)):max(h.data, len(line)-1)]

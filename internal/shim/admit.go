@@ -9,9 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// admit refuses to start a program that comes with the workspace, unless a person asked for that: npx, npm run and
-// direnv put directories of a repository first in PATH, and what lies there is the repository's own. It looks at what
-// is really started, with the PATH that it gets.
+// admit refuses to start a program that comes with the workspace, unless a person asked for it: npx, npm run and direnv
+// put directories of a repository first in PATH. It checks the program that is really started, with its own PATH.
 func (c *call) admit(launch agent.Launch) error {
 	if c.args.Workspace || c.driver.Describe().BuiltIn {
 		return nil
@@ -39,7 +38,7 @@ func (c *call) admit(launch agent.Launch) error {
 		With("path", found).Hint("%s", hint)
 }
 
-// elsewhere is where the agent is installed outside of the workspace.
+// elsewhere returns where the agent is installed outside the workspace.
 func (c *call) elsewhere(gate admission.Gate) string {
 	path := gate.Outside(c.host.Env)
 	install, err := c.driver.Locate(agent.Env{Dir: c.dir, Lookup: func(name string) (string, bool) {

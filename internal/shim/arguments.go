@@ -11,16 +11,16 @@ import (
 	"omniagent/internal/text"
 )
 
-// Arguments are a command line, understood.
+// Arguments are a parsed command line.
 type Arguments struct {
-	Shared      setting.Shared // only what was typed; the rest are defaults
+	Shared      setting.Shared // only what was given; the rest are defaults
 	Prompt      *string        // nil: --prompt was not given
 	Agent       string
 	AgentsDir   *string
 	Dir         string         // --cwd
-	Timeout     *time.Duration // nil: what the configuration says
+	Timeout     *time.Duration // nil: as configured
 	Strict      *bool
-	Declined    []setting.Approval // by --yolo=false and the like: not even where the configuration says so
+	Declined    []setting.Approval // by --yolo=false and the like: not even if configured
 	Report      string
 	Trace       string  // "", "run" or "only"
 	Schema      *string // --output-schema as given
@@ -35,14 +35,14 @@ type Arguments struct {
 
 	outputFlag   string   // as typed, for messages
 	approvalFlag string   // likewise
-	conflict     []string // two flags for the approval that mean different things
+	conflict     []string // two flags for the approval that contradict each other
 }
 
-// Parse reads everything up to the first "--"; what follows is the agent's own. The first mistake is the error.
+// Parse reads everything up to the first "--"; what follows is for the agent. It stops at the first error.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{Shared: setting.Defaults(), Given: args}
 	for i, arg := range args {
-		// A "--" that is the value of --prompt would have to be written --prompt=--.
+		// A "--" as the value of --prompt must be written --prompt=--.
 		if arg == "--" {
 			a.Delimited, a.Passthrough, a.Given = true, args[i+1:], args[:i]
 			break
@@ -60,7 +60,7 @@ func Parse(args []string) (Arguments, error) {
 	return a, nil
 }
 
-// one reads the flag at the beginning of rest and says how many words it took.
+// one parses the flag at the beginning of rest and returns how many words it took.
 func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	flag, value, attached, err := split(flags, rest[0])
 	if err != nil {
@@ -85,8 +85,8 @@ func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	return used, a.set(flag, value, true)
 }
 
-// next is the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly one
-// of our flags.
+// next returns the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly
+// one of our flags.
 func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	written := "--" + flag.Name
 	if len(rest) == 1 {
@@ -110,7 +110,7 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	return "", f.Hint("%s", flag.example())
 }
 
-// example is the flag with a value that it takes.
+// example returns the flag with a valid value.
 func (f *Flag) example() string {
 	if len(f.Allowed) > 0 {
 		return "--" + f.Name + "=" + strings.Join(f.Allowed, ", or --"+f.Name+"=")
@@ -125,7 +125,7 @@ func exactly(flags []Flag, word string) bool {
 	})
 }
 
-// split finds the flag that a word begins with. A nil flag: the word is none.
+// split finds the flag that a word begins with, or nil.
 func split(flags []Flag, word string) (flag *Flag, value string, attached bool, err error) {
 	if word == "-" || !strings.HasPrefix(word, "-") {
 		return nil, "", false, nil
@@ -133,7 +133,7 @@ func split(flags []Flag, word string) (flag *Flag, value string, attached bool, 
 	if long, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, attached := strings.Cut(long, "=")
 		i := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
-		if i < 0 && strings.EqualFold(name, "agents-dir") { // as all the others are written
+		if i < 0 && strings.EqualFold(name, "agents-dir") { // accepted like all the others
 			i = slices.IndexFunc(flags, func(f Flag) bool { return f.Name == "agentsDir" })
 		}
 		if i < 0 {
@@ -167,7 +167,7 @@ func unknown(flags []Flag, word string) error {
 	return f.Hint("flags of the agent itself go behind --: omniagent --agent NAME -- %s", printable(word))
 }
 
-// positional explains a word that is no flag: this command line has none.
+// positional returns the error for a word that is not a flag.
 func (a *Arguments) positional(rest []string) error {
 	word := printable(rest[0])
 	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word).With("word", rest[0])
@@ -185,12 +185,12 @@ func (a *Arguments) positional(rest []string) error {
 func printable(s string) string {
 	clean, _ := text.Clean(s)
 	if runes := []rune(clean); len(runes) > 80 {
-		return string(runes[:40]) + "…" + string(runes[len(runes)-39:]) // a long path says most at its end
+		return string(runes[:40]) + "…" + string(runes[len(runes)-39:]) // the end of a long path says most
 	}
 	return clean
 }
 
-// set stores a value. given is false for a flag that stands alone.
+// set sets a flag's value. given is false for a flag without a value.
 //
 // Long because it is a table.
 func (a *Arguments) set(flag *Flag, value string, given bool) error {
@@ -302,7 +302,7 @@ func bad(flag *Flag, value string, allowed []string) error {
 	return f.Hint("--%s=%s", flag.Name, allowed[0])
 }
 
-// approves is --yolo, --auto-edit or --read-only.
+// approves handles --yolo, --auto-edit or --read-only.
 func (a *Arguments) approves(flag *Flag, v setting.Approval) func() {
 	return func() {
 		a.approve(v, "--"+flag.Name)
@@ -310,8 +310,7 @@ func (a *Arguments) approves(flag *Flag, v setting.Approval) func() {
 	}
 }
 
-// approve chooses an approval. Words that mean different things are kept apart for compatible, unless the first was
-// taken back.
+// approve sets an approval. It notes contradicting flags for compatible, unless the first was taken back.
 func (a *Arguments) approve(v setting.Approval, flag string) {
 	if now := a.Shared.Approval; now.Typed() && now.Value != v && a.conflict == nil {
 		a.conflict = []string{a.approvalFlag, flag}
@@ -319,7 +318,7 @@ func (a *Arguments) approve(v setting.Approval, flag string) {
 	a.Shared.Approval, a.approvalFlag = typed(v), flag
 }
 
-// declines is --yolo=false or --auto-edit=false: it takes back what stands before it, and what the configuration says.
+// declines handles --yolo=false or --auto-edit=false, which override earlier flags and the configuration.
 func (a *Arguments) declines(v setting.Approval) func() {
 	return func() {
 		if a.Shared.Approval.Value == v {
@@ -333,7 +332,7 @@ func (a *Arguments) prints(v setting.Output, flag string) func() {
 	return func() { a.Shared.Output, a.outputFlag = typed(v), flag }
 }
 
-// toggle carries out a switch: one way, or the other where it is given as false.
+// toggle handles a switch that may be set to false.
 func (a *Arguments) toggle(flag *Flag, value string, given bool, do, undo func()) error {
 	on := true
 	if given {
@@ -371,7 +370,7 @@ func (a *Arguments) timeout(value string) error {
 	return nil
 }
 
-// compatible finds flags that exclude each other.
+// compatible returns an error for flags that exclude each other.
 func (a Arguments) compatible(mode setting.Mode) error {
 	switch {
 	case a.Delimited && a.Agent == "":

@@ -11,12 +11,13 @@ import (
 	"omniagent/internal/text"
 )
 
-// chooseAgent follows the order: --agent, OMNIAGENT_AGENT, the file in the agents directory, the configuration.
+// chooseAgent chooses by --agent, OMNIAGENT_AGENT, the file in the agents directory, and the configuration, in this
+// order.
 func (c *call) chooseAgent() error {
 	c.custom = c.settings.Custom
 	configuredAgent, isSet := c.settings.Set.Lookup("agent")
 	fromEnvironment := isSet && strings.HasPrefix(configuredAgent.Source, "env:")
-	// The file is read where it decides, or where its targets could be what --agent names.
+	// The file is read if it decides, or if --agent could name one of its targets.
 	file, err := c.agentsFile(c.args.Agent != "" || fromEnvironment)
 	if err != nil {
 		return err
@@ -34,8 +35,8 @@ func (c *call) chooseAgent() error {
 	return c.nothingChosen()
 }
 
-// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. Where
-// the agent is named, but not the directory, a repository's file that cannot be read is only a warning.
+// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. If the
+// agent is named, but not the directory, an unreadable repository file is only a warning.
 func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
 	given := ""
 	if c.args.AgentsDir != nil {
@@ -68,7 +69,7 @@ func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
 	return file, nil
 }
 
-// takeDefault follows a repository in the choice among built-in agents, and says so.
+// takeDefault takes a repository's choice among the built-in agents, and says so.
 func (c *call) takeDefault(file *agentsdir.File) error {
 	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
 	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
@@ -127,7 +128,7 @@ func (c *call) unknown(name, from string) *fault.Fault {
 	return f.Hint("omniagent agents list")
 }
 
-// nothingChosen says what is installed here and how to choose it.
+// nothingChosen returns the fault that lists the installed agents and how to choose one.
 func (c *call) nothingChosen() error {
 	var installed []string
 	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {

@@ -4,7 +4,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// takes says what may follow a flag.
+// takes is what may follow a flag.
 type takes uint8
 
 const (
@@ -14,12 +14,12 @@ const (
 	assigned              // only the rest after "="
 )
 
-// Flag is one flag of a call that goes straight to an agent.
+// Flag is a flag of a direct call of an agent.
 type Flag struct {
 	Name    string
 	Short   string
-	Value   string   // what stands for the value in help; empty: a switch
-	Allowed []string // all values, where they can be listed
+	Value   string   // placeholder of the value in help; empty: a switch
+	Allowed []string // all values, if they can be listed
 	Default string
 	Help    string
 	takes   takes

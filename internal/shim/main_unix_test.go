@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stub is the agent: it writes its prompt down and says the line of its script that is next.
+// stub returns the agent: it writes its prompt down and says the line of its script that is next.
 func stub(dir string) int {
 	prompt, _ := io.ReadAll(os.Stdin)
 	if len(os.Args) > 2 && len(prompt) == 0 {
@@ -160,7 +160,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// agent is one that is installed, changed by with.
+// agent returns one that is installed, changed by with.
 func (w *world) agent(name string, with func(*fake)) fake {
 	self, err := os.Executable()
 	if err != nil {
@@ -248,7 +248,7 @@ func (w *world) run(stdin *os.File, args ...string) result {
 	return result{code, string(stdout), string(stderr)}
 }
 
-// prompts are what the agent got, start by start.
+// prompts returns what the agent got, start by start.
 func (w *world) prompts() (list []string) {
 	for n := 0; ; n++ {
 		data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("prompt%d", n)))
@@ -259,7 +259,7 @@ func (w *world) prompts() (list []string) {
 	}
 }
 
-// pipe is a standard input that is no file.
+// pipe returns a pipe as standard input.
 func (w *world) pipe(content []byte) *os.File {
 	r, p, err := os.Pipe()
 	if err != nil {
@@ -284,7 +284,7 @@ func (w *world) file(content []byte) *os.File {
 	return f
 }
 
-// reported is the agent that the report names.
+// reported returns the agent that the report names.
 func (w *world) reported() string {
 	var r Report
 	data, err := os.ReadFile(filepath.Join(w.work, "r.json"))

@@ -15,26 +15,24 @@ import (
 )
 
 const (
-	// firstLook is how much of a piped prompt is read before the agent is started: enough to tell an empty prompt from
-	// another.
+	// firstLook is how much of a piped prompt is read before the agent starts: enough to detect an empty prompt.
 	firstLook = 64 << 10
-	// silentFor is how long standard input may be open and silent before a line says what we wait for.
+	// silentFor is how long standard input may be silent before a line says that we wait for it.
 	silentFor = 2 * time.Second
-	// mostBlanks is how much of nothing but blanks may stand in front of a prompt that is relayed.
+	// mostBlanks limits the white space before a prompt that is relayed.
 	mostBlanks = 16 << 20
 )
 
-// prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave
-// us.
+// prompt is the agent's standard input. Only a prompt from --prompt is held in memory as a whole.
 type prompt struct {
-	length counter   // of what was read before the start, which is all of it where the agent has a limit
-	reader io.Reader // *os.File where the agent can have the file itself
-	file   *os.File  // not nil: it can be read again from the position begin
+	length counter   // of what was read before the start; everything, if the agent has a limit
+	reader io.Reader // *os.File if the agent can have the file itself
+	file   *os.File  // if not nil, the prompt can be read again from the position begin
 	begin  int64
-	text   *string // not nil: from --prompt
+	text   *string // from --prompt, if not nil
 }
 
-// again is the prompt from its beginning.
+// again returns the prompt from its beginning.
 func (p *prompt) again() (io.Reader, error) {
 	switch {
 	case p.text != nil:
@@ -46,8 +44,8 @@ func (p *prompt) again() (io.Reader, error) {
 	return p.reader, nil
 }
 
-// readPrompt finds the prompt of a one-shot run and holds it against the agent's limit: no agent gets the chance to cut
-// it in silence.
+// readPrompt reads the prompt of a one-shot run and checks it against the agent's limit, so that no agent cuts it
+// silently.
 func (c *call) readPrompt() error {
 	if c.mode != "one-shot" {
 		return nil
@@ -77,7 +75,7 @@ func emptyPrompt() error {
 		"the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
 }
 
-// promptFile counts a file through, as far as the agent's limit makes it necessary, and hands the file itself on.
+// promptFile counts a file as far as the agent's limit requires, and passes on the file itself.
 func (c *call) promptFile(limit agent.Limit) error {
 	file := c.host.Stdin
 	begin, err := file.Seek(0, io.SeekCurrent)
@@ -110,8 +108,8 @@ func (c *call) promptFile(limit agent.Limit) error {
 
 func limited(l agent.Limit) bool { return l.Characters > 0 || l.Bytes > 0 }
 
-// pipedPrompt reads the beginning. Where that is all, it is known; else it is relayed while it comes, or, where the
-// agent has a limit or the prompt may be needed twice, first put into a file without a name.
+// pipedPrompt reads the beginning, which may be all. Otherwise the prompt is relayed as it comes or, if the agent has a
+// limit or the prompt may be needed twice, first spooled to an unnamed file.
 func (c *call) pipedPrompt(limit agent.Limit) error {
 	relayed := !limited(limit) && c.args.Schema == nil
 	first, err := c.readFirst(relayed)
@@ -135,13 +133,13 @@ func (c *call) pipedPrompt(limit agent.Limit) error {
 	return nil
 }
 
-// spool writes the prompt to a file that has no name any more, counting.
+// spool copies the prompt to an unnamed file, counting.
 func (c *call) spool(first []byte, limit agent.Limit) error {
 	file, err := os.CreateTemp(c.settings.Temp, "omniagent-prompt-")
 	if err != nil {
 		return noPlace(err)
 	}
-	_ = os.Remove(file.Name()) // on Windows it stays until it is closed
+	_ = os.Remove(file.Name()) // on Windows it remains until it is closed
 	c.temp.closes(file)
 	counter := counter{limit: limit}
 	if err := keep(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter); err != nil {
@@ -158,7 +156,7 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	return err
 }
 
-// keep copies until the end, or until it is more than the agent takes.
+// keep copies to the end, or until it is more than the agent accepts.
 func keep(file io.Writer, source io.Reader, counter *counter) error {
 	block := make([]byte, firstLook)
 	for {
@@ -179,7 +177,7 @@ func keep(file io.Writer, source io.Reader, counter *counter) error {
 	}
 }
 
-// noPlace is another matter than a prompt that cannot be read: the call was right.
+// noPlace returns the fault for a failed spool, which is not the caller's mistake.
 func noPlace(err error) error {
 	code := fault.Internal
 	if errors.Is(err, syscall.ENOSPC) {
@@ -197,8 +195,8 @@ func unreadable(err error) error {
 		"the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
-// readFirst reads the first block, less only where the input ends before with io.EOF. With words it goes on while
-// nothing but blanks has come, up to a limit. An input that stays silent is explained once.
+// readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,
+// up to a limit. A silent input is explained once.
 func (c *call) readFirst(words bool) ([]byte, error) {
 	silent := time.AfterFunc(silentFor, func() {
 		c.note("reading the prompt from standard input, which is open and silent; -p TEXT gives it directly")
@@ -222,9 +220,8 @@ func (c *call) readFirst(words bool) ([]byte, error) {
 	return read, nil
 }
 
-// interruptible is what a signal or the time limit can end the wait for: reading goes on in the background until we
-// exit. Until the agent is started nobody else listens to either, so every read of standard input before goes through
-// it.
+// interruptible reads in the background, so that a signal or the time limit can end the wait. Until the agent starts,
+// only these reads watch for either.
 type interruptible struct {
 	from io.Reader
 	call *call
@@ -259,7 +256,7 @@ func (r interruptible) Read(into []byte) (int, error) {
 	}
 }
 
-// tooLong refuses what the agent would not take whole.
+// tooLong refuses a prompt that the agent would cut.
 func (c *call) tooLong(n counter) error {
 	title := c.driver.Describe().Title
 	var what string
@@ -293,12 +290,12 @@ func grouped(n int64) string {
 
 var errEnough = errors.New("more than the limit")
 
-// counter counts bytes and characters, and stops the copy once it is clear that there are too many.
+// counter counts bytes and characters, and stops the copy when there are too many.
 type counter struct {
 	limit      agent.Limit
 	bytes      int64
 	characters int64
-	words      bool // something that is no blank
+	words      bool // something other than white space
 	partial    []byte
 }
 
@@ -312,7 +309,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// count counts characters over the borders of blocks. A byte that belongs to none is one by itself.
+// count counts characters across blocks. An invalid byte counts as a character.
 func (n *counter) count(p []byte) (count int) {
 	for len(n.partial) > 0 && len(p) > 0 {
 		n.partial, p = append(n.partial, p[0]), p[1:]
@@ -335,5 +332,5 @@ func (n *counter) count(p []byte) (count int) {
 	return count + utf8.RuneCount(p[:end])
 }
 
-// all is the number of characters, should nothing more come.
+// all returns the number of characters if nothing more comes.
 func (n *counter) all() int64 { return n.characters + int64(utf8.RuneCount(n.partial)) }

@@ -129,7 +129,7 @@ func TestFileFromItsPosition(t *testing.T) {
 	}
 }
 
-// held is a pipe that has so many bytes and stays open.
+// held returns a pipe that has so many bytes and stays open.
 func (w *world) held(n int) *os.File {
 	w.t.Helper()
 	r, p, err := os.Pipe()
@@ -227,7 +227,7 @@ func TestBlanksFirst(t *testing.T) {
 	}
 }
 
-// TestFullDisk is no fault of the call.
+// TestFullDisk: a full disk is not the caller's mistake.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

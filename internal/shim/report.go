@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/redact"
 )
 
-// Report is what --report writes: what was asked for, what was started, what is known of the end.
+// Report is what --report writes: the request, what was started, and how it ended.
 type Report struct {
 	Schema      int             `json:"schema"` // 1
 	Tool        string          `json:"tool_version"`
@@ -30,18 +30,18 @@ type Report struct {
 	Began       string          `json:"started_at"`
 	DurationMS  int64           `json:"duration_ms"`
 	ExitCode    int             `json:"exit_code"`
-	AgentExit   *int            `json:"agent_exit_code"` // null: a signal ended it, or it did not start
+	AgentExit   *int            `json:"agent_exit_code"` // null: it was killed by a signal, or did not start
 	AgentSignal *string         `json:"agent_signal"`
-	EndedBy     *string         `json:"ended_by"` // the signal to us, or "timeout"
+	EndedBy     *string         `json:"ended_by"` // the signal that we got, or "timeout"
 	Error       *reportError    `json:"error"`
 	Session     *string         `json:"session_id"`
 	Model       *string         `json:"model"`
-	Answered    *bool           `json:"answered"`      // null: not known
+	Answered    *bool           `json:"answered"`      // null: unknown
 	Denials     []reportDenial  `json:"denials"`       //
 	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
 	Usage       *reportUsage    `json:"usage"`         //
-	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only asked for
-	Sandbox     *event.Walls    `json:"sandbox"`       // what held the agent's commands, where its records tell
+	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
+	Sandbox     *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
 	Warnings    []reportWarning `json:"warnings"`      //
 	Records     []string        `json:"records"`       // files that the evidence was read from
 	Attempts    int             `json:"attempts"`      // with --output-schema
@@ -75,8 +75,8 @@ type reportWarning struct {
 	Message string `json:"message"`
 }
 
-// reportable finds out before the run whether its report can be written, and holds on to the directory: what the agent
-// does to the path meanwhile leads nowhere else.
+// reportable checks before the run that the report can be written, and keeps its directory open, so that the agent
+// cannot redirect it.
 func (c *call) reportable() error {
 	if c.args.Report == "" {
 		return nil
@@ -117,8 +117,8 @@ func notAFile(path string) error {
 	return fault.New(fault.ArgError, "--report: %s is not a file", printable(path)).Hint("--report=run.json")
 }
 
-// putReport replaces what has the report's name by then, a link too, with a file for the user alone. The agent may have
-// moved the directory and put another in its place: then nobody would look for the report where it were written.
+// putReport replaces whatever has the report's name, even a link, with a file for the user alone. If the agent has
+// moved the directory and put another in its place, writing into the old one would be useless.
 func (c *call) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
 	held, err := c.place.Stat(".")
@@ -128,7 +128,7 @@ func (c *call) putReport(data []byte) error {
 	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
-	// as those of package workspace, which sweeps up after us should we be killed here
+	// named like those of package workspace, which removes them if we are killed here
 	temporary := ".omniagent-tmp-" + ident.Hex(12)
 	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *call) putReport(data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(0o600) // whatever the umask says
+		err = f.Chmod(0o600) // regardless of the umask
 	}
 	if err == nil {
 		err = f.Sync()
@@ -236,13 +236,13 @@ type translation struct {
 	Passthrough []string `json:"passthroughArgs"`
 	// names of the variables that are added or changed, with values unless secret
 	Environment []string       `json:"environment"`
-	Prompt      string         `json:"prompt"` // how it gets there: stdin, argument, none
+	Prompt      string         `json:"prompt"` // how it is passed: stdin, argument, none
 	Warnings    []string       `json:"warnings"`
 	Requests    map[string]any `json:"requests"`
 	Policies    []agent.Policy `json:"policies"`
 }
 
-// trace prints one line that tools can find by its beginning.
+// trace prints one line with a fixed beginning, for tools.
 func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 	t := translation{
 		Agent: c.driver.Name(), Version: some(c.install.Version), Mode: string(c.mode), Command: launch.Path,
@@ -271,7 +271,7 @@ func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 	_, _ = c.host.Stderr.Write(append(append([]byte("OA_TRANSLATION="), line...), '\n'))
 }
 
-// added is what is in the second environment and not, or not so, in the first.
+// added returns the entries of the second environment that are not in the first.
 func added(before, after []string) []string {
 	known := make(map[string]bool, len(before))
 	for _, e := range before {

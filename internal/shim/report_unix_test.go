@@ -80,7 +80,7 @@ func TestReportThatCannotBe(t *testing.T) {
 	}
 }
 
-// shell is an agent that is a script of the shell.
+// shell returns an agent that is a script of the shell.
 func (w *world) shell(script string, with func(*fake)) fake {
 	path := filepath.Join(w.t.TempDir(), "agent.sh")
 	w.write(path, script)

@@ -22,8 +22,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what
-// somebody asked for would be unsafe, whatever is said about it.
+// strictEnough refuses an approval that is stricter than prompt if this agent does not enforce it: weakening it would
+// be unsafe, even with a warning.
 func (c *call) strictEnough(launch agent.Launch) error {
 	wanted := c.shared.Approval.Value
 	if !wanted.Stricter() {
@@ -55,7 +55,7 @@ func (c *call) strictEnough(launch agent.Launch) error {
 	return f.Hint("%s can: --approval %s", c.driver.Name(), strings.Join(can, ", --approval "))
 }
 
-// start translates, and runs what came of it.
+// start translates the call and runs the agent.
 func (c *call) start() int {
 	spec, err := c.spec()
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *call) start() int {
 	return c.conclude(launch, warnings, o)
 }
 
-// spec says what is wanted of the driver.
+// spec returns the spec for the driver.
 func (c *call) spec() (agent.Spec, error) {
 	s := agent.Spec{
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
@@ -124,16 +124,16 @@ func (c *call) spec() (agent.Spec, error) {
 	return s, nil
 }
 
-// outcome is a run that has ended.
+// outcome is the outcome of a run.
 type outcome struct {
 	began    time.Time
 	took     time.Duration
 	exit     agent.Exit
 	evidence agent.Evidence
-	fault    *fault.Fault // nil: it succeeded
+	fault    *fault.Fault // nil: success
 }
 
-// runOnce starts the agent, waits for its end and finds out the truth about it. Its stdout goes to out.
+// runOnce starts the agent, waits for its end and determines the outcome. The agent's stdout goes to out.
 func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
 	o := outcome{began: time.Now()}
@@ -141,7 +141,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
 		Env: launch.Env,
-		// 0 is none, not the default
+		// 0 means no grace, not the default
 		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")),
 		Standby: c.standby,
 	}
@@ -169,7 +169,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	return o
 }
 
-// allowMore hints at the next freer setting, if there is one.
+// allowMore adds a hint with the next freer setting, if there is one.
 func (c *call) allowMore(f *fault.Fault) {
 	switch {
 	case c.shared.Approval.Value == setting.Prompt:
@@ -181,8 +181,7 @@ func (c *call) allowMore(f *fault.Fault) {
 	}
 }
 
-// streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there
-// directly.
+// streams connects the agent's streams with ours. Its stderr is copied only where no person sees it directly.
 func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
@@ -198,7 +197,7 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Ta
 			return err
 		}
 	}
-	// Where both go to the same place their order matters more than the evidence.
+	// If both go to the same place, their order matters more than the evidence.
 	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
 		c.relay = &tee{kept: tail, to: c.host.Stderr}
 		plan.Stderr = c.relay
@@ -206,9 +205,9 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Ta
 	return nil
 }
 
-const longestArgument = 128<<10 - 1 // of Linux, for a single argument
+const longestArgument = 128<<10 - 1 // Linux's limit for one argument
 
-// promptArgument puts the prompt where an agent of the user's own definition wants it.
+// promptArgument passes the prompt in the form that a user-defined agent wants.
 func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(interruptible{input, c}, longestArgument+1))
 	if err != nil {
@@ -254,7 +253,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 			}
 			return x
 		case s := <-c.host.Signals:
-			// In front of a terminal the agent decides what an interrupt means; one for us alone is handed on.
+			// At a terminal the agent decides what an interrupt means; one that only we got is passed on.
 			if s == os.Interrupt && c.mode == setting.Interactive {
 				child.Signal(s)
 				if byUs == "" {
@@ -279,11 +278,11 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	}
 }
 
-// again is how long after the first signal another one means that the agent shall not be waited for. One key, or a
-// window that is closed, often comes as two: from the terminal, and from the shell or a program around us.
+// again is the time after which a second signal means that the agent shall not be waited for. One key, or a closed
+// window, often sends two: from the terminal, and from the shell or a program around us.
 const again = 500 * time.Millisecond
 
-// handedOn is what ended an agent at a terminal that died of an interrupt for us alone.
+// handedOn is the end of an agent at a terminal that died of an interrupt that we passed on.
 const handedOn = "SIGINT"
 
 func signalName(s os.Signal) string {
@@ -298,7 +297,7 @@ func signalName(s os.Signal) string {
 	return "SIGINT"
 }
 
-// conclude tells what happened, writes the report and returns the exit code.
+// conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
 	c.tell(launch, o)
@@ -327,7 +326,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 	case fault.TimedOut:
 		c.note("%s did not end within %s", name, *c.args.Timeout)
 	case fault.AgentFailed, fault.AgentUsage:
-		// The agent has said why. In front of a terminal there is nothing to add; elsewhere which program it was.
+		// The agent has said why. At a terminal that is enough; elsewhere we name the program.
 		if c.mode == setting.OneShot {
 			c.note("%s: %s", name, strings.TrimPrefix(f.Message, "the agent "))
 		}
@@ -349,16 +348,15 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 	}
 }
 
-// tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the
-// disk is full, does not end an agent that has work to do.
+// tee passes the agent's stderr on and keeps its end. A write error, such as a full disk, does not end the agent.
 type tee struct {
 	kept   *process.Tail
 	to     io.Writer
 	broken bool
-	inLine bool // the last line has no end yet
+	inLine bool // the last line is incomplete
 }
 
-// endLine begins a new line for what we say ourselves.
+// endLine begins a new line for our own message.
 func (t *tee) endLine() {
 	if t != nil && t.inLine && !t.broken {
 		_, _ = t.to.Write([]byte("\n"))
@@ -375,7 +373,7 @@ func (t *tee) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// cause is an error without the operation and the path, which the sentence around it names.
+// cause returns an error without its operation and path, which the message names already.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -21,13 +21,13 @@ import (
 const (
 	maxSchema    = 1 << 20
 	maxAnswer    = 64 << 20
-	quotedAnswer = 4000 // characters of a wrong answer that are repeated to the agent
+	quotedAnswer = 4000 // characters of a wrong answer that are quoted to the agent
 	usualRetries = 2
 	errorsQuoted = 2000
-	maxBlocks    = 32 // fenced blocks that are looked at
+	maxBlocks    = 32 // fenced blocks that are tried
 )
 
-// schema is what the answer has to fit.
+// schema is the schema that the answer has to fit.
 type schema struct {
 	compact []byte
 	rules   *rules.Schema
@@ -60,7 +60,7 @@ func (c *call) compileSchema() error {
 }
 
 func readSchema(path string) ([]byte, error) {
-	data, err := workspace.ReadFile(path, maxSchema) // it does not wait for who writes to a pipe
+	data, err := workspace.ReadFile(path, maxSchema) // it does not block on a pipe
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
 		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB",
@@ -77,7 +77,7 @@ func readSchema(path string) ([]byte, error) {
 }
 
 func newSchema(data []byte) (*schema, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows begin files with it
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows add it
 	if first := bytes.TrimSpace(data); len(first) == 0 || first[0] != '{' {
 		return nil, fmt.Errorf("it must be a JSON object")
 	}
@@ -92,7 +92,7 @@ func newSchema(data []byte) (*schema, error) {
 	return &schema{compact.Bytes(), parsed}, nil
 }
 
-// check says whether the JSON text fits.
+// check reports whether the JSON text fits.
 func (s *schema) check(text []byte) error {
 	if name, twice := repeated(text); twice {
 		return fmt.Errorf("the key %q stands twice in one object, and readers differ in which counts", name)
@@ -100,11 +100,11 @@ func (s *schema) check(text []byte) error {
 	return s.rules.Validate(text)
 }
 
-// repeated finds a key that an object has twice. The text is valid JSON.
+// repeated finds a duplicate key of an object. The text is valid JSON.
 func repeated(text []byte) (name string, twice bool) {
 	type level struct {
 		seen map[string]bool // nil: a list
-		key  bool            // a key comes next
+		key  bool            // the next token is a key
 	}
 	var open []*level
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -138,7 +138,7 @@ func repeated(text []byte) (name string, twice bool) {
 	}
 }
 
-// candidates are the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the outermost
+// candidates returns the parts of an answer that may be its JSON: all of it, the fenced blocks in order, the outermost
 // braces, the outermost brackets.
 func candidates(answer string) []string {
 	list := []string{strings.TrimSpace(answer)}
@@ -157,8 +157,8 @@ func candidates(answer string) []string {
 	return list
 }
 
-// conforming finds the JSON in an answer that fits, as one line. The error is about the first candidate that is JSON at
-// all.
+// conforming returns the JSON in an answer that fits, as one line. The error is about the first candidate that is valid
+// JSON.
 func (s *schema) conforming(answer string) ([]byte, error) {
 	var about error
 	for _, text := range candidates(answer) {
@@ -182,8 +182,7 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 	return nil, about
 }
 
-// runSchema asks until an answer fits, and prints nothing else. Once the agent has run, every end is one of a run, with
-// its report.
+// runSchema asks until an answer fits, and prints only that. Once the agent has run, every outcome includes its report.
 func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	retries := usualRetries
 	if c.args.Retries != nil {
@@ -232,9 +231,8 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	}
 }
 
-// again translates once more, and says in the prompt what was wrong. Everything that the agent knew of is new: some
-// refuse a session id that they have seen, and in the private directories it may have left links for us to write
-// through.
+// again translates the call again, and adds the error to the prompt. It uses a new session id, because some agents
+// refuse a known one, and new private directories, because the agent may have left links in the old ones.
 func (c *call) again(answer string, wrong error) (agent.Launch, error) {
 	spec := c.asked
 	spec.Fresh, spec.Temp = ident.UUID(), c.temp.path(c.settings.Temp)
@@ -272,19 +270,19 @@ func (c *call) fitting(a said) ([]byte, error) {
 	return c.schema.conforming(a.text)
 }
 
-// ask runs the agent once and reads its answer from its stream, or from its text where it has none.
+// ask runs the agent once and reads its answer from its stream, or from its text if it has no decoder.
 func (c *call) ask(launch agent.Launch) (said, outcome) {
 	listener := &listener{decoder: c.driver.Decode(setting.StreamJSON)}
 	o := c.runOnce(launch, listener)
 	return listener.answer(o.exit), o
 }
 
-// listener collects the answer. An agent that was killed in a hurry may still write for a moment.
+// listener collects the answer. An agent that is being killed may still write for a moment.
 type listener struct {
 	mu      sync.Mutex
 	over    bool
 	decoder agent.Decoder
-	text    bytes.Buffer // where there is no decoder
+	text    bytes.Buffer // without a decoder
 	pieces  strings.Builder
 	last    said
 }
@@ -313,7 +311,7 @@ func (l *listener) take(events []event.Event) {
 			case e.Delta && l.pieces.Len() < maxAnswer:
 				l.pieces.WriteString(e.Text)
 			case !e.Delta:
-				l.last.text = e.Text // a whole message: the last one is the answer
+				l.last.text = e.Text // the last whole message is the answer
 				l.pieces.Reset()
 			}
 		case event.ToolCall:
@@ -343,7 +341,7 @@ func (l *listener) answer(x agent.Exit) said {
 	return l.last
 }
 
-// appendToPrompt puts our words behind those of the person, unless the agent would not take them whole.
+// appendToPrompt appends our text to the user's prompt, unless that exceeds the agent's limit.
 func (c *call) appendToPrompt(launch agent.Launch, extra string) error {
 	length := c.prompt.length
 	length.partial = bytes.Clone(length.partial)
@@ -379,8 +377,8 @@ func instruction(schema []byte) string {
 		string(schema) + "\n"
 }
 
-// repairs are what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a
-// limit. An agent that has the schema itself can do without reading it once more.
+// repairs returns messages about an answer that does not fit, the longest first, since prompts have a limit. An agent
+// that has the schema itself need not read it again.
 func repairs(schema []byte, native bool, answer string, wrong error) []string {
 	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"
 	why := "What was wrong with it: " + shorten(wrong.Error(), errorsQuoted) + "\n"

@@ -1,13 +1,13 @@
-// Package shim puts one command line in front of any coding agent.
+// Package shim is one command line for any coding agent.
 //
-// It promises that what a person types means the same for every agent, or that they are told where it does not; that
-// the agent's output is not touched, not even read, and a terminal stays one; that prompts never stand in an argument;
-// that nothing which a one-shot run started is alive when it returns; and that the exit code tells the truth: 0 it
-// worked, 1 it failed, 2 it was called wrongly, 3 it was blocked by policy, 129, 130 and 143 a signal to us ended it.
-// What really happened is read from the agent's own records, after the run and beside its output.
+// It promises that flags mean the same for every agent, or that the user is told where they do not; that the agent's
+// output is neither changed nor read, and a terminal remains one; that prompts are never passed as an argument; that
+// nothing which a one-shot run started is alive when it returns; and that the exit code is accurate: 0 it worked, 1 it
+// failed, 2 it was called wrongly, 3 it was blocked by policy, 129, 130 and 143 a signal to us ended it. The evidence
+// for that is read from the agent's own records, after the run.
 //
-// It refuses to guess: a flag that it does not know is an error and never handed on, and evidence that cannot be found
-// is unknown. It starts no process but the agent and the guard that cleans up after it.
+// It does not guess: an unknown flag is an error and never passed on, and missing evidence means unknown. It starts no
+// process but the agent and the guard that cleans up after it.
 package shim
 
 import (
@@ -44,15 +44,15 @@ const (
 	Terminated  = 143
 )
 
-// Shim is what it is made of.
+// Shim holds the dependencies of a call.
 type Shim struct {
 	Name    string // of the program
 	Version string
 	// Drivers are the built-in agents, by name.
 	Drivers []agent.Driver
-	// Settings reads the configuration that holds in a directory.
+	// Settings returns the configuration for a directory.
 	Settings func(dir string) Settings
-	// Root answers --help and --version, and a call without anything.
+	// Root answers --help, --version and an empty call.
 	Root func(args []string) int
 	// Rehearse starts the scripted model. The path may be empty.
 	Rehearse func(script, dir, home string) (agent.Rehearsal, func(), error)
@@ -61,10 +61,10 @@ type Shim struct {
 // Settings is the configuration as the shim needs it.
 type Settings struct {
 	Set   *config.Set
-	Err   error         // a fault that names every place that is wrong
-	Trust *config.Trust // which contents of repositories count
-	State string        // where files of ours may lie; empty: nowhere
-	// Said is the version that a program said when it was asked; nil where nothing is kept.
+	Err   error         // a fault that names everything that is wrong
+	Trust *config.Trust // which contents of repositories are trusted
+	State string        // the directory for our own files; empty: none
+	// Said returns the recorded version of a program; nil if none are kept.
 	Said   func(program string) string
 	Temp   string         // where temporary directories are made
 	Custom []agent.Driver // agents that the configuration defines
@@ -72,7 +72,7 @@ type Settings struct {
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
 }
 
-// Host is the process that it runs in.
+// Host is the process that the call runs in.
 type Host struct {
 	Args    []string // without the program's name
 	Env     []string
@@ -112,8 +112,8 @@ func (s *Shim) Main(h Host) int {
 	return c.run()
 }
 
-// nobodyThere says that standard input is closed or the null device: no prompt can come from there, and nobody sits in
-// front of it.
+// nobodyThere reports whether standard input is closed or the null device, so that neither a prompt nor a person is
+// there.
 func nobodyThere(stdin *os.File) bool {
 	info, err := stdin.Stat()
 	if err != nil {
@@ -123,7 +123,7 @@ func nobodyThere(stdin *os.File) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// call is one invocation on its way.
+// call is one call in progress.
 type call struct {
 	shim     *Shim
 	host     Host
@@ -140,16 +140,16 @@ type call struct {
 	schema   *schema
 	temp     *temporary
 	standby  *process.Standby // nil: nothing will be started
-	relay    *tee             // nil: the agent's stderr is not read along
+	relay    *tee             // nil: the agent's stderr is not copied
 	attempts int              // with --output-schema
-	place    *os.Root         // the directory of the report; nil: none is written
-	asked    agent.Spec       // what the driver was asked for
+	place    *os.Root         // the directory of the report; nil: no report
+	asked    agent.Spec       // the spec that the driver got
 }
 
 func (c *call) run() int {
 	c.temp = &temporary{}
 	defer c.temp.remove()
-	// a reader that has left is an error of the write, and no death before the tidying up
+	// Turn a lost reader into a write error, so that we do not die before the cleanup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.args.Trace != "only" {
 		c.standby = process.Prepare()
@@ -161,8 +161,8 @@ func (c *call) run() int {
 	return c.start()
 }
 
-// resolve finds out everything that can be known before something is started, the cheapest first: nothing has an
-// effect.
+// resolve determines everything that can be known before something is started, the cheapest first. It has no side
+// effects.
 func (c *call) resolve() error {
 	c.mode = setting.Interactive
 	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
@@ -225,7 +225,7 @@ func (c *call) configure() error {
 	return c.defaults()
 }
 
-// defaults fills in what the configuration says and the command line does not.
+// defaults applies the configuration where the command line is silent.
 func (c *call) defaults() error {
 	c.shared = c.args.Shared
 	set := c.settings.Set
@@ -256,7 +256,7 @@ func configured[T any](set *config.Set, key string, to *setting.Chosen[T], read 
 	}
 }
 
-// Keys are the settings of the shim.
+// Keys returns the settings of the shim.
 func Keys() []config.Key {
 	return []config.Key{
 		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
@@ -321,7 +321,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	}
 }
 
-// joined makes one line of sentences, each but the last of which loses its full stop to a colon.
+// joined joins sentences to one line, with colons in place of the full stops between them.
 func joined(parts ...string) string {
 	line := ""
 	for _, part := range parts {
@@ -344,7 +344,7 @@ func (c *call) note(format string, args ...any) {
 	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
-// exitCode is the one place where faults become exit codes of the shim.
+// exitCode is the only place where faults become exit codes of the shim.
 func exitCode(f *fault.Fault) int {
 	if f == nil {
 		return Success

@@ -11,23 +11,23 @@ import (
 	"omniagent/internal/ident"
 )
 
-// temporary is what a call leaves behind until its end, and nothing after it.
+// temporary holds the temporary files of a call.
 type temporary struct {
-	named []string // the private directories that somebody knows of, each made when it is needed
+	named []string // private directories that the agent may know of, each created when it is needed
 	made  []string
 	files []*os.File
 	after []func()
 }
 
-// path is where a private directory will be, another one each time: what an agent was told of once, it may have
-// prepared for the next. Nothing is made yet: the translation may turn out not to need one.
+// path returns a new path for a private directory, because the agent may have tampered with an earlier one. The
+// directory is not created yet: the translation may not need it.
 func (t *temporary) path(base string) string {
 	dir := filepath.Join(base, "omniagent-"+ident.Hex(12))
 	t.named = append(t.named, dir)
 	return dir
 }
 
-// write makes the files that a launch needs.
+// write creates the files that a launch needs.
 func (t *temporary) write(files []agent.File) error {
 	for _, f := range files {
 		if err := t.put(f); err != nil {
@@ -37,8 +37,7 @@ func (t *temporary) write(files []agent.File) error {
 	return nil
 }
 
-// put makes one file in one of our directories. Both are new, and no link leads out of them: whatever has the name
-// already is not ours.
+// put creates one file in one of our directories. Both must be new, and no link may lead out of them.
 func (t *temporary) put(f agent.File) error {
 	dir, name, ok := t.inside(f.Path)
 	if !ok {
@@ -69,7 +68,7 @@ func (t *temporary) put(f agent.File) error {
 	return err
 }
 
-// inside finds the directory of ours that a path lies in.
+// inside returns our directory that contains a path.
 func (t *temporary) inside(path string) (dir, name string, ok bool) {
 	for _, dir := range t.named {
 		if name, err := filepath.Rel(dir, path); err == nil && name != "." && filepath.IsLocal(name) {
@@ -84,8 +83,7 @@ func notMade(path string, err error) error {
 		printable(path)).Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
 }
 
-// home makes a private home for a rehearsal. It does not lie in the system's temporary directory, where codex refuses
-// to work.
+// home creates a private home for a rehearsal, outside the system's temporary directory, where codex refuses to work.
 func (t *temporary) home(state string) (string, error) {
 	if state == "" {
 		return "", fault.New(fault.NoHome,
@@ -107,7 +105,7 @@ func (t *temporary) home(state string) (string, error) {
 func (t *temporary) closes(f *os.File) { t.files = append(t.files, f) }
 func (t *temporary) later(stop func()) { t.after = append(t.after, stop) }
 
-// remove takes it all away.
+// remove removes everything.
 func (t *temporary) remove() {
 	for _, stop := range t.after {
 		stop()

@@ -123,8 +123,8 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestTemporaryBase: a relative TMPDIR is one of the directory that we were called in, not of the agent's, and a
-// missing one is missed only by who needs it, and not made.
+// TestTemporaryBase: a relative TMPDIR is relative to the caller's directory, not to the agent's. A missing one only
+// fails calls that need it, and is not created.
 func TestTemporaryBase(t *testing.T) {
 	w := newWorld(t)
 	var seen []agent.Spec

@@ -16,20 +16,20 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Claude is the nested dialect of hosts that were written for Claude Code. A host of that kind can be asked as well:
-// whether a tool may run, what its hooks say, what an MCP server of its own answers.
+// Claude is the nested dialect of hosts that were written for Claude Code. Such a host can also be asked: whether a
+// tool may run, what its hooks decide, and what an MCP server inside it answers.
 type Claude struct {
 	Encoder claude.Encoder
-	Bypass  bool // everything may come to run
-	Repeats bool // a message is told again when it is taken
+	Bypass  bool // the host may switch to a mode that allows everything
+	Repeats bool // a message is repeated when it is accepted
 	Models  []string
 
 	host     *Host
 	mu       sync.Mutex
-	waiting  map[string]chan claude.Reply // requests of ours that an agent waits for
-	gone     chan struct{}                // closed when the host says nothing any more
+	waiting  map[string]chan claude.Reply // our requests that an agent waits for
+	gone     chan struct{}                // closed when the host's input has ended
 	over     sync.Once
-	greeting *claude.Request // initialize, while it has no answer
+	greeting *claude.Request // initialize, until it is answered
 	words    *claude.Initialize
 	asked    map[string]claude.Question // by the id of our request
 	scene    claude.Scene
@@ -37,13 +37,13 @@ type Claude struct {
 
 var _ Dialect = (*Claude)(nil)
 
-// The clocks of what a host is asked.
+// The time limits for the host's answers.
 const (
-	hookPatience   = time.Minute // as with Claude Code, where the host says nothing else
-	serverPatience = time.Hour   // of a tool in the host, in which a person may have a part
+	hookPatience   = time.Minute // the default of Claude Code
+	serverPatience = time.Hour   // of a tool in the host, which may wait for a person
 )
 
-// NewClaude is the dialect in front of an encoder, which knows the id of the conversation as far as there is one.
+// NewClaude returns the dialect for an encoder, which has the conversation's id if there is one yet.
 func NewClaude(e claude.Encoder) *Claude {
 	return &Claude{
 		Encoder: e, waiting: map[string]chan claude.Reply{}, gone: make(chan struct{}),
@@ -55,9 +55,9 @@ func (d *Claude) bind(h *Host) { d.host = h }
 
 // Greeting is the first thing that a host wants.
 type Greeting struct {
-	Init    *claude.Initialize // what it says of the conversation; nil: it begins without that
-	Further []Said             // what it said besides
-	Open    bool               // it wants something
+	Init    *claude.Initialize // what it says about the conversation; nil: it begins without that
+	Further []Said             // frames that came before it
+	Open    bool               // the host wants something
 }
 
 // Greet waits for the first thing that the host wants.
@@ -84,7 +84,7 @@ func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (g Greeting) {
 	}
 }
 
-// Read is part of Dialect. What an agent waits for is handed over at once, whatever the Host is doing.
+// Read implements Dialect. Answers that an agent waits for are delivered at once, whatever the Host is doing.
 func (d *Claude) Read(line []byte) (Frame, error) {
 	f, err := claude.Parse(line)
 	var bad *claude.BadRequest
@@ -115,7 +115,7 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	return Frame{}, nil
 }
 
-// taken repeats a message, and says what became of one for the turn that ran.
+// taken repeats a message, and reports what became of one for the running turn.
 func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 	if d.Repeats {
 		lines = append(lines, d.Encoder.Repeat(u.Message))
@@ -132,8 +132,8 @@ func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 
 func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
 
-// initialize takes what a host says before the conversation begins. Where that is a limit which would not be kept,
-// there is none without it.
+// initialize reads what a host sends before the conversation begins. If it sets a limit that would not be enforced, the
+// conversation is refused.
 func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	init, err := claude.ReadInitialize(r.Body)
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	return init
 }
 
-// Deny answers initialize with why there is no conversation.
+// Deny answers initialize with the reason why there is no conversation.
 func (d *Claude) Deny(why string) {
 	d.mu.Lock()
 	r := d.greeting
@@ -159,7 +159,7 @@ func (d *Claude) Deny(why string) {
 // tell writes a line.
 func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
 
-// Begin is part of Dialect.
+// Begin implements Dialect.
 func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	d.Encoder.Know(id, f)
 	d.look()
@@ -180,7 +180,7 @@ func (d *Claude) look() {
 	d.scene = claude.Scene{Session: d.Encoder.Session(), Dir: f.Dir, Mode: claude.Word(f.Mode, d.Encoder.Unasked)}
 }
 
-// Event is part of Dialect.
+// Event implements Dialect.
 func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	switch e.Kind {
 	case event.Replied:
@@ -198,7 +198,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	return lines
 }
 
-// ask puts a question to the host, or answers it where nobody is to be asked.
+// ask sends a question to the host, or answers it if the host is not to be asked.
 func (d *Claude) ask(a event.Ask) [][]byte {
 	q := claude.NewQuestion(a)
 	if d.Encoder.Unasked {
@@ -224,7 +224,7 @@ func (d *Claude) withdraw(question string) (lines [][]byte) {
 	return lines
 }
 
-// answer is what the host said to a question of ours.
+// answer handles the host's answer to one of our questions.
 func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	q, open := d.asked[r.ID]
 	if !open {
@@ -253,8 +253,8 @@ func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
 	}
 }
 
-// meant notes whether anybody is asked in the mode that the host wants. That the mode has changed is told by an event,
-// unless only this is different.
+// meant notes whether the host is asked in the mode that it chose. An event reports a change of the mode, unless this
+// is all that changed.
 func (d *Claude) meant(m claude.Mode) {
 	d.Encoder.Unasked = m.Unasked
 	if d.Encoder.Facts().Mode == m.Mode {
@@ -266,16 +266,16 @@ func (d *Claude) meant(m claude.Mode) {
 const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with " +
 	"--dangerously-skip-permissions"
 
-// Refuse is part of Dialect.
+// Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
 
-// Ends is part of Dialect.
+// Ends implements Dialect.
 func (d *Claude) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
-// Gone is part of Dialect.
+// Gone implements Dialect.
 func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }
 
-// Code is part of Dialect: that of Claude Code, which has none for a denial.
+// Code implements Dialect with the exit codes of Claude Code, which has none for a denial.
 func (d *Claude) Code(h *Host, last *event.End) int {
 	if last == nil && h.Stays || last != nil && last.OK {
 		return done
@@ -283,19 +283,19 @@ func (d *Claude) Code(h *Host, last *event.End) int {
 	return failed
 }
 
-// deliver hands an answer to the agent that waits for it.
+// deliver passes an answer to the agent that waits for it.
 func (d *Claude) deliver(r claude.Reply) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waits, found := d.waiting[r.ID]
 	if found {
 		delete(d.waiting, r.ID)
-		waits <- r // it has room for one
+		waits <- r // buffered
 	}
 	return found
 }
 
-// request asks the host for something that an agent waits for.
+// request sends the host a request that an agent waits for.
 func (d *Claude) request(ctx context.Context, patience time.Duration, body claude.Control) ([]byte, error) {
 	id, answer := d.Encoder.UUID(), make(chan claude.Reply, 1)
 	d.mu.Lock()
@@ -329,7 +329,7 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 	}
 }
 
-// Hook is the host's word, as an agent.Hook.
+// Hook asks the host's hooks, as an agent.Hook.
 func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 	type place struct {
 		hook claude.Hook
@@ -380,7 +380,7 @@ func (d *Claude) Serve(ctx context.Context, server string, message []byte) ([]by
 	}
 	var answer claude.MessageAnswer
 	if json.Unmarshal(body, &answer) != nil || string(answer.Response) == "null" {
-		return nil, nil // as to a notification
+		return nil, nil // like a notification
 	}
 	return answer.Response, nil
 }

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// carryOut does what the host wants, and says so.
+// carryOut executes a request of the host and answers it.
 func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
 	var body claude.Control
 	if err := json.Unmarshal(r.Body, &body); err != nil {
@@ -47,7 +47,7 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	})
 }
 
-// set changes something, which may take its time, and tells the host where it cannot be.
+// set changes a setting, which may take time, and tells the host if that fails.
 func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then func()) {
 	wait := d.host.Conversation.StartSet(ctx, c)
 	d.host.later(func() func() {
@@ -62,7 +62,7 @@ func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then
 	})
 }
 
-// setModel changes the model. Nothing at all, or default, is the one that the conversation began with.
+// setModel changes the model. An empty name, or default, is the one that the conversation began with.
 func (d *Claude) setModel(ctx context.Context, r claude.Request, name string) {
 	if name == "" || name == "default" {
 		if len(d.Models) == 0 {

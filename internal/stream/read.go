@@ -15,28 +15,27 @@ import (
 // Frame is what a line of the other side wants.
 type Frame struct {
 	User  []event.Block                                   // a message
-	Steer bool                                            // it is for the turn that runs
-	Taken func(turn int64, steered bool) (lines [][]byte) // called when the message was taken
-	// anything else; the Host calls it between events, and it does not wait
+	Steer bool                                            // it is for the running turn
+	Taken func(turn int64, steered bool) (lines [][]byte) // called when the message was accepted
+	// anything else; the Host calls it between events, and it does not block
 	Do func(context.Context)
 
-	greeting *claude.Request // it is what a host says before the conversation
+	greeting *claude.Request // what a host says before the conversation
 }
 
-// Said is a line of the other side, or that it has ended.
+// Said is a line of the other side, or the end of its input.
 type Said struct {
 	Frame Frame
-	Err   error // the line is wrong; io.EOF: no more will come
+	Err   error // the line is wrong; io.EOF: the input has ended
 }
 
-// Ahead is how many frames are read before anybody takes them up. What an agent waits for may be among the lines behind
-// them.
+// Ahead is how many frames are read before they are handled. A later line may be an answer that an agent waits for.
 const Ahead = 256
 
 // longestFrame is the longest line that is read; an image of a few megabytes fits.
 const longestFrame = 64 << 20
 
-// Read reads frames until the input ends. A line that is too long is passed over as a whole.
+// Read reads frames until the input ends. It skips a line that is too long.
 func Read(r io.Reader, d Dialect, frames chan<- Said, quit <-chan struct{}) {
 	defer close(frames)
 	for in := lines.NewReader(r, longestFrame); in.Next(); {
@@ -60,7 +59,7 @@ func Read(r io.Reader, d Dialect, frames chan<- Said, quit <-chan struct{}) {
 	}
 }
 
-// IsFrame says whether a text begins with a frame, rather than with what a person would write.
+// IsFrame reports whether a text begins with a frame, rather than with what a person would write.
 func IsFrame(line []byte) bool {
 	var f struct {
 		Type *string `json:"type"`

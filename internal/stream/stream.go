@@ -1,10 +1,10 @@
-// Package stream is the host of a conversation that speaks in lines: what happens goes to standard output, what the
-// other side wants comes from standard input.
+// Package stream is the host of a conversation that speaks in lines: events go to standard output, requests of the
+// other side come from standard input.
 //
-// It promises that a turn is told to its end whatever happens to it; that a line is written whole and at once; that
-// signals and the other side are heard whatever the agent or standard output is doing; that a host which has gone away
-// takes the turn with it, and nothing that it started is left; and an exit code that says how it went. It refuses to
-// decide anything about the conversation: it translates.
+// It promises that every turn is reported to its end; that a line is written whole and at once; that signals and the
+// other side are heard while the agent or standard output is busy; that the turn ends if the host goes away, and
+// nothing that it started is left; and an exit code that reflects the outcome. It makes no decisions about the
+// conversation: it translates.
 package stream
 
 import (
@@ -30,8 +30,8 @@ type Form string
 // The forms.
 const (
 	Lines  Form = "stream-json" // every line
-	Result Form = "json"        // the result alone
-	Text   Form = "text"        // the answer alone
+	Result Form = "json"        // only the result
+	Text   Form = "text"        // only the answer
 )
 
 // The exit codes, which are those of an agent.
@@ -41,22 +41,22 @@ const (
 	blocked = 3
 )
 
-// Dialect is how the other side is spoken with. Its methods are called by the Host alone, but for Read.
+// Dialect is the protocol of the other side. Only the Host calls its methods, except for Read.
 type Dialect interface {
-	// Begin takes what is known of the conversation when it is open. It is called before Event; later facts come as
+	// Begin takes what is known of the conversation when it opens. It is called before Event; later facts come as
 	// events.
 	Begin(id string, f event.Facts) [][]byte
-	// Event is what an event looks like: no line, or several.
+	// Event returns the lines for an event, if any.
 	Event(e event.Event) [][]byte
-	// Refuse is the whole stream of a conversation that cannot begin.
+	// Refuse returns the whole stream of a conversation that cannot begin.
 	Refuse(f *fault.Fault) [][]byte
-	// Read reads a line of the other side, in the goroutine of the reader. A Frame that wants nothing is passed over.
+	// Read parses a line of the other side, in the reader's goroutine. An empty Frame is ignored.
 	Read(line []byte) (Frame, error)
-	// Ends says of a line of ours that it is the end of a turn.
+	// Ends reports whether one of our lines is the end of a turn.
 	Ends(line []byte) bool
-	// Gone says that the other side will say nothing any more.
+	// Gone is called when the other side's input has ended.
 	Gone()
-	// Code is the exit code behind that end of the last turn; nil: there was none.
+	// Code returns the exit code for the end of the last turn; nil: no turn ended.
 	Code(h *Host, last *event.End) int
 }
 
@@ -66,34 +66,34 @@ type Host struct {
 	Dialect      Dialect
 	Form         Form
 	Log          func(format string, args ...any) // for people, on standard error
-	Detail       func(format string, args ...any) // the same, with --verbose only
-	Frames       <-chan Said                      // what the other side says; nil: nothing
+	Detail       func(format string, args ...any) // the same, only with --verbose
+	Frames       <-chan Said                      // lines of the other side; nil: none
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
 	// that the conversation was opened with.
 	Stays bool
-	// Quiet: a denial is what was asked for, so that it is no exit code.
+	// Quiet: denials were asked for, so they do not affect the exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
 
 	out      *lines.Writer
-	lost     <-chan struct{} // closed when nobody reads standard output any more
-	answered chan func()     // what came of something that took its time
+	lost     <-chan struct{} // closed when standard output has no reader any more
+	answered chan func()     // results of slow operations
 	ended    chan struct{}   // closed when Run is over
 
-	open    map[int64]bool // turns of messages that have no end
-	newest  int64          // the last turn of a message that an event told of
-	awaited int            // answers that will come
-	why     fault.Code     // what the last turn failed with
+	open    map[int64]bool // turns of messages that have not ended
+	newest  int64          // the last turn of a message that an event reported
+	awaited int            // answers still to come
+	why     fault.Code     // why the last turn failed
 	last    *event.End
 	denied  bool
 	signal  os.Signal
-	gone    error         // standard output cannot be written
-	closing func()        // ends the patience of the closing; nil: the conversation is not being closed
-	closed  chan struct{} // closed when it is
-	failure error         // of the closing; read it behind closed
+	gone    error         // set when standard output cannot be written
+	closing func()        // stops waiting for the closing; nil: the conversation is not being closed
+	closed  chan struct{} // closed when it is closed
+	failure error         // of the closing; read it after closed
 }
 
-// New is a host that can write, and be asked things by a conversation that is not open yet.
+// New returns a host that can write, and answer a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
 		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.Unheard(out), answered: make(chan func()),
@@ -108,11 +108,11 @@ func New(out io.Writer, d Dialect, form Form) *Host {
 
 // The limits.
 const (
-	patience   = 10 * time.Second // with a closing, and with a side that reads nothing after a signal
-	mostQueued = 4096             // lines that nobody reads, until nothing more is heard of the other side
+	patience   = 10 * time.Second // for closing, and for a side that does not read after a signal
+	mostQueued = 4096             // unread lines, before the other side's input is no longer read
 )
 
-// Run talks until there is no more to do, and returns the exit code.
+// Run translates until the conversation is over, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
 	defer close(h.ended)
 	c := h.Conversation
@@ -143,11 +143,11 @@ func (h *Host) Run(ctx context.Context) int {
 	return code
 }
 
-// Tell writes lines beside the conversation.
+// Tell writes lines outside the conversation.
 func (h *Host) Tell(lines [][]byte) { h.write(lines) }
 
-// Finish waits until all that was said is written. False: nobody reads it. After a signal it does not wait long, after
-// two not at all.
+// Finish waits until everything is written. It returns false if nothing reads it. After a signal it does not wait long,
+// after two not at all.
 func (h *Host) Finish() bool {
 	h.out.Finish()
 	var late <-chan time.Time
@@ -186,7 +186,7 @@ func (h *Host) listen(from *conversation.Events) <-chan event.Event {
 	return events
 }
 
-// converse carries what is said from one side to the other, until the conversation is over. Nothing that it does waits.
+// converse passes events and frames between both sides until the conversation is over. It never blocks.
 func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 	frames, lost, written, over := h.Frames, h.lost, h.out.Written(), ctx.Done()
 	var late <-chan time.Time
@@ -196,7 +196,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 		}
 		next, said := events, frames
 		room := h.out.Room()
-		// the agent does not wait for them: its record does
+		// the agent does not wait for them: they are in its journal
 		if queued, _ := h.out.State(); h.gone == nil && queued >= lines.Full {
 			next = nil
 			if queued >= mostQueued {
@@ -236,12 +236,12 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 		case <-over:
 			over = nil
 			h.close()
-		case <-written: // nothing more can be, although nothing was to be written just now
+		case <-written: // standard output failed, although nothing was queued
 			written = nil
 			h.lose(h.out.Err())
 		case <-lost:
 			lost = nil
-			if len(h.open) == 0 { // it went in peace
+			if len(h.open) == 0 { // it ended normally
 				h.close()
 			} else {
 				h.lose(errors.New("nobody reads it"))
@@ -250,7 +250,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 	}
 }
 
-// lose ends a conversation that nobody hears of.
+// lose ends a conversation whose output has no reader.
 func (h *Host) lose(why error) {
 	if h.gone == nil {
 		h.gone = why
@@ -259,7 +259,7 @@ func (h *Host) lose(why error) {
 	}
 }
 
-// hurry ends it without waiting for the agent to agree, or for a side that reads nothing.
+// hurry ends the conversation without waiting for the agent, or for a side that does not read.
 func (h *Host) hurry() {
 	h.close()
 	h.closing()
@@ -268,7 +268,7 @@ func (h *Host) hurry() {
 	}
 }
 
-// close begins to close the conversation: what runs is interrupted. Its last events still come.
+// close begins to close the conversation: it interrupts the running turn. Its last events still come.
 func (h *Host) close() {
 	if h.closing != nil {
 		return
@@ -282,7 +282,7 @@ func (h *Host) close() {
 	}()
 }
 
-// later waits elsewhere for something that takes its time.
+// later waits for a slow operation in a goroutine of its own.
 func (h *Host) later(wait func() (then func())) {
 	h.awaited++
 	go func() {
@@ -294,7 +294,7 @@ func (h *Host) later(wait func() (then func())) {
 	}()
 }
 
-// send hands over a message.
+// send passes a message to the conversation.
 func (h *Host) send(ctx context.Context, f Frame) {
 	if f.Steer {
 		reached := h.Conversation.StartSteer(ctx, f.User)
@@ -365,7 +365,7 @@ func (h *Host) tell(e event.Event) {
 	h.write(h.Dialect.Event(e))
 }
 
-// loseTurns tells that turns have no end on record, since the record could not be written.
+// loseTurns reports turns that have no end because the journal could not be written.
 func (h *Host) loseTurns() {
 	for range h.open {
 		h.tell(event.Event{Kind: event.Failed, Terminal: true, Synthetic: true, Fault: fault.Of(h.failure)})
@@ -389,7 +389,7 @@ func (h *Host) take(ctx context.Context, said Said) {
 	}
 }
 
-// write puts lines out, each at once.
+// write writes lines, each at once.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {
 		if h.Form == Lines || h.Form == Result && h.Dialect.Ends(line) {
@@ -404,7 +404,7 @@ func (h *Host) put(data []byte) {
 	}
 }
 
-// code says how it went: a signal, or what the dialect makes of it.
+// code returns the exit code: that of a signal, or what the dialect returns.
 func (h *Host) code() int {
 	if s, ok := h.signal.(syscall.Signal); ok {
 		return 128 + int(s)

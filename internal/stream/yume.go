@@ -18,28 +18,28 @@ type Yume struct {
 
 var _ Dialect = (*Yume)(nil)
 
-// NewYume is the dialect in that permission mode, which is its own word. The id is that of the conversation, as far as
-// it is known before there is one.
+// NewYume returns the dialect for a permission mode, in the words of the dialect. The id is empty if it is not known
+// yet.
 func NewYume(id, mode string) *Yume { return &Yume{encoder: yume.Encoder{Session: id, Mode: mode}} }
 
 func (y *Yume) bind(h *Host) { y.host = h }
 
-// Begin is part of Dialect.
+// Begin implements Dialect.
 func (y *Yume) Begin(id string, f event.Facts) [][]byte { return y.encoder.Begin(id, f) }
 
-// Event is part of Dialect.
+// Event implements Dialect.
 func (y *Yume) Event(e event.Event) [][]byte { return y.encoder.Event(e) }
 
-// Refuse is part of Dialect.
+// Refuse implements Dialect.
 func (y *Yume) Refuse(f *fault.Fault) [][]byte { return y.encoder.Refuse(f) }
 
-// Ends is part of Dialect.
+// Ends implements Dialect.
 func (y *Yume) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
-// Gone is part of Dialect.
+// Gone implements Dialect.
 func (y *Yume) Gone() {}
 
-// Read is part of Dialect.
+// Read implements Dialect.
 func (y *Yume) Read(line []byte) (Frame, error) {
 	f, err := yume.Parse(line)
 	if err != nil {
@@ -79,7 +79,7 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 	return Frame{}, nil
 }
 
-// taken says what became of a message for the turn that ran. Where it reached that turn, an event says so.
+// taken reports what became of a message for the running turn. If it reached that turn, an event reports it.
 func (y *Yume) taken(turn int64, steered bool) [][]byte {
 	if steered {
 		return nil
@@ -87,12 +87,12 @@ func (y *Yume) taken(turn int64, steered bool) [][]byte {
 	return y.encoder.Queued(turn)
 }
 
-// Code is part of Dialect: a failure, a denial, or all well.
+// Code implements Dialect: failure, denial or success.
 func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
 	case last == nil && h.Stays:
 		return done
-	case last != nil && !last.OK && !h.Stays && h.denied && h.why == fault.Blocked: // it ended with the denial
+	case last != nil && !last.OK && !h.Stays && h.denied && h.why == fault.Blocked: // the denial ended it
 		return blocked
 	case last == nil || !last.OK && !h.Stays:
 		return failed

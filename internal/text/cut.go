@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine returns s on one line, fit to print, and at most that many bytes of it.
+// OneLine returns s on one line, fit to print, with at most that many bytes.
 func OneLine(s string, most int) string {
 	s, _ = Clean(s)
 	return Cut(strings.Join(strings.Fields(s), " "), most)
 }
 
-// Cut returns the beginning of s, at most that many bytes, with … where something is left out.
+// Cut returns the beginning of s, at most that many bytes, with … for an omission.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s

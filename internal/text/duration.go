@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Duration is time.ParseDuration with days, which how long to keep something is counted in, and without negative spans.
-// A bare 0 is one.
+// Duration is time.ParseDuration with days and without negative durations. It accepts a bare 0.
 func Duration(written string) (time.Duration, bool) {
 	rest := strings.TrimSpace(written)
 	var days time.Duration

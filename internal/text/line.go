@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal
-// acts on is escaped, and says the same. Outside of strings there is none of it.
+// Line returns a value as one line of JSON that is safe for a terminal: characters that a terminal would act on are
+// escaped, which does not change the value.
 func Line(v any) ([]byte, error) {
 	line, err := JSON(v)
 	if err != nil || !bytes.ContainsFunc(line, Acted) {
@@ -36,9 +36,9 @@ func JSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Acted says of a character that a terminal acts on it, that it turns text around, or that it stands for a byte which
-// is not UTF-8: encoding/json writes an escape for such a byte, so the character itself is escaped too, and a line that
-// is read and written again is the same.
+// Acted reports whether a terminal acts on a character, it reverses the direction of text, or it stands for an invalid
+// byte: encoding/json writes an escape for such a byte, so the character itself is escaped too, and a line that is read
+// and written again is the same.
 func Acted(r rune) bool {
 	return r == utf8.RuneError || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

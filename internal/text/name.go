@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// The two joiners stand in the names of files of several languages, and move nothing.
+// The two joiners occur in file names of several languages, and are harmless.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 )
 
-// Name is the name of a file made fit to stand in a line: whoever made the file chose it, and it may hold anything.
-// What would break the line, move a cursor or turn the direction of writing is written out, as \n, \x1b or \u202e, and
-// so is a byte that is no text. Other names are returned as they are.
+// Name returns a file name made safe for one line, since a file name may contain anything. Whatever would break the
+// line, move a cursor or change the direction of writing is written out, as \n, \x1b or \u202e, and so are invalid
+// bytes. Other names are returned unchanged.
 func Name(name string) string {
 	if !strings.ContainsFunc(name, isOdd) {
 		return name
@@ -46,9 +46,8 @@ func Name(name string) string {
 	return b.String()
 }
 
-// Visible is a text of several lines in which everything that Name would write out is written out, but for the ends of
-// lines and tabs. It is for what somebody decides about, such as a command: Clean would take away what a shell runs all
-// the same.
+// Visible writes out, in a text of several lines, everything that Name would, except newlines and tabs. It is for texts
+// that a person decides about, such as a command: Clean would remove what a shell runs all the same.
 func Visible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && isOdd(r) }) {
 		return s
@@ -66,7 +65,7 @@ func Visible(s string) string {
 	}
 }
 
-// isOdd says whether a character is not to be shown as it is. U+FFFD may be a byte that is no text.
+// isOdd reports whether a character must be written out. U+FFFD may stand for an invalid byte.
 func isOdd(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsGraphic(r) && r != zeroWidthJoiner && r != zeroWidthNonJoiner
 }

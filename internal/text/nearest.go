@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Nearest is the candidate that a person who wrote word most likely meant, or "" when none is near. One slip in three
-// letters is near; a letter that is missing, added, wrong or swapped with its neighbour is one slip.
+// Nearest returns the candidate that a person who wrote word most likely meant, or "". It allows one slip in three
+// letters; a slip is a letter that is missing, added, wrong or swapped with its neighbour.
 func Nearest(word string, candidates []string) string {
-	const longest = 100 // nobody slips in a name of that length
+	const longest = 100 // such a long name is not a typo
 	if word == "" || len(word) > longest {
 		return ""
 	}
@@ -27,7 +27,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// soleEnding knows the key whose last name was written alone.
+// soleEnding returns the key whose last name is word, if it is the only one.
 func soleEnding(word string, candidates []string) string {
 	match := ""
 	for _, candidate := range candidates {
@@ -41,7 +41,7 @@ func soleEnding(word string, candidates []string) string {
 	return match
 }
 
-// distance counts slips, neighbours that are swapped as one.
+// distance counts slips; a swap of neighbours is one.
 func distance(a, b []rune) int {
 	before, above := []int{}, make([]int, len(b)+1)
 	for j := range above {

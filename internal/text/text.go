@@ -1,9 +1,8 @@
-// Package text makes strings from elsewhere fit to print.
+// Package text makes untrusted strings fit to print.
 //
 // Clean promises that no byte of its result can move a cursor, change a colour, set a title or break a line of JSON:
-// escape sequences, control characters and carriage returns are gone, what is no text is U+FFFD. Name and Visible
-// promise the same and take nothing away: what would move a cursor is written out. They refuse nothing: any input has a
-// clean form.
+// escape sequences, control characters and carriage returns are removed, invalid bytes become U+FFFD. Name and Visible
+// promise the same but remove nothing: they write it out. Every input has a clean form.
 package text
 
 import (
@@ -11,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean removes terminal sequences and replaces what is no text. It reports how many characters it had to replace, not
-// counting what it merely removed. A clean string is returned as it is.
+// Clean removes terminal sequences and replaces invalid bytes. It returns how many characters it replaced, not counting
+// removals. A clean string is returned unchanged.
 func Clean(s string) (clean string, replaced int) {
 	if isClean(s) {
 		return s, 0
@@ -48,7 +47,7 @@ const (
 	dcs8 = 0x90
 )
 
-// Flat is s cleaned and in one line, however long.
+// Flat returns s cleaned and in one line, however long.
 func Flat(s string) string {
 	s, _ = Clean(s)
 	return strings.Join(strings.Fields(s), " ")
@@ -78,8 +77,8 @@ func isCleanRunes(s string) bool {
 	return true
 }
 
-// sequence is the length of the escape sequence that s begins with. One that never ends takes only its introducer: a
-// stray ESC must not swallow the rest of a text.
+// sequence returns the length of the escape sequence that s begins with. Of one that never ends it is only the
+// introducer: a stray ESC must not swallow the rest of a text.
 func sequence(s string, first rune, size int) int {
 	i, kind := size, first
 	if first == esc {

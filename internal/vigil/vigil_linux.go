@@ -1,11 +1,10 @@
-// Package vigil is where a guard waits: in front of the initialisation of nearly everything else in the program.
+// Package vigil is where a guard waits, before almost everything else in the program is initialised.
 //
-// A guard is a second process of this program, and almost always ends without having done anything. What the program's
-// other packages do before main would be half of the price of starting it. It promises that a process which was started
-// as a guard, and only that, is held here until the process that it watches over has ended or dismissed it; what it was
-// told is returned by Heard, and the program then goes on to main. It refuses to depend on more than syscall: the
-// linker initialises packages in the order of their paths as soon as what they import is ready, so that this one comes
-// before os, reflect and all that need them.
+// A guard is a second process of this program, and almost always ends without having done anything. Initialising the
+// program's other packages would be half of the cost of starting it. So a process that was started as a guard is held
+// here until the process that it watches has ended or dismissed it; Heard returns what it was told, and the program
+// continues to main. The package imports only syscall: the linker initialises packages in the order of their paths as
+// soon as their imports are ready, so this one comes before os, reflect and everything that needs them.
 package vigil
 
 import (
@@ -14,11 +13,10 @@ import (
 )
 
 const (
-	// Name is what a guard is called, and Variable what is in its environment, so that neither alone holds anybody
-	// here.
+	// Name is the name of a guard, and Variable is in its environment, so that neither alone starts a guard.
 	Name     = "omniagent-guard"
 	Variable = "OMNIAGENT_GUARD"
-	// Socket is the descriptor of the connection to the process that it watches over.
+	// Socket is the descriptor of the connection to the watched process.
 	Socket = 3
 
 	farewell = "farewell\n"
@@ -27,7 +25,7 @@ const (
 
 var heard = wait()
 
-// Heard is what the guard was told until the connection ended. waited is false where nothing was waited for.
+// Heard returns what the guard was told until the connection ended. waited is false in any other process.
 func Heard() (text string, waited bool) { return heard.text, heard.waited }
 
 type told struct {
@@ -36,7 +34,7 @@ type told struct {
 }
 
 func wait() told {
-	if !connected() { // the cheapest question first: it is asked at every start
+	if !connected() { // the cheapest check first: it runs at every start
 		return told{}
 	}
 	if value, _ := syscall.Getenv(Variable); value != "1" || !calledSo() {
@@ -80,7 +78,8 @@ func connected() bool {
 	return syscall.Fstat(Socket, &s) == nil && s.Mode&syscall.S_IFMT == syscall.S_IFSOCK
 }
 
-// ignoreSignals asks the kernel itself, since os/signal is not there yet. The runtime's handlers would end the process.
+// ignoreSignals calls the kernel directly, because os/signal is not ready yet. The runtime's handlers would end the
+// process.
 func ignoreSignals() {
 	ignored := [16]uint64{1} // SIG_IGN; flags, restorer and mask follow, in an order that differs
 	for _, s := range []syscall.Signal{

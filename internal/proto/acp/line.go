@@ -1,9 +1,9 @@
-// Package acp is the Agent Client Protocol from the agent's side, in its versions 1 and 2, without I/O: bytes of a
-// client in, messages out; what a conversation tells in, lines out.
+// Package acp is the agent side of the Agent Client Protocol, versions 1 and 2, without I/O: it decodes a client's
+// messages and encodes updates.
 //
 // It promises that a line is one message or one error that JSON-RPC has a number for, wherever the bytes were cut; that
-// what is told to a client fits the schema of the version that was agreed on; and that a member which the protocol does
-// not know is passed over. It refuses to hold a conversation: it knows no agent, no session that lives, and no file.
+// updates fit the schema of the version that was agreed on; and that unknown members are ignored. It holds no
+// conversation: it knows no agent, no live session, and no file.
 package acp
 
 import (
@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// Version is one of the protocol.
+// Version is a version of the protocol.
 type Version int
 
 // The versions.
@@ -31,11 +31,10 @@ const (
 	UnsupportedVersion = -32022
 )
 
-// longest is the longest line that is taken; images of a few megabytes fit.
+// longest is the longest line that is accepted; images of a few megabytes fit.
 const longest = 64 << 20
 
-// Reader makes messages of bytes that may be cut anywhere. A line that is too long is passed over as a whole, and costs
-// no memory.
+// Reader splits bytes that may be cut anywhere into messages. A line that is too long is skipped without buffering it.
 type Reader struct {
 	Most int // bytes of a line; 0: 64 MiB
 
@@ -56,7 +55,7 @@ func (r *Reader) Feed(p []byte) []jsonrpc.Message {
 	}
 }
 
-// End returns what stands behind the last line's end.
+// End returns the message after the last newline, if any.
 func (r *Reader) End() []jsonrpc.Message {
 	line, _ := r.cut.Last()
 	return r.message(line)

@@ -9,18 +9,18 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// What a client may ask for. The names of the methods are in Decode.
+// The requests of a client. Decode has the names of the methods.
 type (
-	// Initialize begins.
+	// Initialize begins the connection.
 	Initialize struct {
-		Wanted int // the version that the client would like best
+		Wanted int // the version that the client prefers
 		Client Client
 	}
-	// Authenticate wants a login of that kind.
+	// Authenticate asks for a login with that method.
 	Authenticate struct{ Method string }
 	// New begins a session.
 	New struct{ Place }
-	// Load goes on with a session. Replay: what was said in it is told again.
+	// Load resumes a session. Replay: the client gets its past messages.
 	Load struct {
 		Session string
 		Replay  bool
@@ -31,30 +31,31 @@ type (
 		Session string
 		Place
 	}
-	// List wants the sessions that there are; Dir, where it is not empty: in that directory alone.
+	// List asks for the sessions; Dir, if not empty, selects those in that directory.
 	List struct{ Dir, Cursor string }
-	// Close ends a session that can be gone on with.
+	// Close ends a session, which can be resumed.
 	Close struct{ Session string }
-	// Delete takes a session away.
+	// Delete removes a session.
 	Delete struct{ Session string }
 	// Set changes an option of a session: mode or model.
 	Set struct{ Session, Option, Value string }
-	// Prompt is a message.
+	// Prompt sends a message.
 	Prompt struct {
 		Session string
 		Blocks  []Block
 	}
 	// Cancel ends the turn of a session.
 	Cancel struct{ Session string }
-	// CancelRequest gives a request up.
+	// CancelRequest cancels a request.
 	CancelRequest struct{ ID json.RawMessage }
 )
 
-// Client is what the other side said of itself.
+// Client is what the other side declared about itself.
 type Client struct {
 	Name  string
 	Forms bool // it shows forms
-	// it shows what commands print in a terminal of its own making, told in _meta; in version 2 every client does
+	// it shows the output of commands in terminals that it creates, as declared in _meta; in version 2 every client
+	// does
 	Terminals   bool
 	Notices     bool
 	Compactions bool
@@ -75,7 +76,7 @@ type Block struct {
 	Name  string
 }
 
-// Decode reads what a method wants. An unknown method is an error as well.
+// Decode reads the parameters of a method. An unknown method is an error.
 func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Error) {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
@@ -97,7 +98,7 @@ func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Err
 	return result, nil
 }
 
-// plain is an error of encoding/json without the names of our types.
+// plain returns an error of encoding/json without the names of our types.
 func plain(err error) string {
 	if e, ok := err.(*json.UnmarshalTypeError); ok {
 		return "the member " + e.Field + " is a " + e.Value
@@ -175,7 +176,7 @@ type resource struct {
 	Media string  `json:"mimeType"`
 }
 
-// reading is one request on its way; wrong is the first thing that is.
+// reading decodes one request; wrong is the first error.
 type reading struct {
 	method string
 	in     params
@@ -237,7 +238,7 @@ func (p *reading) decode(v Version) any {
 func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	p := &reading{}
 	if err := json.Unmarshal(raw, &p.in); err != nil || len(raw) == 0 || raw[0] != '{' {
-		// Of a client that is newer than we are not even the form is known.
+		// The form of a newer client's message is unknown, too.
 		p.in = params{}
 		if json.Unmarshal(raw, &struct {
 			Version **json.Number `json:"protocolVersion"`
@@ -270,7 +271,7 @@ func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	return said, nil
 }
 
-// Agree is the version to speak with a client that wants this one at most.
+// Agree returns the version to use with a client that supports up to wanted.
 func Agree(wanted int) (Version, *jsonrpc.Error) {
 	switch {
 	case wanted >= int(V2):
@@ -316,7 +317,7 @@ func (p *reading) place() Place {
 	return place
 }
 
-// servers puts the list into the form in which all agents know it.
+// servers converts the list to the format that all agents know.
 func (p *reading) servers() json.RawMessage {
 	if len(p.in.Servers) == 0 {
 		return nil
@@ -346,7 +347,7 @@ func (p *reading) servers() json.RawMessage {
 		k.Env, k.Headers = byName(s.Env), byName(s.Headers)
 		all[s.Name] = k
 	}
-	data, _ := json.Marshal(map[string]any{"mcpServers": all}) // maps of texts
+	data, _ := json.Marshal(map[string]any{"mcpServers": all}) // strings only, so no error
 	return data
 }
 

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// around is how many lines are shown on both sides of a change.
+// around is how many lines of context a change has on each side.
 const around = 3
 
 // mostCells limits the table in which two versions are compared; larger ones are shown as one change.
 const mostCells = 4 << 20
 
-// patch is a diff in git's form, with the absolute path of the file.
+// patch returns a diff in git's form, with the absolute path of the file.
 func patch(d Diff) string {
 	path := strings.TrimPrefix(filepath.ToSlash(d.Path), "/")
 	var b strings.Builder
@@ -41,7 +41,7 @@ func patch(d Diff) string {
 	return b.String()
 }
 
-// quoted is a name as git writes it: in quotes where it has characters that would be misread.
+// quoted returns a name as git writes it: in quotes if it has special characters.
 func quoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 		return name
@@ -61,7 +61,7 @@ func quoted(name string) string {
 	return b.String() + `"`
 }
 
-// linesOf keeps their ends.
+// linesOf splits a text into lines with their ends.
 func linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -73,7 +73,7 @@ func linesOf(text string) []string {
 	return all
 }
 
-// op is a line that stays (' '), goes ('-') or comes ('+').
+// op is a line that is unchanged (' '), deleted ('-') or added ('+').
 type op struct {
 	sign byte
 	line string
@@ -99,7 +99,7 @@ func compare(was, is []string) []op {
 	return ops
 }
 
-// middle finds the longest list of lines that stay.
+// middle finds the longest common subsequence of lines.
 func middle(was, is []string) []op {
 	var ops []op
 	if (len(was)+1)*(len(is)+1) > mostCells {
@@ -112,7 +112,7 @@ func middle(was, is []string) []op {
 		return ops
 	}
 	width := len(is) + 1
-	common := make([]int32, (len(was)+1)*width) // of what follows
+	common := make([]int32, (len(was)+1)*width) // of the remaining lines
 	for i := len(was) - 1; i >= 0; i-- {
 		for j := len(is) - 1; j >= 0; j-- {
 			if was[i] == is[j] {
@@ -139,7 +139,7 @@ func middle(was, is []string) []op {
 	return ops
 }
 
-// hunk is a piece of the ops, and the lines in front of it.
+// hunk is a range of the ops, and its line numbers.
 type hunk struct{ from, to, was, is int }
 
 func hunksOf(ops []op) []hunk {
@@ -185,7 +185,7 @@ func (h hunk) write(b *strings.Builder, ops []op) {
 	}
 }
 
-// span is where lines begin, and how many there are.
+// span returns where lines begin, and how many there are.
 func span(before, count int) string {
 	if count == 0 {
 		return fmt.Sprintf("%d,0", before)

@@ -2,11 +2,11 @@ package acp
 
 import "encoding/json"
 
-// About is what an agent says of itself.
+// About is what an agent declares about itself.
 type About struct {
 	Name, Title, Version string
 	Images, Dirs, Fork   bool
-	Login                *Method // how a person logs in; nil: there is nothing to say
+	Login                *Method // how a person logs in; nil: unknown
 }
 
 // Method is a way to log in.
@@ -51,7 +51,7 @@ func (e Encoder) Initialized(a About) any {
 	}
 }
 
-// Opened answers what begins a session or goes on with one; of the latter the id is empty.
+// Opened answers a request that begins or resumes a session; for a resumed one the id is empty.
 func (e Encoder) Opened(id string, s Options) any {
 	o := object{"configOptions": e.options(s)}
 	if id != "" {
@@ -67,13 +67,13 @@ func (e Encoder) Opened(id string, s Options) any {
 	return o
 }
 
-// Changed answers what changes an option.
+// Changed answers a request that changes an option.
 func (e Encoder) Changed(s Options) any { return object{"configOptions": e.options(s)} }
 
-// Done answers what has no other answer.
+// Done answers a request that has no other result.
 func Done() any { return object{} }
 
-// Session is one in a list.
+// Session is a session in a list.
 type Session struct {
 	ID, Dir, Title, Updated string
 	Dirs                    []string
@@ -102,10 +102,10 @@ func Listed(sessions []Session, next string) any {
 	return o
 }
 
-// Spent is what a turn used, for clients that can show it.
+// Spent is the usage of a turn, for clients that can show it.
 type Spent struct{ Input, Output, Cached, Written, Reasoning int64 }
 
-// Stopped answers a message in version 1: its turn is over.
+// Stopped answers a prompt in version 1: its turn is over.
 func Stopped(reason string, s *Spent) any {
 	o := object{"stopReason": reason}
 	if s != nil {
@@ -117,7 +117,7 @@ func Stopped(reason string, s *Spent) any {
 	return o
 }
 
-// Taken answers a message in version 2: it is a part of the conversation.
+// Taken answers a prompt in version 2: it is part of the conversation.
 func Taken(message string) any { return object{"messageId": message} }
 
 // The kinds of options in a question.
@@ -128,10 +128,10 @@ const (
 	RejectAlways = "reject_always"
 )
 
-// Option is one in a question.
+// Option is an option of a question.
 type Option struct{ ID, Name, Kind string }
 
-// Permission is what a client is asked about a call.
+// Permission returns the request that asks the client about a call.
 func (e Encoder) Permission(session, title, why string, t *Tool, options []Option) any {
 	list := []object{}
 	for _, o := range options {
@@ -152,7 +152,7 @@ func (e Encoder) Permission(session, title, why string, t *Tool, options []Optio
 	return described(o, why)
 }
 
-// Chosen reads the answer to that. ok: an option was chosen.
+// Chosen reads the answer to a permission request. ok: an option was chosen.
 func Chosen(result json.RawMessage) (option string, ok bool) {
 	var a struct {
 		Outcome struct {
@@ -166,14 +166,14 @@ func Chosen(result json.RawMessage) (option string, ok bool) {
 	return a.Outcome.Option, true
 }
 
-// Field is a part of a form: one of the choices, several of them, or a text where there are none.
+// Field is a field of a form: one choice, several choices, or a text if there are no choices.
 type Field struct {
 	ID, Title, About string
 	Several          bool
 	Choices          []Choice
 }
 
-// Form is what a client shows a person to fill in.
+// Form returns the request that shows a form to a person.
 func Form(session, call, text string, fields []Field) any {
 	properties, required := object{}, []string{}
 	for _, f := range fields {
@@ -203,7 +203,7 @@ func Form(session, call, text string, fields []Field) any {
 	return o
 }
 
-// Filled reads the answer to a form: what was chosen or written for each field. ok: the person filled it in.
+// Filled reads the answer to a form: the choices or text of each field. ok: the person filled it in.
 func Filled(result json.RawMessage) (fields map[string][]string, ok bool) {
 	var a struct {
 		Action  string                     `json:"action"`

@@ -8,10 +8,10 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// Kind says what an Update tells.
+// Kind is the kind of an Update.
 type Kind string
 
-// The kinds. The comment names the members of Update that matter.
+// The kinds. The comments name the members of Update that they use.
 const (
 	Said       Kind = "user"       // Blocks, Message
 	Answer     Kind = "agent"      // Text, Message
@@ -23,10 +23,10 @@ const (
 	Used       Kind = "usage"      // Usage
 	Noticed    Kind = "notice"     // Severity, Text
 	Compacted  Kind = "compaction" // Message: its id
-	Conditions Kind = "state"      // State, Stop, Error; version 2 alone
+	Conditions Kind = "state"      // State, Stop, Error; only in version 2
 )
 
-// Update is something that a client is told of a session, in a form for all versions.
+// Update is a change in a session that the client is told of, in a form for all versions.
 type Update struct {
 	Kind     Kind
 	Message  string // the id of the message that it belongs to
@@ -52,10 +52,10 @@ const (
 	FailedCall = "failed"
 )
 
-// Tool is a call, or what is new of it. Empty members are as they were.
+// Tool is a call, or what has changed in it. Empty members are unchanged.
 type Tool struct {
 	ID        string
-	New       bool // it is told for the first time
+	New       bool // the client does not know it yet
 	Name      string
 	Title     string
 	Kind      string // read, edit, search, execute, think, fetch, other
@@ -73,15 +73,15 @@ type Content struct {
 	Diff *Diff
 }
 
-// Diff is what becomes of a file.
+// Diff is a change of a file.
 type Diff struct {
 	Path string
-	Old  *string // nil: there is no such file yet
+	Old  *string // nil: the file is new
 	New  string
-	Part bool // Old and New are pieces of it
+	Part bool // Old and New are excerpts
 }
 
-// Terminal is what a command printed. It ran in no terminal of the client.
+// Terminal is the output of a command. It did not run in a terminal of the client.
 type Terminal struct {
 	Command string
 	Dir     string
@@ -90,37 +90,37 @@ type Terminal struct {
 	Ended   bool
 }
 
-// Step is one of a plan.
+// Step is a step of a plan.
 type Step struct {
 	Text   string
 	Status string // pending, in_progress, completed
 }
 
-// Usage is how full the context is, and what the session cost until now.
+// Usage is how full the context is, and what the session has cost so far.
 type Usage struct {
 	Used, Size int64
 	CostUSD    *float64
 }
 
-// Choice is one of an option's.
+// Choice is a choice of an option.
 type Choice struct{ ID, Name, About string }
 
-// Options are what holds in a session and can be changed.
+// Options are the current settings of a session and the choices.
 type Options struct {
 	Mode, Model   string
 	Modes, Models []Choice
 }
 
-// Encoder writes what a client is told.
+// Encoder encodes updates for a client.
 type Encoder struct {
 	Version Version
 	Client  Client
 }
 
-// object is a JSON object with its members in an order; fields that are nil are left out.
+// object is a JSON object; members that are nil are left out.
 type object map[string]any
 
-// Update is the lines of one update, none where this client is not told such things.
+// Update returns the lines of one update, or none if this client does not support it.
 func (e Encoder) Update(session string, u Update) [][]byte {
 	var lines [][]byte
 	for _, o := range e.update(u) {
@@ -199,7 +199,7 @@ func message(o object, id string) object {
 	return o
 }
 
-// said is a message of the user: as a whole in version 2, in pieces before.
+// said returns a message of the user: as a whole in version 2, in pieces before.
 func (e Encoder) said(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
@@ -244,8 +244,8 @@ func (e Encoder) plan(steps []Step) []object {
 	return []object{{"sessionUpdate": "plan", "entries": entries}}
 }
 
-// tool is a call. What a command prints is told in a terminal where the client makes one of its own: with messages in
-// version 2, with _meta in version 1. Where it does not, the output is text.
+// tool returns a call. The output of a command goes to a terminal if the client creates those: with messages in version
+// 2, with _meta in version 1. Otherwise the output is text.
 func (e Encoder) tool(t *Tool) []object {
 	o := e.call(t)
 	switch {
@@ -262,7 +262,7 @@ func (e Encoder) tool(t *Tool) []object {
 	return []object{o}
 }
 
-// call is a call without the word that tells what it is an update of.
+// call returns a call without the member that names the kind of update.
 func (e Encoder) call(t *Tool) object {
 	o := object{"toolCallId": t.ID}
 	for name, word := range map[string]string{"name": t.Name, "title": t.Title, "kind": t.Kind, "status": t.Status} {
@@ -300,7 +300,7 @@ func (e Encoder) call(t *Tool) object {
 	return o
 }
 
-// terminal is what stands in the call for its terminal, whose id is that of the call.
+// terminal returns the parts of the call for its terminal, which has the id of the call.
 func (e Encoder) terminal(t *Tool, meta object) []object {
 	term := t.Terminal
 	window := []object{{"type": "terminal", "terminalId": t.ID}}
@@ -356,7 +356,7 @@ func terminalUpdate(t *Tool) object {
 	return o
 }
 
-// fenced puts a text between fences that are longer than any in it.
+// fenced writes a text between fences that are longer than any in it.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -384,7 +384,7 @@ func (e Encoder) content(c Content) []object {
 	return []object{o}
 }
 
-// options are the settings of a session, as a client shows them.
+// options returns the settings of a session, as a client shows them.
 func (e Encoder) options(s Options) []object {
 	id := "id"
 	if e.Version == V2 {

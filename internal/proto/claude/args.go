@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// takes says what follows a flag.
+// takes is what follows a flag.
 type takes uint8
 
 const (
 	nothing takes = iota
 	one           // a value
-	maybe         // a value, where one stands behind an equals sign or is the next argument and no flag
+	maybe         // an optional value: after an equals sign, or the next argument if it is not a flag
 	several       // every argument up to the next flag
 )
 
-// Fate is what becomes of a flag of Claude Code's.
+// Fate is how a flag of Claude Code is handled.
 type Fate string
 
 // The fates.
@@ -31,14 +31,15 @@ const (
 type Flag struct {
 	Names []string // as they are typed, with dashes
 	Fate  Fate
-	Note  string // what becomes of it, for the page and for who is told
+	Note  string // what becomes of it, for the page and for warnings
 
 	takes takes
-	to    string              // the flag of ours that means it; empty: none has to
-	value func(string) string // of that flag; nil: as it was
+	to    string              // our flag with the same meaning; empty: there is none
+	value func(string) string // converts the value for that flag; nil: unchanged
 }
 
-// Flags is the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
+// Flags returns the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
+//
 // Long because it is a table.
 func Flags() []Flag {
 	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
@@ -120,7 +121,7 @@ func Flags() []Flag {
 		"--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
 }
 
-// Speaks says whether a command line is for this dialect.
+// Speaks reports whether a command line is for this dialect.
 func Speaks(argv []string) bool {
 	for i, arg := range argv {
 		if arg == "--" {
@@ -133,8 +134,8 @@ func Speaks(argv []string) bool {
 	return false
 }
 
-// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here; knows says which
-// flags the command has besides, and whether a value follows. The error names what is refused, and why.
+// Args translates Claude Code's command line to ours. Ignored flags change nothing here; knows reports which other
+// flags the command has, and whether a value follows. The error names what is refused, and why.
 func Args(argv []string, knows func(flag string) (known, value bool)) (args, ignored []string, err error) {
 	t := translation{flags: map[string]Flag{}, knows: knows}
 	for _, f := range Flags() {
@@ -152,7 +153,7 @@ type translation struct {
 	flags  map[string]Flag
 	knows  func(flag string) (known, value bool)
 	out    []string
-	given  map[string]string // flags of ours, with their last values
+	given  map[string]string // our flags, with their last values
 	prompt []string
 	agents int
 	passed []string // ignored
@@ -215,7 +216,7 @@ func (t *translation) read(argv []string) error {
 	return nil
 }
 
-// values are what belongs to the flag.
+// values returns the values of a flag.
 func (f Flag) values(joined bool, value string, rest []string) ([]string, error) {
 	flag := func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }
 	switch {
@@ -243,7 +244,7 @@ func (f Flag) values(joined bool, value string, rest []string) ([]string, error)
 	return rest[:1], nil
 }
 
-// agent tells our flag from Claude Code's: ours chooses who works, and comes first.
+// agent distinguishes our flag --agent from Claude Code's: ours chooses the agent, and comes first.
 func (t *translation) agent(value string, given bool) error {
 	if !given {
 		return fmt.Errorf("--agent needs a value")
@@ -257,7 +258,7 @@ func (t *translation) agent(value string, given bool) error {
 	return nil
 }
 
-// take puts one flag into our words.
+// take translates one flag.
 func (t *translation) take(name string, f Flag, values []string) error {
 	switch {
 	case f.Fate == Ignored:
@@ -270,7 +271,7 @@ func (t *translation) take(name string, f Flag, values []string) error {
 	case f.takes == nothing && f.value == nil:
 		t.set(f.to, "true")
 		return nil
-	case f.takes == nothing: // a mode that is named counts more
+	case f.takes == nothing: // a named mode has precedence
 		t.set("allow-bypass", "true")
 		if t.given[f.to] == "" {
 			t.set(f.to, f.value(""))
@@ -282,7 +283,7 @@ func (t *translation) take(name string, f Flag, values []string) error {
 	return t.named(name, f, values)
 }
 
-// named puts a flag with values into our words.
+// named translates a flag with values.
 func (t *translation) named(name string, f Flag, values []string) error {
 	switch f.to {
 	case "permission-mode":
@@ -296,7 +297,7 @@ func (t *translation) named(name string, f Flag, values []string) error {
 			if values[0] != "stdio" {
 				return fmt.Errorf("%s %s is refused: only stdio is asked here", name, clipped(values[0]))
 			}
-			if t.given[f.to] != "none" { // who was told to ask nobody asks nobody
+			if t.given[f.to] != "none" { // if questions are switched off, they stay off
 				t.set(f.to, "host")
 			}
 			return nil
@@ -326,7 +327,7 @@ func (t *translation) named(name string, f Flag, values []string) error {
 		for _, v := range values {
 			t.out = append(t.out, "--"+f.to+"="+v)
 		}
-	case "append-system-prompt", "system-prompt": // an empty one is none
+	case "append-system-prompt", "system-prompt": // an empty one counts as missing
 		if values[0] != "" {
 			t.set(f.to, values[0])
 		}
@@ -344,7 +345,7 @@ func (t *translation) named(name string, f Flag, values []string) error {
 	return nil
 }
 
-// once notes a limit: of two, one would be lost.
+// once sets a limit and refuses a second one, because one of them would be lost.
 func (t *translation) once(name string, f Flag, value string) error {
 	if before, given := t.given[f.to]; given && before != value {
 		return fmt.Errorf("%s is refused: it stands there twice, and only one would be kept", name)
@@ -356,7 +357,7 @@ func (t *translation) once(name string, f Flag, value string) error {
 	return nil
 }
 
-// set notes a flag of which the last counts.
+// set sets a flag; the last value counts.
 func (t *translation) set(name, value string) { t.given[name] = value }
 
 func (t *translation) finish() (args, ignored []string, err error) {
@@ -389,7 +390,7 @@ func (t *translation) finish() (args, ignored []string, err error) {
 	return t.out, t.passed, nil
 }
 
-// SplitRules divides a list of rules at commas and spaces outside of brackets.
+// SplitRules splits a list of rules at commas and spaces outside brackets.
 func SplitRules(list string) (rules []string) {
 	depth, begin := 0, 0
 	cut := func(end int) {

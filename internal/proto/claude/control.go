@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// Control is what one side asks of the other in a control_request. Which members it has depends on the subtype.
+// Control is the body of a control_request. Its members depend on the subtype.
 type Control struct {
 	Subtype     string          `json:"subtype"`
 	Tool        string          `json:"tool_name,omitempty"` // can_use_tool
@@ -29,7 +29,7 @@ type Control struct {
 	*Greeting                   // initialize
 }
 
-// Greeting is what a host says in initialize, as far as we say it ourselves.
+// Greeting is the part of initialize that we send ourselves.
 type Greeting struct {
 	Hooks   map[string][]HookMatcher `json:"hooks"`
 	Servers []string                 `json:"sdkMcpServers,omitempty"`
@@ -54,7 +54,7 @@ type Permission struct {
 	Call      string          `json:"toolUseID,omitempty"`
 }
 
-// Update is a change of what may run.
+// Update is a change of the permissions.
 type Update struct {
 	Type        string   `json:"type"`
 	Rules       []Rule   `json:"rules,omitempty"`
@@ -69,7 +69,7 @@ func Allow(rules ...Rule) Update {
 	return Update{Type: "addRules", Rules: rules, Behavior: "allow", Destination: "session"}
 }
 
-// Rule names calls: those of a tool, or some of them.
+// Rule matches the calls of a tool, or some of them.
 type Rule struct {
 	Tool    string `json:"toolName"`
 	Content string `json:"ruleContent,omitempty"`
@@ -82,7 +82,7 @@ func (r Rule) String() string {
 	return r.Tool + "(" + r.Content + ")"
 }
 
-// RuleOf reads a rule as it is typed: Tool or Tool(content).
+// RuleOf parses a rule: Tool or Tool(content).
 func RuleOf(text string) Rule {
 	name, content, _ := strings.Cut(text, "(")
 	return Rule{name, strings.TrimSuffix(content, ")")}
@@ -96,10 +96,10 @@ type response struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// OK answers a request with what it asked for; body may be nil.
+// OK answers a request with a result; body may be nil.
 func OK(id string, body any) []byte { return respond(response{Subtype: "success", ID: id, Body: body}) }
 
-// No answers a request with why not.
+// No answers a request with an error.
 func No(id, why string) []byte { return respond(response{Subtype: "error", ID: id, Error: why}) }
 
 func respond(r response) []byte {
@@ -109,12 +109,12 @@ func respond(r response) []byte {
 	}{"control_response", r})
 }
 
-// Unsupported is why a request of an unknown kind is not answered.
+// Unsupported returns the error for a request of an unknown kind.
 func Unsupported(subtype string) string {
 	return "Unsupported control request subtype: " + clipped(subtype)
 }
 
-// Ask is a request of ours.
+// Ask returns a control_request.
 func Ask(id string, c Control) []byte {
 	return encode(struct {
 		Type    string  `json:"type"`
@@ -123,7 +123,7 @@ func Ask(id string, c Control) []byte {
 	}{"control_request", id, c})
 }
 
-// Withdraw takes a request of ours back.
+// Withdraw returns the line that cancels one of our requests.
 func Withdraw(id string) []byte {
 	return encode(struct {
 		Type string `json:"type"`
@@ -136,13 +136,13 @@ type MessageAnswer struct {
 	Response json.RawMessage `json:"mcp_response"`
 }
 
-// Question is a question of ours to the person, as the host gets it.
+// Question is a question to the person, in the host's form.
 type Question struct {
 	Ask     event.Ask
 	Request Control
 }
 
-// NewQuestion puts a question into the form of the host.
+// NewQuestion converts a question to the form of the host.
 func NewQuestion(a event.Ask) Question {
 	if a.Tool == nil {
 		q := event.FormQuestion{Question: a.Text, Header: "Question", Options: []event.FormOption{}}
@@ -165,8 +165,8 @@ func NewQuestion(a event.Ask) Question {
 	return Question{a, r}
 }
 
-// suggestions are what the host may offer to remember: this very command, or this tool; of files the mode in which they
-// may be changed.
+// suggestions returns what the host may offer to remember: this exact command, or this tool; for files, the mode that
+// allows changing them.
 func suggestions(c *event.Call) []Update {
 	rule := Rule{Tool: c.Name}
 	switch c.Kind {
@@ -181,7 +181,7 @@ func suggestions(c *event.Call) []Update {
 	return []Update{Allow(rule)}
 }
 
-// Verdict is what the host answered. Later is the mode's word, where the answer changes it; Notes are for people.
+// Verdict returns the host's answer. mode is set if the answer changes it; notes are for people.
 func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	no := func(why string) (event.Reply, *Mode, []string) {
 		return event.Reply{Option: q.option(false), Text: why}, nil, append(notes, why)
@@ -230,7 +230,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 		case u.Type == "addDirectories":
 			notes = append(notes,
 				"the host's answer adds directories, which stay closed in this conversation: --add-dir opens them")
-		default: // it takes something away, which would not be kept
+		default: // it removes a permission, which is not supported
 			return no("the host's answer changes permissions by " + clipped(u.Type+" "+u.Behavior) +
 				", which cannot be kept here")
 		}
@@ -238,7 +238,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	return a, mode, notes
 }
 
-// reply is the answer to a question that is about no tool.
+// reply returns the answer to a question that is not about a tool.
 func (q Question) reply(input json.RawMessage) event.Reply {
 	var filled struct {
 		Answers map[string]json.RawMessage `json:"answers"`
@@ -252,7 +252,7 @@ func (q Question) reply(input json.RawMessage) event.Reply {
 	return event.Reply{Text: words, Input: input}
 }
 
-// option is the word among the question's own that says yes, or no.
+// option returns the question's own option for yes, or no.
 func (q Question) option(yes bool) string {
 	words := []string{"deny", "reject", "no", "cancel"}
 	if yes {
@@ -266,7 +266,7 @@ func (q Question) option(yes bool) string {
 	return words[0]
 }
 
-// same says whether two inputs are one.
+// same reports whether two inputs are equal.
 func same(a, b json.RawMessage) bool {
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {

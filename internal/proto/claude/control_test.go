@@ -115,7 +115,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestModes: each word means one mode, which has that word again, and auto is none.
+// TestModes: each word has one mode, which maps back to it, and auto is refused.
 func TestModes(t *testing.T) {
 	for _, m := range claude.Modes() {
 		if m.Word == "manual" { // another word for default

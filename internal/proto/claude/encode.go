@@ -1,11 +1,11 @@
-// Package claude is Claude Code's stream-json, without I/O and for both of its sides. Towards hosts that were written
-// for Claude Code: events in, lines out; lines of the host in, frames out; and Claude Code's command line in our own
-// words. Towards the CLI itself: the types of its lines, which its driver reads and answers.
+// Package claude is Claude Code's stream-json, without I/O, for both of its sides. For hosts that were written for
+// Claude Code: it encodes events, decodes the host's lines, and translates Claude Code's command line to ours. For the
+// CLI itself: the types of its lines, which its driver reads and answers.
 //
 // It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an
-// answer, all of which share the id of its message, a result at every end, totals over the process, a uuid on every
-// line. It promises that no flag, no setting and no member of a request that limits what may happen is passed over: it
-// is translated, or refused by name. It refuses to decide anything about the conversation.
+// answer, all with the id of its message, a result at every end, totals over the process, a uuid on every line. No
+// flag, setting or member of a request that limits what may happen is ignored: it is translated, or refused by name. It
+// makes no decisions about the conversation.
 package claude
 
 import (
@@ -16,30 +16,30 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a
-// whole. The whole is a line; the pieces are written with Partial.
+// Encoder writes one process's stream. It gets a text in pieces and then as a whole. The whole becomes a line; the
+// pieces are only written with Partial.
 type Encoder struct {
-	UUID    func() string // a new one at each call
-	Partial bool          // pieces of answers are told as they come
-	Unasked bool          // what would be asked about is denied
-	Limits  Limits        // for the words of a turn that they ended
-	Version string        // of what stands in for Claude Code
+	UUID    func() string // returns a new one at each call
+	Partial bool          // write pieces of answers as they come
+	Unasked bool          // questions are denied
+	Limits  Limits        // to explain why a turn ended
+	Version string        // of the program that replaces Claude Code
 
 	session string
 	facts   event.Facts
-	mode    string // the last that the host was told, in Claude Code's word
-	started bool   // the agent has told of itself what it tells
+	mode    string // the last mode that the host knows, in Claude Code's word
+	started bool   // the agent has described itself
 	due     bool   // a turn began, and its init is not written
-	within  bool   // a turn runs
+	within  bool   // a turn is running
 	open    map[string]*message
 	calls   map[string]called
 	denials []Denial
 	failure *fault.Fault
-	last    string // what the agent itself said last
-	stop    string // why the model stopped last
+	last    string // the agent's own last text
+	stop    string // why the model last stopped
 	cost    float64
 	models  map[string]ModelTokens
-	running string // the call of the agent itself that has no result
+	running string // the agent's own call that has no result
 }
 
 // Limits are those that end a turn.
@@ -53,16 +53,16 @@ type called struct {
 	input json.RawMessage
 }
 
-// Know takes what is known of the conversation when it is open. Events tell what becomes different.
+// Know sets what is known when the conversation opens. Events report changes.
 func (e *Encoder) Know(id string, f event.Facts) { e.session, e.facts = id, f }
 
-// Session is the conversation's id.
+// Session returns the conversation's id.
 func (e *Encoder) Session() string { return e.session }
 
-// Facts are what was told so far.
+// Facts returns what is known so far.
 func (e *Encoder) Facts() event.Facts { return e.facts }
 
-// Event is what an event looks like: no line, or several.
+// Event returns the lines for an event, if any.
 func (e *Encoder) Event(ev event.Event) [][]byte {
 	if ev.Facts != nil {
 		e.facts.Merge(*ev.Facts)
@@ -79,7 +79,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 		return nil
 	case event.TurnBegan:
 		e.begin()
-		if !e.started && (e.facts.Model == "" || e.facts.Tools == nil) { // the agent tells them soon
+		if !e.started && (e.facts.Model == "" || e.facts.Tools == nil) { // the agent reports them soon
 			return nil
 		}
 		return e.init()
@@ -92,14 +92,14 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 	return append(e.init(), e.event(ev)...)
 }
 
-// begin notes that a turn runs.
+// begin notes that a turn is running.
 func (e *Encoder) begin() {
 	if !e.within {
 		e.within, e.due, e.last, e.stop = true, true, "", ""
 	}
 }
 
-// init is the first line of a turn.
+// init returns the first line of a turn.
 func (e *Encoder) init() [][]byte {
 	if !e.due {
 		return nil
@@ -177,7 +177,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	return nil
 }
 
-// call is a block of the answer that is being told.
+// call returns a block of the current answer.
 func (e *Encoder) call(ev event.Event) [][]byte {
 	c := ev.Call
 	input := c.Object()
@@ -191,10 +191,10 @@ func (e *Encoder) call(ev event.Event) [][]byte {
 	return e.message(ev.Parent).addCall(e, callBlock{"tool_use", c.ID, c.Name, input})
 }
 
-// answered says how an answer ended, of which only calls can follow.
+// answered handles the end of an answer, which only calls can follow.
 func (e *Encoder) answered(ev event.Event) [][]byte {
 	m, found := e.open[ev.Parent]
-	if !found { // there is nothing of it yet
+	if !found { // nothing of it was written yet
 		m = e.message(ev.Parent)
 	}
 	if ev.Model != "" {
@@ -212,7 +212,7 @@ func (e *Encoder) answered(ev event.Event) [][]byte {
 	return append(m.flush(e, false), m.close(e)...)
 }
 
-// Status says which mode holds now, where that is news.
+// Status returns the current mode if the host does not know it.
 func (e *Encoder) Status() [][]byte {
 	now := Word(e.facts.Mode, e.Unasked)
 	if e.facts.Mode == "" || now == e.mode {
@@ -222,7 +222,7 @@ func (e *Encoder) Status() [][]byte {
 	return [][]byte{e.system(system{Subtype: "status", Status: []byte("null"), Mode: now})}
 }
 
-// Became says of a message that was to reach the turn that runs what became of it: started, or queued.
+// Became reports what became of a message for the running turn: started, or queued.
 func (e *Encoder) Became(message, state string) []byte {
 	return encode(struct {
 		Type       string `json:"type"`
@@ -233,7 +233,7 @@ func (e *Encoder) Became(message, state string) []byte {
 	}{"command_lifecycle", message, state, e.session, e.UUID()})
 }
 
-// Repeat is a message of the host as it came, which the host hears again.
+// Repeat returns a message of the host as it came.
 func (e *Encoder) Repeat(message []byte) []byte {
 	return e.line(said{Type: "user", Message: rawMessage(message), Replay: true})
 }
@@ -256,7 +256,7 @@ func parent(id string) *string {
 	return &id
 }
 
-// count are tokens as the Messages API counts them.
+// count returns tokens as the Messages API counts them.
 func count(u *event.Usage) Tokens {
 	if u == nil {
 		return Tokens{}
@@ -264,7 +264,7 @@ func count(u *event.Usage) Tokens {
 	return Tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
 }
 
-// reason is why a model stopped, in the Messages API's word where that is known.
+// reason returns the Messages API's word for why a model stopped, if there is one.
 func reason(word string) string {
 	switch strings.ToLower(word) {
 	case "tool_calls", "tool_use", "function_call":

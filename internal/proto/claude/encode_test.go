@@ -34,7 +34,7 @@ func encoder() *claude.Encoder {
 	return e
 }
 
-// brief is a line in a few words. Everything that every line has is held against the promise.
+// brief returns a line in a few words. Everything that every line has is held against the promise.
 func brief(t interface{ Errorf(string, ...any) }, line []byte, ids map[string]bool) string {
 	var m struct {
 		Type, Subtype, Session, UUID string
@@ -115,7 +115,7 @@ func brief(t interface{ Errorf(string, ...any) }, line []byte, ids map[string]bo
 	return strings.TrimSpace(s)
 }
 
-// recorded is how a conversation tells that.
+// recorded returns how a conversation tells that.
 func recorded(t interface{ Fatal(...any) }, said []event.Event) []event.Event {
 	events, err := order.Recorded(said)
 	if err != nil {
@@ -458,7 +458,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// said is what of an event has to come through a dialect.
+// said returns the parts of events that every dialect must transmit.
 func said(events []event.Event) (all []string) {
 	text := ""
 	flush := func() {
@@ -491,8 +491,8 @@ func said(events []event.Event) (all []string) {
 	return all
 }
 
-// TestReplay: what Claude Code has printed, read and printed again in its own dialect, says the same to who reads it
-// once more, wherever the bytes are cut.
+// TestReplay: Claude Code's output, decoded and encoded in its own dialect, decodes to the same events, wherever the
+// bytes are cut.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("../../agent/claude/testdata/output/*.jsonl")
 	if err != nil || len(files) < 20 {

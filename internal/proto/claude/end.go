@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says
-// so.
+// fail reports the failure that ends the turn. Failures of the model API are reported as Claude Code does: as an answer
+// with the message.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
 	lines := e.shutAll(true)
@@ -26,7 +26,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 		}))
 }
 
-// errorKind is Claude Code's word for what went wrong with the model's API; empty: it was something else.
+// errorKind returns Claude Code's word for a failure of the model API, or "" for any other.
 func errorKind(f *fault.Fault) string {
 	switch f.Code {
 	case fault.AuthRequired, fault.CredentialsExpired, fault.PermissionDenied:
@@ -45,7 +45,7 @@ func errorKind(f *fault.Fault) string {
 	return ""
 }
 
-// shutAll ends every message that is being told.
+// shutAll ends every open message.
 func (e *Encoder) shutAll(aborted bool) (lines [][]byte) {
 	for _, p := range slices.Sorted(maps.Keys(e.open)) {
 		lines = append(lines, e.shut(p, aborted)...)
@@ -53,7 +53,7 @@ func (e *Encoder) shutAll(aborted bool) (lines [][]byte) {
 	return lines
 }
 
-// end is the result of a turn.
+// end returns the result of a turn.
 func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
 	cancelled := !end.OK && end.Reason == event.Cancelled
@@ -106,7 +106,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	return append(lines, encode(r))
 }
 
-// total adds what the turn cost to what the process has cost.
+// total adds the cost of the turn to the totals of the process.
 func (e *Encoder) total(ev event.Event, r *Result) {
 	if e.models == nil {
 		e.models = map[string]ModelTokens{}
@@ -132,7 +132,7 @@ func (e *Encoder) total(ev event.Event, r *Result) {
 	r.Cost, r.Models = &e.cost, e.models
 }
 
-// words are why a turn failed.
+// words returns why a turn failed.
 func (e *Encoder) words(end *event.End) string {
 	switch {
 	case e.failure != nil:
@@ -153,13 +153,13 @@ func (e *Encoder) words(end *event.End) string {
 	return "the turn failed"
 }
 
-// Refuse is the whole stream of a conversation that cannot begin.
+// Refuse returns the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte { return e.refuse(f.Sentence()) }
 
-// NoConversation is the whole stream where there is nothing under that id to go on with.
+// NoConversation returns the whole stream if there is no conversation with that id to resume.
 func (e *Encoder) NoConversation(id string) [][]byte { return e.refuse(NoConversation(id)) }
 
-// NoConversation is Claude Code's sentence.
+// NoConversation returns Claude Code's sentence.
 func NoConversation(id string) string { return "No conversation found with session ID: " + id }
 
 func (e *Encoder) refuse(why string) [][]byte {

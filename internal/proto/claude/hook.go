@@ -14,14 +14,14 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Matcher says which moments a hook is about.
+// Matcher selects what a hook is about.
 type Matcher struct {
 	words   []string
 	pattern *regexp.Regexp
 }
 
-// NewMatcher reads one: nothing or * is everything, names separated by bars are those names, all else is a regular
-// expression.
+// NewMatcher parses a matcher: nothing or * matches everything, names separated by bars match those names, anything
+// else is a regular expression.
 func NewMatcher(text string) (Matcher, error) {
 	if text == "" || text == "*" {
 		return Matcher{}, nil
@@ -44,7 +44,8 @@ func NewMatcher(text string) (Matcher, error) {
 	return Matcher{pattern: pattern}, nil
 }
 
-// Matches says whether the hook is about that. Claude Code has two names for the tool that begins a sub-agent.
+// Matches reports whether the hook is about that subject. Claude Code has two names for the tool that starts a
+// sub-agent.
 func (m Matcher) Matches(subject string) bool {
 	switch {
 	case m.pattern != nil:
@@ -55,7 +56,7 @@ func (m Matcher) Matches(subject string) bool {
 	return true
 }
 
-// moments are those at which a host is asked.
+// moments returns the moments at which a host is asked.
 func moments() []agent.MomentName {
 	return []agent.MomentName{
 		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
@@ -64,7 +65,7 @@ func moments() []agent.MomentName {
 	}
 }
 
-// onlookers are moments of Claude Code that do not come here, and at which a host can only look on.
+// onlookers returns the moments of Claude Code that do not occur here. A host could only observe them.
 func onlookers() []string {
 	return []string{
 		"Notification", "StopFailure", "PostCompact", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle",
@@ -73,7 +74,7 @@ func onlookers() []string {
 	}
 }
 
-// HookMatcher is a word that a host wants to have, as it stands in initialize.
+// HookMatcher is a hook of a host, in the form of initialize.
 type HookMatcher struct {
 	Matcher string   `json:"matcher,omitempty"`
 	IDs     []string `json:"hookCallbackIds"`
@@ -115,7 +116,7 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 	return hooks, ignored, nil
 }
 
-// Subject is what the matcher of a hook at that moment looks at.
+// Subject returns what the matcher of a hook sees at that moment.
 func Subject(m agent.Moment) string {
 	switch m.Name {
 	case agent.BeforeTool, agent.AfterTool, agent.AfterFailure:
@@ -128,10 +129,10 @@ func Subject(m agent.Moment) string {
 	return ""
 }
 
-// Scene is what every hook is told of the conversation.
+// Scene is what every hook gets about the conversation.
 type Scene struct{ Session, Dir, Mode string }
 
-// HookRequest is a request of ours that asks for the host's word.
+// HookRequest returns a request that calls the host's hook.
 func HookRequest(callback string, s Scene, m agent.Moment) Control {
 	input := map[string]any{
 		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode,
@@ -173,7 +174,7 @@ func HookRequest(callback string, s Scene, m agent.Moment) Control {
 	return request
 }
 
-// HookInput is what a hook is told.
+// HookInput is the input of a hook.
 type HookInput struct {
 	Event    string          `json:"hook_event_name"`
 	Tool     string          `json:"tool_name"`
@@ -191,7 +192,7 @@ type HookInput struct {
 	Again    bool            `json:"stop_hook_active"`
 }
 
-// HookOutput is what a hook says.
+// HookOutput is the output of a hook.
 type HookOutput struct {
 	Async    bool          `json:"async,omitempty"`
 	Continue *bool         `json:"continue,omitempty"`
@@ -202,7 +203,7 @@ type HookOutput struct {
 	More     *HookDecision `json:"hookSpecificOutput,omitempty"`
 }
 
-// HookDecision is what a hook says for its moment alone.
+// HookDecision is the part of the output that depends on the moment.
 type HookDecision struct {
 	Event    string          `json:"hookEventName,omitempty"`
 	Decision string          `json:"permissionDecision,omitempty"`
@@ -213,7 +214,7 @@ type HookDecision struct {
 	MCP      json.RawMessage `json:"updatedMCPToolOutput,omitempty"`
 }
 
-// Output is a word in the form in which a hook says it at that moment.
+// Output returns a decision in the form in which a hook returns it at that moment.
 func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	more := HookDecision{Context: w.Context}
 	if name == agent.BeforeTool {
@@ -234,7 +235,8 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	return out
 }
 
-// ReadWord is what the host said.
+// ReadWord reads the host's decision.
+//
 // Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	out := HookOutput{More: &HookDecision{}}
@@ -245,7 +247,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 		out.More = &HookDecision{}
 	}
 	w := agent.Word{Note: out.Note, Context: out.More.Context}
-	if out.Async { // the host goes on by itself
+	if out.Async { // the host runs it in the background
 		return agent.Word{}, nil
 	}
 	switch out.Decision {
@@ -263,7 +265,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 		switch d := out.More.Decision; d {
 		case "":
 		case "allow", "ask", "deny":
-			if w.Decision != "deny" { // said twice, the stricter counts
+			if w.Decision != "deny" { // of two decisions, the stricter one counts
 				w.Decision, w.Reason = d, out.More.Reason
 			}
 		case "defer":
@@ -289,8 +291,8 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	return w, nil
 }
 
-// Failed is the word of a hook that gave none: what it would have decided is asked about, or does not happen where the
-// host said so.
+// Failed returns the decision for a hook that failed: the person is asked, or the action is blocked if the host said
+// so.
 func Failed(h Hook, why string) agent.Word {
 	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
 	switch {
@@ -302,7 +304,7 @@ func Failed(h Hook, why string) agent.Word {
 	return w
 }
 
-// Together is the word of several: the strictest decision counts, the first of a kind for the rest.
+// Together combines several decisions: the strictest counts, and otherwise the first of a kind.
 func Together(words []agent.Word) agent.Word {
 	rank := func(d string) int { return slices.Index([]string{"", "allow", "ask", "deny"}, d) }
 	var all agent.Word

@@ -12,24 +12,24 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Initialize is what a host says before the conversation begins.
+// Initialize is what a host sends before the conversation begins.
 type Initialize struct {
 	Delta
 	Hooks    []Hook
-	Settings []byte // an object, or a text with the path of a file; nil: none
-	Refused  error  // it is one that cannot be meant: all else is empty
+	Settings []byte // an object, or a string with the path of a file; nil: not set
+	Refused  error  // the request is unsupported; everything else is empty
 }
 
-// Hook is a word that the host wants to have.
+// Hook is a hook of the host.
 type Hook struct {
 	Moment  agent.MomentName
 	Matcher Matcher
 	IDs     []string      // one for each function of the host
-	Timeout time.Duration // 0: not said
-	Block   bool          // what it is about does not happen if it fails
+	Timeout time.Duration // 0: not set
+	Block   bool          // if it fails, what it is about is blocked
 }
 
-// ReadInitialize reads the request. The error names what cannot be meant here.
+// ReadInitialize reads the request. The error names what is not supported.
 func ReadInitialize(body []byte) (*Initialize, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -48,7 +48,7 @@ func ReadInitialize(body []byte) (*Initialize, error) {
 	return &init, nil
 }
 
-// empty says of a member that it says nothing.
+// empty reports whether a member has no effect.
 func empty(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(bytes.TrimSpace(raw)))
 }
@@ -91,7 +91,7 @@ func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
 		if err := read(&parts); err != nil {
 			return err
 		}
-		i.System = strings.TrimSpace(strings.Join(parts, "\n")) // [""] is what is said where nothing is wished
+		i.System = strings.TrimSpace(strings.Join(parts, "\n")) // hosts send [""] if they have no wishes
 		return nil
 	case "appendSystemPrompt":
 		return read(&i.Append)
@@ -140,7 +140,7 @@ func limitsOfServers(raw json.RawMessage) error {
 	return nil
 }
 
-// ReadHelpers reads sub-agents as --agents has them: an object by name.
+// ReadHelpers reads sub-agents in the format of --agents: an object by name.
 func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	var all map[string]map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -181,7 +181,7 @@ func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	return list, nil
 }
 
-// Welcome is what a host gets to know in answer to initialize.
+// Welcome returns the answer to initialize.
 func (e *Encoder) Welcome(models []string, hooks bool) any {
 	type helper struct {
 		Name        string `json:"name"`
@@ -218,7 +218,7 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 	return w
 }
 
-// Servers is what a host gets to know of MCP servers.
+// Servers returns the MCP servers for the host.
 func (e *Encoder) Servers() any {
 	list := []Server{}
 	for _, s := range e.facts.Servers {

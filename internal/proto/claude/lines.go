@@ -8,8 +8,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// The lines, for the side that writes them and for the side that reads them. Members stay in their order: people read
-// them too.
+// The lines, for writing and for reading. Members keep their order, because people read them too.
 
 // Init is the first line of a turn.
 type Init struct {
@@ -28,19 +27,19 @@ type Init struct {
 	Helpers    []string `json:"agents"`
 	Skills     []string `json:"skills"`
 	Plugins    []string `json:"plugins"`
-	Agent      string   `json:"agent,omitempty"` // ours: who really works, and what holds its commands
+	Agent      string   `json:"agent,omitempty"` // ours: the agent that works, and its sandbox
 	Provider   string   `json:"provider,omitempty"`
 	Sandbox    any      `json:"sandbox,omitempty"`
 	Identifier string   `json:"uuid"`
 }
 
-// Server is an MCP server and how it is.
+// Server is an MCP server and its status.
 type Server struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 }
 
-// said is a line of one side: an assistant's block, a tool's result, a message that is repeated.
+// said is a line of one side: an assistant's block, a tool's result, or a repeated message.
 type said struct {
 	Type       string  `json:"type"`
 	Message    any     `json:"message"`
@@ -94,7 +93,7 @@ type resultBlock struct {
 	Failed  bool   `json:"is_error"`
 }
 
-// Tokens are those of an answer or of a turn; the three inputs are disjoint.
+// Tokens are the tokens of an answer or of a turn; the three inputs are disjoint.
 type Tokens struct {
 	Input   int64 `json:"input_tokens"`
 	Written int64 `json:"cache_creation_input_tokens"`
@@ -112,14 +111,14 @@ func (t Tokens) Usage() *event.Usage {
 	}
 }
 
-// TurnTokens has what else hosts look for.
+// TurnTokens adds the members that hosts expect for a turn.
 type TurnTokens struct {
 	Tokens
 	Server  map[string]int64 `json:"server_tool_use"`
 	Service string           `json:"service_tier"`
 }
 
-// ModelTokens is what one model was used for.
+// ModelTokens is the usage of one model.
 type ModelTokens struct {
 	Input    int64    `json:"inputTokens"`
 	Output   int64    `json:"outputTokens"`
@@ -156,14 +155,14 @@ type Result struct {
 	Usage      *TurnTokens            `json:"usage"`
 	Models     map[string]ModelTokens `json:"modelUsage"`
 	Since      map[string]ModelTokens `json:"model_usage_since_last_result,omitempty"` // not written by us
-	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: the API did not tell
+	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: the API did not report it
 	Denials    []Denial               `json:"permission_denials"`
 	Structured json.RawMessage        `json:"structured_output,omitempty"`
 	Status     *int                   `json:"api_error_status,omitempty"`
 	Identifier string                 `json:"uuid"`
 }
 
-// system is a line of the type system that is not init.
+// system is a line of type system other than init.
 type system struct {
 	Type       string          `json:"type"`
 	Subtype    string          `json:"subtype"`

@@ -9,19 +9,19 @@ import (
 
 type rawMessage = json.RawMessage
 
-// message is an answer that is being told. Its blocks are lines of their own; with Partial they are told in pieces as
-// well, of which each message is a whole sequence whatever happens.
+// message is an answer in progress. Each block becomes a line; with Partial the pieces are written as well, as a
+// sequence that is always completed.
 type message struct {
 	id, parent, model string
 	reason            string
 	usage             Tokens
-	partial           bool          // told in pieces
-	index             int           // of the block that is open, or the next
-	kind              event.Kind    // of the block that is open
-	whole             []event.Event // what was told in pieces only, while it is not known how the answer ended
+	partial           bool          // written in pieces
+	index             int           // of the open block, or the next
+	kind              event.Kind    // of the open block
+	whole             []event.Event // written in pieces only, until it is known how the answer ended
 }
 
-// message is the one that is being told there, or a new one.
+// message returns the open message of that parent, or a new one.
 func (e *Encoder) message(parent string) *message {
 	if m, found := e.open[parent]; found {
 		return m
@@ -37,9 +37,9 @@ func (e *Encoder) message(parent string) *message {
 	return m
 }
 
-// add is a piece of text or thinking, or the whole of it.
+// add returns the lines for a piece of text or thinking, or the whole of it.
 func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
-	if m.reason != "" { // that answer has ended
+	if m.reason != "" { // the answer before has ended
 		lines = e.shut(m.parent, false)
 		m = e.message(m.parent)
 	}
@@ -53,7 +53,7 @@ func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
 	if ev.Text == "" {
 		return lines
 	}
-	if ev.Synthetic { // what ends it follows, and says how many tokens it took
+	if ev.Synthetic { // its end follows, with the tokens
 		m.whole = append(m.whole, ev)
 		return lines
 	}
@@ -61,7 +61,7 @@ func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
 	return append(lines, m.block(e, ev, false)...)
 }
 
-// flush writes the wholes that were kept back.
+// flush writes the whole texts that were held back.
 func (m *message) flush(e *Encoder, aborted bool) (lines [][]byte) {
 	for _, ev := range m.whole {
 		lines = append(lines, m.block(e, ev, aborted)...)
@@ -103,7 +103,7 @@ func (m *message) sign(e *Encoder) [][]byte {
 	})}
 }
 
-// piece adds to the block that is open, or opens one.
+// piece adds to the open block, or opens one.
 func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byte) {
 	d := delta{Type: "text_delta", Text: &text}
 	var block any = textBlock{"text", ""}
@@ -118,7 +118,7 @@ func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byt
 	return append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: d}))
 }
 
-// start is the beginning of the sequence of pieces.
+// start begins the sequence of pieces.
 func (m *message) start(e *Encoder) [][]byte {
 	if m.index > 0 {
 		return nil
@@ -126,7 +126,7 @@ func (m *message) start(e *Encoder) [][]byte {
 	return [][]byte{m.told(e, piece{Type: "message_start", Message: m.line([]any{})})}
 }
 
-// addCall is a call as a block.
+// addCall returns a call as a block.
 func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	lines := append(m.flush(e, false), m.close(e)...)
 	if m.partial {
@@ -147,7 +147,7 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	return append(lines, m.stop(e)...)
 }
 
-// close ends the block that is open, of which the whole comes later.
+// close ends the open block; the whole comes later.
 func (m *message) close(e *Encoder) [][]byte {
 	if m.kind == "" {
 		return nil
@@ -166,7 +166,7 @@ func (m *message) stop(e *Encoder) (lines [][]byte) {
 	return lines
 }
 
-// shut ends the message that is being told there, if one is.
+// shut ends the open message of that parent.
 func (e *Encoder) shut(parent string, aborted bool) [][]byte {
 	m, found := e.open[parent]
 	if !found {

@@ -7,17 +7,17 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Mode is one of Claude Code's permission modes in our words.
+// Mode maps one of Claude Code's permission modes to ours.
 type Mode struct {
 	Word    string           // Claude Code's
-	Mode    setting.Approval // empty: there is none that means it
+	Mode    setting.Approval // empty: there is no equivalent
 	Flag    string           // the word of --permission-mode
-	Unasked bool             // what would be asked about is denied
-	Why     string           // there is none
+	Unasked bool             // questions are denied
+	Why     string           // why there is no equivalent
 }
 
-// Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the
-// same name in other dialects lets everything run. So it is refused, wherever it is said.
+// Modes returns the table of modes. In auto, a model of Claude Code's vendor judges each call; a mode of the same name
+// in other dialects allows everything. So auto is always refused.
 func Modes() []Mode {
 	return []Mode{
 		{Word: "default", Mode: setting.Prompt, Flag: "prompt"},
@@ -33,7 +33,7 @@ func Modes() []Mode {
 	}
 }
 
-// ModeOf finds a mode by Claude Code's word. The reason says why there is none.
+// ModeOf finds a mode by Claude Code's word. why says why there is none.
 func ModeOf(word string) (m Mode, why string) {
 	all := Modes()
 	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {
@@ -48,7 +48,7 @@ func ModeOf(word string) (m Mode, why string) {
 	return Mode{}, "it is none of " + strings.Join(words, ", ")
 }
 
-// Word is Claude Code's word for a mode.
+// Word returns Claude Code's word for a mode.
 func Word(m setting.Approval, unasked bool) string {
 	switch {
 	case m == setting.DenyAll, unasked && (m == setting.Prompt || m == setting.Default):

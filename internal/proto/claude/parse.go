@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.
+// Frame is a line of a host. At most one of the pointers is set; if none is, the line is ignored.
 type Frame struct {
 	User    *User
 	Request *Request
@@ -22,28 +22,28 @@ type Frame struct {
 type User struct {
 	Blocks   []event.Block
 	Message  json.RawMessage // as it came
-	Priority string          // now, next or later; empty: not said
-	UUID     string          // the host's name for it; empty: it has none
+	Priority string          // now, next or later; empty: not set
+	UUID     string          // the host's id for it; may be empty
 }
 
-// Steers says whether the message is for the turn that runs. Without a priority it is not.
+// Steers reports whether the message is for the running turn. Without a priority it is not.
 func (u User) Steers() bool { return u.Priority == "now" || u.Priority == "next" }
 
-// Request is something that the host wants done or to know, and of which it waits for the answer.
+// Request is a request of the host that needs an answer.
 type Request struct {
 	ID      string
 	Subtype string
 	Body    json.RawMessage
 }
 
-// Reply answers a request of ours.
+// Reply answers one of our requests.
 type Reply struct {
 	ID    string
-	Body  json.RawMessage // nil where Error is not empty
+	Body  json.RawMessage // nil if Error is set
 	Error string
 }
 
-// BadRequest is a request whose id could be read and nothing else: it gets an answer all the same.
+// BadRequest is a request of which only the id could be read, so that it can be answered.
 type BadRequest struct {
 	ID  string
 	Why string
@@ -51,7 +51,7 @@ type BadRequest struct {
 
 func (b *BadRequest) Error() string { return "control_request: " + b.Why }
 
-// Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
+// Parse reads a line of the host. The error says what is wrong with the line; the conversation continues.
 func Parse(data []byte) (Frame, error) {
 	var f struct {
 		Type      string          `json:"type"`
@@ -78,7 +78,7 @@ func Parse(data []byte) (Frame, error) {
 	case "control_response":
 		r, err := parseReply(f.Response)
 		return Frame{Reply: r}, err
-	case "control_cancel_request": // what is asked of us is answered at once
+	case "control_cancel_request": // requests are answered at once
 		return Frame{}, nil
 	case "keep_alive":
 		return Frame{}, nil
@@ -88,7 +88,7 @@ func Parse(data []byte) (Frame, error) {
 	return Frame{}, fmt.Errorf("a line of the unknown type %q", clipped(f.Type))
 }
 
-// clipped is a word of the host's that is repeated to people.
+// clipped shortens a word of the host for a message to people.
 func clipped(s string) string { return text.Cut(s, 60) }
 
 func parseRequest(id string, raw json.RawMessage) (Frame, error) {
@@ -178,7 +178,7 @@ type source struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-// UserLine returns a message as a line. The error names what it cannot have in it.
+// UserLine returns a message as a line. The error names what it cannot contain.
 func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 	var parts []part
 	for _, b := range blocks {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Line is a line of the CLI, as far as it is read; what it has depends on its type.
+// Line is a line of the CLI, with the members that are read; which are set depends on its type.
 type Line struct {
 	Type       string          `json:"type"`
 	Subtype    string          `json:"subtype"`
@@ -58,13 +58,13 @@ type Line struct {
 	Request   json.RawMessage `json:"request"`
 }
 
-// Control is what the CLI asks for, as far as it can be read.
+// Control returns the CLI's request, as far as it can be read.
 func (l *Line) Control() (c Control) {
 	_ = json.Unmarshal(l.Request, &c)
 	return c
 }
 
-// Message is what the API calls one; the CLI prints and records it alike.
+// Message is a message of the API; the CLI prints and records it alike.
 type Message struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -98,14 +98,14 @@ func Blocks(raw json.RawMessage) []Block {
 	list := make([]Block, 0, len(parts))
 	for _, part := range parts {
 		var b Block
-		if json.Unmarshal(part, &b) == nil { // one that has an odd form does not hide the others
+		if json.Unmarshal(part, &b) == nil { // an unusual block does not hide the others
 			list = append(list, b)
 		}
 	}
 	return list
 }
 
-// Plain is the text of a content, its blocks joined by line ends.
+// Plain returns the text of a content, its blocks joined by newlines.
 func Plain(raw json.RawMessage) string {
 	var parts []string
 	for _, b := range Blocks(raw) {
@@ -116,7 +116,7 @@ func Plain(raw json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// Decision is what the CLI notes of a tool that was not run. An interruption has a kind, too, but nobody decided it.
+// Decision is the CLI's record of a tool that was not run. An interruption has a kind, too, but it is not a decision.
 type Decision struct {
 	Decision string `json:"decision"`
 	Source   string `json:"source"`

@@ -10,16 +10,16 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Delta is what one source of a host of Claude Code's wants of a conversation. Zero members change nothing.
+// Delta is what one settings source of a Claude Code host changes in a conversation. Zero members change nothing.
 type Delta struct {
 	From             string // the source, as errors name it
 	Allow, Deny, Ask []string
 	Dirs             []string
 	Mode             *Mode
-	NoBypass         bool     // nothing may run in the mode bypassPermissions
-	Walls            bool     // commands have to run behind walls
-	Hosts            []string // all that commands may reach; nil: not said
-	Model            string   // where none is named otherwise
+	NoBypass         bool     // the mode bypassPermissions is forbidden
+	Walls            bool     // commands must run in a sandbox
+	Hosts            []string // the only hosts that commands may reach; nil: not set
+	Model            string   // the default model
 	System, Append   string
 	Helpers          []agent.Helper
 	Servers          []json.RawMessage // MCP servers, as objects mcpServers
@@ -27,7 +27,7 @@ type Delta struct {
 	Ignored          []string // members that change nothing here
 }
 
-// Notes are what a person may want to know of it.
+// Notes returns messages for people about it.
 func (d Delta) Notes() (all []string) {
 	for _, name := range d.Ignored {
 		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))
@@ -35,7 +35,7 @@ func (d Delta) Notes() (all []string) {
 	return all
 }
 
-// ReadSettings reads Claude Code's settings. The error names what limits something and would not be kept.
+// ReadSettings reads Claude Code's settings. The error names a limit that would not be enforced.
 func ReadSettings(from string, data []byte) (Delta, error) {
 	var all map[string]json.RawMessage
 	d := Delta{From: from}
@@ -53,7 +53,7 @@ func ReadSettings(from string, data []byte) (Delta, error) {
 	return d, nil
 }
 
-// cosmetic are members that change how things look, or what is noted of them, or what an agent does that is not ours.
+// cosmetic returns the members that only change how things look or are logged, or how another agent behaves.
 func cosmetic() []string {
 	return []string{
 		"$schema", "alwaysThinkingEnabled", "apiKeyHelper", "attribution", "autoUpdatesChannel", "cleanupPeriodDays",
@@ -107,14 +107,14 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 			}
 		case name == "disableBypassPermissionsMode" && json.Unmarshal(all[name], &word) == nil && word == "disable":
 			d.NoBypass = true
-		case name == "disableAutoMode": // there is none
+		case name == "disableAutoMode": // it does not exist here
 		default:
 			return fmt.Errorf("settings: permissions.%s means nothing here, and may be a limit", clipped(name))
 		}
 	}
 	switch mode {
 	case "":
-	case "auto": // a default that is none here
+	case "auto": // a default that does not exist here
 		d.Ignored = append(d.Ignored, "permissions.defaultMode")
 	default:
 		m, why := ModeOf(mode)
@@ -126,7 +126,7 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 	return nil
 }
 
-// hooks are programs of the user'd. Those that only look on are not called here; one that may forbid something is
+// hooks reads programs of the user. Those that only observe are not called here; one that may forbid something is
 // refused.
 func (d *Delta) hooks(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
@@ -144,7 +144,7 @@ func (d *Delta) hooks(raw json.RawMessage) error {
 	return nil
 }
 
-// sandbox takes what walls hold in any case.
+// sandbox accepts limits that the sandbox enforces anyway.
 func (d *Delta) sandbox(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -164,7 +164,7 @@ func (d *Delta) sandbox(raw json.RawMessage) error {
 				switch {
 				case member == "allowedDomains" && json.Unmarshal(network[member], &d.Hosts) == nil:
 					d.Hosts = nonNil(d.Hosts)
-				case member == "allowLocalBinding" || empty(network[member]): // what it opens stays closed
+				case member == "allowLocalBinding" || empty(network[member]): // what it allows remains forbidden
 				default:
 					return fmt.Errorf("settings: sandbox.network.%s means nothing here, and may be a limit",
 						clipped(member))
@@ -178,7 +178,7 @@ func (d *Delta) sandbox(raw json.RawMessage) error {
 			"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands",
 			"enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable",
 		}, name):
-			d.Ignored = append(d.Ignored, "sandbox."+name) // what it opens stays closed
+			d.Ignored = append(d.Ignored, "sandbox."+name) // what it allows remains forbidden
 		case empty(all[name]):
 		default:
 			return fmt.Errorf("settings: sandbox.%s means nothing here, and may be a limit", clipped(name))
@@ -190,12 +190,12 @@ func (d *Delta) sandbox(raw json.RawMessage) error {
 	return nil
 }
 
-// Stricter keeps only what the settings forbid, as for a file that comes with a workspace.
+// Stricter keeps only what forbids something, as for a file that comes with a workspace.
 func (d Delta) Stricter() Delta {
 	return Delta{From: d.From, Ignored: d.Ignored, Ask: d.Ask, Deny: d.Deny, NoBypass: d.NoBypass, Walls: d.Walls}
 }
 
-// foreign are tools that Claude Code has and we have not.
+// foreign returns Claude Code's tools that we do not have.
 func foreign() []string {
 	return []string{
 		"Artifact", "AskUserQuestion", "ClaudeDesign", "CronCreate", "CronDelete", "CronList", "EndConversation",
@@ -209,8 +209,8 @@ func foreign() []string {
 	}
 }
 
-// OurRules are rules in our words: the tool that begins a sub-agent has one name, and one that is only Claude Code's is
-// not here. Without are those; known says which are read here all the same.
+// OurRules converts rules to our words: the tool that starts a sub-agent has one name. without has the rules for tools
+// that only Claude Code has; known reports which are supported here all the same.
 func OurRules(rules []string, known func(rule string) bool) (ours, without []string) {
 	for _, r := range rules {
 		name, rest, brackets := strings.Cut(r, "(")

@@ -1,11 +1,10 @@
-// Package jsonrpc is the messages of JSON-RPC 2.0 for both sides of a wire, without I/O: a line in, a message out; a
-// message in, a line out.
+// Package jsonrpc reads and writes the messages of JSON-RPC 2.0 for both sides of a connection, without I/O.
 //
-// It promises that ids come back byte for byte, that what is not a message becomes the error that the protocol has a
-// number for, under the id of the message where that can be read, and that each line it writes ends with its only line
-// end. It refuses lists of messages, and it keeps no record of requests: who asked remembers what was asked.
+// It promises that ids come back byte for byte, that an invalid message becomes the error that the protocol defines for
+// it, under the id of the message if that is readable, and that each line it writes ends with its only newline. It
+// refuses lists of messages, and it does not track requests: that is up to the caller.
 //
-// A server reads with Parse, which is strict. A client that has to get along with servers as they are reads with Read.
+// A server reads with Parse, which is strict. A client, which has to accept imprecise servers, reads with Read.
 package jsonrpc
 
 import (
@@ -48,11 +47,11 @@ type Message struct {
 	Result json.RawMessage `json:"result"`
 	Error  *Error          `json:"error"` // of a response
 
-	Wrong  *Error `json:"-"` // the line is not a message. It is answered with this under ID, or under null
-	Silent bool   `json:"-"` // but it looks like a response, and those are not answered
+	Wrong  *Error `json:"-"` // the line is not a valid message; answer with this under ID, or under null
+	Silent bool   `json:"-"` // but it looks like a response, which must not be answered
 }
 
-// Parse reads a message and sets Wrong to what is wrong with it. It is exact about the names of members.
+// Parse reads a message and sets Wrong if it is invalid. Member names must match exactly.
 func Parse(line []byte) Message {
 	if !json.Valid(line) {
 		return Message{Wrong: Errorf(ParseError, "a line is not JSON")}
@@ -105,7 +104,7 @@ func is(raw json.RawMessage, word string) bool {
 	return json.Unmarshal(raw, &s) == nil && s == word
 }
 
-// isID reports whether a request can be answered under it: a text, a whole number, or null.
+// isID reports whether an id is valid: a string, a whole number, or null.
 func isID(raw json.RawMessage) bool {
 	switch raw[0] {
 	case '"', 'n':
@@ -114,8 +113,8 @@ func isID(raw json.RawMessage) bool {
 	return (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !strings.ContainsAny(string(raw), ".eE")
 }
 
-// Read reads a message without looking at its version. An id of null counts as none. ok is false where the line is not
-// an object with members of these types.
+// Read reads a message without checking its version. An id of null counts as missing. ok is false if the line is not an
+// object with members of these types.
 func Read(line []byte) (m Message, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &m) != nil {
@@ -127,7 +126,7 @@ func Read(line []byte) (m Message, ok bool) {
 	return m, true
 }
 
-// call is a request, or a notification where it has no id.
+// call is a request, or a notification if it has no id.
 type call struct {
 	Version string `json:"jsonrpc"`
 	ID      int64  `json:"id,omitempty"`
@@ -156,7 +155,7 @@ func Result(id json.RawMessage, result any) []byte {
 	return line
 }
 
-// Failure returns the line that answers a request which failed. An id of nil is written as null.
+// Failure returns the line that answers a failed request. An id of nil is written as null.
 func Failure(id json.RawMessage, e *Error) []byte {
 	return encode(struct {
 		Version string          `json:"jsonrpc"`
@@ -165,12 +164,12 @@ func Failure(id json.RawMessage, e *Error) []byte {
 	}{"2.0", id, e})
 }
 
-// Bare takes the version out of a line of this package, for a peer that leaves it out.
+// Bare removes the version from a line of this package, for a peer that omits it.
 func Bare(line []byte) []byte {
 	return bytes.Replace(line, []byte(`"jsonrpc":"2.0",`), nil, 1)
 }
 
-// encode returns nil where a raw part of v is not JSON.
+// encode returns nil if a raw part of v is not JSON.
 func encode(v any) []byte {
 	line, err := text.JSON(v)
 	if err != nil {

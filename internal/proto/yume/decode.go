@@ -10,11 +10,10 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Decoder reads the lines, cut anywhere. An object that was broken over several lines is put together, as long as it
-// stays small.
+// Decoder reads the lines, cut anywhere. An object that is spread over several lines is joined, as long as it is small.
 type Decoder struct {
 	cut     lines.Cutter
-	object  []byte // of an object that has not ended
+	object  []byte // an incomplete object
 	session string
 	model   string
 	over    bool // the last turn has ended
@@ -22,10 +21,10 @@ type Decoder struct {
 
 const longestLine = 64 << 20
 
-// longestObject is how long an object may become that does not end with its line.
+// longestObject limits an object that is spread over several lines.
 const longestObject = 100_000
 
-// Feed is a part of agent.Decoder.
+// Feed implements agent.Decoder.
 func (d *Decoder) Feed(data []byte) []event.Event {
 	var events []event.Event
 	d.cut.Most = longestLine
@@ -34,12 +33,12 @@ func (d *Decoder) Feed(data []byte) []event.Event {
 		if !ok {
 			return events
 		}
-		events = append(events, d.line(line.Text)...) // one that is too long is no JSON, and too long an object
+		events = append(events, d.line(line.Text)...) // a cut line is neither JSON nor part of an object
 		data = rest
 	}
 }
 
-// End is a part of agent.Decoder.
+// End implements agent.Decoder.
 func (d *Decoder) End(x agent.Exit) []event.Event {
 	line, _ := d.cut.Last()
 	events := d.line(line.Text)
@@ -52,7 +51,7 @@ func (d *Decoder) End(x agent.Exit) []event.Event {
 	return events
 }
 
-// line reads one line. One that is no JSON is the beginning of an object, or goes on with one.
+// line reads one line. A line that is not JSON begins an object, or continues one.
 func (d *Decoder) line(line []byte) []event.Event {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -80,7 +79,7 @@ func (d *Decoder) line(line []byte) []event.Event {
 	return d.message(whole)
 }
 
-// spoken is every member of every line that says something to us.
+// spoken has the members of all lines that matter to us.
 type spoken struct {
 	Type     string          `json:"type"`
 	Subtype  string          `json:"subtype"`
@@ -198,7 +197,7 @@ func codeOr(code string) fault.Code {
 	return fault.Code(code)
 }
 
-// plainText is a text, or what an object holds under content or output.
+// plainText returns a text, or the member content or output of an object.
 func plainText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -1,9 +1,9 @@
-// Package yume is the flat stream-json dialect of Yume's GUI, without I/O: events in, lines out; lines of the host in,
-// frames out.
+// Package yume is the flat stream-json dialect of Yume's GUI, without I/O: it encodes events and decodes lines of the
+// host.
 //
-// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; text
-// pieces that are never equal as lines; no usage of zero; an error only where the turn is lost with it; usage, then
-// result, then message_stop at every end. It refuses to decide anything about the conversation.
+// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; no
+// two equal lines of text; no usage of zero; an error only if it ends the turn; usage, then result, then message_stop
+// at every end. It makes no decisions about the conversation.
 package yume
 
 import (
@@ -19,23 +19,22 @@ import (
 	"omniagent/internal/text"
 )
 
-// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a
-// whole, of which it writes the pieces.
+// Encoder writes one process's stream. It gets a text in pieces and then as a whole, and writes the pieces.
 type Encoder struct {
-	Session string // the conversation's id; before Begin, as the host named it
-	Mode    string // the permission mode as the host calls it
+	Session string // the conversation's id; before Begin, the id that the host chose
+	Mode    string // the permission mode in the host's word
 
 	facts    event.Facts
-	former   string // the id that the host named, if the conversation has another
+	former   string // the id that the host chose, if the conversation has another
 	begun    bool
-	texts    int  // pieces of text that were written
-	thinking bool // a piece of thinking was the last
-	answered bool // something of an answer came
+	texts    int  // pieces of text written
+	thinking bool // the last piece was thinking
+	answered bool // part of an answer came
 	denials  []denial
 	calls    map[string]json.RawMessage // of this turn
 	failure  *fault.Fault
-	open     string                // the call of the agent itself that was written and has no result
-	later    []event.Event         // what waits for that result
+	open     string                // the agent's own call that was written and has no result
+	later    []event.Event         // held back until that result
 	held     map[string]bool       // calls among them
 	asked    map[string]*event.Ask // questions about those
 }
@@ -46,12 +45,12 @@ type denial struct {
 	Input json.RawMessage `json:"tool_input"`
 }
 
-// longestText is how much text goes into a line: escaped six times as long at the worst, it stays below the hundred
-// thousand bytes at which the GUI gives up on a line that arrives in parts.
+// longestText limits the text of a line: even escaped to six times its length, it stays below the hundred thousand
+// bytes at which the GUI gives up on a line that arrives in parts.
 const longestText = 16 << 10
 
-// Begin takes what is known when the conversation is open, and writes init if that is enough. Otherwise init waits for
-// the agent to tell its model and its tools, and no longer than for the first line behind it.
+// Begin takes what is known when the conversation opens, and writes init if that is enough. Otherwise init waits for
+// the agent to report its model and tools, at most until the first line after it.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	if e.Session != "" && e.Session != id {
 		e.former = e.Session
@@ -63,7 +62,7 @@ func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	return e.init()
 }
 
-// init is the first line. Behind it stands that the conversation has another id than the one that the host named.
+// init returns the first line. If the conversation has another id than the host chose, the next line says so.
 func (e *Encoder) init() [][]byte {
 	if e.begun {
 		return nil
@@ -94,7 +93,8 @@ func (e *Encoder) init() [][]byte {
 	return lines
 }
 
-// mode is the permission mode in the host's own word, unless another one holds: a session that goes on opens nothing.
+// mode returns the permission mode in the host's own word, unless another one applies: resuming a session grants
+// nothing.
 func (e *Encoder) mode() string {
 	if asked, ok := setting.ParseApproval(e.Mode); ok && e.facts.Mode != "" && e.facts.Mode != asked {
 		return ModeWord(e.facts.Mode)
@@ -102,8 +102,7 @@ func (e *Encoder) mode() string {
 	return e.Mode
 }
 
-// Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other,
-// each with its result.
+// Event returns the lines for an event, if any. Parallel calls are written one after the other, each with its result.
 func (e *Encoder) Event(ev event.Event) [][]byte {
 	if ev.Facts != nil {
 		e.facts.Merge(*ev.Facts)
@@ -120,7 +119,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 	return append(e.init(), e.inOrder(ev)...)
 }
 
-// inOrder keeps back what comes too early.
+// inOrder holds back what comes too early.
 func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	if e.waits(ev) {
 		e.later = append(e.later, ev)
@@ -145,8 +144,8 @@ func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	return lines
 }
 
-// waits says whether something comes too early: while a call has no result only that, and what its sub-agent does, is
-// told.
+// waits reports whether something comes too early: while a call has no result, only that result and its sub-agent's
+// events are written.
 func (e *Encoder) waits(ev event.Event) bool {
 	if e.open == "" {
 		return false
@@ -171,7 +170,7 @@ func (e *Encoder) waits(ev event.Event) bool {
 	return wait
 }
 
-// release writes what has waited, up to the next call that has no result.
+// release writes what was held back, up to the next call without a result.
 func (e *Encoder) release() (lines [][]byte) {
 	waiting := e.later
 	e.later, e.held = nil, nil
@@ -181,8 +180,8 @@ func (e *Encoder) release() (lines [][]byte) {
 	return lines
 }
 
-// question writes that a call waits for an answer, directly behind the call: it is not at work. The question about a
-// call that is kept back waits with it.
+// question writes that a call waits for an answer, directly after the call, because it is not running. The question
+// about a held-back call is held back as well.
 func (e *Encoder) question(ask *event.Ask) [][]byte {
 	if ask.Tool != nil && e.held[ask.Tool.ID] {
 		if e.asked == nil {
@@ -232,12 +231,12 @@ func (e *Encoder) line(ev event.Event) [][]byte {
 	return append(lines, e.event(ev)...)
 }
 
-// Queued says that what was to reach the turn that runs became a message of its own.
+// Queued reports that a message for the running turn became a message of its own.
 func (e *Encoder) Queued(turn int64) [][]byte {
 	return append(e.init(), encode(ordered{{"type", "system"}, {"subtype", "queued"}, {"turn", turn}})...)
 }
 
-// textID is a new one: no two lines of text are equal.
+// textID returns a new id, so that no two lines of text are equal.
 func (e *Encoder) textID() string {
 	e.texts++
 	return "t" + strconv.Itoa(e.texts)
@@ -290,7 +289,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	return nil
 }
 
-// text writes a piece of text or of thinking. The whole, which follows, says nothing new.
+// text writes a piece of text or of thinking. The whole that follows is ignored.
 func (e *Encoder) text(ev event.Event) (lines [][]byte) {
 	if !ev.Delta {
 		return nil
@@ -309,7 +308,7 @@ func (e *Encoder) text(ev event.Event) (lines [][]byte) {
 	return lines
 }
 
-// of marks what happened to a sub-agent.
+// of marks an event of a sub-agent.
 func of(ev event.Event, o ordered) ordered {
 	if ev.Parent != "" {
 		return append(o, member{"parent_tool_use_id", ev.Parent})
@@ -317,7 +316,7 @@ func of(ev event.Event, o ordered) ordered {
 	return o
 }
 
-// fail tells what ends the turn: a login that failed in front of any answer in its own form, all else as an error.
+// fail reports what ends the turn: a login that failed before any answer in its own form, anything else as an error.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	if !e.answered && f.Kind() == fault.Auth {
 		return e.systemError(f)
@@ -341,12 +340,12 @@ func (e *Encoder) systemError(f *fault.Fault) [][]byte {
 	})
 }
 
-// Refuse is the whole stream of a conversation that cannot begin.
+// Refuse returns the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
 	return append(e.systemError(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
 }
 
-// end is usage, result and message_stop.
+// end returns usage, result and message_stop.
 func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
 	var lines [][]byte
@@ -402,7 +401,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	return append(lines, encode(ordered{{"type", "message_stop"}})...)
 }
 
-// words are what the GUI shows: of a failure only a text that begins like an error.
+// words returns what the GUI shows: for a failure only a text that begins like an error.
 func (e *Encoder) words(end *event.End) string {
 	switch {
 	case end.OK:
@@ -419,8 +418,8 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokens are those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens are
-// not counted twice.
+// tokens returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached tokens
+// are not counted twice.
 func tokens(u *event.Usage) ordered {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil
@@ -456,7 +455,7 @@ func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) ordered {
 	return ordered{{name, o}}
 }
 
-// pieces cuts a text at characters. An empty text has none.
+// pieces splits a text between characters. An empty text has no pieces.
 func pieces(s string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(s) > longestText {
@@ -475,7 +474,7 @@ func pieces(s string) func(func(string) bool) {
 	}
 }
 
-// ordered is an object whose members stay in their order: people read these lines too.
+// ordered is an object whose members keep their order, because people read these lines too.
 type ordered []member
 
 type member struct {
@@ -483,7 +482,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON is the part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (o ordered) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

@@ -10,10 +10,10 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Frame is what a host says: one of the members, but for Steer.
+// Frame is a line of a host: one of the members, except for Steer.
 type Frame struct {
 	User      []event.Block
-	Steer     bool // User is for the turn that runs
+	Steer     bool // User is for the running turn
 	Interrupt bool
 	Mode      setting.Approval // set_permission_mode
 	Approval  *Approval        // tool_approval
@@ -26,7 +26,7 @@ type Approval struct {
 	Reason string
 }
 
-// ModeWord is a mode in the words of this dialect.
+// ModeWord returns a mode in the words of this dialect.
 func ModeWord(mode setting.Approval) string {
 	switch mode {
 	case setting.Yolo:
@@ -37,12 +37,12 @@ func ModeWord(mode setting.Approval) string {
 	return string(mode)
 }
 
-// Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
+// Modes returns the permission modes of this dialect: its own words first, then those that all hosts share.
 func Modes() []string {
 	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}
 }
 
-// Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
+// Parse reads a line of the host. The error says what is wrong with the line; the conversation continues.
 func Parse(data []byte) (Frame, error) {
 	var f struct {
 		Type     string          `json:"type"`
@@ -88,7 +88,7 @@ func Parse(data []byte) (Frame, error) {
 	return Frame{}, fmt.Errorf("unknown control frame %q", f.Type)
 }
 
-// content is a text, or a list of blocks as Claude has it, alone or in a message.
+// content returns a text, or a list of blocks in Claude's format, alone or in a message.
 func content(plain, message json.RawMessage) ([]event.Block, error) {
 	if plain == nil && message != nil {
 		var m struct {
