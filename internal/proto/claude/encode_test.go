@@ -263,8 +263,8 @@ result/success 0 hello`,
 		"interrupted at work": {
 			false,
 			[]event.Event{began, call("c1", "Bash"), ended("cancelled")},
-			"system/init\nassistant tool_use Bash\nuser tool_result The turn ended, and nothing is known of what " +
-				"came of this call.\nuser text [Request interrupted by user for tool " +
+			"system/init\nassistant tool_use Bash\nuser tool_result The turn ended, and the result of " +
+				"this call is not known.\nuser text [Request interrupted by user for tool " +
 				"use]\nresult/error_during_execution error 0Request interrupted by user",
 		},
 		"a denial by a rule": {
