@@ -67,8 +67,8 @@ func (t *Trust) Warning() (Warning, bool) {
 }
 
 // Trusted reports whether exactly this content has been trusted at exactly this path. content is what was read and is
-// used: the file is not read again. A file that a link takes out of its project is not trusted, and neither is a trust
-// file in the same project.
+// used: the file is not read again. A file that a link takes out of its project is not trusted, and a record of trust
+// in the same project does not count.
 func (t *Trust) Trusted(path string, content []byte) bool {
 	if Leaves(path) || t.Refuses(path) {
 		return false
