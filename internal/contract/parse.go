@@ -55,11 +55,21 @@ func (p *Program) takesNext(arg string) bool {
 		return false
 	}
 	long := strings.HasPrefix(arg, "--")
+	is := func(param *Param) bool {
+		return long && param.Name == name || !long && param.Short != "" && strings.HasSuffix(name, param.Short)
+	}
 	for _, c := range p.Commands {
-		for _, param := range c.allParams() {
-			if long && param.Name == name || !long && param.Short != "" && strings.HasSuffix(name, param.Short) {
-				return param.Kind != Bool
+		for i := range c.Params {
+			for _, param := range c.Params[i].expand() {
+				if is(&param) {
+					return param.Kind != Bool
+				}
 			}
+		}
+	}
+	for _, shared := range sharedParams() {
+		if is(&shared.Param) {
+			return shared.Kind != Bool
 		}
 	}
 	return false

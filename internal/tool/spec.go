@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"omniagent/internal/toolspec"
 )
@@ -24,9 +25,27 @@ type spec struct {
 
 // specOf completes what is known of the tool with what stands in its file.
 func specOf(t toolspec.Tool) *spec {
-	text, _ := specs.ReadFile("specs/" + t.Name + ".txt")
+	s := readSpecs()[t.Name]
+	t.Description, t.Input = s.Description, s.Input
+	s.Tool = t
+	return &s
+}
+
+// readSpecs reads every file, once.
+var readSpecs = sync.OnceValue(func() map[string]spec {
+	all := map[string]spec{}
+	files, _ := specs.ReadDir("specs")
+	for _, file := range files {
+		name := strings.TrimSuffix(file.Name(), ".txt")
+		all[name] = readSpec(name)
+	}
+	return all
+})
+
+func readSpec(name string) spec {
+	text, _ := specs.ReadFile("specs/" + name + ".txt")
 	parts := strings.SplitN(string(text), "\n\n", 4)
-	s := &spec{example: parts[1], others: map[string]string{}}
+	s := spec{example: parts[1], others: map[string]string{}}
 	for line := range strings.Lines(parts[2]) {
 		known, others, _ := strings.Cut(strings.TrimSpace(line), ":")
 		s.names = append(s.names, known)
@@ -36,7 +55,6 @@ func specOf(t toolspec.Tool) *spec {
 	}
 	var schema bytes.Buffer
 	_ = json.Compact(&schema, []byte(parts[3]))
-	t.Description, t.Input = strings.Join(strings.Fields(parts[0]), " "), schema.Bytes()
-	s.Tool = t
+	s.Description, s.Input = strings.Join(strings.Fields(parts[0]), " "), schema.Bytes()
 	return s
 }
