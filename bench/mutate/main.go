@@ -113,8 +113,8 @@ func parse(text string) (all []mutation, err error) {
 	return all, nil
 }
 
-// mutated is the file with the mutation. The lines that it replaces have to be there once; white space does
-// not count.
+// mutated is the file with the mutation. The lines that it replaces have to be there once; neither white space
+// nor a comment at the end counts.
 func (m mutation) mutated() ([]byte, error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -122,7 +122,8 @@ func (m mutation) mutated() ([]byte, error) {
 	}
 	var want []string
 	for line := range strings.Lines(m.old) {
-		want = append(want, strings.Join(strings.Fields(regexp.QuoteMeta(line)), `[ \t]+`))
+		code, _, _ := strings.Cut(line, " // ")
+		want = append(want, strings.Join(strings.Fields(regexp.QuoteMeta(code)), `[ \t]+`)+`(?:[ \t]*//.*)?`)
 	}
 	old := regexp.MustCompile(`(?m)^[ \t]*` + strings.Join(want, `\n[ \t]*`) + `$`)
 	if n := len(old.FindAllIndex(text, -1)); n != 1 {

@@ -25,6 +25,9 @@ func TestResumeIsAsFastAsReading(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for time")
 	}
+	if raced {
+		t.Skip("the race detector slows one of the two only: it is measured without")
+	}
 	s := store(t)
 	path := long(t, s, "long", longMessages, 40)
 	if info, err := os.Stat(path); err != nil || info.Size() < 15<<20 {
@@ -166,6 +169,9 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for time")
+	}
+	if raced {
+		t.Skip("the race detector slows one of the two only: it is measured without")
 	}
 	s := store(t)
 	path := conversed(t, s, longMessages)

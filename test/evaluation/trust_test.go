@@ -360,7 +360,7 @@ func shellInjection(p *probe) {
 	held := true
 	for _, bad := range []string{"../up", "a/b", "name?x=1", "a&b"} {
 		held = held && p.run("start", "-p", "hi", "--provider", "openai", "--model", "m", "--api-base",
-			"http://127.0.0.1:1/v1", "--session-id", bad).refusedInStream(2, "no id")
+			"http://127.0.0.1:1/v1", "--session-id", bad).refusedInStream(2, "invalid session id")
 	}
 	p.need(3, held && !p.exists("home/.yume/sessions/up.jsonl"), "the name of a conversation is held to the same")
 }
