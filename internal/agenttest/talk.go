@@ -91,7 +91,7 @@ func (s Subject) open(t *testing.T, w wish) *talk {
 	if w.resume != "" {
 		last := k.entries(1)
 		k.when("what was recorded", func(all []event.Event) bool {
-			return len(last) == 0 || len(all) > 0 && all[len(all)-1].Seq >= lastEvent(last)
+			return lastEvent(last) == 0 || len(all) > 0 && all[len(all)-1].Seq >= lastEvent(last)
 		})
 	}
 	return k
