@@ -279,6 +279,15 @@ func TestModeOfItsOwn(t *testing.T) {
 	if w.Feed(status("default")); modeOf(w) != setting.Default {
 		t.Errorf("behind its answer: %s", modeOf(w))
 	}
+	// A response of a subtype that is not known settles the change at once; its clock need not run out.
+	if _, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Plan}, Token: 8}); err != nil {
+		t.Fatal(err)
+	}
+	odd := `{"type":"control_response","response":{"subtype":"odd","request_id":"omniagent-3"}}` + "\n"
+	if got := w.Feed([]byte(odd)); len(got.Events) != 0 || len(got.Settled) != 1 || got.Settled[0].Token != 8 ||
+		got.Settled[0].Err == nil || modeOf(w) != setting.Default {
+		t.Errorf("%+v, %s", got, modeOf(w))
+	}
 	// A mode that our hook keeps stays, whatever the model makes the CLI change to.
 	w = greeted(t, options{mode: setting.AskAll})
 	for _, says := range []string{"plan", "default", "acceptEdits"} {

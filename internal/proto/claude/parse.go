@@ -105,6 +105,7 @@ func parseRequest(id string, raw json.RawMessage) (Frame, error) {
 	return Frame{Request: &Request{id, r.Subtype, raw}}, nil
 }
 
+// parseReply reads a response. One of an unknown subtype is an error of the request, because its sender waits.
 func parseReply(raw json.RawMessage) (*Reply, error) {
 	var r struct {
 		Subtype   string          `json:"subtype"`
@@ -115,19 +116,19 @@ func parseReply(raw json.RawMessage) (*Reply, error) {
 	if err := json.Unmarshal(raw, &r); err != nil || r.RequestID == "" {
 		return nil, errors.New("control_response: it has no request_id")
 	}
-	switch r.Subtype {
-	case "success":
+	switch {
+	case r.Subtype == "success":
 		if r.Response == nil {
 			r.Response = json.RawMessage("{}")
 		}
 		return &Reply{ID: r.RequestID, Body: r.Response}, nil
-	case "error":
-		if r.Error == "" {
-			r.Error = "no reason was given"
-		}
-		return &Reply{ID: r.RequestID, Error: r.Error}, nil
+	case r.Error != "":
+	case r.Subtype == "error":
+		r.Error = "no reason was given"
+	default:
+		r.Error = fmt.Sprintf("a response of the unknown subtype %q", clipped(r.Subtype))
 	}
-	return nil, fmt.Errorf("control_response: %q is neither success nor error", clipped(r.Subtype))
+	return &Reply{ID: r.RequestID, Error: r.Error}, nil
 }
 
 func parseUser(raw json.RawMessage) (*User, error) {

@@ -85,10 +85,23 @@ func TestWrongLines(t *testing.T) {
 		`{"type":"control_request","request":{"subtype":"interrupt"}}`:                                                                          "no request_id",
 		`{"type":"control_request","request_id":"a"}`:                                                                                           "no request with a subtype",
 		`{"type":"control_response","response":{"subtype":"success"}}`:                                                                          "no request_id",
-		`{"type":"control_response","response":{"subtype":"odd","request_id":"a"}}`:                                                             `"odd" is neither`,
 	} {
 		if f, err := claude.Parse([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v", line, framed(f), err)
+		}
+	}
+}
+
+// TestReplyOfAnUnknownSubtype: the side that sent the request waits, so the request fails.
+func TestReplyOfAnUnknownSubtype(t *testing.T) {
+	for response, want := range map[string]string{
+		`{"subtype":"odd","request_id":"a","response":{}}`:                `a response of the unknown subtype "odd"`,
+		`{"request_id":"a","response":{"behavior":"allow"}}`:              `a response of the unknown subtype ""`,
+		`{"subtype":"odd","request_id":"a","error":"the callback threw"}`: `the callback threw`,
+	} {
+		f, err := claude.Parse([]byte(`{"type":"control_response","response":` + response + `}`))
+		if err != nil || f.Reply == nil || f.Reply.ID != "a" || f.Reply.Body != nil || f.Reply.Error != want {
+			t.Errorf("%s: %s, %v", response, framed(f), err)
 		}
 	}
 }
