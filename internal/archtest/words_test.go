@@ -66,16 +66,13 @@ func pending() []string {
 		"internal/agent/native",
 		"internal/agent/opencode",
 		"internal/command",
-		"internal/conformance",
 		"internal/delegate",
 		"internal/mcp",
-		"internal/page",
 		"internal/proto/acp",
 		"internal/proto/claude",
 		"internal/proto/yume",
 		"internal/rehearsal",
 		"internal/setting",
-		"internal/shim",
 		"test/mcp",
 	}
 }

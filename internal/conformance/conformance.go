@@ -222,7 +222,7 @@ func (r Row) check(bad func(string, ...any)) {
 			known = known || p == part
 		}
 		if !known {
-			bad("is due with %q, which is no part: %s", part, strings.Join(Parts(), ", "))
+			bad("is due with %q, which is not one of %s", part, strings.Join(Parts(), ", "))
 		}
 		if len(r.Fields()) == 0 {
 			bad("is due, and names no field of the declaration such as `Command.Network`")

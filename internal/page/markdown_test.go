@@ -115,14 +115,14 @@ func FuzzMarkdown(f *testing.F) {
 		}
 		text := render(t, strings.ToValidUTF8(page, "\uFFFD"))
 		if !utf8.ValidString(text) {
-			t.Errorf("%q is no text", text)
+			t.Errorf("%q is not valid UTF-8", text)
 		}
 		if len(text) > 100*len(page)+2*maxAddress {
 			t.Errorf("%d bytes of %d", len(text), len(page))
 		}
 		decoded, _ := decode([]byte(page), "", true)
 		if !utf8.ValidString(decoded) {
-			t.Errorf("%q is no text", decoded)
+			t.Errorf("%q is not valid UTF-8", decoded)
 		}
 	})
 }

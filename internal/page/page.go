@@ -79,7 +79,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 		}
 		to, err := at.Parse(next)
 		if err != nil {
-			return Page{}, fault.New(fault.Down, "%s redirects to %q, which is no address", at, next)
+			return Page{}, fault.New(fault.Down, "%s redirects to %q, which is not a valid address", at, next)
 		}
 		if to, err = f.read(to.String()); err != nil {
 			refused := fault.Of(err)
@@ -102,12 +102,12 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "%q is no address of a page",
+		return nil, fault.New(fault.ArgError, "%q is not the address of a page",
 			shorten(address)).Hint("Give one such as https://example.com/page.")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fault.New(fault.ArgError, "%q is no address that begins with http:// or https://",
+		return nil, fault.New(fault.ArgError, "%q must begin with http:// or https://",
 			shorten(u.Redacted())).
 			Hint("Give one such as https://example.com/page.")
 	case u.User != nil:
@@ -197,7 +197,7 @@ func (p *Page) fill(r *http.Response) error {
 	}
 	decoded, unknown := decode(body, charset, p.Cut)
 	if unknown != "" {
-		p.Note = fmt.Sprintf("It is written in %s, which is not understood here: what is no UTF-8 was replaced.",
+		p.Note = fmt.Sprintf("It is written in %s, an unknown encoding: bytes that are not UTF-8 were replaced.",
 			shorten(unknown))
 	}
 	if isHTML(p.Media, decoded) {
@@ -226,7 +226,7 @@ func (p *Page) binary(size int64) error {
 			what += " and more"
 		}
 	}
-	return fault.New(fault.Unsafe, "%s is %s, which is no text", p.URL, what).Hint("Fetch only pages with text.")
+	return fault.New(fault.Unsafe, "%s is %s, not text", p.URL, what).Hint("Fetch only pages with text.")
 }
 
 // explain turns an error into one that helps the reader.

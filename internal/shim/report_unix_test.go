@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 			t.Error("it was written in place, where a reader can see half of it")
 		}
 		if entries, _ := os.ReadDir(w.work); len(entries) != 2 { // with .git
-			t.Errorf("left beside it: %v", entries)
+			t.Errorf("other files in the directory: %v", entries)
 		}
 	}
 }

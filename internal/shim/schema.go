@@ -52,7 +52,7 @@ func (c *call) compileSchema() error {
 	}
 	s, err := newSchema(data)
 	if err != nil {
-		return fault.New(fault.ArgError, "%s is no JSON schema",
+		return fault.New(fault.ArgError, "%s is not a JSON schema",
 			from).Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
 	}
 	c.schema = s

@@ -290,7 +290,7 @@ func TestRepairWithinTheLimit(t *testing.T) {
 	list := repairs([]byte(needsN), true, answer, wrong)
 	for i, longer := range list[1:] {
 		if len(longer) >= len(list[i]) {
-			t.Errorf("%d is no shorter: %q", i+1, longer)
+			t.Errorf("%d is not shorter than the one before: %q", i+1, longer)
 		}
 	}
 	const question = "the question"
