@@ -109,14 +109,14 @@ func TestSchemas(t *testing.T) {
 		"good.json": "", "mark.json": "", "full.json": "", needsN: "",
 		"large.json": "at most 1 MiB", "pipe": "at most 1 MiB", ".": "at most 1 MiB", "none.json": "cannot be read",
 		"":                   "is empty",
-		`{"type":"strange"}`: "no JSON schema",
-		`{"properties":{"a":{"items":{"type":["null","x"]}}}}`: "no JSON schema",
-		`{"$ref":"#/$defs/none"}`:                              "no JSON schema",
-		`{"$ref":"https://example.com/x"}`:                     "no JSON schema",
-		`{"$ref":"good.json"}`:                                 "no JSON schema", `{"pattern":"("}`: "no JSON schema",
-		`{} {}`:    "no JSON schema",
-		`{"type":`: "no JSON schema", `[]`: "no JSON schema",
-		`{"minLength":"x"}`: "no JSON schema",
+		`{"type":"strange"}`: "not a JSON schema",
+		`{"properties":{"a":{"items":{"type":["null","x"]}}}}`: "not a JSON schema",
+		`{"$ref":"#/$defs/none"}`:                              "not a JSON schema",
+		`{"$ref":"https://example.com/x"}`:                     "not a JSON schema",
+		`{"$ref":"good.json"}`:                                 "not a JSON schema", `{"pattern":"("}`: "not a JSON schema",
+		`{} {}`:    "not a JSON schema",
+		`{"type":`: "not a JSON schema", `[]`: "not a JSON schema",
+		`{"minLength":"x"}`: "not a JSON schema",
 	} {
 		r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema="+schema)
 		if want == "" && (r.code != 0 || r.stdout != "{\"n\":1}\n") || want != "" &&
