@@ -47,6 +47,8 @@ func TestDetect(t *testing.T) {
 		{"a plain line after JSON", prompt.Program{}, json + yesNo, "", "confirm confirm-letters stdout"},
 		{"on the other stream", prompt.Program{}, json, "Password: ", "password password stderr"},
 		{"a password before a question", prompt.Program{}, asks, "Password: ", "password password stderr"},
+		{"a browser", prompt.Program{}, "Opening it in your browser...", "", "login login-browser stdout"},
+		{"a browser, then an end", exited, "Open http://127.0.0.1:3000 in your browser", "", ""},
 		{"a notice", prompt.Program{}, "", notice, "stdin_wait reading-stdin stderr"},
 		{"a notice, then an end", exited, "", notice, ""},
 		{"a notice, all work", working, "", notice, ""},

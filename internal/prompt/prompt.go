@@ -105,6 +105,8 @@ const (
 //     to say that every process works.
 //   - Without a match, a process that is blocked reading is a prompt by itself. Where the input carries our protocol it
 //     is one only if a line without an end stands on the output.
+//
+// A model's final answer is not for Detect: see Questions.
 func Detect(p Program) *Signal { return detect(p, signatures()) }
 
 func detect(p Program, table []signature) *Signal {
@@ -114,7 +116,8 @@ func detect(p Program, table []signature) *Signal {
 		{Stdout, p.Exited || p.Stdout.Quiet >= Quiet, look(p.Stdout.Tail)},
 	}
 	for _, s := range table {
-		if s.where == onNotice && p.Exited || s.sure == weak && !p.Exited && (!silent || p.Wait == Working) {
+		if p.Exited && (s.where == onNotice || s.sure == running) ||
+			!p.Exited && s.sure == weak && (!silent || p.Wait == Working) {
 			continue
 		}
 		for _, o := range outputs {

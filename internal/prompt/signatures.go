@@ -27,8 +27,9 @@ const (
 type certainty int
 
 const (
-	strong certainty = iota
-	weak             // programs that work write such lines, too
+	strong  certainty = iota
+	running           // strong, but of a program that has exited it says nothing: the end of input answers no browser
+	weak              // programs that work write such lines, too
 )
 
 func (s signature) matches(on screen) bool {
@@ -60,12 +61,12 @@ var signatures = sync.OnceValue(func() []signature {
 			`(?i)\btrust\b.*\b(folder|director|workspace|files|author|project).*` + end)},
 		{"trust-host", Trust, onLine, strong, re(`(?i)\(yes/no/\[fingerprint\]\)\?\s*$`)},
 		{"password", Password, onLine, strong, re(`(?i)\b(password|passphrase|passcode|PIN)\b.*:\s*$`)},
-		{"login-name", Login, onLine, strong, re(`(?i)\b(user ?name|login|e-?mail)( for '[^']*')?:\s*$`)},
+		{"login-name", Login, onLine, strong, re(`(?i)\b(user ?name|login)( for '[^']*')?:\s*$`)},
 		{"login-key", Login, onLine, strong, re(
 			`(?i)\b(API key|token|(verification|one-time|authorization|auth|2FA) code|OTP)\b.*:\s*$`)},
-		{"login-browser", Login, onLine, strong, re(
+		{"login-browser", Login, onLine, running, re(
 			`(?i)\bin (your|a) browser\b|enter the code\b|https?://\S+/(device|activate|oauth|login)\b`)},
-		{"login-command", Login, onLine, strong, re(`(?i)\bplease (run|use)\b.*\blog ?in\b`)},
+		{"login-command", Login, onLine, running, re(`(?i)\bplease (run|use)\b.*\blog ?in\b`)},
 		{"permission", Permission, onLine, strong, re(
 			`(?i)\b(allow|approve)\b.*\b(run|use|edit|write|read|execute|access|call|command|tool)\b.*` + end +
 				`|\brequires? (approval|confirmation)\W*$`)},
@@ -75,9 +76,10 @@ var signatures = sync.OnceValue(func() []signature {
 		{"confirm-words", Confirm, onLine, strong, re(
 			`(?i)\b(proceed|continue|overwrite|are you sure|is this ok)\b.*\?\s*(\(\w+\)|\[\w+\])?\s*:?\s*$`)},
 		{"choice", Choice, onLine, strong, re(`(?i)^\W*(select|choose|pick)\b.*[:?>]\s*$`)},
-		{"press-key", PressKey, onLine, strong, re(`(?i)\b(press|hit) \W?(enter|return|any key|space|esc)\b`)},
+		{"press-key", PressKey, onLine, strong, re(
+			`(?i)^.{0,40}\b(press|hit) \W?(enter|return|any key|space|esc)\b[^.]{0,60}[.…:\])\s]*$`)},
 		{"pager", Pager, onLine, strong, re(`^:\s*$|\(END\)\s*$|^-- ?More ?--|^lines \d+-\d+`)},
-		{"editor", Editor, onLine, strong, re(`(?i)\bwaiting for your editor\b`)},
+		{"editor", Editor, onLine, running, re(`(?i)\bwaiting for your editor\b`)},
 		{"reading-stdin", StdinWait, onNotice, weak, re(`^Reading (additional input|prompt) from stdin\W*$`)},
 
 		{"inquirer", Question, onLine, strong, re(`^\s*\? \S`)},
