@@ -18,11 +18,13 @@ func TestQuestions(t *testing.T) {
 	}{
 		{"one question", "Which colour do you want?", true, []string{"Which colour do you want?"}},
 		{
-			"context, then a question", "The repository has two files, `a.yml` and `b.yml`. Which one should I change?", true,
+			"context, then a question", "The repository has two files, `a.yml` and `b.yml`. Which one should I change?",
+			true,
 			[]string{"Which one should I change?"},
 		},
 		{
-			"options", "I can go two ways:\n\n1. Rewrite the parser\n2. Patch the lexer\n\n**Which one do you prefer?**\n", true,
+			"options", "I can go two ways:\n\n1. Rewrite the parser\n2. Patch the lexer\n\n**Which one do you prefer?**\n",
+			true,
 			[]string{"Which one do you prefer?"},
 		},
 		{

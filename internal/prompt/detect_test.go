@@ -37,11 +37,21 @@ func TestDetect(t *testing.T) {
 		{"a question", prompt.Program{}, asks, "", "question question-mark stdout"},
 		{"not quiet yet", prompt.Program{Stdout: active}, asks, "", ""},
 		{"weak, the other stream goes on", prompt.Program{Stderr: active}, asks, progress, ""},
-		{"strong, the other stream goes on", prompt.Program{Stderr: active}, yesNo, progress, "confirm confirm-letters stdout"},
+		{
+			"strong, the other stream goes on",
+			prompt.Program{Stderr: active},
+			yesNo, progress,
+			"confirm confirm-letters stdout",
+		},
 		{"weak, all work", working, asks, "", ""},
 		{"strong, all work", working, yesNo, "", "confirm confirm-letters stdout"},
 		{"the end of input", exited, asks, "", "question question-mark stdout"},
-		{"ended at once", prompt.Program{Exited: true, Stdout: active, Stderr: active}, asks, "", "question question-mark stdout"},
+		{
+			"ended at once",
+			prompt.Program{Exited: true, Stdout: active, Stderr: active},
+			asks, "",
+			"question question-mark stdout",
+		},
 		{"ended after a line", exited, asks + "\n", "", ""},
 		{"ended in a line of JSON", exited, strings.TrimSpace(json), "", ""},
 		{"a plain line after JSON", prompt.Program{}, json + yesNo, "", "confirm confirm-letters stdout"},
@@ -105,15 +115,12 @@ func TestSensitive(t *testing.T) {
 // TestLongLinesAreNoPrompts: however long a line is, little of it is read, and none of it is a prompt.
 func TestLongLinesAreNoPrompts(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{strings.Repeat("a? ", 1<<20), strings.Repeat("[y/", 1<<20), strings.Repeat("\x1b]", 1<<20)} {
-		tail := []byte(line + "Overwrite? [y/N] ")
+	for _, line := range []string{"a? ", "[y/", "\x1b]"} {
+		tail := []byte(strings.Repeat(line, 1<<20) + "Overwrite? [y/N] ")
 		began := time.Now()
 		found := prompt.Detect(prompt.Program{Stdout: prompt.Stream{Tail: tail}, Exited: true})
-		if found != nil && len(found.Text) > 2<<10 {
-			t.Errorf("%d bytes of text", len(found.Text))
-		}
-		if strings.HasPrefix(line, "a") && found != nil {
-			t.Errorf("%.100v", found)
+		if found != nil {
+			t.Errorf("%q: %.100v", line, found)
 		}
 		if took := time.Since(began); took > 10*time.Second { // 0.1 s, and minutes if all of the line were read
 			t.Errorf("took %v", took)
@@ -174,6 +181,7 @@ func FuzzQuestions(f *testing.F) {
 func BenchmarkDetect(b *testing.B) {
 	line := []byte(strings.Repeat("│ compiling internal/prompt with \x1b[32mmany\x1b[0m words\n", 400))
 	for b.Loop() {
-		prompt.Detect(prompt.Program{Stdout: prompt.Stream{Tail: line}, Stderr: prompt.Stream{Tail: line}, Exited: true})
+		output := prompt.Stream{Tail: line}
+		prompt.Detect(prompt.Program{Stdout: output, Stderr: output, Exited: true})
 	}
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"sync"
@@ -26,11 +27,16 @@ type screen struct {
 
 // look draws the end of a stream.
 func look(tail []byte) screen {
-	raw := string(tail[max(0, len(tail)-maxTail):])
-	all := strings.Split(raw, "\n")
-	if len(all) > 1 && len(raw) < len(tail) {
-		all = all[1:] // its beginning was cut off
+	raw := tail
+	if len(tail) > maxTail {
+		raw = tail[len(tail)-maxTail:]
+		if begin := bytes.IndexAny(raw, "\r\n"); begin >= 0 { // the beginning of the first line is out of sight
+			raw = raw[begin:]
+		} else {
+			raw = nil
+		}
 	}
+	all := strings.Split(string(raw), "\n")
 	all = all[max(0, len(all)-maxLines):]
 	var s screen
 	for i, line := range all {

@@ -66,6 +66,7 @@ func TestWaiting(t *testing.T) {
 		want  prompt.Wait
 	}{
 		{"a shell reads", pipe, []string{"sh", "-c", "read x"}, "", prompt.Input},
+		{"a shell reads for a while", pipe, []string{"bash", "-c", "read -t 60 x"}, "", prompt.Input},
 		{"a child reads", pipe, []string{"sh", "-c", "cat; :"}, "", prompt.Input},
 		{"a thread reads", pipe, []string{self}, "thread", prompt.Input},
 		{"a terminal is read", terminal, []string{"cat"}, "", prompt.Terminal},
@@ -81,6 +82,9 @@ func TestWaiting(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if _, err := exec.LookPath(c.argv[0]); err != nil {
+				t.Skip(err)
+			}
 			cmd := exec.Command(c.argv[0], c.argv[1:]...)
 			cmd.Env = append(os.Environ(), role+"="+c.env)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
