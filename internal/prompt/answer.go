@@ -51,7 +51,7 @@ func Questions(answer string) (open []string, only bool) {
 		}
 	}
 	short := len(strings.Fields(answer)) <= maxWords && statements <= maxStatements
-	only = short && !report && (requests > 0 || offers > 0 && offers == len(open) && statements == 0)
+	only = short && !report && (requests > 0 || offers > 0 && statements == 0)
 	return open[max(0, len(open)-maxOpen):], only
 }
 
@@ -76,9 +76,9 @@ type vocabulary struct {
 
 var phrases = sync.OnceValue(func() vocabulary {
 	re := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
-	const did = `(?:added|applied|built|changed|committed|completed|created|deleted|edited|finished|fixed|implemented|` +
-		`installed|made|modified|moved|ran|refactored|removed|renamed|replaced|set up|tested|updated|verified|wrote|` +
-		`written)`
+	const did = `(?:added|applied|built|changed|committed|completed|created|deleted|edited|finished|fixed` +
+		`|implemented|installed|made|modified|moved|ran|refactored|removed|renamed|replaced|set up|tested` +
+		`|updated|verified|wrote|written)`
 	return vocabulary{
 		report: re(`\b(?:I|we)(?:['’]ve| have)?(?: \w+ly| also| just| now)? ` + did + `\b|^` + did + `\b` +
 			`|\b(?:has|have) (?:now )?been \w+|\b(?:is|are) now\b|\bnow (?:works?|pass(?:es)?|uses?)\b` +
@@ -95,7 +95,7 @@ var phrases = sync.OnceValue(func() vocabulary {
 		leadIn: re(`[:：]$|\b(?:need|before I|before we|clarif\w+|clearer|unclear|not sure|unsure|ambiguous|missing` +
 			`|could mean|questions?|to (?:proceed|continue|go on|start))\b` +
 			`|^(?:sure|ok|okay|hello|hi|thanks?|great|happy to|let me know|please|I can|I cannot)\b`),
-		english: re(`\b(?:the|a|an|to|I|is|are|and|of|you|for|in|it|this|that|we|with|not|or|there|your)\b`),
+		english: re(`\b(?:the|a|an|to|I|is|are|and|of|you|for|in|it|this|that|we|with|no|not|or|has|have|there|your)\b`),
 	}
 })
 
@@ -104,7 +104,7 @@ type sentence struct {
 	text   string // without Markdown
 	masked string // with x for each byte of code, quotations and addresses
 	block  int    // the paragraph or list item in which it stands
-	item   bool   // of a list
+	item   bool   // of a list, or a heading
 	asks   bool
 }
 
@@ -112,14 +112,14 @@ type sentence struct {
 func divide(answer string) []sentence {
 	var all []sentence
 	var block strings.Builder
-	count, inItem, fenced, blank := 0, false, "", true
+	count, inItem, heading, fenced, blank := 0, false, false, "", true
 	flush := func() {
 		all = append(all, sentencesOf(block.String(), count, inItem)...)
 		block.Reset()
 		count++
 		inItem = false
 	}
-	marker := regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,2}[.)]|[A-Za-z][.)])\s+`)
+	marker := regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,2}[.)]|[A-Za-z][.)]|#{1,6})\s+`)
 	for line := range strings.Lines(answer) {
 		line = strings.TrimRight(line, " \t\r\n")
 		trimmed := strings.TrimSpace(line)
@@ -137,7 +137,7 @@ func divide(answer string) []sentence {
 		code := blank && (strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"))
 		blank = trimmed == ""
 		mark := marker.FindString(line)
-		if mark != "" || blank || strings.HasPrefix(trimmed, "#") {
+		if mark != "" || blank || heading {
 			flush()
 		}
 		switch {
@@ -146,7 +146,8 @@ func divide(answer string) []sentence {
 			blank = blank || code // so that the next line of the code is code
 		default:
 			inItem = inItem || mark != ""
-			block.WriteString(strings.TrimLeft(line[len(mark):], "# \t") + " ")
+			heading = strings.HasPrefix(trimmed, "#")
+			block.WriteString(strings.TrimSpace(line[len(mark):]) + " ")
 		}
 	}
 	flush()

@@ -23,8 +23,8 @@ func TestQuestions(t *testing.T) {
 			[]string{"Which one should I change?"},
 		},
 		{
-			"options", "I can go two ways:\n\n1. Rewrite the parser\n2. Patch the lexer\n\n**Which one do you prefer?**\n",
-			true,
+			"options", "I can go two ways:\n\n1. Rewrite the parser\n2. Patch the lexer\n\n" +
+				"**Which one do you prefer?**\n", true,
 			[]string{"Which one do you prefer?"},
 		},
 		{
@@ -44,6 +44,12 @@ func TestQuestions(t *testing.T) {
 		{
 			"no work yet", "I haven't changed anything yet. Should I use tabs or spaces?", true,
 			[]string{"Should I use tabs or spaces?"},
+		},
+		{"a denial", "No files have been changed so far. Which one is meant?", true, []string{"Which one is meant?"}},
+		{"a heading", "# Farben\nWhich one do you want?", true, []string{"Which one do you want?"}},
+		{
+			"the last ones", strings.Repeat("- Who?\n", 3) + strings.Repeat("- Why?\n", 8), true,
+			slices.Repeat([]string{"Why?"}, 8),
 		},
 		{"another language", "Welche Farbe möchtest du?", true, []string{"Welche Farbe möchtest du?"}},
 		{"wide marks", "どの色がいいですか？", true, []string{"どの色がいいですか？"}},
@@ -73,6 +79,14 @@ func TestQuestions(t *testing.T) {
 			"rhetorical", "Why did it fail? The lock was held.\n\nThe build is green.\n", false, nil,
 		},
 		{"another language, with work", "He creado el archivo. ¿Algo más?", false, []string{"¿Algo más?"}},
+		{
+			"a report of much", strings.Repeat("This is a fact about it. ", 4) + "Which one?", false,
+			[]string{"Which one?"},
+		},
+		{
+			"a long list", "Options:\n" + strings.Repeat("- one of them\n", 80) + "\nWhich one?", false,
+			[]string{"Which one?"},
+		},
 		{"long", strings.Repeat("A word about it, and of another. ", 60) + "Which one?", false, []string{"Which one?"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

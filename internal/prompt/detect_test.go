@@ -36,6 +36,7 @@ func TestDetect(t *testing.T) {
 	}{
 		{"a question", prompt.Program{}, asks, "", "question question-mark stdout"},
 		{"not quiet yet", prompt.Program{Stdout: active}, asks, "", ""},
+		{"strong, not quiet yet", prompt.Program{Stdout: active}, yesNo, "", ""},
 		{"weak, the other stream goes on", prompt.Program{Stderr: active}, asks, progress, ""},
 		{
 			"strong, the other stream goes on",
@@ -115,8 +116,8 @@ func TestSensitive(t *testing.T) {
 // TestLongLinesAreNoPrompts: however long a line is, little of it is read, and none of it is a prompt.
 func TestLongLinesAreNoPrompts(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"a? ", "[y/", "\x1b]"} {
-		tail := []byte(strings.Repeat(line, 1<<20) + "Overwrite? [y/N] ")
+	for line, times := range map[string]int{"a? ": 1 << 20, "[y/": 1 << 20, "\x1b]": 1 << 20, "words ": 200} {
+		tail := []byte(strings.Repeat(line, times) + "Overwrite? [y/N] ")
 		began := time.Now()
 		found := prompt.Detect(prompt.Program{Stdout: prompt.Stream{Tail: tail}, Exited: true})
 		if found != nil {

@@ -67,7 +67,7 @@ func pointed(lines []string) menu {
 	return menu{}
 }
 
-// numbered finds a list from 1 on, above a last line at which one of its numbers is typed.
+// numbered finds a numbered list above a last line at which one of its numbers is typed.
 func numbered(lines []string) menu {
 	last := len(lines) - 1
 	if !shapes().mark.MatchString(lines[last]) {
@@ -79,7 +79,7 @@ func numbered(lines []string) menu {
 			continue
 		}
 		items := siblings(lines, i)
-		if len(items) < 2 || items[0].number != "1" {
+		if len(items) < 2 {
 			return menu{}
 		}
 		question := questionAbove(lines, items[0].at)
@@ -119,7 +119,7 @@ func siblings(lines []string, first item) []item {
 				items = append(items, i)
 				continue
 			}
-			if first.number == "" || len(lines[at])-len(strings.TrimLeft(lines[at], " ")) < first.column {
+			if len(lines[at])-len(strings.TrimLeft(lines[at], " ")) < first.column {
 				break
 			}
 		}

@@ -112,6 +112,6 @@ var shapes = sync.OnceValue(func() (s struct {
 	s.item = regexp.MustCompile(`^(\s*)(?:([❯›▸▶●>])\s+)?(?:(\d{1,2})[.)]\s+)?(\S.*)$`)
 	s.hint = regexp.MustCompile(`(?i)arrow keys|\benter\b.*\b(select|confirm|continue)\b|\besc\b|[↑↓]`)
 	s.ask = regexp.MustCompile(`^.*?\S[?？](?:\s|$)`)
-	s.mark = regexp.MustCompile(`[:?>#\])]\s*$`)
+	s.mark = regexp.MustCompile(`[:?>]\s*$`)
 	return s
 })
