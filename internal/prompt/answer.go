@@ -95,7 +95,8 @@ var phrases = sync.OnceValue(func() vocabulary {
 		leadIn: re(`[:：]$|\b(?:need|before I|before we|clarif\w+|clearer|unclear|not sure|unsure|ambiguous|missing` +
 			`|could mean|questions?|to (?:proceed|continue|go on|start))\b` +
 			`|^(?:sure|ok|okay|hello|hi|thanks?|great|happy to|let me know|please|I can|I cannot)\b`),
-		english: re(`\b(?:the|a|an|to|I|is|are|and|of|you|for|in|it|this|that|we|with|no|not|or|has|have|there|your)\b`),
+		english: re(`\b(?:the|a|an|to|I|is|are|and|of|you|for|in|it|this|that|we|with|no|not|or|has|have|there` +
+			`|your)\b`),
 	}
 })
 

@@ -84,6 +84,10 @@ func TestQuestions(t *testing.T) {
 			[]string{"Which one?"},
 		},
 		{
+			"abbreviations", "It is in two files, e.g. in a, i.e. in b. It is in one more, e.g. in c. Which one?", true,
+			[]string{"Which one?"},
+		},
+		{
 			"a long list", "Options:\n" + strings.Repeat("- one of them\n", 80) + "\nWhich one?", false,
 			[]string{"Which one?"},
 		},
