@@ -30,6 +30,7 @@ type Owner struct {
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
+	Hooks    Hooks
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -190,6 +191,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if r.Model != "" {
 		spec.Shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
 	}
+	if err := o.before(ctx, name); err != nil {
+		return Ending{Err: err}
+	}
 	tap, err := r.tap()
 	if err != nil {
 		return Ending{Err: err}
@@ -230,8 +234,9 @@ func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
-		if o.Patience > 0 {
+		if o.Patience > 0 && len(o.Run.Open()) > 0 {
 			o.must(NeedsInput)
+			o.notify(a.Agent)
 		}
 	case event.Replied:
 		o.replied(*e.Reply, desk.answerer(e.Reply.Question))
@@ -307,14 +312,25 @@ func fingerprint(r *Run, a Attempt) string {
 func (o *Owner) rest(v Verdict) error {
 	o.Run.Socket = ""
 	o.Run.Result = o.Run.result(v, Ending{}, nil)
-	return o.enter(NeedsInput)
+	err := o.enter(NeedsInput)
+	o.notify(o.Run.agent())
+	return err
 }
 
 func (o *Owner) conclude(v Verdict, e Ending) error {
 	r := o.Run
 	err := r.conclude(v, e, r.changed(context.Background()))
+	o.after(r.agent())
 	o.tell(Progress{State: r.State})
 	return err
+}
+
+// agent is the one that works, or worked last.
+func (r *Run) agent() string {
+	if n := len(r.Attempts); n > 0 {
+		return r.Attempts[n-1].Agent
+	}
+	return r.Agents[0]
 }
 
 func (o *Owner) enter(s State) error {

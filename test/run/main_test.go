@@ -72,8 +72,14 @@ func (p *place) agent(name, script string) *place {
 	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
+	return p.configured("")
+}
+
+// configured writes the person's own configuration: the agents, and more.
+func (p *place) configured(more string) *place {
+	p.t.Helper()
 	p.put(filepath.Join(p.home, ".config/omniagent/config.toml"),
-		"[agents]\nallow = [\"native\", \""+strings.Join(p.allowed, `", "`)+"\"]\n")
+		"[agents]\nallow = [\"native\", \""+strings.Join(p.allowed, `", "`)+"\"]\n"+more)
 	return p
 }
 

@@ -366,11 +366,7 @@ func TestChain(t *testing.T) {
 // TestQueue: no more runs than run.parallel are under way, and the others wait.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("mute", `sleep 1000`).agent("quick", `echo done`)
-	p.env = append(p.env, "OMNIAGENT_RUN_PARALLEL=1")
-	config := filepath.Join(p.home, ".config/omniagent/config.toml")
-	data, _ := os.ReadFile(config)
-	p.put(config, string(data)+"[run]\nparallel = 1\n")
+	p := newPlace(t).agent("mute", `sleep 1000`).agent("quick", `echo done`).configured("[run]\nparallel = 1\n")
 	first := p.run("mute", "--yolo", "--detach")
 	p.reaches(first.Data.ID, "running")
 	second := p.run("quick", "--yolo", "--detach")
@@ -495,5 +491,52 @@ else printf 'Which colour? '; sleep 1000; fi`)
 	}
 	if b.Data.Attempts != 2 {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestHooks: the person's hook forbids with 2 and nothing else, in each attempt, and the others learn what came of it.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `touch began; echo done`)
+	hooks := func(before string) {
+		p.configured("[run]\nnotify = 'echo $OMNIAGENT_RUN_STATUS >> $HOME/notes'\n[run.hooks]\n" +
+			"pre = '" + before + "'\npost = 'cat > $HOME/after'\n")
+	}
+	hooks(`cat > $HOME/before; echo "not today" >&2; exit 2`)
+	a := p.run("scribe", "--yolo")
+	a.is(t, 7, "blocked", "denied")
+	if p.read("began") != "" || !strings.Contains(a.Error.Message, "not today") {
+		t.Errorf("%s", a)
+	}
+	if got, _ := os.ReadFile(filepath.Join(p.home, "before")); !strings.Contains(string(got),
+		`"tool_name":"external_cli:scribe"`) {
+		t.Errorf("%s", got)
+	}
+	if b := p.call("runs", "retry", a.Data.ID); b.Code != 7 {
+		t.Errorf("%s", b)
+	}
+	hooks(`exit 1`)
+	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done")
+	hooks(`exit 0`)
+	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done_unchanged")
+	if got, _ := os.ReadFile(filepath.Join(p.home, "after")); !strings.Contains(string(got), `"status":"succeeded"`) {
+		t.Errorf("%s", got)
+	}
+	if got, _ := os.ReadFile(filepath.Join(p.home, "notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestKeep: the record of a run that is over goes when it is old.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `echo done`).configured("[run]\nkeep = '1ms'\n")
+	first := p.run("scribe", "--yolo")
+	second := p.run("scribe", "--yolo")
+	if a := p.call("runs", "show", first.Data.ID); a.Code != 5 {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
+		t.Errorf("%s", a)
 	}
 }
