@@ -180,8 +180,8 @@ func (s screen) signal(kind Kind, id string, from Source) *Signal {
 	return found
 }
 
-// alternatives reads what a line offers in brackets at its end: several answers, such as [y/N], of which one in capitals
-// is the default; or only the default.
+// alternatives reads what a line offers in brackets at its end: several answers, such as [y/N], of which one in
+// capitals is the default; or only the default.
 func alternatives(line string) (choices []string, preset string) {
 	group := shapes().brackets.FindStringSubmatch(line)
 	if group == nil {
