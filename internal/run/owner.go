@@ -81,10 +81,10 @@ func (o *Owner) Work(ctx context.Context) error {
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {
 		case ctx.Err() != nil:
-		case v.Reason == Asked && o.repeated(ending.Question):
-			v = repeated(ending.Question)
+		case v.Reason == Asked && r.repeats(*v.Question):
+			v = repeated(*v.Question)
 		case v.Reason == Asked:
-			o.ask(ending.Question)
+			r.ask(*v.Question)
 			return o.rest(v)
 		case passes(v.Reason) && i+1 < len(r.Agents):
 			i++
@@ -197,7 +197,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	defer tap.close()
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
-		Busy: max(r.Idle, longCall), Alive: tap.alive,
+		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
 			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 		},
@@ -221,7 +221,7 @@ func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != s
 // opened notes the conversation of an attempt.
 func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 	facts := c.Facts()
-	a.Session, a.First, a.Version = c.ID(), c.Last(), facts.Version
+	a.Session, a.First, a.Version, a.Resumes = c.ID(), c.Last(), facts.Version, c.Abilities().Resume
 	desk.join(c)
 	o.save()
 }
@@ -272,8 +272,8 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 			return &event.Reply{Option: a.Option, Text: a.Text}, false
 		}
 	}
-	if o.Patience > 0 && !o.repeated(&ask) {
-		o.ask(&ask)
+	if o.Patience > 0 && !o.Run.repeats(q) {
+		o.Run.ask(q)
 		return nil, true
 	}
 	return nil, false
@@ -377,7 +377,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
 	for _, a := range slices.Backward(r.Attempts) {
-		if a.Agent == agent && a.Reason == Asked { // after a failure it begins anew: nothing was done
+		if a.Agent == agent && a.Reason == Asked && a.Resumes { // after a failure it begins anew: nothing was done
 			resume = a.Session
 			break
 		}
