@@ -31,6 +31,7 @@ type task struct {
 	tracked git.Entry
 	opened  *git.Repository // to compute the name of a blob; nil without one
 	folder  *folder
+	clean   *content // to be filled if git has the file
 }
 
 func (t *task) path() string { return t.folder.join(t.entry.name) }
@@ -108,8 +109,10 @@ func (f *folder) find(name string) *entry {
 // classifyAll classifies the files of a folder. old is the folder as it was.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	dir := ""
+	var clean []content // for the files that git has, allocated together
 	if known != nil {
 		dir = f.repository.path(f.path)
+		clean = make([]content, len(f.entries))
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
@@ -119,7 +122,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 		t := task{folder: f, entry: e}
 		if known != nil {
 			var there bool
-			t.opened = known.opened
+			t.opened, t.clean = known.opened, &clean[i]
 			if t.tracked, there = known.files.Find(dir, e.name); there {
 				e.about &^= ignored
 			}
@@ -143,7 +146,8 @@ func (r *reading) mustRead(t *task, old *entry) bool {
 		return false
 	}
 	if t.matches(e) && t.exact() {
-		e.content = &content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+		*t.clean = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+		e.content = t.clean
 		if e.about&recent == 0 {
 			return false
 		}

@@ -64,7 +64,7 @@ func TestHostileTexts(t *testing.T) {
 		return lines
 	}
 	for _, n := range []int{10_000, 1 << 20} {
-		for _, kinds := range []int{2, 3, 50, 250} {
+		for _, kinds := range []int{2, 50} {
 			before, after := text(n, kinds), text(n, kinds)
 			began := time.Now()
 			removed, added := compareLines(before, after)
