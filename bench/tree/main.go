@@ -178,7 +178,8 @@ func contests(base, root string, files int) ([]*contest, error) {
 // program returns a call of git that starts nothing and writes nothing.
 func program(root string, input []byte, args ...string) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
-		c := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
+		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
+		c := exec.Command("git", append(safe, args...)...)
 		c.Dir = root
 		c.Env = []string{
 			"PATH=" + os.Getenv("PATH"), "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
