@@ -33,7 +33,7 @@ type Driver interface {
 	Command(Spec) (Launch, []Warning, error)
 	// Observe is called before the start; what it returns reads the agent's own records after the end.
 	Observe(Launch) Observer
-	// Decode reads what the agent prints in that form. Text is no protocol: then nil.
+	// Decode reads the agent's output in that form. It returns nil if the form is plain text.
 	Decode(setting.Output) Decoder
 	// Classify tells the truth about the end of a run whose events were read. Nil: it succeeded.
 	Classify(Exit, []event.Event) *fault.Fault
@@ -46,7 +46,7 @@ type About struct {
 	Title   string // its name for people
 	Binary  string // the program's name, without extension
 	Package string // its name in the npm registry; empty: not from there
-	// installs the version that this program was measured with; runnable as it stands, harmless when repeated
+	// installs the version that this program was measured with; can be typed unchanged, and repeated without harm
 	InstallCommand string
 	Login          string   // how a person logs in, as a command or a sentence
 	Aliases        []string // other words that select it
@@ -120,8 +120,8 @@ type Spec struct {
 	Temp        string     // a private directory for Launch.Files. It is made only when there are some
 	Rehearsal   *Rehearsal // not nil: on a scripted model, without login or network
 	Terms       Terms
-	// Trusted says whether a person has looked at exactly that content of a file. What a repository tells an agent in
-	// files that nobody has looked at is withheld from it in a conversation. nil: nobody has looked at anything.
+	// Trusted reports whether a person has reviewed exactly that content of a file. In a conversation, the agent gets
+	// none of a repository's instructions that were not reviewed. nil: nothing was reviewed.
 	Trusted func(path string, content []byte) bool
 	// Copy is what was trusted at a path, from a copy of ours. nil: there are none.
 	Copy func(path string) ([]byte, bool)
@@ -132,7 +132,7 @@ type Spec struct {
 type Terms struct {
 	Mode     setting.Approval // empty: as Shared.Approval says
 	Continue bool             // go on with the newest session of the directory
-	Fork     bool             // what is gone on with stays as it is, and a copy of it goes on
+	Fork     bool             // continue a copy of the session, and leave the session unchanged
 	Allow    []string         // calls that need no question, in the words of docs/rules.md
 	Deny     []string         // calls that never run; a bare name takes the tool away
 	Tools    []string         // the agent's own tools that there are, beside those of servers; nil: all

@@ -35,7 +35,7 @@ type Services struct {
 	Connect time.Duration // from the start of the agent to the first sign of life; 0: any time
 	Timeout time.Duration // for a turn; 0: any time
 	CanAsk  bool          // somebody answers questions
-	Hook    Hook          // nil: nobody has a word
+	Hook    Hook          // nil: the host does not intervene
 	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 }
@@ -72,7 +72,8 @@ const (
 
 // Word is what a host says to a moment. The zero Word is nothing.
 type Word struct {
-	// allow, ask or deny, of a call; deny also of a message, an answer and a turn's end, which then is none
+	// allow, ask or deny, for a call; deny also for a message, for an answer, and for the end of a turn, which then
+	// continues
 	Decision string
 	Reason   string          // of the decision: for the model, and of a message for the person
 	Input    json.RawMessage // what the tool is called with instead

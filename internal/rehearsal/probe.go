@@ -87,7 +87,7 @@ func probes() []probe {
 		{agent.Web, "off", careful, "the tools in the requests, with --web off", judgeNoWeb},
 		{
 			agent.Resume, "", again,
-			"a second run goes on with the first, and its request is looked through for what the first was asked",
+			"a second run resumes the first, and its request is searched for the first question",
 			judgeResume,
 		},
 		{
@@ -430,7 +430,7 @@ func judgeNoWeb(_ *stage, c claim, o *outcome) ruling {
 func judgeResume(s *stage, c claim, o *outcome) ruling {
 	before := s.outcome(free)
 	if before.evidence.Session == "" {
-		return differs("a conversation cannot be gone on with, since its id is not known", "the first run left no id")
+		return differs("a conversation cannot be resumed, since its id is not known", "the first run left no id")
 	}
 	for _, r := range o.asked {
 		for _, m := range r.Messages {
@@ -444,7 +444,7 @@ func judgeResume(s *stage, c claim, o *outcome) ruling {
 	if c.level == agent.None {
 		return holds("the second run does not know the first")
 	}
-	return differs("a run that goes on with another begins anew: say again what was said",
+	return differs("a run that resumes another knows nothing of it: repeat what was said",
 		"the second run's request has nothing of the first")
 }
 
@@ -476,8 +476,8 @@ func judgeDenials(_ *stage, c claim, o *outcome) ruling {
 	case denied > 0 && o.fault != nil && o.fault.Code == fault.Blocked:
 		return holds("%d denied tools are known; exit code 3", denied)
 	case denied > 0:
-		return differs("a denied tool is no exit code 3: look at the report", "%d denied tools are known; exit code %d",
-			denied, o.exitCode())
+		return differs("a denied tool does not lead to exit code 3: look at the report",
+			"%d denied tools are known; exit code %d", denied, o.exitCode())
 	case o.has("inside") && o.has("written") && o.has("outside"):
 		return untried("nothing was denied")
 	case c.level == agent.None:

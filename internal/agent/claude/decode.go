@@ -27,8 +27,8 @@ func (d driver) Decode(o setting.Output) agent.Decoder {
 	return newDecoder()
 }
 
-// Classify adds to what the events show that a turn without a result is no success: interrupted, the CLI ends with exit
-// code 0.
+// Classify judges by the events. A turn without a result has failed, even with exit code 0: an interrupted CLI ends
+// with that.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
 	if f != nil ||
@@ -206,7 +206,7 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 			d.calls[b.ID] = b.Name
 			e.Kind, e.Call = event.ToolCall, call(b)
 		case b.Type == "text" && b.Text != "":
-			// What a sub-agent says is no part of the answer.
+			// The text of a sub-agent does not belong to the answer.
 			e.Kind, e.Text, e.Model = event.Notice, b.Text, ""
 		default:
 			continue

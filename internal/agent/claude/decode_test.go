@@ -240,7 +240,7 @@ func TestErrorWithoutAResult(t *testing.T) {
 	}
 }
 
-// A sub-agent that failed is no failure of the run.
+// A run does not fail because a sub-agent failed.
 func TestErrorOfASubAgent(t *testing.T) {
 	events := decode(
 		[]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"API Error"}]},` +

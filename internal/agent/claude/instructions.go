@@ -24,9 +24,10 @@ type gathered struct {
 	text strings.Builder
 }
 
-// instructions are what the CLI would have read as the memory of the project, from the root of the repository to the
-// directory: CLAUDE.md, and what it names with @. They are words to the model and need no trust, as the rest of the
-// repository that it reads. What is no regular file of the repository, or too long, is left out, and the text says so.
+// instructions returns what the CLI would have read as the memory of the project, from the root of the repository to
+// the directory: CLAUDE.md, and the files that it names with @. They are text for the model and need no trust, like the
+// rest of the repository that it reads. Files that are too long, or not regular files of the repository, are left out,
+// and the text says so.
 func instructions(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""

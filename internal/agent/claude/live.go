@@ -164,8 +164,8 @@ func terms(t agent.Terms) []string {
 	return out
 }
 
-// servers tells those that live in the host from the others. What is left for the flag has both, in the CLI's form;
-// nil: it is no such object.
+// servers returns the names of the MCP servers that live in the host, and all servers in the form of the CLI's flag;
+// nil: data is not a JSON object of servers.
 func servers(data []byte) (inside []string, all []byte) {
 	if len(data) == 0 {
 		return nil, nil

@@ -59,7 +59,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		e.Usage = t.cost.since(o.spent)
 	}
 	if o.launch.Interactive {
-		// A person was there: what they turned down is no policy, and what failed they saw.
+		// A person was there: their refusals are not policy, and they saw the failures.
 		return e
 	}
 	e.Answered, e.Fault = t.answered(), t.failure()

@@ -277,7 +277,7 @@ func TestHomeOfTheCLI(t *testing.T) {
 	}
 }
 
-// Where a person sat in front of it, what they turned down is no policy.
+// The refusals of a person who used the CLI are not denials by policy.
 func TestInteractiveRunsHaveNoDenials(t *testing.T) {
 	p := newPlace(t)
 	p.l.Interactive = true

@@ -161,8 +161,8 @@ func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// helper reads a file that defines a sub-agent. One whose head is more than lines of the form "name: value" is no such
-// file for us.
+// helper reads a file that defines a sub-agent. It rejects a file whose head has anything but lines of the form "name:
+// value".
 func helper(text string) (name string, one map[string]any, ok bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	rest, begins := strings.CutPrefix(text, "---\n")

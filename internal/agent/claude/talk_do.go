@@ -224,11 +224,11 @@ func (t *talk) reply(r event.Reply) error {
 	switch {
 	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
-		denied = true // what cannot be heeded makes a no of it
+		denied = true // an answer whose terms cannot be kept counts as a refusal
 	case open.Form && !denied && len(r.Input) == 0:
 		return t.filled(q, r)
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
-		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
 	}
 	t.questions.Close(open)
 	if q.kind == "elicitation" {

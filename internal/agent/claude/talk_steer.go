@@ -95,7 +95,7 @@ func (t *talk) steered(i int, state string) []event.Event {
 	return []event.Event{end}
 }
 
-// conclude ends the turn of the message, unless the CLI goes on with a steer. events are those of a result.
+// conclude ends the turn of the message, unless the CLI continues with a steer. events are those of a result.
 func (t *talk) conclude(events []event.Event) []event.Event {
 	i := slices.IndexFunc(events, func(e event.Event) bool { return e.Kind == event.Ended })
 	if i < 0 {
@@ -117,7 +117,7 @@ func (t *talk) conclude(events []event.Event) []event.Event {
 	return events
 }
 
-// goesOn leaves out the beginning of a turn that to the conversation is no new one.
+// goesOn drops the beginning of a turn that continues one of the conversation.
 func (t *talk) goesOn(events []event.Event) []event.Event {
 	if t.partial == nil || !t.begun {
 		return events

@@ -98,7 +98,7 @@ func (t *tale) read(path string, offset int64) bool {
 	})
 }
 
-// ours says whether a record is no copy of an earlier one.
+// ours reports whether a record belongs to this run, and is not a copy of an earlier one.
 func (t *tale) ours(r record) bool {
 	if t.since.IsZero() {
 		return true

@@ -185,7 +185,7 @@ func (it item) errorText() string {
 	return it.Error.Message
 }
 
-// callOf is nil for what is no tool.
+// callOf returns the call of an item, or nil if the item is not a tool call.
 func callOf(it item) *event.Call {
 	call := &event.Call{ID: it.ID, Name: it.Type}
 	switch it.Type {

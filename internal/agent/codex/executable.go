@@ -22,9 +22,9 @@ func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	return in, err
 }
 
-// executable is what the script of the package becomes on this machine, or "" where that is not certain. It looks where
-// Node would: beneath the package, then beside it. The one for the platform has to be of the same version. What other
-// package managers installed keeps their script, which says more to Codex than npm's does.
+// executable returns the program that the package's script would start on this machine, or "" if that is not certain.
+// It looks where Node would: in the package's node_modules, then next to the package. The platform's package must have
+// the same version. If another package manager installed Codex, its script is kept, because it tells Codex more.
 func executable(in agent.Install, system, machine string) string {
 	arch, platform := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine],
 		map[string]string{"amd64": "x64", "arm64": "arm64"}[machine]

@@ -76,7 +76,7 @@ func (p passed) web() bool { return p.has("--search") || p.sets("web_search") }
 // dir is the directory in which the agent works, ours where it names none.
 func (p passed) dir() (string, bool) { return cli.PassedValue(p.words, "--cd", "-C") }
 
-// session is what "resume ID" names. named says whether the run goes on with a session at all, be it one without an id.
+// session returns the id in "resume ID". named reports whether the run resumes any session, even one without an id.
 func (p passed) session() (id string, named bool) {
 	for i, word := range p.words {
 		if word != "resume" && word != "fork" {

@@ -41,7 +41,7 @@ func TestRollouts(t *testing.T) {
 	golden(t, "testdata/rollouts.golden", b.String())
 }
 
-// What a command prints is no refusal, whatever it says.
+// The output of a command is never taken for a refusal.
 func TestRejectedImitated(t *testing.T) {
 	for _, text := range []string{
 		"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\npatch rejected: writing outside " +
@@ -75,7 +75,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Only what was added after the start belongs to a run that goes on with a session.
+// Only records added after the start belong to a run that resumes a session.
 func TestReadFrom(t *testing.T) {
 	const file = "testdata/rollouts/resumed.jsonl"
 	data, err := os.ReadFile(file)

@@ -127,7 +127,7 @@ func (t *talk) Feed(data []byte) cli.Step {
 	return t.done()
 }
 
-// Ready says whether there is a thread, or there will be none.
+// Ready reports whether there is a thread, or never will be.
 func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
 // End reads what is left.
@@ -205,7 +205,7 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 			} `json:"data"`
 		}
 		if json.Unmarshal(m.Result, &r) != nil || len(r.Data) == 0 {
-			return t.unwilling(w.method, "there is no session of this directory to go on with")
+			return t.unwilling(w.method, "there is no session of this directory to resume")
 		}
 		t.o.last, t.o.resume = false, r.Data[0].ID
 		t.open()
@@ -228,7 +228,7 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	return nil
 }
 
-// open starts the thread, or goes on with one.
+// open starts a thread, or resumes one.
 func (t *talk) open() {
 	if t.o.last {
 		t.request("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1})

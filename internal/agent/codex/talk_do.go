@@ -126,7 +126,7 @@ func (t *talk) reply(r event.Reply) error {
 	denied := r.ByUs || r.Stop || r.Option == event.Deny
 	switch {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
-		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
 	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !same(r.Input, q.call.Input):
 		denied = true // it runs what it asked about, or nothing
 	case r.Mode != "" && !denied:

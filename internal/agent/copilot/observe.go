@@ -264,7 +264,7 @@ func (t *tale) take(r record) {
 	}
 }
 
-// decided takes in what became of a request for permission. Where a person said no, that is no policy.
+// decided records the outcome of a request for permission. A refusal by a person is not policy.
 func (t *tale) decided(v permission) {
 	switch {
 	case v.Result.Kind == "denied-interactively-by-user" || v.By == "human_response":

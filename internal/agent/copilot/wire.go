@@ -21,7 +21,7 @@ type record struct {
 	ExitCode *int   `json:"exitCode"`
 }
 
-// parse reads a line. A null, or what is not an object, is no record.
+// parse reads a line. It rejects null and anything else that is not an object.
 func parse(line []byte) (record, bool) {
 	var r record
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &r) != nil || r.Type == "" {

@@ -57,7 +57,7 @@ func codeFault(code int, program bool) *fault.Fault {
 			"A tool of Gemini CLI failed in a way that ends the run, such as on a full disk.")
 	case exitUntrusted:
 		return fault.New(fault.AgentRefused,
-			"Gemini CLI does not run by itself in a directory that nobody has trusted.").
+			"Gemini CLI does not run unattended in an untrusted directory.").
 			Hint("if its contents may be trusted, add -- --skip-trust; or start gemini there once and trust the " +
 				"directory")
 	}

@@ -19,7 +19,7 @@ type observer struct {
 	before map[string]int64
 }
 
-// Observe notes how long the transcript of a session is that will be gone on with.
+// Observe notes the size of the transcript of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, before: map[string]int64{}}
 	for _, path := range o.transcripts() {
@@ -117,7 +117,7 @@ type tally struct {
 	model    string
 	answered bool // the last word is the model's
 	cut      bool // a line of the model was too long to be read whole
-	resumed  int  // how often the session was gone on with
+	resumed  int  // how often the session was resumed
 	beheaded bool // the beginning is lost
 	order    []string
 	messages map[string]message

@@ -87,7 +87,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestSubagent: what a subagent used counts; what it said is no answer of the session.
+// TestSubagent: a subagent's usage counts; its text is not the answer of the session.
 func TestSubagent(t *testing.T) {
 	data, sub := read(t, "agent.session.jsonl"), read(t, "agent.subagent.jsonl")
 	id := idOf(data)
@@ -248,7 +248,7 @@ func TestTextFaults(t *testing.T) {
 	if f := cli.Judge(x, run(t, id, nil, nil, x), exitInput); f.Detail["status"] != 401 {
 		t.Errorf("%+v", f)
 	}
-	// Whatever else stands there, in an answer or a prompt, is no evidence.
+	// Other text, such as an answer or a prompt, is not evidence.
 	for _, text := range []string{
 		"", "it said: Error when talking to Gemini API x: {\"error\":{\"code\":401}}\n}\n",
 		"Error when talking",

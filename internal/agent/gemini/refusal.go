@@ -17,7 +17,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 	if s.Mode == setting.OneShot && s.Rehearsal == nil && !cli.Passed(s.Passthrough, "--skip-trust", "--skipTrust") &&
 		!trusted(s) {
 		out = append(out, agent.Refusal{
-			Reason: "Gemini CLI does not run by itself in a directory that nobody has trusted.",
+			Reason: "Gemini CLI does not run unattended in an untrusted directory.",
 			Fix: "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a " +
 				"prompt and trust the directory.",
 			Codes: []int{55},

@@ -21,11 +21,10 @@ const (
 
 // single is what makes the CLI one process: nothing where it should stay two.
 //
-// It starts itself a second time to get a larger heap, and to be started anew by the first process where its terminal
-// interface asks for that with exit code 199: when a person has trusted the directory or signed in, and in /settings.
-// Its own switch leaves the first process out, and saves a third of the time until the interface is ready (1.2 s, not
-// 1.8); to start it anew is then left to whoever runs us, see Launch.Again. A value that a person gave to the switch
-// stays.
+// It starts itself a second time to get a larger heap, and so that the first process can restart it when its terminal
+// interface asks for that with exit code 199: after a person has trusted the directory or signed in, and in /settings.
+// Its own switch omits the first process, and saves a third of the time until the interface is ready (1.2 s, not 1.8).
+// Then the caller has to restart it, see Launch.Again. A value that a person gave to the switch stays.
 func single(s agent.Spec, memory int) []string {
 	if _, said := cli.Lookup(s.Env, relaunchName); said {
 		return nil

@@ -257,7 +257,7 @@ func (o Options) instructions(root string) (name, text string) {
 			continue
 		}
 		if o.Trusted == nil || !o.Trusted(path, data) {
-			o.Log("%s is not read: nobody has trusted what it says; look at it, then run: omniagent trust %s",
+			o.Log("%s is not read, because its content is not trusted; review it, then run: omniagent trust %s",
 				name, path)
 			return "", ""
 		}

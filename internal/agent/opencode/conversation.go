@@ -28,9 +28,9 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 // looked at before each.
 type conversing struct{ driver }
 
-// Command refuses to start where the CLI would run a program of the repository that nobody has trusted. The rest of
-// what a repository says is switched off: its settings, agents, commands and tools by the first variable, skills of
-// other agents, which that one leaves, by the second.
+// Command refuses to start if the CLI would run an untrusted program of the repository. Everything else that a
+// repository configures is switched off: its settings, agents, commands and tools by the first variable, skills of
+// other agents by the second.
 func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if err := harmless(s); err != nil {
 		return agent.Launch{}, nil, err
@@ -145,7 +145,7 @@ func directory(s agent.Spec, path string) error {
 	case os.IsNotExist(err):
 		return nil
 	case err != nil || !info.IsDir():
-		return refused(path, "it is no directory, or a link to one", "put a directory in its place")
+		return refused(path, "it is not a directory, or a link to one", "put a directory in its place")
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -74,8 +74,8 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-// add sums up. The CLI counts cached tokens beside its input and reasoning beside its output. A cost of nothing is
-// none: it does not know the prices of every model.
+// add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. A cost of zero
+// means that it is unknown: the CLI does not know the price of every model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 	if u == nil {
 		u = &event.Usage{}

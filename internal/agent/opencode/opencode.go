@@ -61,7 +61,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Resume != "" && !cli.Passed(s.Passthrough, "--session", "-s") {
 		t.Args = append(t.Args, "--session="+s.Resume)
 	}
-	if s.Mode == setting.OneShot && !goesOn(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
+	if s.Mode == setting.OneShot && !resumes(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
 		t.Args = append(t.Args, titleFlag+mark(s.Fresh))
 	}
 	var remove []string
@@ -75,8 +75,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// goesOn says whether the run goes on with a session that exists.
-func goesOn(s agent.Spec) bool {
+// resumes reports whether the run resumes an existing session.
+func resumes(s agent.Spec) bool {
 	return s.Resume != "" || cli.Passed(s.Passthrough, "--session", "-s", "--continue", "-c")
 }
 

@@ -116,7 +116,7 @@ func write(b *bytes.Buffer, s string) {
 }
 
 // rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order
-// counts, so it is read token by token. What is no action there makes the whole unreadable.
+// counts, so it is read token by token. An unknown action makes the whole unreadable.
 func rules(text string) ([]rule, bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	t, err := d.Token()

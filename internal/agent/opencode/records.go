@@ -36,8 +36,8 @@ type observer struct {
 }
 
 // After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one
-// that was created with our title; if neither is there nothing is known of it. What stands on stderr is no evidence:
-// anything can print there.
+// that was created with our title; without either nothing is known about it. Stderr is not evidence: any program can
+// write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
@@ -114,8 +114,8 @@ func (o observer) read(path string) (agent.Evidence, bool) {
 	return e, s.Valid()
 }
 
-// find looks for the session that was created with our title. Its title is another by now, but the event that created
-// it has the first. Two of them would be none.
+// find looks for the session that was created with our title. Its title has changed since, but the event that created
+// it has the first one. If there are two such sessions, it returns neither.
 func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, error) {
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string

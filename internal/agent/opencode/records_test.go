@@ -183,7 +183,7 @@ func TestOvercome(t *testing.T) {
 	}
 }
 
-// What a command printed looks like the CLI's own words. Whether the database is there or not, it is no denial.
+// Output of a command that imitates the CLI is not a denial, with or without a database.
 func TestStderrIsNoEvidence(t *testing.T) {
 	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); " +
 		"auto-rejecting\n! permission requested: bash (x); auto-rejecting\n"
