@@ -163,8 +163,15 @@ func (c *Cell) read(key, rest string) {
 
 // Set gives a row of the matrix the same cell in both modes.
 func (m Matrix) Set(feature, value string, c Cell) {
-	i := m.find(feature, value)
-	m.Rows[i].Interactive, m.Rows[i].OneShot = c, c
+	m.Edit(feature, value, func(old *Cell) { *old = c })
+}
+
+// Edit changes both cells of a row, if there is one.
+func (m Matrix) Edit(feature, value string, edit func(*Cell)) {
+	if i := m.find(feature, value); i >= 0 {
+		edit(&m.Rows[i].Interactive)
+		edit(&m.Rows[i].OneShot)
+	}
 }
 
 func (m Matrix) find(feature, value string) int {

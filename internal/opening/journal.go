@@ -78,7 +78,7 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	s.Terms.Mode = mode
 	if slices.Contains(setting.Common(), mode) {
-		s.Shared.Approval = typed(mode)
+		s.Shared.Approval = setting.AsTyped(mode)
 	}
 }
 
@@ -126,18 +126,7 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 }
 
 // isUUID reports whether an agent accepts an id as one of its own.
-func isUUID(id string) bool {
-	if len(id) != 36 {
-		return false
-	}
-	for i, r := range id {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdef", r) {
-			return false
-		}
-	}
-	return true
-}
+func isUUID(id string) bool { return cli.IsUUID(id) && id == strings.ToLower(id) }
 
 // create begins a session. own is the agent's id of its session, if it already has one.
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {

@@ -27,7 +27,6 @@ import (
 	"omniagent/internal/ident"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
-	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -195,13 +194,4 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
-}
-
-// typed marks a value as chosen, unless it is empty.
-func typed[T comparable](v T) setting.Chosen[T] {
-	var none T
-	if v == none {
-		return setting.Chosen[T]{}
-	}
-	return setting.Chosen[T]{Value: v, Origin: setting.Typed}
 }

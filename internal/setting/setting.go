@@ -136,6 +136,9 @@ func (c Chosen[T]) Typed() bool { return c.Origin == Typed }
 // Asked reports whether a person chose the value, now or earlier.
 func (c Chosen[T]) Asked() bool { return c.Origin >= Configured }
 
+// AsTyped returns a value as if a person had typed it.
+func AsTyped[T any](v T) Chosen[T] { return Chosen[T]{v, Typed} }
+
 // Shared are the flags that mean the same for every agent.
 type Shared struct {
 	Approval Chosen[Approval]

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	longestInstructions = 128 << 10 // of one file, and what the CLI itself warns of is less
-	mostInstructions    = 256 << 10 // of all together
+	longestInstructions = 128 << 10 // of one file; the CLI warns of less
+	mostInstructions    = 256 << 10 // of all files
 	mostRules           = 50        // files in .claude/rules
-	deepestImport       = 5         // a file that a file that … names
+	deepestImport       = 5         // levels of files that files name
 )
 
-// gathered is the text that becomes of a project's instructions.
-type gathered struct {
+// collection is the text of a project's instructions.
+type collection struct {
 	root *workspace.Dir
 	seen []string
 	text strings.Builder
@@ -37,7 +37,7 @@ func instructions(dirs []string) string {
 		return ""
 	}
 	defer root.Close()
-	g := &gathered{root: root}
+	g := &collection{root: root}
 	for _, dir := range dirs {
 		rel, err := filepath.Rel(dirs[0], dir)
 		if err != nil {
@@ -59,8 +59,8 @@ func instructions(dirs []string) string {
 	return g.text.String()
 }
 
-// add appends a file, and behind it those that it names.
-func (g *gathered) add(name string, depth int) {
+// add appends a file, and then those that it names.
+func (g *collection) add(name string, depth int) {
 	if slices.Contains(g.seen, name) {
 		return
 	}
@@ -72,7 +72,7 @@ func (g *gathered) add(name string, depth int) {
 	switch {
 	case err != nil:
 		fmt.Fprintf(&g.text,
-			"The repository's instructions in %s are left out: too long, or no file of the repository.\n\n", name)
+			"The repository's instructions in %s are left out: too long, or not a file of the repository.\n\n", name)
 		return
 	case g.text.Len()+len(data) > mostInstructions:
 		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: there are too many.\n\n", name)
@@ -90,7 +90,7 @@ func (g *gathered) add(name string, depth int) {
 	}
 }
 
-// imports are the files that a text names with @, outside of code.
+// imports returns the files that a text names with @, outside of code.
 func imports(text string) []string {
 	var names []string
 	fenced := false

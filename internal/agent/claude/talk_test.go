@@ -55,7 +55,7 @@ func greeted(t testing.TB, o options) *talk {
 		t.Fatalf("%s", step.Lines)
 	}
 	sent, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}})
-	if waits := o.hooks || keptByUs(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
+	if waits := o.hooks || hookKeeps(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
 		t.Fatalf("a message that has to wait (%v): %s, %v", waits, sent.Lines, err)
 	}
 	step = w.Feed(

@@ -25,6 +25,9 @@ type Program struct {
 	ID    string // the agent's name
 	About agent.About
 
+	NewDecoder  func() agent.Decoder        // for both JSON forms of output; nil: it prints none
+	Credentials func(agent.Env) Credentials // nil: it is not known where it keeps a login
+
 	// Table returns what a version can do; see agent.Driver.
 	Table func(version string) agent.Matrix
 	// OneShot and Interactive are the arguments that choose the mode; they come first.

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/setting"
 )
 
@@ -26,7 +27,7 @@ func run(t *testing.T, id string, before, after map[string][]byte, x agent.Exit,
 	if err != nil {
 		t.Fatal(err)
 	}
-	chats := filepath.Join(home(s.Env), ".gemini", "tmp", "ws", "chats")
+	chats := own(s.Env, "tmp", "ws", "chats")
 	put := func(files map[string][]byte) {
 		for name, data := range files {
 			write(t, filepath.Join(chats, name), string(data))
@@ -308,9 +309,9 @@ func TestCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	longest := 0
-	eachLine(path, 0, func(data []byte, whole bool) bool {
-		longest = max(longest, cap(data))
-		return whole
+	cli.EachLine(path, 0, maxLine, func(l lines.Line) bool {
+		longest = max(longest, cap(l.Text))
+		return !l.Long
 	})
 	if longest == 0 || longest > 2*maxLine {
 		t.Errorf("a buffer of %d bytes", longest)

@@ -8,9 +8,9 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal adds what lets the CLI work on our model server: a private home with settings that name the way to sign in,
-// for which there is no variable, and the trust of this one directory. It returns the names of variables that would
-// lead it elsewhere.
+// rehearsal points the CLI to our model server. It adds a private home with settings that choose how to sign in,
+// because no variable does, and that trust this one directory. It returns the variables that would lead the CLI
+// elsewhere.
 func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []string) {
 	r := s.Rehearsal
 	temp := filepath.Join(r.Home, "tmp")
@@ -26,8 +26,7 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 	)
 	keep := func(data []byte, path ...string) {
 		*files = append(*files, agent.File{
-			Path: filepath.Join(append([]string{r.Home}, path...)...), Data: data,
-			Keep: true,
+			Path: filepath.Join(r.Home, filepath.Join(path...)), Data: data, Keep: true,
 		})
 	}
 	keep(rehearsalSettings(r.Patient), ".gemini", "settings.json")
@@ -46,7 +45,7 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 	}
 }
 
-// rehearsalSettings are the user's settings of the private home.
+// rehearsalSettings returns the user's settings in the private home.
 func rehearsalSettings(patient bool) []byte {
 	type object = map[string]any
 	general := object{
