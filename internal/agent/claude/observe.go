@@ -62,7 +62,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		return e
 	}
 	e.Answered, e.Fault = t.answered(), t.failure()
-	e.DenialsTold = true
+	e.DenialsKnown = true
 	for _, path := range o.agents() {
 		sub := summary{since: o.since, names: t.names, side: true}
 		if sub.read(path, o.before[path]) {

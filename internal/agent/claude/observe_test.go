@@ -82,7 +82,7 @@ func (p *place) put(name, path string) {
 func telling(e agent.Evidence) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "session %t, answered %d, told %t, model %s, %d records\n", e.Session == ours, e.Answered,
-		e.DenialsTold, e.Model, len(e.Records))
+		e.DenialsKnown, e.Model, len(e.Records))
 	for _, d := range e.Denials {
 		fmt.Fprintf(&b, "denied %s %s: %s\n", d.CallID, d.Tool, d.Reason)
 	}
@@ -143,7 +143,7 @@ func TestWhatTheRecordsProve(t *testing.T) {
 		p.put(name, p.transcript())
 		x := agent.Exit{Code: want.exit}
 		e := o.After(x)
-		if len(e.Denials) != want.denials || !e.DenialsTold {
+		if len(e.Denials) != want.denials || !e.DenialsKnown {
 			t.Errorf("%s: %+v", name, e.Denials)
 		}
 		f := cli.Judge(x, e)
@@ -165,7 +165,7 @@ func TestResumedSessionTellsOnlyWhatIsNew(t *testing.T) {
 	elsewhere := filepath.Join(p.home, ".claude", "projects", "-where-it-began", ours+".jsonl")
 	p.write(elsewhere, whole[:first])
 	o := New().Observe(p.l)
-	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || e.Session != "" || e.DenialsTold {
+	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || e.Session != "" || e.DenialsKnown {
 		t.Errorf("nothing was added: %+v", e)
 	}
 	p.write(elsewhere, whole[first:])
@@ -219,12 +219,12 @@ func TestOtherSessionsAreNotLookedInto(t *testing.T) {
 	p := newPlace(t)
 	o := New().Observe(p.l)
 	p.put("denied", filepath.Join(filepath.Dir(p.transcript()), "99999999-2222-4333-8444-555555555555.jsonl"))
-	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || len(e.Denials) != 0 || e.DenialsTold ||
+	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || len(e.Denials) != 0 || e.DenialsKnown ||
 		e.Records != nil {
 		t.Errorf("%+v", e)
 	}
 	p.l.Session = ""
-	if e := New().Observe(p.l).After(agent.Exit{}); e.Answered != agent.Unknown || e.DenialsTold {
+	if e := New().Observe(p.l).After(agent.Exit{}); e.Answered != agent.Unknown || e.DenialsKnown {
 		t.Errorf("unknown session: %+v", e)
 	}
 }
@@ -284,7 +284,7 @@ func TestInteractiveRunsHaveNoDenials(t *testing.T) {
 	p.l.Interactive = true
 	o := New().Observe(p.l)
 	p.put("denied", p.transcript())
-	if e := o.After(agent.Exit{}); e.Session != ours || len(e.Denials) != 0 || e.DenialsTold ||
+	if e := o.After(agent.Exit{}); e.Session != ours || len(e.Denials) != 0 || e.DenialsKnown ||
 		e.Answered != agent.Unknown {
 		t.Errorf("%+v", e)
 	}

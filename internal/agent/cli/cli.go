@@ -60,8 +60,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	}
 	if in.Version = p.version(in.RealPath); in.Version != "" {
 		in.VersionFrom = agent.FromPackageJSON
-	} else if env.Said != nil {
-		if in.Version = env.Said(in.RealPath); in.Version != "" {
+	} else if env.Printed != nil {
+		if in.Version = env.Printed(in.RealPath); in.Version != "" {
 			in.VersionFrom = agent.FromProgram
 		}
 	}

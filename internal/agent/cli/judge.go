@@ -58,7 +58,7 @@ func blocked(e agent.Evidence) *fault.Fault {
 
 // EvidenceOf collects the evidence from events.
 func EvidenceOf(events []event.Event) agent.Evidence {
-	e := agent.Evidence{Answered: agent.No, DenialsTold: true}
+	e := agent.Evidence{Answered: agent.No, DenialsKnown: true}
 	for _, ev := range events {
 		if ev.Session != "" {
 			e.Session = ev.Session

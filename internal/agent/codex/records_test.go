@@ -261,7 +261,7 @@ func TestObserveWithoutHome(t *testing.T) {
 	s := newScene(t)
 	spec := s.spec(setting.OneShot)
 	spec.Env = nil
-	if e := New().Observe(s.launch(spec)).After(agent.Exit{}); e.Session != "" || e.DenialsTold {
+	if e := New().Observe(s.launch(spec)).After(agent.Exit{}); e.Session != "" || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 }

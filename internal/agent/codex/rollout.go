@@ -211,7 +211,7 @@ func (r *rollout) count(u *usage) {
 }
 
 func (r *rollout) evidence() agent.Evidence {
-	e := agent.Evidence{Denials: r.denials, DenialsTold: r.complete, Model: r.model, Usage: r.usage.event()}
+	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage.event()}
 	switch {
 	case r.answered:
 		e.Answered = agent.Yes

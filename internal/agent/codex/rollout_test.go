@@ -14,7 +14,7 @@ import (
 
 func showEvidence(e agent.Evidence) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "answered=%d told=%v model=%s", e.Answered, e.DenialsTold, e.Model)
+	fmt.Fprintf(&b, "answered=%d told=%v model=%s", e.Answered, e.DenialsKnown, e.Model)
 	if e.Usage != nil {
 		fmt.Fprintf(&b, " usage=%+v", *e.Usage)
 	}
@@ -115,13 +115,13 @@ func TestReadTorn(t *testing.T) {
 		t.Error("the whole one is not")
 	}
 	long := append(bytes.Repeat([]byte("x"), maxLine+10), '\n')
-	if e := write(append(long, data...)); e.Fault == nil || e.DenialsTold {
-		t.Errorf("behind a long line: fault %v, told %v", e.Fault, e.DenialsTold)
+	if e := write(append(long, data...)); e.Fault == nil || e.DenialsKnown {
+		t.Errorf("behind a long line: fault %v, told %v", e.Fault, e.DenialsKnown)
 	}
-	if e := write(append(bytes.Repeat([]byte("short\n"), maxRead/6+1), data...)); e.Fault == nil || e.DenialsTold {
-		t.Errorf("at the end of a long file: fault %v, told %v", e.Fault, e.DenialsTold)
+	if e := write(append(bytes.Repeat([]byte("short\n"), maxRead/6+1), data...)); e.Fault == nil || e.DenialsKnown {
+		t.Errorf("at the end of a long file: fault %v, told %v", e.Fault, e.DenialsKnown)
 	}
-	if e := readRollout(filepath.Join(t.TempDir(), "none"), 0); e.DenialsTold || e.Answered != agent.Unknown {
+	if e := readRollout(filepath.Join(t.TempDir(), "none"), 0); e.DenialsKnown || e.Answered != agent.Unknown {
 		t.Errorf("of no file: %+v", e)
 	}
 }

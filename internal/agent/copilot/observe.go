@@ -77,7 +77,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		return e
 	}
 	e := agent.Evidence{
-		Session: o.session, Denials: t.denials, DenialsTold: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
+		Session: o.session, Denials: t.denials, DenialsKnown: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
 		Model:   t.model,
 		Records: []string{o.log()},
 	}

@@ -68,7 +68,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	if t.headless {
 		e.Usage = nil
 	}
-	e.DenialsTold = t.resumed <= 1 && !t.cut && !t.headless && o.yolo()
+	e.DenialsKnown = t.resumed <= 1 && !t.cut && !t.headless && o.yolo()
 	return e
 }
 

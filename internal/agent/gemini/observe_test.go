@@ -81,7 +81,7 @@ func TestEvidence(t *testing.T) {
 		if e.Usage != nil {
 			usage = e.Usage.Input
 		}
-		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsTold != c.told ||
+		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsKnown != c.told ||
 			usage != c.usage || len(e.Records) != 1 || e.Session != idOf(data) {
 			t.Errorf("%s: %+v %v", c.name, e, usage)
 		}
@@ -121,7 +121,7 @@ func TestResumed(t *testing.T) {
 	}
 	twice := append(bytes.Clone(all), []byte(`{"$set":{"sessionId":"`+id+`"}}`+"\n")...)
 	e = run(t, id, map[string][]byte{file: all[:second]}, map[string][]byte{file: twice}, agent.Exit{}, resume, yolo)
-	if len(e.Denials) != 0 || e.DenialsTold || e.Usage != nil || e.Answered == agent.Yes {
+	if len(e.Denials) != 0 || e.DenialsKnown || e.Usage != nil || e.Answered == agent.Yes {
 		t.Errorf("two went on at once: %+v", e)
 	}
 }
@@ -133,7 +133,7 @@ func TestOthers(t *testing.T) {
 	other := id[:8] + "-1111-4111-8111-111111111111"
 	e := run(t, other, nil, map[string][]byte{fileOf(id): data, "session-2026-11-21T14-59-11111111.jsonl": data},
 		agent.Exit{}, yolo)
-	if len(e.Records) != 0 || e.Answered != agent.Unknown || e.Denials != nil || e.DenialsTold {
+	if len(e.Records) != 0 || e.Answered != agent.Unknown || e.Denials != nil || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 	if e := run(t, id, nil, map[string][]byte{fileOf(id): data}, agent.Exit{}, interactive); e.Session != "" ||
@@ -158,7 +158,7 @@ func TestBeheaded(t *testing.T) {
 	id := idOf(data)
 	_, rest, _ := bytes.Cut(data, []byte("\n"))
 	e := run(t, id, nil, map[string][]byte{fileOf(id): rest}, agent.Exit{}, yolo)
-	if e.Answered != agent.Yes || len(e.Denials) != 1 || len(e.Records) != 1 || e.DenialsTold || e.Usage != nil {
+	if e.Answered != agent.Yes || len(e.Denials) != 1 || len(e.Records) != 1 || e.DenialsKnown || e.Usage != nil {
 		t.Errorf("%+v", e) // what is there counts, and nothing is said of the rest
 	}
 	if e := run(t, id, map[string][]byte{fileOf(id): rest[:9]}, map[string][]byte{fileOf(id): rest}, agent.Exit{},
@@ -213,7 +213,7 @@ func TestLongLines(t *testing.T) {
 		"without an end":    {head + prompt + strings.TrimSuffix(answer, "\n"), agent.Yes, true},
 	} {
 		e := run(t, id, nil, map[string][]byte{fileOf(id): []byte(c.text)}, agent.Exit{}, yolo)
-		if e.Answered != c.want || e.DenialsTold != c.told {
+		if e.Answered != c.want || e.DenialsKnown != c.told {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

@@ -150,7 +150,7 @@ type reading struct {
 func (g reading) session(id string, depth int) error {
 	own := id == g.evidence.Session
 	if own {
-		g.evidence.DenialsTold = true
+		g.evidence.DenialsKnown = true
 		if err := g.messages(id); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (g reading) parts(id string) error {
 		var p part
 		data := table.Text(r, "data")
 		if len(data) >= sqlite.MaxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
-			e.DenialsTold = false
+			e.DenialsKnown = false
 		}
 		if table.Number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
 			p.Type != "tool" {
