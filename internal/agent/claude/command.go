@@ -22,16 +22,11 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if native {
 		t.Args = append(t.Args, schema)
 	}
-	var files []agent.File
-	var remove []string
 	if s.Rehearsal != nil {
-		files, remove = rehearse(&t, s)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files = files
-	l.Session = id
-	l.Native = native
+	l.Session, l.Native = id, native
 	if l.Session == "" || configHome(l.Env) == "" { // otherwise the observer reports them
 		l.Refusals = refusals(l)
 	}

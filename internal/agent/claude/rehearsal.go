@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home, and the variables that
-// would lead elsewhere: to another provider, another login, other models, a proxy.
-func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
+// rehearse points the CLI to a model on this machine. It adds the files of the private home, and removes the variables
+// that would lead elsewhere: to another provider, another login, other models, a proxy.
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".claude")
 	t.Env = append(t.Env,
@@ -35,9 +35,9 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 	}
 	// A repository's settings may name another base URL. Those on the command line outweigh them.
 	t.Args = withSettings(t.Args, "env", map[string]any{"ANTHROPIC_BASE_URL": r.URL})
-	remove = cli.Matching(s.Env, "ANTHROPIC_*", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_OAUTH*",
+	t.Unset = cli.Matching(s.Env, "ANTHROPIC_*", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_OAUTH*",
 		"CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SKIP_PROMPT_HISTORY")
-	return []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}, remove
+	t.Files = []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}
 }
 
 // known returns a name about which the CLI does not warn on stderr. The scripted model answers to any name.

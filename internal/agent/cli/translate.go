@@ -13,6 +13,8 @@ import (
 type Translation struct {
 	Args     []string
 	Env      []string // NAME=value
+	Unset    []string // variables that the agent does not get
+	Files    []agent.File
 	Warnings []agent.Warning
 	Policies []agent.Policy
 }

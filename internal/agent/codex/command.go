@@ -16,17 +16,14 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(m, sent(s, p))
 	overridden(&t, s, p)
 
-	var files []agent.File
-	native := false
-	if s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema") {
+	native := s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema")
+	if native {
 		file := agent.File{Path: filepath.Join(s.Temp, "schema.json"), Data: s.Schema}
-		files, native = append(files, file), true
+		t.Files = append(t.Files, file)
 		t.Args = append(t.Args, "--output-schema", file.Path)
 	}
-	var remove []string
 	if s.Rehearsal != nil {
-		more := rehearse(&t, s, p)
-		files, remove = append(files, more...), privateVariables()
+		rehearse(&t, s, p)
 	}
 	session, resumes := p.session()
 	if s.Resume != "" && !resumes {
@@ -35,8 +32,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		session = s.Resume
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files, l.Native, l.Session = files, native, session
+	l.Native, l.Session = native, session
 	l.Refusals = refusals(l, p)
 	return l, t.Warnings, nil
 }

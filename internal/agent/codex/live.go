@@ -47,21 +47,18 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	plain := s
 	plain.Shared = setting.Shared{Web: s.Shared.Web}
 	t := cli.Translate(m, plain)
-	var files []agent.File
-	var remove []string
 	if s.Rehearsal != nil {
-		files, remove = rehearse(&t, s, p), privateVariables()
+		rehearse(&t, s, p)
 	}
-	path := s.Install.Path
-	if s.Install.Program != "" {
-		path, t.Env, remove = s.Install.Program, append(t.Env, managed(s.Install)...), append(remove, managers()...)
+	if program := s.Install.Program; program != "" {
+		t.Env, t.Unset = append(t.Env, managed(s.Install)...), append(t.Unset, managers()...)
+		s.Install.Path = program
 	}
-	args := append([]string{"app-server"}, t.Args...)
-	return agent.Launch{
-		Path: path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args),
-		Env: cli.Environ(s.Env, t.Env, remove...),
-		Dir: s.Dir, Files: files, Session: s.Resume, Spec: s, Native: s.Schema != nil, UsageCodes: d.UsageCodes,
-	}, nil
+	server := d.Program
+	server.OneShot = []string{"app-server"}
+	l := server.Launch(s, t)
+	l.Session, l.Native = s.Resume, s.Schema != nil
+	return l, nil
 }
 
 // optionsOf returns the options of a conversation, or why Codex cannot keep them.

@@ -16,7 +16,7 @@ const (
 
 // rehearse points Codex to our model server. Flags name the server, because no repository's settings can override
 // those. The file in the private home has only what flags cannot express.
-func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
+func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	r := s.Rehearsal
 	retries := ""
 	if !r.Patient {
@@ -47,7 +47,8 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 			settings += trust(real)
 		}
 	}
-	return []agent.File{{Path: filepath.Join(home, "config.toml"), Data: []byte(settings), Keep: true}}
+	t.Files = append(t.Files, agent.File{Path: filepath.Join(home, "config.toml"), Data: []byte(settings), Keep: true})
+	t.Unset = privateVariables()
 }
 
 func trust(dir string) string {

@@ -13,14 +13,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.fit(table(s.Machine.OS), s), s)
 	overridden(&t, s)
 	id := session(&t, s)
-	var files []agent.File
-	var remove []string
 	if s.Rehearsal != nil {
-		files, remove = rehearse(&t, s)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files = files
 	l.Session = id
 	l.Refusals = d.refusals(l)
 	return l, t.Warnings, nil

@@ -13,11 +13,11 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home, and the variables that
-// would lead elsewhere: to another provider, a GitHub login, telemetry.
+// rehearse points the CLI to a model on this machine. It adds the files of the private home, and removes the variables
+// that would lead elsewhere: to another provider, a GitHub login, telemetry.
 //
 // Nothing stops the CLI from repeating a failed request: five times, in 6 to 17 seconds.
-func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".copilot")
 	t.Env = append(t.Env,
@@ -32,14 +32,14 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 	}
 	if s.Shared.Web.Value {
 		t.Args = append(t.Args, "--disable-client-telemetry") // offline, it would have no tool for the web
-		remove = append(remove, "COPILOT_OFFLINE")
+		t.Unset = append(t.Unset, "COPILOT_OFFLINE")
 	} else {
 		t.Env = append(t.Env, "COPILOT_OFFLINE=true")
 	}
 	if s.Shared.Model.Value == "" && r.Model != "" && !cli.Passed(s.Passthrough, modelFlag) {
 		t.Args = append(t.Args, modelFlag, r.Model)
 	}
-	remove = append(remove, cli.Matching(s.Env, "COPILOT_PROVIDER*", "COPILOT_OTEL_*", "OTEL_*",
+	t.Unset = append(t.Unset, cli.Matching(s.Env, "COPILOT_PROVIDER*", "COPILOT_OTEL_*", "OTEL_*",
 		"COPILOT_PROMPT_MODE_*",
 		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL",
 		"COPILOT_GH_HOST", "GH_HOST")...)
@@ -52,10 +52,10 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 		// One-shot runs do not ask; with trust they would start the repository's own programs.
 		config["trustedFolders"] = slices.Compact([]string{s.Dir, cli.Real(s.Dir)})
 	}
-	return []agent.File{
+	t.Files = []agent.File{
 		file("config.json", config),
 		file("settings.json", map[string]any{"banner": "never", "showTipsOnStartup": false, "autoUpdate": false}),
-	}, remove
+	}
 }
 
 // packages returns the user's own cache of the CLI's unpacked programs, so that they are unpacked once.

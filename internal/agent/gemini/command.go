@@ -131,7 +131,7 @@ func contained(s agent.Spec) bool {
 // It is an administrator's policy, because that adds to the user's own policies, and --policy would replace them. If
 // the passthrough has --policy, they are replaced anyway; then ours uses that flag too, so that a rule there outweighs
 // a value that nobody typed.
-func policy(t *cli.Translation, files *[]agent.File, s agent.Spec) {
+func policy(t *cli.Translation, s agent.Spec) {
 	for i, arg := range t.Args {
 		if arg != adminFlag+"="+webPolicy {
 			continue
@@ -145,7 +145,7 @@ func policy(t *cli.Translation, files *[]agent.File, s agent.Spec) {
 		}
 		path := filepath.Join(s.Temp, webPolicy)
 		t.Args[i] = flag + "=" + path
-		*files = append(*files, agent.File{Path: path, Data: []byte("[[rule]]\n" +
+		t.Files = append(t.Files, agent.File{Path: path, Data: []byte("[[rule]]\n" +
 			"toolName = [\"google_web_search\", \"web_fetch\"]\n" +
 			"decision = \"deny\"\n" +
 			"priority = " + weight + "\n" +

@@ -75,16 +75,13 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
 		session = s.Fresh
 	}
-	var files []agent.File
-	policy(&t, &files, s)
+	policy(&t, s)
 	t.Env = append(t.Env, single(s, memory())...)
-	var remove []string
 	if s.Rehearsal != nil {
-		remove = rehearsal(&t, &files, s)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files, l.Session, l.Refusals, l.Again = files, session, refusals(s, l), startAnew
+	l.Session, l.Refusals, l.Again = session, refusals(s, l), startAnew
 	return l, t.Warnings, nil
 }
 

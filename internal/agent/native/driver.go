@@ -80,18 +80,16 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if native {
 		t.Args = append(t.Args, "--json-schema="+string(s.Schema))
 	}
-	var remove []string
 	if r := s.Rehearsal; r != nil {
 		t.Args = append(t.Args, "--provider=openai", "--api-base="+r.URL+"/v1")
 		if s.Shared.Model.Value == "" {
 			t.Args = append(t.Args, "--model="+r.Model)
 		}
 		t.Env = append(t.Env, "HOME="+r.Home, "OPENAI_API_KEY="+r.Key)
-		remove = slices.DeleteFunc(provider.Variables(d.apis),
+		t.Unset = slices.DeleteFunc(provider.Variables(d.apis),
 			func(name string) bool { return name == "OPENAI_API_KEY" })
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
 	l.Session, l.Native = session, native
 	return l, t.Warnings, nil
 }

@@ -74,14 +74,11 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Mode == setting.OneShot && !resumes(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
 		t.Args = append(t.Args, titleFlag+mark(s.Fresh))
 	}
-	var remove []string
 	if s.Rehearsal != nil {
-		remove = rehearsal(s, &t)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Session = named(s)
-	l.Refusals = refusals(s)
+	l.Session, l.Refusals = named(s), refusals(s)
 	return l, t.Warnings, nil
 }
 

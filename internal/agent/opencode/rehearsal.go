@@ -9,10 +9,10 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal points the CLI to our model server: it adds a provider of a built-in kind, and a private home. It returns
+// rehearse points the CLI to our model server: it adds a provider of a built-in kind, and a private home. It removes
 // the variables that would lead the CLI elsewhere. The CLI's retries cannot be switched off; they obey a Retry-After-Ms
 // of the server.
-func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	provider, model := "rehearsal", r.Model
 	chosen := s.Shared.Model.Value
@@ -39,7 +39,7 @@ func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
 		// If a shortened conversation is still too long, it shortens and asks again for ever.
 		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
 	}
-	return []string{
+	t.Unset = []string{
 		"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT",
 		"OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL",
 	}
