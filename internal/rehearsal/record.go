@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/workspace"
 )
@@ -145,7 +145,7 @@ func same(was []File, real string) bool {
 		if err != nil || info.Size() != f.Size {
 			return false
 		}
-		if f.Inode == inode(info) && f.Changed == info.ModTime().UnixNano() {
+		if f.Inode == cli.Inode(info) && f.Changed == info.ModTime().UnixNano() {
 			continue
 		}
 		if now, err := digest(f.Path); err != nil || now.SHA256 != f.SHA256 {
@@ -187,13 +187,10 @@ func files(real string) []string {
 	}
 	list = append(list, belonging(dir, real)...)
 	for _, name := range slices.Sorted(maps.Keys(m.Platforms)) {
-		for at := dir; ; at = filepath.Dir(at) {
+		for at := range cli.Upward(dir) {
 			other := filepath.Join(at, "node_modules", filepath.FromSlash(name))
-			if filepath.IsLocal(filepath.FromSlash(name)) && regular(filepath.Join(other, manifestFile)) {
+			if filepath.IsLocal(filepath.FromSlash(name)) && cli.Size(filepath.Join(other, manifestFile)) > 0 {
 				list = append(list, belonging(other, real)...)
-				break
-			}
-			if at == filepath.Dir(at) {
 				break
 			}
 		}
@@ -211,17 +208,14 @@ type manifest struct {
 
 // packageOf returns the nearest package around a directory.
 func packageOf(dir string) (string, manifest) {
-	for {
+	for at := range cli.Upward(dir) {
 		var m manifest
-		if data, err := workspace.ReadFile(filepath.Join(dir, manifestFile), maxFile); err == nil &&
+		if data, err := workspace.ReadFile(filepath.Join(at, manifestFile), maxFile); err == nil &&
 			json.Unmarshal(data, &m) == nil && m.Name != "" {
-			return dir, m
+			return at, m
 		}
-		if dir == filepath.Dir(dir) {
-			return "", manifest{}
-		}
-		dir = filepath.Dir(dir)
 	}
+	return "", manifest{}
 }
 
 // belonging returns package.json and the large files of the package in a directory, except for known.
@@ -245,25 +239,11 @@ func belonging(dir, known string) []string {
 	return list
 }
 
-func regular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
 // script reports whether a file is a script.
 func script(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".js", ".mjs", ".cjs", ".cmd", ".ps1":
-		return true
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var head [2]byte
-	_, err = io.ReadFull(f, head[:])
-	return err == nil && bytes.Equal(head[:], []byte("#!"))
+	head, _ := cli.Head(path, 2)
+	return string(head) == "#!" ||
+		slices.Contains([]string{".js", ".mjs", ".cjs", ".cmd", ".ps1"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // digest hashes a file of any size.
@@ -284,7 +264,7 @@ func digest(path string) (File, error) {
 	if _, err := io.Copy(h, f); err != nil {
 		return File{}, err
 	}
-	return File{path, hex.EncodeToString(h.Sum(nil)), info.Size(), inode(info), info.ModTime().UnixNano()}, nil
+	return File{path, hex.EncodeToString(h.Sum(nil)), info.Size(), cli.Inode(info), info.ModTime().UnixNano()}, nil
 }
 
 // here returns this machine.
