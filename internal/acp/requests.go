@@ -214,7 +214,7 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	for _, dir := range append([]string{place.Dir}, place.Dirs...) {
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return agent.Spec{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is no directory that can be opened", dir)
+			return agent.Spec{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is not a directory that can be opened", dir)
 		}
 	}
 	s := h.Spec
@@ -341,7 +341,7 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 	if w.Cursor != "" {
 		var err error
 		if from, err = strconv.Atoi(w.Cursor); err != nil || from < 0 {
-			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: the cursor is none of ours")
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: invalid cursor")
 		}
 	}
 	list, err := h.Past.list(ctx, w.Dir)

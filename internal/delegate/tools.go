@@ -55,7 +55,7 @@ func (s *server) tools() []map[string]any {
 					},
 					"session": object{
 						"type":        "string",
-						"description": "goes on with an earlier answer's session",
+						"description": "the session of an earlier answer, to continue it",
 					},
 					"timeout_seconds": object{
 						"type": "integer", "minimum": 1, "maximum": int(s.o.Most.Seconds()),
@@ -320,7 +320,7 @@ func (s *server) place(r *request) error {
 		return fmt.Errorf("there is no directory %.300q", r.Dir)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return fmt.Errorf("%.300q is no directory", r.Dir)
+		return fmt.Errorf("%.300q is not a directory", r.Dir)
 	}
 	for _, root := range s.o.Roots {
 		if resolved, err := filepath.EvalSymlinks(root); err == nil {

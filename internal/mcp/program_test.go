@@ -280,7 +280,7 @@ func TestVersionsAndLists(t *testing.T) {
 			2,
 			"in a circle",
 		},
-		"many": {maxTools, "more than 512 tools"}, "odd": {2, "left out"}, "garbage": {1, "no message"},
+		"many": {maxTools, "more than 512 tools"}, "odd": {2, "left out"}, "garbage": {1, "other than a message"},
 	} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()

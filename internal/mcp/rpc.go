@@ -54,7 +54,8 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return fault.New(fault.Internal, "the request to the MCP server %s is no JSON", c.server.Name).Because(err)
+		return fault.New(fault.Internal, "the request to the MCP server %s cannot be written as JSON",
+			c.server.Name).Because(err)
 	}
 	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
 		return err
@@ -86,7 +87,7 @@ func decode(m jsonrpc.Message, into any) error {
 		return m.Error
 	}
 	if err := json.Unmarshal(m.Result, into); err != nil {
-		return fmt.Errorf("its answer has not the form of one: %w", err)
+		return fmt.Errorf("invalid response: %w", err)
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func (c *Conn) receive(data []byte) {
 	switch {
 	case len(data) == 0:
 	case !ok:
-		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
+		c.log("it sent something other than a message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 	case m.Method != "" && m.ID != nil:
 		c.asked(m)
 	case m.Method != "":

@@ -120,7 +120,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	a := d.Annotations
 	switch {
 	case err != nil:
-		return t, "its description has not the form of one"
+		return t, "its description cannot be read"
 	case d.Name == "":
 		return t, "it has no name"
 	case len(d.InputSchema) > maxSchema:
@@ -138,18 +138,18 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	}
 	var schema map[string]json.RawMessage
 	if json.Unmarshal(d.InputSchema, &schema) != nil {
-		return t, "the schema of its input is no object"
+		return t, "the schema of its input is not an object"
 	}
 	switch string(schema["type"]) {
 	case `"object"`:
 	case "", "null": // omitted, which model APIs do not accept
 		schema["type"] = json.RawMessage(`"object"`)
 	default:
-		return t, "its input is no object"
+		return t, "its input is not an object"
 	}
 	t.Input, err = json.Marshal(schema)
 	if err != nil {
-		return t, "the schema of its input is no JSON"
+		return t, "the schema of its input cannot be written as JSON"
 	}
 	return t, ""
 }
@@ -200,7 +200,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		input = json.RawMessage("{}")
 	}
 	if input[0] != '{' || !json.Valid(input) {
-		return Result{}, fault.New(fault.ArgError, "the input of %s is no JSON object",
+		return Result{}, fault.New(fault.ArgError, "the input of %s is not a JSON object",
 			name).Hint("Give the arguments as members of one object.")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,

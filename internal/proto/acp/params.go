@@ -415,7 +415,7 @@ func (p *reading) block(c content) Block {
 func (p *reading) bytes(encoded string) []byte {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		p.fail("data is no base64")
+		p.fail("data is not base64")
 	}
 	return data
 }

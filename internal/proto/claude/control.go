@@ -207,7 +207,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, q.Ask.Tool.Object()) {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(said.Input, &fields) != nil {
-			return no("the host's updatedInput is no object")
+			return no("the host's updatedInput is not an object")
 		}
 		a.Input = said.Input
 	}

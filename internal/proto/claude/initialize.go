@@ -33,7 +33,7 @@ type Hook struct {
 func ReadInitialize(body []byte) (*Initialize, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
-		return nil, fmt.Errorf("initialize is no object: %w", err)
+		return nil, fmt.Errorf("initialize must be an object: %w", err)
 	}
 	init := Initialize{Delta: Delta{From: "initialize"}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -144,7 +144,7 @@ func limitsOfServers(raw json.RawMessage) error {
 func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	var all map[string]map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("agents is no object of agents by name: %w", err)
+		return nil, fmt.Errorf("agents must be an object of agents by name: %w", err)
 	}
 	var list []agent.Helper
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -226,5 +226,5 @@ func parseBlock(raw json.RawMessage) (event.Block, error) {
 		}
 		return event.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil
 	}
-	return event.Block{}, fmt.Errorf("user: a block of the type %q is none that can be sent", clipped(b.Type))
+	return event.Block{}, fmt.Errorf("user: a block of the type %q cannot be sent", clipped(b.Type))
 }

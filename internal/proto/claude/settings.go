@@ -75,7 +75,7 @@ func (d *Delta) setting(name string, raw json.RawMessage) error {
 		return d.sandbox(raw)
 	case name == "model":
 		if json.Unmarshal(raw, &d.Model) != nil {
-			return fmt.Errorf("settings: model is no text")
+			return fmt.Errorf("settings: model must be a string")
 		}
 		return nil
 	case name == "hooks":
@@ -90,7 +90,7 @@ func (d *Delta) setting(name string, raw json.RawMessage) error {
 func (d *Delta) permissions(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: permissions is no object: %w", err)
+		return fmt.Errorf("settings: permissions must be an object: %w", err)
 	}
 	var mode string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -131,7 +131,7 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 func (d *Delta) hooks(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: hooks is no object: %w", err)
+		return fmt.Errorf("settings: hooks must be an object: %w", err)
 	}
 	looks := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop",
 		"SubagentStart", "SubagentStop", "PreCompact")
@@ -148,7 +148,7 @@ func (d *Delta) hooks(raw json.RawMessage) error {
 func (d *Delta) sandbox(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: sandbox is no object: %w", err)
+		return fmt.Errorf("settings: sandbox must be an object: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value := strings.TrimSpace(string(all[name]))
@@ -158,7 +158,7 @@ func (d *Delta) sandbox(raw json.RawMessage) error {
 		case name == "network":
 			var network map[string]json.RawMessage
 			if json.Unmarshal(all[name], &network) != nil {
-				return fmt.Errorf("settings: sandbox.network is no object")
+				return fmt.Errorf("settings: sandbox.network must be an object")
 			}
 			for _, member := range slices.Sorted(maps.Keys(network)) {
 				switch {

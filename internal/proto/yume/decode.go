@@ -67,7 +67,7 @@ func (d *Decoder) line(line []byte) []event.Event {
 		d.object = nil
 		return []event.Event{{
 			Kind:      event.Failed,
-			Fault:     fault.New(fault.InvalidJSON, "a line of the agent is no JSON, and too long to wait for its end"),
+			Fault:     fault.New(fault.InvalidJSON, "a line of the agent is not JSON, and too long"),
 			Synthetic: true,
 		}}
 	}
