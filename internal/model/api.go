@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -41,12 +42,18 @@ type Options struct {
 	Base    string                                // empty: the vendor's. A query in it stays
 	Key     string                                // empty: none is sent
 	Bearer  func(context.Context) (string, error) // instead of Key: a token that may be another one at each request
-	Headers http.Header                           // further headers, such as the project that pays
 	Model   string
 	HTTP    *http.Client // nil: one of its own
 	First   time.Duration
 	Idle    time.Duration
 	Profile Profile
+}
+
+// Known returns the profile, with the names of the provider and the model if it lacks them.
+func (o Options) Known(provider string) Profile {
+	p := o.Profile
+	p.Provider, p.Model = cmp.Or(p.Provider, provider), cmp.Or(p.Model, o.Model)
+	return p
 }
 
 // Family is what is known of the models whose names begin with a prefix. Without prices its new members may cost

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -51,6 +52,12 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Cause }
+
+// Ended reports whether the connection broke off or fell silent, which does not matter once an answer is whole.
+func Ended(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Trouble == Cut || e.Trouble == Stalled)
+}
 
 // Again reports whether the same request may succeed later.
 func (e *Error) Again() bool {

@@ -98,7 +98,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		if err == nil || !errors.As(err, &e) || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}
-		if e.Trouble == Cut || e.Trouble == Stalled {
+		if Ended(e) {
 			if breaks++; breaks > 1 {
 				return err
 			}

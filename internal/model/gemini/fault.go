@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -9,40 +8,32 @@ import (
 	"time"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // problem is an error in the form of Google's APIs.
 type problem struct {
-	Code    tally             `json:"code"`
-	Message word              `json:"message"`
-	Status  word              `json:"status"`
+	Code    wire.Count        `json:"code"`
+	Message wire.Word         `json:"message"`
+	Status  wire.Word         `json:"status"`
 	Details []json.RawMessage `json:"details"`
 }
 
 // detail is one of the details; which members it has depends on its type.
 type detail struct {
-	Type       word `json:"@type"`
-	Reason     word `json:"reason"`     // ErrorInfo
-	Delay      word `json:"retryDelay"` // RetryInfo
+	Reason     wire.Word `json:"reason"`     // ErrorInfo
+	Delay      wire.Word `json:"retryDelay"` // RetryInfo
 	Violations []struct {
-		ID     word `json:"quotaId"`
-		Metric word `json:"quotaMetric"`
+		ID wire.Word `json:"quotaId"`
 	} `json:"violations"` // QuotaFailure
 }
 
 func readProblem(body []byte) problem {
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '[' { // a stream that was not asked for as events is an array
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-			body = list[0]
-		}
-	}
 	var outer struct {
 		Error json.RawMessage `json:"error"`
 	}
 	var p problem
-	_ = json.Unmarshal(body, &outer)
+	_ = json.Unmarshal(wire.First(body), &outer)
 	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &p) != nil {
 		_ = json.Unmarshal(outer.Error, &p.Message)
 	}

@@ -12,7 +12,6 @@ package openai
 import (
 	"context"
 	"encoding/base64"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,43 +42,16 @@ func newClient(o Options) client {
 	if found {
 		query = "?" + query
 	}
-	c := client{model: o.Model, query: query, profile: o.Profile}
+	c := client{model: o.Model, query: query, profile: o.Known("openai")}
 	if at, err := url.Parse(base); err == nil {
 		c.host = at.Hostname()
 	}
-	if c.profile.Provider == "" {
-		c.profile.Provider = "openai"
+	keyHeader := ""
+	if c.azure() {
+		keyHeader = "Api-Key"
 	}
-	if c.profile.Model == "" {
-		c.profile.Model = o.Model
-	}
-	c.api = &wire.API{
-		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
-		Header: func(ctx context.Context) (http.Header, error) { return header(ctx, o, c.azure()) },
-	}
+	c.api = wire.New(o, base, keyHeader, fault)
 	return c
-}
-
-func header(ctx context.Context, o Options, azure bool) (http.Header, error) {
-	h := http.Header{}
-	for name, values := range o.Headers {
-		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
-	key := strings.TrimSpace(o.Key)
-	switch {
-	case o.Bearer != nil:
-		token, err := o.Bearer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	case key == "":
-	case azure:
-		h.Set("Api-Key", key)
-	default:
-		h.Set("Authorization", "Bearer "+key)
-	}
-	return h, nil
 }
 
 func (c *client) azure() bool { return strings.HasSuffix(c.host, ".azure.com") }

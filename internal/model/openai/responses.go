@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // responsesWire is the value of Block.Wire for this API.
@@ -133,7 +134,7 @@ func responsesAssistant(m model.Message) []any {
 			items = append(items, said)
 		case b.Kind == model.Thinking && own:
 			var kind struct {
-				Type word `json:"type"`
+				Type wire.Word `json:"type"`
 			}
 			_ = json.Unmarshal(b.Opaque, &kind)
 			items = append(items, responsesKept{b.Opaque, kind.Type == "reasoning"})

@@ -241,7 +241,7 @@ func garbage(what string, body []byte) *model.Error {
 	if said := quote(body); said != "" {
 		what += ": " + said
 	}
-	return &model.Error{Trouble: model.Garbage, Message: what}
+	return Garbage(what, nil)
 }
 
 func requestID(h http.Header) string {
