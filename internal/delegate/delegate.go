@@ -80,7 +80,6 @@ type Options struct {
 	Timeout time.Duration // default for a call
 	Most    time.Duration // of any call; 0: MaxTimeout
 	Connect time.Duration // from an agent's start to its first sign of life; 0: no limit
-	Log     func(format string, args ...any)
 }
 
 // The limits.

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Server is a configured server: a program, an address, or a part of the host.
@@ -68,7 +69,6 @@ const (
 	maxPages    = 64
 	maxDescribe = 16 << 10 // of a tool's description
 	maxSchema   = 128 << 10
-	maxAbout    = 8 << 10  // of a server's description of itself
 	maxStderr   = 4 << 10  // the end is kept
 	maxTold     = 32       // log lines about one server, so that it cannot flood
 	maxAnswers  = 64       // our answers to a server that does not read
@@ -88,13 +88,10 @@ type Conn struct {
 	options Options
 	wire    transport
 
-	// The server's description of itself. It does not change after Open.
-	Protocol     string
-	Title        string
-	Instructions string
+	Protocol string // the version that was agreed on; it does not change after Open
 
 	mu      sync.Mutex
-	tools   []Tool
+	tools   []toolspec.Tool
 	next    int64
 	pending map[int64]*call
 	dead    error // why there will be no more answers
@@ -163,7 +160,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 func (c *Conn) Name() string { return c.server.Name }
 
 // Tools returns the server's current tools, in its order.
-func (c *Conn) Tools() []Tool {
+func (c *Conn) Tools() []toolspec.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tools)
@@ -199,12 +196,6 @@ func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-
 // greeting is the server's answer to initialize.
 type greeting struct {
 	ProtocolVersion string `json:"protocolVersion"`
-	ServerInfo      struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	} `json:"serverInfo"`
-	Instructions string `json:"instructions"`
 }
 
 func (c *Conn) handshake(ctx context.Context) error {
@@ -213,8 +204,6 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return err
 	}
 	c.Protocol = answer.ProtocolVersion
-	c.Title = text.OneLine(cmp.Or(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
-	c.Instructions = cleanText(answer.Instructions, maxAbout)
 	c.wire.ready(c.Protocol)
 	return c.wire.send(ctx, 0, jsonrpc.Notification("notifications/initialized", nil))
 }

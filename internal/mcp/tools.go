@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -17,20 +16,6 @@ import (
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
-
-// Tool is a tool of a server, under the server's own name for it.
-type Tool struct {
-	toolspec.Tool
-	Title string
-	Hints Hints
-}
-
-// Hints describe a tool in the server's words. They help a person to decide, but they are unverified.
-type Hints struct {
-	ReadOnly    bool // it changes nothing
-	Destructive bool // it may destroy something; the default unless the tool is ReadOnly
-	OpenWorld   bool // it reaches beyond the server itself
-}
 
 // Result is the result of a call.
 type Result struct {
@@ -48,7 +33,7 @@ type Image struct {
 
 // list requests the tools, page by page.
 func (c *Conn) list(ctx context.Context) error {
-	var tools []Tool
+	var tools []toolspec.Tool
 	seen := map[string]bool{}
 	cursor, cursors := "", map[string]bool{}
 	for page := 1; ; page++ {
@@ -102,22 +87,14 @@ func (c *Conn) list(ctx context.Context) error {
 }
 
 // readTool reads the description of a tool. why says what is wrong with it.
-func readTool(raw json.RawMessage) (t Tool, why string) {
+func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 	var d struct {
 		Name        string          `json:"name"`
-		Title       string          `json:"title"`
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
-		Annotations struct {
-			Title           string `json:"title"`
-			ReadOnlyHint    bool   `json:"readOnlyHint"`
-			DestructiveHint *bool  `json:"destructiveHint"`
-			OpenWorldHint   *bool  `json:"openWorldHint"`
-		} `json:"annotations"`
 	}
 	err := json.Unmarshal(raw, &d)
 	t.Name = d.Name
-	a := d.Annotations
 	switch {
 	case err != nil:
 		return t, "its description cannot be read"
@@ -126,12 +103,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	case len(d.InputSchema) > maxSchema:
 		return t, "the schema of its input is too long"
 	}
-	t.Title = text.OneLine(cmp.Or(d.Title, a.Title), 200)
 	t.Description = cleanText(d.Description, maxDescribe)
-	t.Hints = Hints{
-		ReadOnly: a.ReadOnlyHint, Destructive: !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint),
-		OpenWorld: a.OpenWorldHint == nil || *a.OpenWorldHint,
-	}
 	t.Input = json.RawMessage(`{"type":"object"}`)
 	if len(d.InputSchema) == 0 || string(d.InputSchema) == "null" {
 		return t, ""

@@ -22,7 +22,6 @@ func parseMessages(body []byte) (*Request, error) {
 			Schema      JSON   `json:"input_schema"`
 		} `json:"tools"`
 		Choice struct {
-			Type string `json:"type"`
 			Name string `json:"name"`
 		} `json:"tool_choice"`
 		Output struct {

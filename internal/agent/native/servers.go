@@ -117,10 +117,10 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool
 	for _, spec := range offer.Tools {
-		server, about, _ := offer.About(spec.Name)
+		server, own, _ := offer.About(spec.Name)
 		tools = append(tools, tool.Tool{Tool: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
-				Kind: event.MCP, Changes: true, Title: about.Name + " of the server " + server, Input: input,
+				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context, progress func(string)) tool.Result {
 					got, err := offer.Call(ctx, spec.Name, input, progress)
 					if err != nil {

@@ -122,10 +122,9 @@ func Taken(message string) any { return object{"messageId": message} }
 
 // The kinds of options in a question.
 const (
-	AllowOnce    = "allow_once"
-	AllowAlways  = "allow_always"
-	RejectOnce   = "reject_once"
-	RejectAlways = "reject_always"
+	AllowOnce   = "allow_once"
+	AllowAlways = "allow_always"
+	RejectOnce  = "reject_once"
 )
 
 // Option is an option of a question.

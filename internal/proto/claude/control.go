@@ -60,7 +60,6 @@ type Update struct {
 	Rules       []Rule   `json:"rules,omitempty"`
 	Behavior    string   `json:"behavior,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
-	Directories []string `json:"directories,omitempty"`
 	Destination string   `json:"destination,omitempty"`
 }
 

@@ -32,7 +32,7 @@ type Encoder struct {
 	due     bool   // a turn began, and its init is not written
 	within  bool   // a turn is running
 	open    map[string]*message
-	calls   map[string]called
+	calls   map[string]json.RawMessage // the inputs of this turn's calls, by id
 	denials []Denial
 	failure *fault.Fault
 	last    string // the agent's own last text
@@ -46,11 +46,6 @@ type Encoder struct {
 type Limits struct {
 	Turns int
 	USD   float64
-}
-
-type called struct {
-	name  string
-	input json.RawMessage
 }
 
 // Know sets what is known when the conversation opens. Events report changes.
@@ -141,7 +136,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		}}}))
 	case event.Denied:
 		d := ev.Denial
-		input := e.calls[d.CallID].input
+		input := e.calls[d.CallID]
 		if input == nil {
 			input = json.RawMessage("{}")
 		}
@@ -182,9 +177,9 @@ func (e *Encoder) call(ev event.Event) [][]byte {
 	c := ev.Call
 	input := c.Object()
 	if e.calls == nil {
-		e.calls = map[string]called{}
+		e.calls = map[string]json.RawMessage{}
 	}
-	e.calls[c.ID] = called{c.Name, input}
+	e.calls[c.ID] = input
 	if ev.Parent == "" {
 		e.running = c.ID
 	}

@@ -47,7 +47,6 @@ type said struct {
 	Session    string  `json:"session_id"`
 	Identifier string  `json:"uuid,omitempty"`
 	Error      string  `json:"error,omitempty"`
-	Synthetic  bool    `json:"isSynthetic,omitempty"`
 	Replay     bool    `json:"isReplay,omitempty"`
 	Aborted    bool    `json:"aborted,omitempty"`
 }

@@ -87,7 +87,6 @@ type spoken struct {
 	Model    string          `json:"model"`
 	Parent   string          `json:"parent_tool_use_id"`
 	Content  json.RawMessage `json:"content"`
-	Thinks   bool            `json:"is_thinking"`
 	Thought  string          `json:"thought"`
 	ID       string          `json:"id"`
 	UseID    string          `json:"tool_use_id"`
