@@ -186,7 +186,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v", strict)
 	}
 	for body, want := range map[string]string{
-		`[]`:                                                    "no JSON object",
+		`[]`:                                                    "must be an object",
 		`{"forbidEverything":true}`:                             "forbidEverything means nothing here",
 		`{"permissions":{"only":[]}, "x":1}`:                    "x means nothing here",
 		`{"permissions":{"only":["a"]}}`:                        "permissions.only means nothing here",

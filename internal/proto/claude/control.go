@@ -56,11 +56,11 @@ type Permission struct {
 
 // Update is a change of the permissions.
 type Update struct {
-	Type        string   `json:"type"`
-	Rules       []Rule   `json:"rules,omitempty"`
-	Behavior    string   `json:"behavior,omitempty"`
-	Mode        string   `json:"mode,omitempty"`
-	Destination string   `json:"destination,omitempty"`
+	Type        string `json:"type"`
+	Rules       []Rule `json:"rules,omitempty"`
+	Behavior    string `json:"behavior,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+	Destination string `json:"destination,omitempty"`
 }
 
 // Allow returns an update that allows calls until the conversation ends.
