@@ -238,7 +238,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 		t.Content = []wire.Content{{Text: output}}
 	}
 	updates := []wire.Update{{Kind: wire.Called, Tool: t}}
-	if steps := planOf(c.Name, c.Input); steps != nil && !r.Failed {
+	if steps := planOf(c.Input); steps != nil && !r.Failed {
 		updates = append(updates, wire.Update{Kind: wire.Planned, Steps: steps})
 	}
 	return updates
@@ -257,8 +257,9 @@ func (n *narrator) denied(d *event.Denial) []wire.Update {
 	}}}
 }
 
-// planOf returns the plan that a call makes, or nil.
-func planOf(name string, input json.RawMessage) []wire.Step {
+// planOf returns the plan that the input of a call is, or nil. Each agent has a name of its own for such a tool, but all
+// send a list of steps with a status, so the form decides and not the name.
+func planOf(input json.RawMessage) []wire.Step {
 	type item struct {
 		Content     string `json:"content"`
 		Step        string `json:"step"`
@@ -269,21 +270,17 @@ func planOf(name string, input json.RawMessage) []wire.Step {
 		Todos []item `json:"todos"`
 		Plan  []item `json:"plan"`
 	}
-	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
-	case "todowrite", "writetodos", "updateplan":
-	default:
-		return nil
-	}
-	if json.Unmarshal(input, &in) != nil {
+	if json.Unmarshal(input, &in) != nil || in.Todos == nil && in.Plan == nil {
 		return nil
 	}
 	steps := []wire.Step{}
 	for _, i := range append(in.Todos, in.Plan...) {
-		s := wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status}
-		if !slices.Contains([]string{"pending", "in_progress", "completed"}, s.Status) {
-			continue // such as cancelled: not a step any more
-		}
-		steps = append(steps, s)
+		switch i.Status {
+		case "":
+			return nil // a list of something else
+		case "pending", "in_progress", "completed":
+			steps = append(steps, wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status})
+		} // others, such as cancelled, are no longer steps
 	}
 	return steps
 }
