@@ -99,21 +99,11 @@ type spoken struct {
 	Turns    *int            `json:"num_turns"`
 	Cost     *float64        `json:"total_cost_usd"`
 	Guessed  bool            `json:"usage_estimated"`
-	Usage    *spokenUsage    `json:"usage"`
+	Usage    *tokens         `json:"usage"`
 	Denials  []denial        `json:"permission_denials"`
 	Errors   []string        `json:"errors"`
 	Answer   json.RawMessage `json:"structured_output"`
-	Metadata struct {
-		Trigger string `json:"trigger"`
-		Before  int64  `json:"pre_tokens"`
-	} `json:"compact_metadata"`
-}
-
-type spokenUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Written int64 `json:"cache_creation_input_tokens"`
-	Cached  int64 `json:"cache_read_input_tokens"`
+	Metadata compaction      `json:"compact_metadata"`
 }
 
 func (d *Decoder) message(line []byte) []event.Event {
