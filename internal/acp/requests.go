@@ -14,18 +14,18 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// hear handles one message. Messages are handled in order.
-func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
+// message handles one message. Messages are handled in order.
+func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 	switch {
 	case m.Wrong != nil && !m.Silent:
 		h.put(jsonrpc.Failure(m.ID, m.Wrong))
 	case m.Method == "":
-		h.answered(m)
+		h.response(m)
 	case m.Method == "initialize" && m.ID != nil:
 		h.initialize(m)
 	default:
 		h.mu.Lock()
-		agreed, version := h.agreed, h.encoder.Version
+		agreed, version := h.initialized, h.encoder.Version
 		h.used = agreed
 		h.mu.Unlock()
 		if !agreed {
@@ -37,7 +37,7 @@ func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
 			h.refuse(m, wrong)
 			return
 		}
-		h.heed(ctx, m.ID, wanted)
+		h.dispatch(ctx, m.ID, wanted)
 	}
 }
 
@@ -57,11 +57,11 @@ func (h *Host) initialize(m jsonrpc.Message) {
 		version, wrong = wire.Agree(said.Wanted)
 	}
 	h.mu.Lock()
-	if wrong == nil && (h.used || h.agreed && version != h.encoder.Version) {
+	if wrong == nil && (h.used || h.initialized && version != h.encoder.Version) {
 		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
 	}
 	if wrong == nil {
-		h.agreed, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
+		h.initialized, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
 	}
 	encoder := h.encoder
 	h.mu.Unlock()
@@ -72,8 +72,8 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
-// heed carries out a request or a notification. Only a request has an id.
-func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
+// dispatch carries out a request or a notification. Only a request has an id.
+func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 	switch w := wanted.(type) {
 	case wire.CancelRequest:
 		h.cancelRequest(w.ID)

@@ -46,7 +46,7 @@ func newBench(t *testing.T, script string) *bench {
 	}
 	t.Cleanup(func() { _ = b.model.Close() })
 	b.server = &server{
-		slots: make(chan struct{}, maxAtOnce), sessions: map[string]begun{},
+		slots: make(chan struct{}, maxAtOnce), sessions: map[string]startedSession{},
 		o: Options{
 			Ceiling: Yolo, Reads: setting.Prompt, Roots: []string{t.TempDir()}, Timeout: time.Minute, Most: MaxTimeout,
 			Depth: 1,

@@ -83,13 +83,13 @@ type content struct {
 	Text string `json:"text"`
 }
 
-func said(text string, structured any) outcome {
+func textResult(text string, structured any) outcome {
 	return outcome{Content: []content{{"text", text}}, Structured: structured}
 }
 
 // mistake returns the result for a call that the model can correct.
 func mistake(format string, args ...any) outcome {
-	o := said(fmt.Sprintf(format, args...), nil)
+	o := textResult(fmt.Sprintf(format, args...), nil)
 	o.Failed = true
 	return o
 }
@@ -152,7 +152,7 @@ func (s *server) progress(token json.RawMessage) func(string) {
 		defer mu.Unlock()
 		n++
 		params := map[string]any{"progressToken": token, "progress": n, "message": what}
-		s.murmur(jsonrpc.Notification("notifications/progress", params))
+		s.offer(jsonrpc.Notification("notifications/progress", params))
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *server) list(arguments json.RawMessage) outcome {
 		fmt.Fprintf(&b, "; modes: %s\n", strings.Join(words(a.Modes), ", "))
 	}
 	fmt.Fprintf(&b, "Directories: %s\n", strings.Join(s.o.Roots, ", "))
-	return said(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
+	return textResult(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
 }
 
 // agents returns the agents, each with the allowed modes.

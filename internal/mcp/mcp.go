@@ -70,7 +70,7 @@ const (
 	maxDescribe = 16 << 10 // of a tool's description
 	maxSchema   = 128 << 10
 	maxStderr   = 4 << 10  // the end is kept
-	maxTold     = 32       // log lines about one server, so that it cannot flood
+	maxLogged   = 32       // log lines about one server, so that it cannot flood
 	maxAnswers  = 64       // our answers to a server that does not read
 	maxProgress = 1 << 10  // of one progress message
 	maxHeader   = 64 << 10 // of HTTP, whose bodies have their own limits
@@ -83,6 +83,10 @@ const (
 )
 
 // Conn is a connected server. Its methods may be called concurrently.
+//
+//	Open: transport ── initialize ──▶ ready ── tools/list ──▶ in use ── Close ──▶ closed
+//	                                              ▲             │  └── the server ends: dead is set
+//	                                              └─ list_changed
 type Conn struct {
 	server  Server
 	options Options
@@ -90,17 +94,17 @@ type Conn struct {
 
 	Protocol string // the version that was agreed on; it does not change after Open
 
-	mu      sync.Mutex
-	tools   []toolspec.Tool
-	next    int64
-	pending map[int64]*call
-	dead    error // why there will be no more answers
-	told    int
-	listing bool // a new list was requested
-	again   bool // and another one after it
-	busy    int  // number of background tasks
-	stop    chan struct{}
-	group   sync.WaitGroup
+	mu          sync.Mutex
+	tools       []toolspec.Tool
+	next        int64
+	pending     map[int64]*call
+	dead        error // why there will be no more answers
+	logged      int
+	listing     bool // a new list was requested
+	relistAgain bool // and another one after it
+	busy        int  // number of background tasks
+	stop        chan struct{}
+	group       sync.WaitGroup
 }
 
 // transport carries messages to a server. It passes the server's messages to Conn.receive.
@@ -149,7 +153,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 		err = c.list(ctx)
 	}
 	if err != nil {
-		err = c.because(err)
+		err = c.faultOf(err)
 		c.Close()
 		return nil, err
 	}
@@ -215,7 +219,7 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 		capabilities["roots"] = map[string]any{}
 	}
 	var answer greeting
-	err := c.ask(ctx, "initialize", map[string]any{
+	err := c.call(ctx, "initialize", map[string]any{
 		"protocolVersion": versions()[0], "capabilities": capabilities,
 		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
 	}, &answer)
@@ -230,13 +234,13 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 // log writes a line for people, up to a limit.
 func (c *Conn) log(line string) {
 	c.mu.Lock()
-	c.told++
-	told := c.told
+	c.logged++
+	told := c.logged
 	c.mu.Unlock()
-	if c.options.Log == nil || told > maxTold {
+	if c.options.Log == nil || told > maxLogged {
 		return
 	}
-	if told == maxTold {
+	if told == maxLogged {
 		line = "there is more to complain about, which is not told"
 	}
 	c.options.Log("MCP server " + c.server.Name + ": " + line)

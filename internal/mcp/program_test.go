@@ -296,7 +296,7 @@ func TestVersionsAndLists(t *testing.T) {
 			if got := callText(t, c, "echo", `{"a":1}`); got != `{"a":1}` {
 				t.Errorf("got %q", got)
 			}
-			if len(log.all) > maxTold {
+			if len(log.all) > maxLogged {
 				t.Errorf("%d lines are told", len(log.all))
 			}
 		})
@@ -389,7 +389,7 @@ func TestFlood(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	if len(log.all) > maxTold {
+	if len(log.all) > maxLogged {
 		t.Errorf("%d lines are told", len(log.all))
 	}
 }

@@ -45,7 +45,7 @@ func (c *Conn) list(ctx context.Context) error {
 			Tools []json.RawMessage `json:"tools"`
 			Next  string            `json:"nextCursor"`
 		}
-		if err := c.ask(ctx, "tools/list", params, &answer); err != nil {
+		if err := c.call(ctx, "tools/list", params, &answer); err != nil {
 			if refused, ok := err.(*jsonrpc.Error); ok && refused.Code == jsonrpc.MethodNotFound && page == 1 {
 				return nil // it has no tools
 			}
@@ -129,7 +129,7 @@ func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 // relist requests the tools again, one request at a time, and once more if they changed meanwhile.
 func (c *Conn) relist() {
 	c.mu.Lock()
-	c.again = c.listing
+	c.relistAgain = c.listing
 	start := !c.listing
 	c.listing = true
 	c.mu.Unlock()
@@ -153,8 +153,8 @@ func (c *Conn) relist() {
 			case <-time.After(time.Second):
 			}
 			c.mu.Lock()
-			more = c.again && ctx.Err() == nil
-			c.again, c.listing = false, more
+			more = c.relistAgain && ctx.Err() == nil
+			c.relistAgain, c.listing = false, more
 			c.mu.Unlock()
 		}
 	})
@@ -186,9 +186,9 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
-	err := c.askWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
+	err := c.callWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
 	if err != nil {
-		return Result{}, c.because(err)
+		return Result{}, c.faultOf(err)
 	}
 	r := Result{Failed: answer.IsError}
 	if string(answer.Structured) != "null" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// API is all that is known of one model API beside what it speaks. It is data: code that chooses an API takes a list
+// API is all that is known of one model API, and its wire. It is data: code that chooses an API takes a list
 // of these and knows none by name.
 type API struct {
 	Name    string   // the word of --provider

@@ -176,7 +176,7 @@ func (e *chatEncoder) delta(b *block, piece string) [][]byte {
 
 func (e *chatEncoder) shut(*block) [][]byte { return nil }
 
-func chatStop(s *said) string {
+func chatStop(s *reply) string {
 	if s.calls() {
 		return "tool_calls"
 	}
@@ -190,7 +190,7 @@ func chatUsage(u Usage) JSON {
 		object("reasoning_tokens", 0))
 }
 
-func (e *chatEncoder) end(s *said) [][]byte {
+func (e *chatEncoder) end(s *reply) [][]byte {
 	out := [][]byte{e.chunk(object(), chatStop(s))}
 	if e.r.usage {
 		out = append(out,
@@ -199,7 +199,7 @@ func (e *chatEncoder) end(s *said) [][]byte {
 	return append(out, data(JSON("[DONE]")))
 }
 
-func (e *chatEncoder) whole(s *said) []byte {
+func (e *chatEncoder) whole(s *reply) []byte {
 	message := []any{"role", "assistant", "content", any(nil), "refusal", nil}
 	if text := joined(s, Text); text != "" || !s.calls() {
 		message[3] = text
@@ -233,7 +233,7 @@ func (e *chatEncoder) fail(f Failure) [][]byte { return [][]byte{data(e.refuse(f
 
 // openAIError is the error object of both APIs of OpenAI; input is what the API calls that which is too long.
 func openAIError(f Failure, model, api, input string) JSON {
-	kind, code, message := f.told(model, api, "openai")
+	kind, code, message := f.wording(model, api, "openai")
 	var param any
 	if f.ContextFull {
 		param = input

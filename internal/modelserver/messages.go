@@ -176,14 +176,14 @@ func (e *messagesEncoder) shut(b *block) [][]byte {
 	return append(out, e.event("content_block_stop", "index", b.index))
 }
 
-func messagesStop(s *said) string {
+func messagesStop(s *reply) string {
 	if s.calls() {
 		return "tool_use"
 	}
 	return "end_turn"
 }
 
-func (e *messagesEncoder) end(s *said) [][]byte {
+func (e *messagesEncoder) end(s *reply) [][]byte {
 	return [][]byte{
 		e.event("message_delta", "delta", object("stop_reason", messagesStop(s), "stop_sequence", nil), "usage",
 			messagesUsage(s.usage)),
@@ -191,7 +191,7 @@ func (e *messagesEncoder) end(s *said) [][]byte {
 	}
 }
 
-func (e *messagesEncoder) whole(s *said) []byte {
+func (e *messagesEncoder) whole(s *reply) []byte {
 	content := []any{}
 	for _, b := range s.blocks {
 		content = append(content, e.block(b, true))
@@ -200,7 +200,7 @@ func (e *messagesEncoder) whole(s *said) []byte {
 }
 
 func (e *messagesEncoder) refuse(f Failure) []byte {
-	kind, _, message := f.told(e.r.Model, "messages")
+	kind, _, message := f.wording(e.r.Model, "messages")
 	return object("type", "error", "error", object("type", kind, "message", message), "request_id", e.o.name("req"))
 }
 
@@ -209,7 +209,7 @@ func (e *messagesEncoder) fail(f Failure) [][]byte {
 }
 
 // joined is the text of all blocks of one kind.
-func joined(s *said, kind BlockKind) string {
+func joined(s *reply, kind BlockKind) string {
 	var b strings.Builder
 	for _, x := range s.blocks {
 		if x.kind == kind {

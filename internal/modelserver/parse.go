@@ -123,7 +123,7 @@ func parseStep(v literal.Value) (step, error) {
 			continue
 		}
 		if first != "" {
-			return st, wrong(m.KeyPos, "a step does one thing: %s stands beside %s", m.Key, first).
+			return st, wrong(m.KeyPos, "a step does one thing, not both %s and %s", m.Key, first).
 				Hint("make two steps of it")
 		}
 		first = m.Key
@@ -194,7 +194,8 @@ func (st *step) actSeveral(v literal.Value) error {
 			return wrong(item.Pos, "calls holds only steps that call a tool").Hint("put it before the step with calls")
 		}
 		if len(inner.faults) > 0 {
-			return wrong(item.Pos, "one of several calls cannot break by itself").Hint("put stall or cut beside calls")
+			return wrong(item.Pos, "one of several calls cannot break by itself").
+				Hint("put stall or cut into the step with calls")
 		}
 		st.calls = append(st.calls, inner)
 	}
@@ -246,7 +247,7 @@ func (st *step) breaks(m literal.Member, first string) error {
 		return wrong(m.KeyPos, "only one of error, stall and cut can stand in a step").Hint("make two steps of it")
 	}
 	if first == "error" {
-		return wrong(m.KeyPos, "%s cannot stand beside error", m.Key)
+		return wrong(m.KeyPos, "%s and error cannot be in one step", m.Key)
 	}
 	b := Break{Hold: m.Key == "stall"}
 	v := m.Value

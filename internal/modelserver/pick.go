@@ -130,14 +130,14 @@ func (c *conversation) own(st step) (Call, bool) {
 			}
 		}
 	}
-	if call, ok := c.keptBack(st.do); ok {
+	if call, ok := c.lookUpDeferred(st.do); ok {
 		return call, true
 	}
 	return c.byShell(st)
 }
 
-// keptBack asks for a tool whose description the agent defers.
-func (c *conversation) keptBack(do action) (Call, bool) {
+// lookUpDeferred asks for a tool whose description the agent defers.
+func (c *conversation) lookUpDeferred(do action) (Call, bool) {
 	t, ok := c.find(lookup)
 	if !ok {
 		return Call{}, false
@@ -149,7 +149,7 @@ func (c *conversation) keptBack(do action) (Call, bool) {
 			}
 			for _, name := range names(do) {
 				asked := "select:" + name
-				if strings.Contains(b.Text+"\n", "\n"+name+"\n") && !strings.Contains(c.looked, asked+`"`) {
+				if strings.Contains(b.Text+"\n", "\n"+name+"\n") && !strings.Contains(c.lookups, asked+`"`) {
 					return Call{Name: t.Name, Kind: t.Kind, Input: object("query", asked, "max_results", 1)}, true
 				}
 			}
@@ -336,7 +336,7 @@ func (r *Request) Offers(step string) bool {
 			return true
 		}
 	}
-	c.looked = "" // what was asked for already is offered too
-	_, kept := c.keptBack(do)
+	c.lookups = "" // what was asked for already is offered too
+	_, kept := c.lookUpDeferred(do)
 	return kept
 }

@@ -338,7 +338,7 @@ func responsesUsage(u Usage) JSON {
 		"output_tokens_details", object("reasoning_tokens", 0), "total_tokens", in+u.Output)
 }
 
-func (e *responsesEncoder) completed(s *said) JSON {
+func (e *responsesEncoder) completed(s *reply) JSON {
 	items := []any{}
 	for _, b := range s.blocks {
 		items = append(items, e.item(b, true))
@@ -346,11 +346,11 @@ func (e *responsesEncoder) completed(s *said) JSON {
 	return e.response("completed", items, nil, responsesUsage(s.usage))
 }
 
-func (e *responsesEncoder) end(s *said) [][]byte {
+func (e *responsesEncoder) end(s *reply) [][]byte {
 	return [][]byte{e.event("response.completed", "response", e.completed(s))}
 }
 
-func (e *responsesEncoder) whole(s *said) []byte { return e.completed(s) }
+func (e *responsesEncoder) whole(s *reply) []byte { return e.completed(s) }
 
 func (e *responsesEncoder) refuse(f Failure) []byte {
 	return object("error", openAIError(f, e.r.Model, "responses", "input"))

@@ -43,7 +43,7 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	}
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
 		d.tell(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
-		d.meant(m)
+		d.applyMode(m)
 	})
 }
 

@@ -23,7 +23,7 @@ type reader struct {
 	reason string
 }
 
-// part is what is known of a block beside what the builder has.
+// part is what is known of a block, in addition to what the builder has.
 type part struct {
 	kind      string
 	begun     json.RawMessage // of a block that goes back as it came
@@ -188,10 +188,10 @@ func (r *reader) end(index int) {
 	}
 	switch {
 	case p.kind == "thinking" && p.signature != "":
-		r.keep(index, model.Thinking, kept{Signature: p.signature})
+		r.keep(index, model.Thinking, opaque{Signature: p.signature})
 	case p.kind == "text" && len(p.citations) > 0:
 		list, _ := json.Marshal(p.citations)
-		r.keep(index, model.Text, kept{Citations: list})
+		r.keep(index, model.Text, opaque{Citations: list})
 	case p.kind == "tool_use" && !p.some && len(p.input) > 0:
 		r.build.Input(index, p.input)
 	case p.kind == "server_tool_use" && json.Valid(p.arguments):
@@ -205,7 +205,7 @@ func (r *reader) end(index int) {
 	p.arguments, p.citations = nil, nil
 }
 
-func (r *reader) keep(index int, kind model.Kind, k kept) {
+func (r *reader) keep(index int, kind model.Kind, k opaque) {
 	data, _ := json.Marshal(k)
 	r.build.Opaque(index, kind, data)
 }

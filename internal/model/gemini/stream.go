@@ -147,12 +147,12 @@ func (r *reader) part(raw json.RawMessage) error {
 		if !wire.Absent(p.Call.Args) {
 			r.b.Input(key, p.Call.Args)
 		}
-		r.mark(key, model.Call, kept{Signature: string(p.Signature)})
+		r.mark(key, model.Call, opaque{Signature: string(p.Signature)})
 	case !wire.Absent(p.Server) || !wire.Absent(p.Result):
 		if !wire.Absent(p.Server) {
 			r.a.Usage.Searches++
 		}
-		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	case p.Text != nil:
 		r.text(p, raw)
 	}
@@ -176,11 +176,11 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 		}
 		r.b.Say(r.run, kind, string(*p.Text))
 	case *p.Text == "": // only the mark: not a text to anybody else
-		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	default:
 		key := r.begin("")
 		r.b.Say(key, kind, string(*p.Text))
-		r.mark(key, kind, kept{Signature: string(p.Signature)})
+		r.mark(key, kind, opaque{Signature: string(p.Signature)})
 	}
 }
 
@@ -191,7 +191,7 @@ func (r *reader) begin(kind model.Kind) int {
 	return r.run
 }
 
-func (r *reader) mark(key int, kind model.Kind, k kept) {
+func (r *reader) mark(key int, kind model.Kind, k opaque) {
 	if k.Signature == "" && k.Part == nil {
 		return
 	}

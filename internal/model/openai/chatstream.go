@@ -19,11 +19,11 @@ type chatReader struct {
 	refused bool
 	done    bool // [DONE]
 
-	calls []*chatKnown
+	calls []*callState
 }
 
-// chatKnown is a call as far as it came.
-type chatKnown struct {
+// callState is a call as far as it came.
+type callState struct {
 	index int
 	id    string
 }
@@ -142,7 +142,7 @@ func (r *chatReader) delta(d *chatDelta) {
 		r.say(model.Thinking, thought)
 		if member != "" {
 			name, _ := json.Marshal(member)
-			r.b.Opaque(said, model.Thinking, name)
+			r.b.Opaque(textKey, model.Thinking, name)
 		}
 	}
 	r.say(model.Text, text)
@@ -162,18 +162,18 @@ func (r *chatReader) delta(d *chatDelta) {
 // say adds text. Text after thinking begins a new block, and the other way round.
 func (r *chatReader) say(kind model.Kind, text string) {
 	if text != "" {
-		r.b.Say(said, kind, text)
+		r.b.Say(textKey, kind, text)
 	}
 }
 
-// said is the key of everything except calls.
-const said = "said"
+// textKey is the key of everything except calls.
+const textKey = "said"
 
 // call adds to a call.
 func (r *chatReader) call(f chatFragment) {
-	k := r.which(f)
+	k := r.callOf(f)
 	if k == nil {
-		k = &chatKnown{index: -1}
+		k = &callState{index: -1}
 		if f.Index != nil {
 			k.index = *f.Index
 		}
@@ -186,10 +186,10 @@ func (r *chatReader) call(f chatFragment) {
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }
 
-// which finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
+// callOf finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
 // every call; then each call is whole with its own id and name.
-func (r *chatReader) which(f chatFragment) *chatKnown {
-	another := func(k *chatKnown) bool {
+func (r *chatReader) callOf(f chatFragment) *callState {
+	another := func(k *callState) bool {
 		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
 	}
 	for i := len(r.calls) - 1; i >= 0; i-- {

@@ -64,12 +64,12 @@ type responsesItem struct {
 	Name      wire.Word       `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Encrypted wire.Word       `json:"encrypted_content"`
-	Summary   []responsesSaid `json:"summary"`
-	Content   []responsesSaid `json:"content"`
+	Summary   []responsesText `json:"summary"`
+	Content   []responsesText `json:"content"`
 	Phase     wire.Word       `json:"phase"`
 }
 
-type responsesSaid struct {
+type responsesText struct {
 	Type    wire.Word `json:"type"`
 	Text    wire.Word `json:"text"`
 	Refusal wire.Word `json:"refusal"`

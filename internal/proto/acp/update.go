@@ -13,17 +13,17 @@ type Kind string
 
 // The kinds. The comments name the members of Update that they use.
 const (
-	Said       Kind = "user"       // Blocks, Message
-	Answer     Kind = "agent"      // Text, Message
-	Thought    Kind = "thought"    // Text, Message
-	Called     Kind = "tool"       // Tool
-	Planned    Kind = "plan"       // Steps
-	Optioned   Kind = "options"    // Options
-	Titled     Kind = "title"      // Title, Time
-	Used       Kind = "usage"      // Usage
-	Noticed    Kind = "notice"     // Severity, Text
-	Compacted  Kind = "compaction" // Message: its id
-	Conditions Kind = "state"      // State, Stop, Error; only in version 2
+	UserMessage    Kind = "user"       // Blocks, Message
+	Answer         Kind = "agent"      // Text, Message
+	Thinking       Kind = "thought"    // Text, Message
+	ToolCall       Kind = "tool"       // Tool
+	Plan           Kind = "plan"       // Steps
+	OptionsChanged Kind = "options"    // Options
+	SessionTitle   Kind = "title"      // Title, Time
+	ContextUsage   Kind = "usage"      // Usage
+	Notice         Kind = "notice"     // Severity, Text
+	Compaction     Kind = "compaction" // Message: its id
+	Conditions     Kind = "state"      // State, Stop, Error; only in version 2
 )
 
 // Update is a change in a session that the client is told of, in a form for all versions.
@@ -131,36 +131,36 @@ func (e Encoder) Update(session string, u Update) [][]byte {
 
 func (e Encoder) update(u Update) []object {
 	switch u.Kind {
-	case Said:
-		return e.said(u)
+	case UserMessage:
+		return e.userMessage(u)
 	case Answer:
 		return e.chunk("agent_message_chunk", u)
-	case Thought:
+	case Thinking:
 		return e.chunk("agent_thought_chunk", u)
-	case Called:
+	case ToolCall:
 		return e.tool(u.Tool)
-	case Planned:
+	case Plan:
 		return e.plan(u.Steps)
-	case Optioned:
+	case OptionsChanged:
 		changed := []object{{"sessionUpdate": "config_option_update", "configOptions": e.options(*u.Options)}}
 		if e.Version == V1 {
 			changed = append(changed, object{"sessionUpdate": "current_mode_update", "currentModeId": u.Options.Mode})
 		}
 		return changed
-	case Titled:
+	case SessionTitle:
 		return []object{{"sessionUpdate": "session_info_update", "title": u.Title, "updatedAt": u.Time}}
-	case Used:
+	case ContextUsage:
 		o := object{"sessionUpdate": "usage_update", "used": u.Usage.Used, "size": u.Usage.Size}
 		if u.Usage.CostUSD != nil {
 			o["cost"] = object{"amount": *u.Usage.CostUSD, "currency": "USD"}
 		}
 		return []object{o}
-	case Noticed:
+	case Notice:
 		if e.Version == V1 && !e.Client.Notices || strings.TrimSpace(u.Text) == "" {
 			return nil
 		}
 		return []object{{"sessionUpdate": "notice", "severity": u.Severity, "title": u.Text}}
-	case Compacted:
+	case Compaction:
 		if e.Version == V1 && !e.Client.Compactions {
 			return nil
 		}
@@ -199,8 +199,8 @@ func message(o object, id string) object {
 	return o
 }
 
-// said returns a message of the user: as a whole in version 2, in pieces before.
-func (e Encoder) said(u Update) []object {
+// userMessage returns a message of the user: as a whole in version 2, in pieces before.
+func (e Encoder) userMessage(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
 		o := textOf(b.Text)

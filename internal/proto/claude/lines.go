@@ -39,8 +39,8 @@ type Server struct {
 	Status string `json:"status"`
 }
 
-// said is a line of one side: an assistant's block, a tool's result, or a repeated message.
-type said struct {
+// messageLine is a line of one side: an assistant's block, a tool's result, or a repeated message.
+type messageLine struct {
 	Type       string  `json:"type"`
 	Message    any     `json:"message"`
 	Parent     *string `json:"parent_tool_use_id"`

@@ -195,7 +195,7 @@ func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 		}
 		parts = append(parts, part{Type: kind, Source: source{"base64", b.Media, encode(b.Data)}})
 	}
-	return encode(said{
+	return encode(messageLine{
 		Type: "user", Message: userMessage{"user", parts}, Session: session, Identifier: uuid,
 	}), nil
 }

@@ -79,8 +79,8 @@ func (d *Decoder) line(line []byte) []event.Event {
 	return d.message(whole)
 }
 
-// spoken has the members of all lines that matter to us.
-type spoken struct {
+// agentLine has the members of all lines that matter to us.
+type agentLine struct {
 	Type     string          `json:"type"`
 	Subtype  string          `json:"subtype"`
 	Session  string          `json:"session_id"`
@@ -107,7 +107,7 @@ type spoken struct {
 }
 
 func (d *Decoder) message(line []byte) []event.Event {
-	var m spoken
+	var m agentLine
 	if json.Unmarshal(line, &m) != nil || m.Type == "" {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *Decoder) message(line []byte) []event.Event {
 	return []event.Event{e}
 }
 
-func (d *Decoder) system(m spoken, e event.Event) []event.Event {
+func (d *Decoder) system(m agentLine, e event.Event) []event.Event {
 	switch m.Subtype {
 	case "init":
 		d.model = m.Model
@@ -159,7 +159,7 @@ func (d *Decoder) system(m spoken, e event.Event) []event.Event {
 	return []event.Event{e}
 }
 
-func (d *Decoder) result(m spoken, e event.Event) []event.Event {
+func (d *Decoder) result(m agentLine, e event.Event) []event.Event {
 	d.over = true
 	var events []event.Event
 	for _, no := range m.Denials {

@@ -20,23 +20,27 @@ import (
 )
 
 // Encoder writes one process's stream. It gets a text in pieces and then as a whole, and writes the pieces.
+//
+//	no call open ── ToolCall ──▶ open: other calls and texts are held back ── its ToolResult ──▶ release
+//	      ▲                                                                                        │
+//	      └── nothing is held ── the next held call is open again: as above ───────────────────────┘
 type Encoder struct {
 	Session string // the conversation's id; before Begin, the id that the host chose
 	Mode    string // the permission mode in the host's word
 
-	facts    event.Facts
-	former   string // the id that the host chose, if the conversation has another
-	begun    bool
-	texts    int  // pieces of text written
-	thinking bool // the last piece was thinking
-	answered bool // part of an answer came
-	denials  []denial
-	calls    map[string]json.RawMessage // of this turn
-	failure  *fault.Fault
-	open     string                // the agent's own call that was written and has no result
-	later    []event.Event         // held back until that result
-	held     map[string]bool       // calls among them
-	asked    map[string]*event.Ask // questions about those
+	facts         event.Facts
+	requestedID   string // the id that the host chose, if the conversation has another
+	begun         bool
+	texts         int  // pieces of text written
+	thinking      bool // the last piece was thinking
+	answered      bool // part of an answer came
+	denials       []denial
+	calls         map[string]json.RawMessage // of this turn
+	failure       *fault.Fault
+	open          string                // the agent's own call that was written and has no result
+	heldEvents    []event.Event         // held back until that result
+	heldCalls     map[string]bool       // calls among them
+	heldQuestions map[string]*event.Ask // questions about those
 }
 
 type denial struct {
@@ -53,7 +57,7 @@ const longestText = 16 << 10
 // the agent to report its model and tools, at most until the first line after it.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	if e.Session != "" && e.Session != id {
-		e.former = e.Session
+		e.requestedID = e.Session
 	}
 	e.Session, e.facts = id, f
 	if f.Model == "" || f.Tools == nil {
@@ -76,9 +80,9 @@ func (e *Encoder) init() [][]byte {
 		Type: "system", Subtype: "init", Session: e.Session, Model: f.Model, Dir: f.Dir, Mode: e.mode(), Tools: f.Tools,
 		Sandbox: f.Walls,
 	})
-	if e.former != "" {
+	if e.requestedID != "" {
 		lines = append(lines,
-			encode(line{Type: "system", Subtype: "session_id", Session: e.Session, Former: e.former})...)
+			encode(line{Type: "system", Subtype: "session_id", Session: e.Session, Former: e.requestedID})...)
 	}
 	return lines
 }
@@ -112,7 +116,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 // inOrder holds back what comes too early.
 func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	if e.waits(ev) {
-		e.later = append(e.later, ev)
+		e.heldEvents = append(e.heldEvents, ev)
 		return nil
 	}
 	var lines [][]byte
@@ -141,29 +145,29 @@ func (e *Encoder) waits(ev event.Event) bool {
 		return false
 	}
 	own := ev.Parent == ""
-	wait := !own && e.held[ev.Parent]
+	wait := !own && e.heldCalls[ev.Parent]
 	switch ev.Kind {
 	case event.Text, event.Thinking:
 		wait = wait || own
 	case event.ToolCall:
 		if wait = wait || own; wait {
-			if e.held == nil {
-				e.held = map[string]bool{}
+			if e.heldCalls == nil {
+				e.heldCalls = map[string]bool{}
 			}
-			e.held[ev.Call.ID] = true
+			e.heldCalls[ev.Call.ID] = true
 		}
 	case event.ToolResult:
 		wait = wait || own && ev.Result.ID != e.open
 	case event.Denied:
-		wait = wait || e.held[ev.Denial.CallID]
+		wait = wait || e.heldCalls[ev.Denial.CallID]
 	}
 	return wait
 }
 
 // release writes what was held back, up to the next call without a result.
 func (e *Encoder) release() (lines [][]byte) {
-	waiting := e.later
-	e.later, e.held = nil, nil
+	waiting := e.heldEvents
+	e.heldEvents, e.heldCalls = nil, nil
 	for _, ev := range waiting {
 		lines = append(lines, e.inOrder(ev)...)
 	}
@@ -173,11 +177,11 @@ func (e *Encoder) release() (lines [][]byte) {
 // question writes that a call waits for an answer, directly after the call, because it is not running. The question
 // about a held-back call is held back as well.
 func (e *Encoder) question(ask *event.Ask) [][]byte {
-	if ask.Tool != nil && e.held[ask.Tool.ID] {
-		if e.asked == nil {
-			e.asked = map[string]*event.Ask{}
+	if ask.Tool != nil && e.heldCalls[ask.Tool.ID] {
+		if e.heldQuestions == nil {
+			e.heldQuestions = map[string]*event.Ask{}
 		}
-		e.asked[ask.Tool.ID] = ask
+		e.heldQuestions[ask.Tool.ID] = ask
 		return nil
 	}
 	l := line{Type: "system", Subtype: "permission_request", Question: ask.ID, Text: ask.Text, Options: ask.Options}
@@ -192,9 +196,9 @@ func (e *Encoder) question(ask *event.Ask) [][]byte {
 
 // settled forgets a question that was not written yet.
 func (e *Encoder) settled(id string) {
-	for call, ask := range e.asked {
+	for call, ask := range e.heldQuestions {
 		if ask.ID == id {
-			delete(e.asked, call)
+			delete(e.heldQuestions, call)
 		}
 	}
 }
@@ -243,8 +247,8 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		id, input := ev.Call.ID, ev.Call.Object()
 		e.calls[id] = input
 		lines := encode(line{Type: "tool_use", ID: id, Name: ev.Call.Name, Input: input, Parent: ev.Parent})
-		if ask := e.asked[id]; ask != nil {
-			delete(e.asked, id)
+		if ask := e.heldQuestions[id]; ask != nil {
+			delete(e.heldQuestions, id)
 			lines = append(lines, e.question(ask)...)
 		}
 		return lines
@@ -342,7 +346,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		r.Errors = notes
 	}
-	e.denials, e.failure, e.answered, e.calls, e.asked = nil, nil, false, nil, nil
+	e.denials, e.failure, e.answered, e.calls, e.heldQuestions = nil, nil, false, nil, nil
 	lines = append(lines, encode(r)...)
 	return append(lines, encode(line{Type: "message_stop"})...)
 }
@@ -364,8 +368,8 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokensOf returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached tokens
-// are not counted twice.
+// tokensOf returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached
+// tokens are not counted twice.
 func tokensOf(u *event.Usage) *tokens {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil
