@@ -49,7 +49,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 		return
 	}
 	for _, line := range d.Refuse(f) {
-		if format != string(stream.Result) || d.Ends(line) {
+		if format != string(stream.Result) || stream.EndsTurn(line) {
 			_, _ = c.Host.Stdout.Write(append(line, '\n'))
 		}
 	}

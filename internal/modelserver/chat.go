@@ -151,14 +151,18 @@ func (e *chatEncoder) open(b *block) [][]byte {
 	if b.kind != Calling {
 		return nil
 	}
-	c := object("index", e.calls, "id", b.call.ID, "type", "function", "function",
-		object("name", b.call.Name, "arguments", ""))
-	if b.call.Kind == "custom" {
-		c = object("index", e.calls, "id", b.call.ID, "type", "custom", "custom",
-			object("name", b.call.Name, "input", ""))
-	}
+	c := chatCall(b.call, "", "index", e.calls)
 	e.calls++
 	return [][]byte{e.chunk(object("tool_calls", []any{c}), nil)}
+}
+
+// chatCall is a call: of a function with arguments, or of a custom tool with an input.
+func chatCall(c Call, input string, members ...any) JSON {
+	kind, member := "function", "arguments"
+	if c.Kind == "custom" {
+		kind, member = c.Kind, "input"
+	}
+	return object(append(members, "id", c.ID, "type", kind, kind, object("name", c.Name, member, input))...)
 }
 
 func (e *chatEncoder) delta(b *block, piece string) [][]byte {
@@ -209,13 +213,8 @@ func (e *chatEncoder) whole(s *reply) []byte {
 	}
 	calls := []any{}
 	for _, b := range s.blocks {
-		switch {
-		case b.kind == Calling && b.call.Kind == "custom":
-			calls = append(calls, object("id", b.call.ID, "type", "custom", "custom",
-				object("name", b.call.Name, "input", b.text.String())))
-		case b.kind == Calling:
-			calls = append(calls, object("id", b.call.ID, "type", "function", "function",
-				object("name", b.call.Name, "arguments", b.text.String())))
+		if b.kind == Calling {
+			calls = append(calls, chatCall(b.call, b.text.String()))
 		}
 	}
 	if len(calls) > 0 {

@@ -13,12 +13,6 @@ func Name(name string) bool {
 	var lowered [64]byte
 	var marks [16]word
 	text, words := split(name, lowered[:0], marks[:0])
-	for len(words) > 0 && words[0].start == words[0].end {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return false
-	}
 	at := func(i int) []byte { return text[words[i].start:words[i].end] }
 	last := len(words) - 1
 	if last > 0 && (describes(at(last)) || asks(at(0))) {

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -268,9 +267,6 @@ const bypassRefused = "Cannot set permission mode to bypassPermissions because t
 
 // Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
-
-// Ends implements Dialect.
-func (d *Claude) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
 // Gone implements Dialect.
 func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }

@@ -8,6 +8,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -52,8 +53,6 @@ type Dialect interface {
 	Refuse(f *fault.Fault) [][]byte
 	// Read parses a line of the other side, in the reader's goroutine. An empty Frame is ignored.
 	Read(line []byte) (Frame, error)
-	// Ends reports whether one of our lines is the end of a turn.
-	Ends(line []byte) bool
 	// Gone is called when the other side's input has ended.
 	Gone()
 	// Code returns the exit code for the end of the last turn; nil: no turn ended.
@@ -395,11 +394,14 @@ func (h *Host) input(ctx context.Context, said Input) {
 // write writes lines, each at once.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {
-		if h.Form == Lines || h.Form == Result && h.Dialect.Ends(line) {
+		if h.Form == Lines || h.Form == Result && EndsTurn(line) {
 			h.put(append(line, '\n'))
 		}
 	}
 }
+
+// EndsTurn reports whether a line of either dialect is the end of a turn.
+func EndsTurn(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
 func (h *Host) put(data []byte) {
 	if h.outputError == nil {

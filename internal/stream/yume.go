@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 
 	"omniagent/internal/agent"
@@ -32,9 +31,6 @@ func (y *Yume) Event(e event.Event) [][]byte { return y.encoder.Event(e) }
 
 // Refuse implements Dialect.
 func (y *Yume) Refuse(f *fault.Fault) [][]byte { return y.encoder.Refuse(f) }
-
-// Ends implements Dialect.
-func (y *Yume) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
 // Gone implements Dialect.
 func (y *Yume) Gone() {}

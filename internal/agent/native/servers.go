@@ -127,9 +127,6 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 						return tool.Result{Text: err.Error(), Failed: true}
 					}
 					result := tool.Result{Text: got.Text, Failed: got.Failed}
-					if result.Text == "" && got.Structured != nil {
-						result.Text = string(got.Structured)
-					}
 					for _, image := range got.Images {
 						result.Images = append(result.Images, tool.Image{Media: image.Media, Data: image.Data})
 					}

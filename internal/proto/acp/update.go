@@ -117,8 +117,16 @@ type Encoder struct {
 	Client  Client
 }
 
-// object is a JSON object; members that are nil are left out.
+// object is a JSON object.
 type object map[string]any
+
+// text adds a member, unless it is empty.
+func (o object) text(name, value string) object {
+	if value != "" {
+		o[name] = value
+	}
+	return o
+}
 
 // Update returns the lines of one update, or none if this client does not support it.
 func (e Encoder) Update(session string, u Update) [][]byte {
@@ -175,10 +183,7 @@ func (e Encoder) state(u Update) []object {
 	if e.Version == V1 {
 		return nil
 	}
-	o := object{"sessionUpdate": "state_update", "state": u.State}
-	if u.Stop != "" {
-		o["stopReason"] = u.Stop
-	}
+	o := object{"sessionUpdate": "state_update", "state": u.State}.text("stopReason", u.Stop)
 	if u.Error != nil {
 		o["error"] = u.Error
 	}
@@ -189,14 +194,7 @@ func (e Encoder) chunk(name string, u Update) []object {
 	if u.Text == "" {
 		return nil
 	}
-	return []object{message(object{"sessionUpdate": name, "content": textOf(u.Text)}, u.Message)}
-}
-
-func message(o object, id string) object {
-	if id != "" {
-		o["messageId"] = id
-	}
-	return o
+	return []object{object{"sessionUpdate": name, "content": textOf(u.Text)}.text("messageId", u.Message)}
 }
 
 // userMessage returns a message of the user: as a whole in version 2, in pieces before.
@@ -223,7 +221,7 @@ func (e Encoder) userMessage(u Update) []object {
 		return []object{{"sessionUpdate": "user_message", "messageId": u.Message, "content": all}}
 	}
 	for i, o := range all {
-		all[i] = message(object{"sessionUpdate": "user_message_chunk", "content": o}, u.Message)
+		all[i] = object{"sessionUpdate": "user_message_chunk", "content": o}.text("messageId", u.Message)
 	}
 	return all
 }
@@ -264,12 +262,8 @@ func (e Encoder) tool(t *Tool) []object {
 
 // call returns a call without the member that names the kind of update.
 func (e Encoder) call(t *Tool) object {
-	o := object{"toolCallId": t.ID}
-	for name, word := range map[string]string{"name": t.Name, "title": t.Title, "kind": t.Kind, "status": t.Status} {
-		if word != "" {
-			o[name] = word
-		}
-	}
+	o := object{"toolCallId": t.ID}.text("name", t.Name).text("title", t.Title).text("kind", t.Kind).
+		text("status", t.Status)
 	if len(t.Input) > 0 {
 		o["rawInput"] = t.Input
 	}
@@ -336,13 +330,8 @@ func (e Encoder) terminal(t *Tool, meta object) []object {
 
 func terminalUpdate(t *Tool) object {
 	term := t.Terminal
-	o := object{"sessionUpdate": "terminal_update", "terminalId": t.ID}
-	if term.Command != "" {
-		o["command"] = term.Command
-	}
-	if term.Dir != "" {
-		o["cwd"] = term.Dir
-	}
+	o := object{"sessionUpdate": "terminal_update", "terminalId": t.ID}.text("command", term.Command).
+		text("cwd", term.Dir)
 	if term.Output != nil {
 		o["output"] = object{"data": base64.StdEncoding.EncodeToString([]byte(*term.Output))}
 	}
@@ -397,7 +386,7 @@ func (e Encoder) options(s Options) []object {
 		}
 		list := []object{}
 		for _, c := range choices {
-			list = append(list, described(object{"value": c.ID, "name": c.Name}, c.About))
+			list = append(list, object{"value": c.ID, "name": c.Name}.text("description", c.About))
 		}
 		all = append(all, object{
 			id: name, "name": title, "description": about, "category": name, "type": "select", "currentValue": current,
@@ -407,11 +396,4 @@ func (e Encoder) options(s Options) []object {
 	add("mode", "Mode", "What may run without a question", s.Mode, s.Modes)
 	add("model", "Model", "The model that answers", s.Model, s.Models)
 	return all
-}
-
-func described(o object, about string) object {
-	if about != "" {
-		o["description"] = about
-	}
-	return o
 }
