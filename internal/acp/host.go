@@ -48,17 +48,17 @@ type Host struct {
 	hurry  chan struct{} // closed when nothing is waited for any more
 	ending chan struct{} // closed when everything is being ended
 
-	mu          sync.Mutex
-	encoder     wire.Encoder
-	initialized bool
-	used        bool // a message other than initialize came
-	sessions    map[string]*clientSession
-	opening     map[string]bool // sessions that are being opened
-	requests    map[string]context.CancelFunc
-	questions   map[int64]question
-	number      int64
-	closed      bool
-	beginning   sync.WaitGroup // what is being opened
+	mu            sync.Mutex
+	encoder       wire.Encoder
+	initialized   bool
+	otherMessages bool // a message other than initialize came
+	sessions      map[string]*clientSession
+	opening       map[string]bool // sessions that are being opened
+	requests      map[string]context.CancelFunc
+	questions     map[int64]question
+	number        int64
+	closed        bool
+	beginning     sync.WaitGroup // what is being opened
 }
 
 // question is one of our requests to the client.

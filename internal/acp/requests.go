@@ -26,7 +26,7 @@ func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 	default:
 		h.mu.Lock()
 		agreed, version := h.initialized, h.encoder.Version
-		h.used = agreed
+		h.otherMessages = agreed
 		h.mu.Unlock()
 		if !agreed {
 			h.refuse(m, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%s: initialize comes first", m.Method))
@@ -57,7 +57,7 @@ func (h *Host) initialize(m jsonrpc.Message) {
 		version, wrong = wire.Agree(said.Wanted)
 	}
 	h.mu.Lock()
-	if wrong == nil && (h.used || h.initialized && version != h.encoder.Version) {
+	if wrong == nil && (h.otherMessages || h.initialized && version != h.encoder.Version) {
 		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
 	}
 	if wrong == nil {

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// conversation is what a script reads from a request.
+// conversation has what a script reads from a request.
 type conversation struct {
 	r           *Request
 	position    int    // answers since the last message of the user
 	users       int    // messages of the user
 	input       string // the last of them, without what the agent put in
 	result      string // what the last tool answered
-	lookups     string // what was asked for of the tools that are kept back
-	dirElse     string // the working directory where the request names none
+	lookups     string // the inputs of calls that looked up deferred tools
+	defaultDir  string // the working directory where the request names none
 	hasText     bool   // this answer has text already
-	line        bool   // whose last part has a line of its own
+	separate    bool   // whose last part has a line of its own
 	calledTools map[string]bool
 }
 
 // converse finds the place in a conversation.
 func converse(r *Request, dir string) *conversation {
-	c := &conversation{r: r, calledTools: map[string]bool{}, dirElse: dir}
+	c := &conversation{r: r, calledTools: map[string]bool{}, defaultDir: dir}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case Assistant:
@@ -89,7 +89,7 @@ func injectedTags() []string {
 	}
 }
 
-// injectedBeginnings are other texts that no user wrote.
+// injectedBeginnings begin other texts that no user wrote.
 func injectedBeginnings() []string {
 	return []string{
 		"# AGENTS.md instructions", "[Request interrupted by user", "Please continue.", "Caveat: The messages below",
@@ -97,7 +97,7 @@ func injectedBeginnings() []string {
 	}
 }
 
-// ownWords is what the user wrote: without the blocks that the agent put before or behind it.
+// ownWords returns what the user wrote, without the blocks that the agent put before and after it.
 func ownWords(text string) string {
 	text = strings.TrimSpace(text)
 	for again := true; again && text != ""; {
@@ -148,7 +148,7 @@ func (c *conversation) isKnownErrand() bool {
 // hasCalled reports whether a tool was called since the last message of the user.
 func (c *conversation) hasCalled(name string) bool { return c.calledTools[name] }
 
-// dir is the working directory that the agent told the model, or "".
+// dir returns the working directory that the agent told the model, or the default.
 func (c *conversation) dir() string {
 	named := regexp.MustCompile(
 		`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
@@ -168,5 +168,5 @@ func (c *conversation) dir() string {
 			return strings.TrimSpace(found[1])
 		}
 	}
-	return c.dirElse
+	return c.defaultDir
 }

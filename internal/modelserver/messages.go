@@ -97,7 +97,7 @@ type messagesEncoder struct {
 	o Options
 }
 
-// named is an event with its name, as Messages and Responses write it.
+// named returns an event with its name, as Messages and Responses write it.
 func named(name string, data JSON) []byte {
 	var b bytes.Buffer
 	b.WriteString("event: " + name + "\ndata: ")
@@ -144,7 +144,7 @@ func (e *messagesEncoder) block(b *block, whole bool) JSON {
 	}
 }
 
-// signature stands for the seal of a thought, which clients only send back.
+// signature returns a placeholder for the signature of a thought, which clients only send back.
 func signature(whole bool) string {
 	if whole {
 		return "c2lnbmF0dXJl"
@@ -208,7 +208,7 @@ func (e *messagesEncoder) fail(f Failure) [][]byte {
 	return [][]byte{named("error", e.refuse(f))}
 }
 
-// joined is the text of all blocks of one kind.
+// joined returns the text of all blocks of one kind.
 func joined(s *reply, kind BlockKind) string {
 	var b strings.Builder
 	for _, x := range s.blocks {

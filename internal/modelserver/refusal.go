@@ -35,7 +35,7 @@ func (f Failure) wording(model string, apis ...string) (kind string, code any, m
 	return "", nil, f.Message
 }
 
-// usual is what most APIs have in common.
+// usual has the methods that are the same for most APIs.
 type usual struct{}
 
 func (usual) contentType() string { return "text/event-stream; charset=utf-8" }

@@ -234,10 +234,10 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 
 // text says a text; what stands for a call has a line of its own.
 func (c *conversation) text(w Writer, text string, line bool) error {
-	if c.hasText && (line || c.line) {
+	if c.hasText && (line || c.separate) {
 		text = "\n" + text
 	}
-	c.hasText, c.line = true, line
+	c.hasText, c.separate = true, line
 	return w.Text(text)
 }
 

@@ -11,8 +11,8 @@ import (
 // (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of such a prompt
 // is too low.
 
-// known returns what is known of a model, by the longest prefix of its name, whichever API it is asked through. Of one
-// that nobody knows it is a careful guess, without a price.
+// known returns the profile of a model, by the longest prefix of its name, for any API. For an unknown model it is a
+// careful guess, without a price.
 func (l list) known(api model.API, name string) model.Profile {
 	p := model.Profile{
 		Provider: api.Name, Model: name, Window: 128_000, Output: 8192, Compact: 0.6, Search: api.Search,

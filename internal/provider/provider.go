@@ -21,12 +21,12 @@ import (
 	"omniagent/internal/text"
 )
 
-// APIs are the model APIs that this program knows, in the order in which they are told: the list to which one is added.
+// APIs returns the model APIs of this program, in the order of lists: to add an API is to add it here.
 func APIs() []model.API {
 	return []model.API{anthropic.API(), openai.Chat(), openai.Responses(), gemini.API()}
 }
 
-// Names are the words of --provider.
+// Names returns the words of --provider.
 func Names(apis []model.API) []string {
 	var names []string
 	for _, api := range apis {
@@ -35,7 +35,7 @@ func Names(apis []model.API) []string {
 	return names
 }
 
-// Keys are the usual variables of keys, one for each account.
+// Keys returns the usual variables of keys, one for each account.
 func Keys(apis []model.API) []string {
 	var keys []string
 	for _, api := range apis {
@@ -46,7 +46,7 @@ func Keys(apis []model.API) []string {
 	return keys
 }
 
-// Variables are all that choose an API, prove who asks, or name another address.
+// Variables returns the variables of keys and addresses.
 func Variables(apis []model.API) []string {
 	var all []string
 	for _, api := range apis {
@@ -58,7 +58,7 @@ func Variables(apis []model.API) []string {
 	return all
 }
 
-// Owner is the name of the first API of which a variable tells; empty: of none.
+// Owner returns the name of the first API that reads a variable, or "".
 func Owner(apis []model.API, variable string) string {
 	i := slices.IndexFunc(apis, func(api model.API) bool {
 		return slices.Contains(Variables([]model.API{api}), variable)
@@ -69,10 +69,10 @@ func Owner(apis []model.API, variable string) string {
 	return apis[i].Name
 }
 
-// list are the APIs among which is chosen.
+// list has the APIs to choose from.
 type list []model.API
 
-// find is the API of a word.
+// find returns the API for a word of --provider.
 func (l list) find(word string) (model.API, bool) {
 	for _, api := range l {
 		if api.Name == word || slices.Contains(api.Aliases, word) {
@@ -82,7 +82,7 @@ func (l list) find(word string) (model.API, bool) {
 	return model.API{}, false
 }
 
-// account is the API whose keys, address and models an API has.
+// account returns the name of the API that has the keys, the address and the models of an API.
 func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
 // Options is what the choice depends on.
@@ -165,8 +165,8 @@ func (c Choice) With(name string) (Choice, error) {
 	return c, nil
 }
 
-// Strange says whether a name is another API's short name of a model, and none of this one's.
-func (c Choice) Strange(name string) bool {
+// ForeignShortName reports whether a name is a short name of a model of another API only.
+func (c Choice) ForeignShortName(name string) bool {
 	return c.api.Short[name] == "" &&
 		slices.ContainsFunc(c.options.list(), func(api model.API) bool { return api.Short[name] != "" })
 }

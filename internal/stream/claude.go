@@ -88,7 +88,7 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	f, err := claude.Parse(line)
 	var bad *claude.BadRequest
 	if errors.As(err, &bad) {
-		return d.do(func(context.Context) { d.tell(claude.No(bad.ID, bad.Why)) }), nil
+		return d.do(func(context.Context) { d.write(claude.No(bad.ID, bad.Why)) }), nil
 	}
 	switch {
 	case err != nil:
@@ -105,11 +105,11 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 		return d.do(func(ctx context.Context) { d.answer(ctx, *f.Reply) }), nil
 	case f.Request != nil && f.Request.Subtype == "initialize":
 		late := func(context.Context) {
-			d.tell(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
+			d.write(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
 		}
 		return Frame{Do: late, greeting: f.Request}, nil
 	case f.Request != nil:
-		return d.do(func(ctx context.Context) { d.carryOut(ctx, *f.Request) }), nil
+		return d.do(func(ctx context.Context) { d.handle(ctx, *f.Request) }), nil
 	}
 	return Frame{}, nil
 }
@@ -151,17 +151,17 @@ func (d *Claude) Deny(why string) {
 	d.greeting = nil
 	d.mu.Unlock()
 	if r != nil {
-		d.tell(claude.No(r.ID, why))
+		d.write(claude.No(r.ID, why))
 	}
 }
 
-// tell writes a line.
-func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
+// write writes a line.
+func (d *Claude) write(line []byte) { d.host.write([][]byte{line}) }
 
 // Begin implements Dialect.
 func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	d.Encoder.Know(id, f)
-	d.look()
+	d.updateScene()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.greeting != nil {
@@ -171,8 +171,8 @@ func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	return lines
 }
 
-// look notes what hooks are told.
-func (d *Claude) look() {
+// updateScene notes what hooks are told.
+func (d *Claude) updateScene() {
 	f := d.Encoder.Facts()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,7 +189,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	}
 	lines = append(lines, d.Encoder.Event(e)...)
 	if e.Facts != nil {
-		d.look()
+		d.updateScene()
 	}
 	if e.Kind == event.Question {
 		lines = append(lines, d.ask(*e.Ask)...)
@@ -204,7 +204,7 @@ func (d *Claude) ask(a event.Ask) [][]byte {
 		const why = "in the permission mode dontAsk nobody is asked"
 		no, _, _ := q.Verdict(claude.Reply{Error: why})
 		no.Text, no.ByUs = why, true
-		d.say(context.Background(), a.ID, no)
+		d.answerQuestion(context.Background(), a.ID, no)
 		return nil
 	}
 	id := d.Encoder.UUID()
@@ -239,13 +239,13 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	for _, n := range notes {
 		d.host.Log("%s", n)
 	}
-	d.say(ctx, q.Ask.ID, a)
+	d.answerQuestion(ctx, q.Ask.ID, a)
 	if mode != nil {
 		d.applyMode(*mode)
 	}
 }
 
-func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
+func (d *Claude) answerQuestion(ctx context.Context, question string, a event.Reply) {
 	a.Question = question
 	if err := d.host.Conversation.Answer(ctx, a); err != nil {
 		d.host.Log("an answer was passed over: %v", err)
@@ -259,7 +259,7 @@ func (d *Claude) applyMode(m claude.Mode) {
 	if d.Encoder.Facts().Mode == m.Mode {
 		d.host.write(d.Encoder.Status())
 	}
-	d.look()
+	d.updateScene()
 }
 
 const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with " +

@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Options are what a client is made of.
+// Options configure a client.
 type Options = model.Options
 
 const (

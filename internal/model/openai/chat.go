@@ -18,8 +18,8 @@ func NewChat(o Options) model.Client { return &chat{client: newClient(o)} }
 
 type chat struct {
 	client
-	unasked atomic.Bool // the server knows no stream_options
-	other   atomic.Bool // it calls the limit of the answer as the others do
+	noStreamOptions atomic.Bool // the server refuses stream_options
+	otherLimit      atomic.Bool // it uses the other name for the limit of the answer
 }
 
 type chatRequest struct {
@@ -84,10 +84,10 @@ type chatDeclared struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Ask asks once. Only where the server refuses a member of the request by its name, it is asked again without that:
-// nothing was answered then, and which spelling a compatible server knows cannot be told otherwise.
+// Ask sends one request. If the server refuses a member of the request by name, it sends another one without that
+// member: nothing was answered yet, and there is no other way to learn which spelling a compatible server knows.
 func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	for s := (spelling{c.unasked.Load(), c.other.Load()}); ; {
+	for s := (spelling{c.noStreamOptions.Load(), c.otherLimit.Load()}); ; {
 		a, err := c.ask(ctx, q, s, hear)
 		better := c.learn(s, err)
 		if better == s {
@@ -99,27 +99,27 @@ func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece))
 
 // spelling is how a request is written, because servers differ.
 type spelling struct {
-	unasked bool // no stream_options
-	other   bool // the limit of the answer goes by its other name
+	noStreamOptions bool // no stream_options
+	otherLimit      bool // the limit of the answer goes by its other name
 }
 
-// learn finds out from an error how the request has to be written. It learns each point once, so that retries end.
+// learn returns how to write the request after an error. It learns each point once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
 		return s
 	}
 	limit := "max_tokens"
-	if c.vendor() != s.other {
+	if c.vendor() != s.otherLimit {
 		limit = "max_completion_tokens"
 	}
 	switch {
 	case strings.Contains(e.Message, "stream_options"):
-		s.unasked = true
-		c.unasked.Store(true)
+		s.noStreamOptions = true
+		c.noStreamOptions.Store(true)
 	case unknownMember(e.Message, limit):
-		s.other = true
-		c.other.Store(true)
+		s.otherLimit = true
+		c.otherLimit.Store(true)
 	}
 	return s
 }
@@ -146,13 +146,13 @@ func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(m
 
 func (c *chat) request(q model.Request, s spelling) chatRequest {
 	r := chatRequest{Model: c.model, Stream: true, Effort: effort(q.Think)}
-	if !s.unasked {
+	if !s.noStreamOptions {
 		r.Options = &chatOptions{Usage: true}
 	}
 	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers
 	// know the old name only, and ignore what they do not know: a limit that is ignored is worse than one that is
 	// refused.
-	if c.vendor() != s.other {
+	if c.vendor() != s.otherLimit {
 		r.MaxCompletion = q.MaxOutput
 	} else {
 		r.MaxTokens = q.MaxOutput

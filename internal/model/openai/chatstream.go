@@ -14,7 +14,7 @@ type chatReader struct {
 	b      *model.Builder
 	a      model.Answer
 
-	begun   bool // a choice came
+	started bool // a choice came
 	reason  string
 	refused bool
 	done    bool // [DONE]
@@ -114,7 +114,7 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 		if choice.Index != 0 { // one answer was asked for
 			continue
 		}
-		r.begun = true
+		r.started = true
 		for _, d := range []*chatDelta{choice.Delta, choice.Whole} {
 			if d != nil {
 				r.delta(d)
@@ -212,7 +212,7 @@ func (r *chatReader) end(err error) (*model.Answer, error) {
 	if r.reason != "" && model.Ended(err) {
 		err = nil
 	}
-	if err == nil && r.done && !r.begun {
+	if err == nil && r.done && !r.started {
 		err = wire.Garbage("the answer ended before it began", nil)
 	}
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package openai is the two model APIs of OpenAI: Chat Completions, which many others speak as well, and Responses.
 //
 // It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought)
-// goes back as it came, and to nobody else; that an answer is whole, also of servers that leave out ids, the index of a
-// call, the usage or the end mark; and that an error has its true sort, wherever the API says it: in the status, in the
-// body or within a stream.
+// goes back unchanged, and to no other API; that an answer is whole, also from servers that omit ids, the index of a
+// call, the usage or the end mark; and that an error has the right Trouble, wherever the API reports it: in the status,
+// in the body or within a stream.
 //
-// It refuses to leave a conversation with the API (nothing is stored there), to change a tool's schema, and to guess
-// what a server can: only the spelling of two members is learned, from the error that names them.
+// It stores nothing with the API, does not change a tool's schema, and does not guess what a server supports: it only
+// learns the spelling of two members, from the error that names them.
 package openai
 
 import (
@@ -20,12 +20,12 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Options are what a client is made of.
+// Options configure a client.
 type Options = model.Options
 
 const official = "https://api.openai.com/v1"
 
-// client is what both wires share.
+// client has what both wires share.
 type client struct {
 	api     *wire.API
 	model   string
@@ -72,8 +72,7 @@ func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) 
 	return model.Estimate(q), false, nil
 }
 
-// reasons reports whether the model thinks before it answers: those that do not refuse every member about it. All newer
-// ones do.
+// reasons reports whether a model thinks before it answers, as all newer ones do. The others refuse members about that.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {

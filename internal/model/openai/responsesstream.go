@@ -14,10 +14,10 @@ type responsesReader struct {
 	b      *model.Builder
 	a      model.Answer
 
-	spoken  map[any]bool // the items of which text came in pieces
-	items   bool         // an item came by itself, not only at the end
-	refused bool
-	status  string // at the end
+	streamed map[any]bool // the items of which text came in pieces
+	items    bool         // an item came by itself, not only at the end
+	refused  bool
+	status   string // at the end
 }
 
 type responsesEvent struct {
@@ -110,7 +110,7 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 	case "response.created", "response.in_progress":
 		r.about(it.Answer)
 	case "response.output_item.added":
-		r.begun(key, it.Item)
+		r.place(key, it.Item)
 	case "response.output_item.done":
 		r.item(key, it.Item)
 	case "response.output_text.delta":
@@ -170,15 +170,15 @@ func (r *responsesReader) say(key any, kind model.Kind, text string) {
 	if text == "" {
 		return
 	}
-	if r.spoken == nil {
-		r.spoken = map[any]bool{}
+	if r.streamed == nil {
+		r.streamed = map[any]bool{}
 	}
-	r.spoken[key] = true
+	r.streamed[key] = true
 	r.b.Say(key, kind, text)
 }
 
-// begun names an item, so that it has its place.
-func (r *responsesReader) begun(key any, i *responsesItem) {
+// place names an item, so that it has its place.
+func (r *responsesReader) place(key any, i *responsesItem) {
 	if i == nil {
 		return
 	}
@@ -193,26 +193,26 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 	if i == nil {
 		return
 	}
-	r.begun(key, i)
+	r.place(key, i)
 	switch i.Type {
 	case "function_call":
 		if whole := arguments(i.Arguments); whole != "" {
 			r.b.Input(key, json.RawMessage(whole))
 		}
 	case "message":
-		said := r.spoken[key]
+		said := r.streamed[key]
 		for _, c := range i.Content {
 			r.refused = r.refused || c.Refusal != ""
 			if !said {
 				r.say(key, model.Text, string(c.Text+c.Refusal))
 			}
 		}
-		if i.Phase != "" && r.spoken[key] {
+		if i.Phase != "" && r.streamed[key] {
 			phase, _ := json.Marshal(i.Phase)
 			r.b.Opaque(key, model.Text, phase)
 		}
 	case "reasoning":
-		if !r.spoken[key] {
+		if !r.streamed[key] {
 			for n, s := range append(i.Summary, i.Content...) {
 				if n > 0 {
 					r.b.Say(key, model.Thinking, "\n\n")
