@@ -15,8 +15,8 @@ import (
 
 // input is the input of the other side.
 type input struct {
-	prompt []event.Block      // a message for one turn
-	stays  bool               // messages come as frames until they end
+	prompt []event.Block       // a message for one turn
+	stays  bool                // messages come as frames until they end
 	frames <-chan stream.Input // closed at the end of the input
 }
 

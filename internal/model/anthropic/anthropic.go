@@ -118,13 +118,12 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 		return nil
 	}
 	e := &model.Error{Code: it.Error.Type, Message: it.Error.Message, Request: it.Request}
-	said := strings.ToLower(it.Error.Message)
 	switch it.Error.Type {
 	case "invalid_request_error":
 		switch {
-		case says(said, "prompt is too long", "context limit", "context window", "too many total text bytes"):
+		case wire.Mentions(it.Error.Message, "prompt is too long", "context limit", "context window", "too many total text bytes"):
 			e.Trouble = model.Overflow
-		case says(said, "credit balance", "usage limits"):
+		case wire.Mentions(it.Error.Message, "credit balance", "usage limits"):
 			e.Trouble = model.Quota
 		case status == http.StatusOK:
 			e.Trouble = model.Rejected
@@ -147,13 +146,4 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 		e.Trouble = model.Overloaded
 	}
 	return e
-}
-
-func says(text string, any ...string) bool {
-	for _, s := range any {
-		if strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,7 +3,6 @@ package gemini
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,37 +64,22 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 			e.Trouble = model.NoLogin // with status 400
 		}
 		for _, v := range d.Violations {
-			if spent(string(v.ID)) {
+			if wire.Mentions(string(v.ID), "perday", "permonth") { // it will not recover soon
 				e.Trouble = model.Quota
 			}
 		}
 	}
-	message := strings.ToLower(e.Message)
 	switch {
 	case e.Trouble != "":
-	case status == http.StatusBadRequest && tooLong(message):
+	case status == http.StatusBadRequest &&
+		wire.Mentions(e.Message, "exceeds the maximum number of tokens", "maximum context length", "context window"):
 		e.Trouble = model.Overflow
-	case status == http.StatusTooManyRequests && strings.Contains(message, "credits are depleted"):
+	case status == http.StatusTooManyRequests && wire.Mentions(e.Message, "credits are depleted"):
 		e.Trouble = model.Quota
 	case status == http.StatusOK:
 		e.Trouble = named(string(p.Status))
 	}
 	return e
-}
-
-// spent reports whether a quota will not recover soon.
-func spent(quota string) bool {
-	quota = strings.ToLower(quota)
-	return strings.Contains(quota, "perday") || strings.Contains(quota, "permonth")
-}
-
-func tooLong(message string) bool {
-	return slices.ContainsFunc([]string{
-		"exceeds the maximum number of tokens", "maximum context length",
-		"context window",
-	}, func(s string) bool {
-		return strings.Contains(message, s)
-	})
 }
 
 // named returns the meaning of a status's name, if its number is missing.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // chatWire is the value of Block.Wire for this API.
@@ -47,19 +48,10 @@ type chatMessage struct {
 }
 
 type chatPart struct {
-	Type  string     `json:"type"`
-	Text  string     `json:"text,omitempty"`
-	Image *chatImage `json:"image_url,omitempty"`
-	File  *chatFile  `json:"file,omitempty"`
-}
-
-type chatImage struct {
-	URL string `json:"url"`
-}
-
-type chatFile struct {
-	Name string `json:"filename"`
-	Data string `json:"file_data"`
+	Type  string            `json:"type"`
+	Text  string            `json:"text,omitempty"`
+	Image map[string]string `json:"image_url,omitempty"`
+	File  map[string]string `json:"file,omitempty"`
 }
 
 type chatCall struct {
@@ -126,11 +118,8 @@ func (c *chat) learn(s spelling, err error) spelling {
 
 // unknownMember reports whether a message says that a member is unknown, and not that its value is wrong.
 func unknownMember(message, name string) bool {
-	message = strings.ToLower(message)
-	return strings.Contains(message, name) &&
-		(strings.Contains(message, "not permitted") || strings.Contains(message, "unsupported") ||
-			strings.Contains(message, "unrecognized") ||
-			strings.Contains(message, "unknown") || strings.Contains(message, "not supported"))
+	return wire.Mentions(message, name) &&
+		wire.Mentions(message, "not permitted", "unsupported", "unrecognized", "unknown", "not supported")
 }
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
@@ -252,9 +241,9 @@ func (c *chat) user(m model.Message) []chatMessage {
 func (c *chat) part(b model.Block) chatPart {
 	switch {
 	case b.Kind == model.Image && picture(b):
-		return chatPart{Type: "image_url", Image: &chatImage{dataURL(b)}}
+		return chatPart{Type: "image_url", Image: map[string]string{"url": dataURL(b)}}
 	case b.Kind == model.File && b.Media == "application/pdf" && c.documents() && len(b.Data) > 0:
-		return chatPart{Type: "file", File: &chatFile{fileName(b), dataURL(b)}}
+		return chatPart{Type: "file", File: map[string]string{"filename": fileName(b), "file_data": dataURL(b)}}
 	case b.Kind == model.Image, b.Kind == model.File:
 		return chatPart{Type: "text", Text: b.InWords()}
 	}

@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,17 +111,9 @@ func tooLong(status int, sort model.Trouble, message string) bool {
 	if status != http.StatusBadRequest && status != http.StatusOK || sort != "" && sort != model.Rejected {
 		return false
 	}
-	message = strings.ToLower(message)
-	return slices.ContainsFunc(overflows(), func(s string) bool { return strings.Contains(message, s) })
-}
-
-func overflows() []string {
-	return []string{
-		"maximum context length", "maximum prompt length", "context length exceeded", "context length of only",
-		"context window",
-		"context size", "exceeds the maximum number of tokens", "prompt is too long", "input is too long",
-		"reduce the length of the messages",
-	}
+	return wire.Mentions(message, "maximum context length", "maximum prompt length", "context length exceeded",
+		"context length of only", "context window", "context size", "exceeds the maximum number of tokens",
+		"prompt is too long", "input is too long", "reduce the length of the messages")
 }
 
 // again returns the time in "Please try again in 1.5s".

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,12 @@ func First(body []byte) []byte {
 		return list[0]
 	}
 	return body
+}
+
+// Mentions reports whether a message contains one of several phrases, which are in lower case.
+func Mentions(message string, phrases ...string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(phrases, func(s string) bool { return strings.Contains(message, s) })
 }
 
 // Garbage returns the error for a response that is not what the protocol says.

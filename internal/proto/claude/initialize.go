@@ -171,8 +171,10 @@ func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	var list []agent.Helper
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		h := agent.Helper{Name: name}
-		known := map[string]any{"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools,
-			"model": &h.Model}
+		known := map[string]any{
+			"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools,
+			"model": &h.Model,
+		}
 		err := members("agents: "+clipped(name), all[name], func(member string, value json.RawMessage) error {
 			switch {
 			case empty(value) && member != "tools":

@@ -83,8 +83,10 @@ func (m *message) block(e *Encoder, ev event.Event, aborted bool) (lines [][]byt
 		lines = m.sign(e)
 	}
 	lines = append(lines,
-		e.line(messageLine{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}),
-			Aborted: aborted}))
+		e.line(messageLine{
+			Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}),
+			Aborted: aborted,
+		}))
 	if open {
 		m.kind = ""
 		lines = append(lines, m.stop(e)...)
