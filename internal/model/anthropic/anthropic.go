@@ -121,7 +121,8 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 	switch it.Error.Type {
 	case "invalid_request_error":
 		switch {
-		case wire.Mentions(it.Error.Message, "prompt is too long", "context limit", "context window", "too many total text bytes"):
+		case wire.Mentions(it.Error.Message, "prompt is too long", "context limit", "context window",
+			"too many total text bytes"):
 			e.Trouble = model.Overflow
 		case wire.Mentions(it.Error.Message, "credit balance", "usage limits"):
 			e.Trouble = model.Quota
