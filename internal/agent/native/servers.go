@@ -113,19 +113,16 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool
 	for _, spec := range offer.Tools {
-		server, about, _ := offer.About(spec.Name)
+		server, own, _ := offer.About(spec.Name)
 		tools = append(tools, tool.Tool{Tool: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
-				Kind: event.MCP, Changes: true, Title: about.Name + " of the server " + server, Input: input,
+				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context, progress func(string)) tool.Result {
 					got, err := offer.Call(ctx, spec.Name, input, progress)
 					if err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}
 					}
 					result := tool.Result{Text: got.Text, Failed: got.Failed}
-					if result.Text == "" && got.Structured != nil {
-						result.Text = string(got.Structured)
-					}
 					for _, image := range got.Images {
 						result.Images = append(result.Images, tool.Image{Media: image.Media, Data: image.Data})
 					}

@@ -196,7 +196,7 @@ func (o Options) modelOf(h agent.Helper) string {
 	switch {
 	case h.Model == "inherit":
 		return ""
-	case o.Choice.Strange(h.Model):
+	case o.Choice.ForeignShortName(h.Model):
 		o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
 			o.Choice.Provider)
 		return ""
