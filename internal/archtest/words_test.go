@@ -65,7 +65,6 @@ func pending() []string {
 		"internal/agent/gemini",
 		"internal/agent/native",
 		"internal/agent/opencode",
-		"internal/command",
 		"internal/delegate",
 		"internal/mcp",
 		"internal/proto/acp",

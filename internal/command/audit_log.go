@@ -117,5 +117,5 @@ func since(written string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fault.New(fault.ArgError, "%q is no time", written)
+	return time.Time{}, fault.New(fault.ArgError, "%q is not a time", written)
 }

@@ -42,7 +42,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
 		return []fault.Problem{{
 			Param: "global", Code: fault.MissingArgument,
-			Message: "the home directory is no project; add --global to change your own configuration",
+			Message: "the home directory is not a project; add --global to change your own configuration",
 		}}
 	}
 	edit := config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}

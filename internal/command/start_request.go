@@ -121,7 +121,7 @@ func (r request) named() (request, error) {
 	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
 		return r, nil
 	}
-	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume,
+	return r, fault.New(fault.ArgError, "--resume %s continues a session, but --session-id %s begins one", s.Resume,
 		s.Fresh).
 		Hint("omniagent session fork makes a session of another")
 }
