@@ -403,6 +403,9 @@ func (c *Call) complain(a answer, status int, format string) {
 			c.say("warning: " + text.Flat(w.Message))
 		}
 	}
+	if rows, isList := c.rows(a.data); isList && len(rows) == 0 && a.human == "" && format == "plain" && status == 0 {
+		c.say("no " + strings.ReplaceAll(c.Command.List.Key, "_", " ") + " found")
+	}
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
 		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
 	}
