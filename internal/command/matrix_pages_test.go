@@ -213,7 +213,7 @@ func nativePage() string {
 		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value " +
 		"that holds a password is kept back.\n\n" +
 		"| Variables | Why |\n|---|---|\n")
-	for _, h := range shell.HandedOn() {
+	for _, h := range shell.InheritedVariables() {
 		fmt.Fprintf(&b, "| %s | %s |\n", codes(h.Names), h.Why)
 	}
 	b.WriteString(

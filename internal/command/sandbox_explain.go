@@ -91,7 +91,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 }
 
 func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
-	w, err := p.wanted(c)
+	w, err := p.sandboxOf(c)
 	if err != nil {
 		return contract.Result{}, err
 	}

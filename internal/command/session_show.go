@@ -179,7 +179,7 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 		d.Todos.Value = append(d.Todos.Value, sessionTodo{t.Content, t.Status})
 	}
 	for _, m := range messages {
-		for _, spoken := range session.Speak(m) {
+		for _, spoken := range session.HistoryOf(m) {
 			shown := sessionMessage{Role: spoken.Role, Text: spoken.Content, Calls: []string{}}
 			for _, call := range spoken.Calls {
 				shown.Calls = append(shown.Calls, call.Name+" "+string(call.Input))

@@ -26,29 +26,29 @@ type Call struct {
 	Paths   Paths
 	Config  *config.Set // never nil
 
-	params   map[string]Param
-	given    map[string][]string // by parameter, as typed or from the payload
-	misgiven []fault.Problem     // problems of --raw-payload as a whole
-	words    []string            // the command line as typed, for hints and the record
-	id       string
-	started  time.Time
-	dir      string
-	instance string
-	confirm  bool
-	preview  bool // run only to see what it would do
+	params          map[string]Param
+	values          map[string][]string // by parameter, as typed or from the payload
+	payloadProblems []fault.Problem     // problems of --raw-payload as a whole
+	words           []string            // the command line as typed, for hints and the record
+	id              string
+	started         time.Time
+	dir             string
+	instance        string
+	confirm         bool
+	preview         bool // run only to see what it would do
 
 	out *out
 
-	mu       *sync.Mutex // an abandoned handler may still be writing
-	warnings []warning
-	warned   int // how many warnings there were
-	steps    stepLog
-	torn     error // the error of the configuration, if the command can run without it
-	cleanups []func()
-	temp     string
-	children bool
-	recorded *process.Register
-	over     bool // no more resources may be acquired
+	mu        *sync.Mutex // an abandoned handler may still be writing
+	warnings  []warning
+	warned    int // how many warnings there were
+	steps     stepLog
+	configErr error // the error of the configuration, if the command can run without it
+	cleanups  []func()
+	temp      string
+	children  bool
+	recorded  *process.Register
+	over      bool // no more resources may be acquired
 }
 
 type warning struct {
@@ -58,11 +58,11 @@ type warning struct {
 }
 
 // Given reports whether the caller gave the parameter.
-func (c *Call) Given(name string) bool { return len(c.given[name]) > 0 }
+func (c *Call) Given(name string) bool { return len(c.values[name]) > 0 }
 
 // String returns the value of a parameter, or its default.
 func (c *Call) String(name string) string {
-	if v := c.given[name]; len(v) > 0 {
+	if v := c.values[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
 	// the lifecycle reads every shared flag of every command; one that does not apply is never given
@@ -72,7 +72,7 @@ func (c *Call) String(name string) string {
 // Strings returns all values of a parameter that may be repeated.
 func (c *Call) Strings(name string) []string {
 	list := []string{}
-	for _, v := range c.given[name] {
+	for _, v := range c.values[name] {
 		if c.params[name].Kind == Names {
 			for item := range strings.SplitSeq(v, ",") {
 				if item = strings.TrimSpace(item); item != "" {
@@ -164,8 +164,8 @@ func (c *Call) warn(w warning) {
 // mostWarnings bounds the answer of a handler that warns in a loop.
 const mostWarnings = 100
 
-// Settled removes the warnings with a code, because the command has solved their problem.
-func (c *Call) Settled(code string) {
+// ClearWarnings removes the warnings with a code, because the command has solved their problem.
+func (c *Call) ClearWarnings(code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warnings = slices.DeleteFunc(c.warnings, func(w warning) bool { return w.Code == code })
@@ -205,9 +205,9 @@ func (c *Call) cleanup() {
 	}
 }
 
-// left returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes have
-// no effect any more.
-func (c *Call) left() *Call {
+// snapshot returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes
+// have no effect any more.
+func (c *Call) snapshot() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := *c
@@ -287,7 +287,7 @@ func (c *Call) Temp() (string, error) {
 		return "", c.ended()
 	}
 	name := c.id
-	if session := c.given["session-id"]; len(session) > 0 {
+	if session := c.values["session-id"]; len(session) > 0 {
 		name = session[0] + "-" + c.id
 	}
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+name)
@@ -326,7 +326,7 @@ func (c *Call) ended() *fault.Fault {
 }
 
 // ConfigError returns the error of the configuration, for commands that can run without it.
-func (c *Call) ConfigError() error { return c.torn }
+func (c *Call) ConfigError() error { return c.configErr }
 
 func (c *Call) undeclared(what string) *fault.Fault {
 	return fault.New(fault.UndeclaredCapability, "the command %s uses %s without having declared it", c.Command.Path,

@@ -247,7 +247,7 @@ func hasMembers(schema object) bool {
 
 func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
-	o = o.when(p.Default != "", "default", p.typed())
+	o = o.when(p.Default != "", "default", p.defaultValue())
 	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
 	o = o.when(p.Short != "", "short", p.Short)
 	return o
@@ -264,7 +264,7 @@ func (p Param) brief() string {
 	return text
 }
 
-func (p Param) typed() any {
+func (p Param) defaultValue() any {
 	switch p.Kind {
 	case Int:
 		return json.Number(p.Default)
@@ -432,10 +432,10 @@ func argGroups(c *Command) []any {
 	}
 	all := c.allParams()
 	for _, group := range exclusions() {
-		had := slices.DeleteFunc(group,
+		names := slices.DeleteFunc(group,
 			func(n string) bool { return !slices.ContainsFunc(all, func(p Param) bool { return p.Name == n }) })
-		if len(had) > 1 {
-			add(had, "at most one")
+		if len(names) > 1 {
+			add(names, "at most one")
 		}
 	}
 	for _, rule := range c.Rules {

@@ -175,7 +175,7 @@ func (c *Call) tooMuchStdin(received, limit int) error {
 // fromStdin replaces a parameter given as "-" by the lines of standard input, one value a line.
 func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.Fault {
 	for _, p := range c.Command.Params {
-		if values := c.given[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
+		if values := c.values[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
 			continue
 		}
 		attended, stop := c.attended(ctx, signals)
@@ -192,7 +192,7 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 				[]fault.Problem{wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
 					p.Name)})
 		}
-		c.given[p.Name] = lines
+		c.values[p.Name] = lines
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	words, rest := p.split(h.Args)
 	call := &Call{
 		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(), started: time.Now(), dir: h.Dir,
-		given: map[string][]string{}, Config: emptyConfig(),
+		values: map[string][]string{}, Config: emptyConfig(),
 	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
@@ -29,7 +29,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		return p.root(call, words, rest)
 	}
 	call.Command = command
-	if err := p.holds(command); err != nil {
+	if err := p.checkCommand(command); err != nil {
 		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
 	}
 	if command.Serve != nil {
@@ -150,7 +150,7 @@ func (c *Call) configure() *fault.Fault {
 		return nil
 	}
 	if c.Command.LooseConfig {
-		c.torn = err
+		c.configErr = err
 		c.Warn(string(fault.ConfigInvalid), "%s", err.Error())
 		return nil
 	}

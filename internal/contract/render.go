@@ -98,10 +98,10 @@ func (c *Call) encode(a *answer, status int) []byte {
 		return append(body, '\n')
 	}
 	next := fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line())
-	whole, said := *a, len(c.warnings)
+	whole, warned := *a, len(c.warnings)
 	room := limit - 1 - (len(body) - size(a.data))
 	for range 5 { // the answer also has to report the cut, and the length of that is only known then
-		*a, c.warnings = whole, c.warnings[:said]
+		*a, c.warnings = whole, c.warnings[:warned]
 		a.meta = slices.Clone(whole.meta)
 		c.cut(a, max(0, room), next)
 		if body = appendJSON(nil, c.envelope(a, status)); len(body)+1 <= limit {

@@ -76,7 +76,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 }
 
 func onlyShared(call *Call) bool {
-	for name := range call.given {
+	for name := range call.values {
 		if !call.params[name].Global {
 			return false
 		}

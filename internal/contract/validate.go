@@ -12,7 +12,7 @@ import (
 // validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
 // and what the command itself checks. It may read, but changes nothing.
 func (c *Call) validate() *fault.Fault {
-	problems := c.misgiven
+	problems := c.payloadProblems
 	for _, param := range c.Command.allParams() {
 		problems = append(problems, c.checkParam(param)...)
 	}
@@ -40,7 +40,7 @@ func wrong(param string, code fault.Code, value, format string, args ...any) fau
 }
 
 func (c *Call) checkParam(p Param) []fault.Problem {
-	values := c.given[p.Name]
+	values := c.values[p.Name]
 	if p.Required && len(values) == 0 {
 		where := "--" + p.Name
 		if p.Position > 0 {
@@ -86,7 +86,7 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 		for name, value := range rule.Default {
 			if !c.Given(name) {
-				c.given[name] = []string{value}
+				c.values[name] = []string{value}
 			}
 		}
 	}

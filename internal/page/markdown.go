@@ -76,8 +76,8 @@ type row struct {
 	broken  bool // a line ended in it
 }
 
-// passed reports whether an element is skipped with its content.
-func passed(name string) bool {
+// isSkipped reports whether an element is skipped with its content.
+func isSkipped(name string) bool {
 	switch name {
 	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes",
 		"canvas", "audio", "video":
@@ -115,7 +115,7 @@ func (w *writer) take(t token) {
 	case textToken:
 		w.text(t.text)
 	case startTag:
-		if passed(t.name) {
+		if isSkipped(t.name) {
 			if !t.closed || t.name != "svg" {
 				w.skip, w.skipped = t.name, 1
 			}

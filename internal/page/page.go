@@ -232,7 +232,7 @@ func (p *Page) binary(size int64) error {
 // explain turns an error into one that helps the reader.
 func explain(ctx context.Context, at *url.URL, err error) error {
 	var known *fault.Fault
-	var refused *refusal
+	var refused *refusedAddress
 	var dns *net.DNSError
 	switch {
 	case err == nil:

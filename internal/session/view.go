@@ -124,7 +124,7 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	if v.State.Begin.Version > version {
 		return nil, newer(v.State.Begin)
 	}
-	return s.begin(ctx, newID, func(w io.Writer) error {
+	return s.create(ctx, newID, func(w io.Writer) error {
 		b := v.State.Begin
 		b.Version, b.ID, b.Created = version, newID, time.Now().UTC().Truncate(time.Millisecond)
 		b.Forked = &Origin{ID: id, Record: v.State.Head}

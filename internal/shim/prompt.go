@@ -142,7 +142,8 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	_ = os.Remove(file.Name()) // on Windows it remains until it is closed
 	c.temp.closes(file)
 	counter := counter{limit: limit}
-	if err := keep(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter); err != nil {
+	if err := copyPrompt(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}),
+		&counter); err != nil {
 		return err
 	}
 	if err := c.tooLong(counter); err != nil {
@@ -156,8 +157,8 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	return err
 }
 
-// keep copies to the end, or until it is more than the agent accepts.
-func keep(file io.Writer, source io.Reader, counter *counter) error {
+// copyPrompt copies to the end, or until it is more than the agent accepts.
+func copyPrompt(file io.Writer, source io.Reader, counter *counter) error {
 	block := make([]byte, firstLook)
 	for {
 		n, err := source.Read(block)

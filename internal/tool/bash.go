@@ -72,8 +72,8 @@ func Bash(env *Env) Tool {
 
 // commandTitle returns the description, or the first line of the command.
 func commandTitle(line, description string) string {
-	for _, said := range []string{description, line} {
-		for part := range strings.Lines(said) {
+	for _, candidate := range []string{description, line} {
+		for part := range strings.Lines(candidate) {
 			if words := strings.Join(strings.Fields(part), " "); words != "" {
 				return text.Name(clip(words))
 			}

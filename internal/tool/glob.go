@@ -82,28 +82,28 @@ type globZone struct {
 	spots []globSpot
 }
 
-type globFound struct {
+type globMatch struct {
 	path string
 	at   time.Time
 }
 
 // globHeap has the newest files that one worker has found.
 type globHeap struct {
-	found []globFound
-	count int
+	matches []globMatch
+	count   int
 }
 
-func (h *globHeap) add(f globFound, limit int) {
+func (h *globHeap) add(f globMatch, limit int) {
 	h.count++
-	if h.found = append(h.found, f); len(h.found) >= 2*limit+1000 {
-		h.found = newest(h.found, limit)
+	if h.matches = append(h.matches, f); len(h.matches) >= 2*limit+1000 {
+		h.matches = newest(h.matches, limit)
 	}
 }
 
 // newest sorts by time, then name, and keeps the first ones.
-func newest(found []globFound, limit int) []globFound {
+func newest(found []globMatch, limit int) []globMatch {
 	slices.SortFunc(found,
-		func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
+		func(a, b globMatch) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
 	return found[:min(limit, len(found))]
 }
 
@@ -124,29 +124,29 @@ func (g *globber) run(ctx context.Context) Result {
 	if err != nil && g.name == g.path {
 		return failed(err)
 	}
-	var found []globFound
+	var found []globMatch
 	count := 0
 	for _, h := range heaps {
-		found = append(found, h.found...)
+		found = append(found, h.matches...)
 		count += h.count
 	}
 	return g.report(newest(found, g.limit), count, missed)
 }
 
 func (g *globber) walk(ctx context.Context, heaps []globHeap) (missed int, err error) {
-	w := newGround(g.env, g.name, ".fdignore")
+	w := newSearchArea(g.env, g.name, ".fdignore")
 	return g.env.Files.Survey(ctx, g.name, globZone{w.scope, g.pattern.start()}, workspace.Survey{
 		Enter: func(f *workspace.Folder, entries []workspace.Entry) { g.enter(w, f, entries) },
 		File: func(worker int, f *workspace.Folder, name string) {
 			if at, ok := f.Modified(name); ok {
-				heaps[worker].add(globFound{w.shown(f, name), at}, g.limit)
+				heaps[worker].add(globMatch{w.displayPath(f, name), at}, g.limit)
 			}
 		},
 	})
 }
 
 // enter takes the files that match, and the directories that may contain some.
-func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
+func (g *globber) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(globZone)
 	full := w.full(f)
 	if f.First() {
@@ -158,7 +158,7 @@ func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 			continue
 		}
 		isDir := e.Type == workspace.DirectoryEntry
-		s := standing{hidden: e.Name[0] == '.', ignored: e.Name == ".git"}
+		s := entryFlags{hidden: e.Name[0] == '.', ignored: e.Name == ".git"}
 		if zone.scope != nil && !s.ignored {
 			verdict := zone.scope.Match(below(full, e.Name), isDir)
 			s.ignored = verdict == ignore.Ignored
@@ -180,7 +180,7 @@ func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 	}
 }
 
-func (g *globber) report(found []globFound, count, missed int) Result {
+func (g *globber) report(found []globMatch, count, missed int) Result {
 	if count == 0 {
 		return Result{Text: "No files found matching pattern: " + text.Name(g.written) + missedNote(missed)}
 	}

@@ -173,19 +173,19 @@ func (g *grepper) file(ctx context.Context, all *grepAnswer) error {
 }
 
 func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err error) {
-	w := newGround(g.env, g.name, ".rgignore")
+	w := newSearchArea(g.env, g.name, ".rgignore")
 	scanners := make([]scanner, workspace.Workers())
 	for i := range scanners {
 		scanners[i].pattern = g.pattern
 	}
 	return g.env.Files.Survey(ctx, g.name, grepZone{w.scope}, workspace.Survey{
 		Enter: func(f *workspace.Folder, entries []workspace.Entry) {
-			if f.Path == "" || !all.beyond(w.shown(f, "")) {
+			if f.Path == "" || !all.beyond(w.displayPath(f, "")) {
 				g.enter(w, f, entries)
 			}
 		},
 		File: func(worker int, f *workspace.Folder, name string) {
-			path := w.shown(f, name)
+			path := w.displayPath(f, name)
 			if all.beyond(path) {
 				return
 			}
@@ -212,7 +212,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 }
 
 // enter takes the files to search. A glob that selects a file overrides a rule that ignores it.
-func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
+func (g *grepper) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(grepZone)
 	full := w.full(f)
 	if f.First() {
@@ -233,9 +233,11 @@ func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 	}
 }
 
-func (g *grepper) wants(w *ground, f *workspace.Folder, full string, scope *ignore.Scope, name string, dir bool) bool {
+func (g *grepper) wants(w *searchArea, f *workspace.Folder, full string, scope *ignore.Scope, name string,
+	dir bool,
+) bool {
 	if g.globs != nil {
-		switch g.globs.Match(w.shown(f, name), dir) {
+		switch g.globs.Match(w.displayPath(f, name), dir) {
 		case ignore.Ignored: // the wanted files are those that the rules match
 			return true
 		case ignore.Included:

@@ -39,7 +39,7 @@ func AskUserQuestion() Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Other, Title: asked(questions), Input: in.json(), Person: true,
+				Kind: event.Other, Title: questionText(questions), Input: in.json(), Person: true,
 				Form: func(filled json.RawMessage, said string) (Result,
 					bool,
 				) {
@@ -53,8 +53,8 @@ func AskUserQuestion() Tool {
 	}
 }
 
-// asked renders the questions for a person.
-func asked(questions []event.FormQuestion) string {
+// questionText renders the questions for a person.
+func questionText(questions []event.FormQuestion) string {
 	var b strings.Builder
 	for i, q := range questions {
 		if i > 0 {
@@ -72,7 +72,7 @@ func asked(questions []event.FormQuestion) string {
 }
 
 // answers tells the model what a person said. It finds answers by the text of their questions.
-func answers(questions []event.FormQuestion, filled json.RawMessage, said string) (Result, bool) {
+func answers(questions []event.FormQuestion, filled json.RawMessage, remark string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
@@ -91,8 +91,8 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, said string
 			fmt.Fprintf(&b, "%s\n-> %s\n", q.Question, one)
 		}
 	}
-	if said = strings.TrimSpace(said); said != "" {
-		b.WriteString("The user says: " + said + "\n")
+	if remark = strings.TrimSpace(remark); remark != "" {
+		b.WriteString("The user says: " + remark + "\n")
 	}
 	if b.Len() == 0 {
 		return Result{

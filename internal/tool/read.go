@@ -67,7 +67,7 @@ func (r reader) run(ctx context.Context) Result {
 	}
 	defer f.Close()
 	// Every read checks the context, so that a large file on a slow disk can be given up.
-	b := bufio.NewReaderSize(&patient{ctx, f}, 64<<10)
+	b := bufio.NewReaderSize(&contextReader{ctx, f}, 64<<10)
 	head, err := b.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return failed(err)
@@ -99,7 +99,7 @@ func (r reader) run(ctx context.Context) Result {
 	if p.ended {
 		r.env.Seen.Record(r.name, f.Fingerprint())
 	}
-	return r.told(&p)
+	return r.result(&p)
 }
 
 // whole shows a file that has to be read as a whole.
@@ -121,7 +121,7 @@ func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]by
 		return failed(err)
 	}
 	r.env.Seen.Record(r.name, f.Fingerprint())
-	result := r.told(&p)
+	result := r.result(&p)
 	result.Images = images
 	return result
 }
@@ -150,8 +150,8 @@ func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 	}
 }
 
-// told returns the page with remarks for the model.
-func (r reader) told(p *page) Result {
+// result returns the page with remarks for the model.
+func (r reader) result(p *page) Result {
 	last := p.first + p.shown - 1
 	of := ""
 	if p.ended {
@@ -186,13 +186,13 @@ func (r reader) explain(err error) error {
 	return err
 }
 
-// patient reads until the context ends.
-type patient struct {
+// contextReader reads until the context ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *contextReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -219,10 +219,10 @@ var errLongLine = errors.New("a line is too long")
 // page.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
-	met := 0
+	total := 0
 	for length, open := 0, false; ; {
 		piece, err := b.ReadSlice('\n')
-		if met += len(piece); met > 2*largestFile {
+		if total += len(piece); total > 2*largestFile {
 			p.all = false
 		}
 		if len(piece) > 0 && !open {

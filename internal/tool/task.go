@@ -26,11 +26,11 @@ func Named(written, name string) bool {
 
 // kinds tells the model which sub-agents there are beside the general one.
 func kinds(helpers []Helper) (json.RawMessage, error) {
-	said := "Which sub-agent; general-purpose if left out"
+	description := "Which sub-agent; general-purpose if left out"
 	for _, h := range helpers {
-		said += "\n- " + h.Name + ": " + h.Description
+		description += "\n- " + h.Name + ": " + h.Description
 	}
-	return text.JSON(said)
+	return text.JSON(description)
 }
 
 // HandOver returns the tool Task, which gives a piece of work to a sub-agent.

@@ -57,13 +57,13 @@ func WebFetch(env *Env) Tool {
 }
 
 // pageResult returns what the model reads about a page.
-func pageResult(asked string, p web.Page) Result {
+func pageResult(address string, p web.Page) Result {
 	if p.Moved != "" {
 		return Result{
 			Text: fmt.Sprintf(
 				"%s has moved to another host, of which nothing was read (status %d). If you want that page, call "+
 					"WebFetch "+
-					"with this address:\n%s", asked, p.Status, p.Moved),
+					"with this address:\n%s", address, p.Status, p.Moved),
 		}
 	}
 	var b strings.Builder

@@ -34,12 +34,12 @@ func Write(env *Env) Tool {
 			return Action{
 				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Write " + s.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
-					became, err := writeWhole(ctx, env, s, content)
+					change, err := writeWhole(ctx, env, s, content)
 					if err != nil {
 						return failed(err)
 					}
 					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
-						utf8.RuneCountInString(content), s.shown), Change: became}
+						utf8.RuneCountInString(content), s.shown), Change: change}
 				},
 			}, nil
 		},

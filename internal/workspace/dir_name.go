@@ -67,15 +67,15 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 		}
 		return rel, nil
 	}
-	for _, more := range d.more {
+	for _, more := range d.roots {
 		if rel, ok := more.under(abs); ok {
 			if !filepath.IsLocal(filepath.FromSlash(rel)) {
 				return "", invalid(written)
 			}
-			return more.called(rel), nil
+			return more.outerName(rel), nil
 		}
 	}
-	for _, dir := range d.also {
+	for _, dir := range d.readOnly {
 		if _, ok := beneathPath(dir.path, abs, foldsCase(d.path)); ok {
 			return filepath.ToSlash(abs), nil
 		}
@@ -113,7 +113,7 @@ func mountedDrive(p string) bool {
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 func invalid(written string) error {
-	f := fault.New(fault.ArgError, "%q is not a path of a file", shown(written))
+	f := fault.New(fault.ArgError, "%q is not a path of a file", printable(written))
 	switch {
 	case strings.TrimSpace(written) == "":
 		f = fault.New(fault.ArgError, "the path is empty")

@@ -132,7 +132,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	defer view.Close()
 	e := agent.Evidence{
 		Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model,
-		Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
+		Walls: wallsOf(view.State.Confinement), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
 	}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
@@ -172,7 +172,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 }
 
 // wallsOf is what is on record.
-func wallsOf(h session.Held) *event.Walls {
+func wallsOf(h session.Confinement) *event.Walls {
 	if h.Walls == "" {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // then every command is asked about. Walls that do not stand around this workspace alone are a refusal: what lies in it
 // must not decide that commands run without.
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
-	o.stricter(o.Kept.State().Held)
+	o.stricter(o.Kept.State().Confinement)
 	if o.Sandbox == string(setting.Off) {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func ours(roots []string, private string) []string {
 
 // stricter takes what the session has on record where that is stricter than what is asked for now: going on with a
 // session opens nothing.
-func (o *Options) stricter(held session.Held) {
+func (o *Options) stricter(held session.Confinement) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
 		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
 			"begins anew")
@@ -125,15 +125,15 @@ func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 // keepWalls puts on record what holds the commands, where that is not there yet.
 func (m *Mind) keepWalls(o Options) error {
 	told := m.walls.Told()
-	held := session.Held{
+	held := session.Confinement{
 		Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n"),
 	}
 	if held.Wanted = told.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
 		held.Wanted = cmp.Or(o.Network, "off") // or going on where walls can be built would open it
 	}
-	if o.Kept.State().Held == held {
+	if o.Kept.State().Confinement == held {
 		return nil
 	}
-	_, err := o.Kept.Append(session.Changed{Held: held})
+	_, err := o.Kept.Append(session.Changed{Confinement: held})
 	return err
 }
