@@ -3,7 +3,6 @@ package tool
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,38 +17,31 @@ import (
 // Edit replaces a text in a file.
 func Edit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written, c := in.text("file_path", true), readChange(in)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			file, err := newSubject(env, written)
-			if err != nil {
-				return Action{}, err
-			}
-			e := editor{subject: file, env: env, changes: []change{c}}
-			return Action{
-				Kind: event.Write, Changes: true, Paths: file.paths, Title: "Edit " + file.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					run := e // an Action may run more than once
-					spots, text, err := run.run(ctx)
-					if err != nil {
-						return failed(err)
-					}
-					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
-					}
-					return Result{
-						Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
-						Change: run.change,
-					}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written, c := in.text("file_path", true), readChange(in)
+		file, err := newSubject(env, written)
+		if err != nil {
+			return Action{}, err
+		}
+		e := editor{subject: file, env: env, changes: []change{c}}
+		return Action{
+			Paths: file.paths, Title: "Edit " + file.shown,
+			Run: func(ctx context.Context, _ func(string)) Result {
+				run := e // an Action may run more than once
+				spots, text, err := run.run(ctx)
+				if err != nil {
+					return failed(err)
+				}
+				if !run.existed {
+					return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
+				}
+				return Result{
+					Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
+					Change: run.change,
+				}
+			},
+		}, nil
+	})
 }
 
 // change is one replacement.
@@ -216,7 +208,7 @@ func locate(text []byte, e endings, old string) iter.Seq[spot] {
 func locateExactly(text, needle []byte) iter.Seq[spot] {
 	return func(yield func(spot) bool) {
 		for at := 0; ; {
-			i := index(text[at:], needle)
+			i := bytes.Index(text[at:], needle)
 			if i < 0 || !yield(spot{at + i, at + i + len(needle)}) {
 				return
 			}

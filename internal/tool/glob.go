@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -24,33 +23,28 @@ const globUsual = 100 // the default limit
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
-			directory := in.text("path", false)
-			var err error
-			if in.err() == nil {
-				if g.pattern, err = parseGlob(g.written); err != nil {
-					in.problem(`"pattern" cannot be read: %v`, err)
-				}
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			if g.path, err = searchPath(env, directory); err != nil {
-				return Action{}, err
-			}
-			if g.name, err = g.begin(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Find " + text.Name(g.written), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
+		directory := in.text("path", false)
+		if in.err() != nil {
+			return Action{}, nil
+		}
+		var err error
+		if g.pattern, err = parseGlob(g.written); err != nil {
+			in.problem(`"pattern" cannot be read: %v`, err)
+			return Action{}, nil
+		}
+		if g.path, err = searchPath(env, directory); err != nil {
+			return Action{}, err
+		}
+		if g.name, err = g.begin(); err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: []string{g.name}, Title: "Find " + text.Name(g.written),
+			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+		}, nil
+	})
 }
 
 // globber is one call of Glob.

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,24 +24,17 @@ const (
 
 // Grep searches in files.
 func Grep(env *Env) Tool {
-	return Tool{
-		Tool: specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path}).Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			g, in := readGrep(env, raw)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			var err error
-			if g.name, err = searchPath(env, g.path); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " +
-					text.Name(g.written), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
-			}, nil
-		},
-	}
+	s := specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path})
+	return s.plan(func(in *input) (a Action, err error) {
+		g := readGrep(env, in)
+		if g.name, err = searchPath(env, g.path); err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: []string{g.name}, Title: "Search for " + text.Name(g.written),
+			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+		}, nil
+	})
 }
 
 // grepper is one call of Grep.
@@ -58,9 +50,8 @@ type grepper struct {
 	types   []ignore.Pattern
 }
 
-// readGrep reads the input. Errors are in the returned input.
-func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
-	in := specOf(toolspec.Tool{Name: "Grep"}).input(raw)
+// readGrep reads the input.
+func readGrep(env *Env, in *input) *grepper {
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
 	g.show = grepShow{
@@ -97,7 +88,7 @@ func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
 			in.problem(`"pattern" cannot be read: %v`, err)
 		}
 	}
-	return g, in
+	return g
 }
 
 // readGlobs reads patterns of paths, separated by blanks, or by commas outside braces. They work like ripgrep's --glob:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,29 +28,22 @@ const (
 // Read shows a file.
 func Read(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written := in.text("file_path", true)
-			first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			name, err := env.Files.Name(written)
-			if err != nil {
-				return Action{}, err
-			}
-			r := reader{env: env, name: name, shown: text.Name(written), first: max(first, 1), limit: limit}
-			if limit == 0 {
-				r.limit = usualLines
-			}
-			return Action{
-				Kind: event.Read, Paths: []string{name}, Title: "Read " + r.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written := in.text("file_path", true)
+		first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
+		name, err := env.Files.Name(written)
+		if err != nil {
+			return Action{}, err
+		}
+		r := reader{env: env, name: name, shown: text.Name(written), first: max(first, 1), limit: limit}
+		if limit == 0 {
+			r.limit = usualLines
+		}
+		return Action{
+			Paths: []string{name}, Title: "Read " + r.shown,
+			Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
+		}, nil
+	})
 }
 
 type reader struct {

@@ -31,6 +31,23 @@ func specOf(t toolspec.Tool) *spec {
 	return &s
 }
 
+// plan returns the tool. read says what a call with an input would do; its answer counts only for an input without
+// problems.
+func (s *spec) plan(read func(in *input) (Action, error)) Tool {
+	return Tool{Tool: s.Tool, Plan: func(raw json.RawMessage) (Action, error) {
+		in := s.input(raw)
+		a, err := read(in)
+		if problems := in.err(); problems != nil {
+			err = problems
+		}
+		if err != nil {
+			return Action{}, err
+		}
+		a.Kind, a.Changes, a.Input = s.Kind, s.Changes, in.json()
+		return a, nil
+	}}
+}
+
 // readSpecs reads every file, once.
 var readSpecs = sync.OnceValue(func() map[string]spec {
 	all := map[string]spec{}

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,31 +18,24 @@ import (
 // Write makes or replaces a file.
 func Write(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written, content := in.text("file_path", true), in.text("content", true)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			s, err := newSubject(env, written)
-			if err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Write " + s.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					change, err := writeWhole(ctx, env, s, content)
-					if err != nil {
-						return failed(err)
-					}
-					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
-						utf8.RuneCountInString(content), s.shown), Change: change}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written, content := in.text("file_path", true), in.text("content", true)
+		s, err := newSubject(env, written)
+		if err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: s.paths, Title: "Write " + s.shown,
+			Run: func(ctx context.Context, _ func(string)) Result {
+				change, err := writeWhole(ctx, env, s, content)
+				if err != nil {
+					return failed(err)
+				}
+				return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
+					utf8.RuneCountInString(content), s.shown), Change: change}
+			},
+		}, nil
+	})
 }
 
 // subject is the file that a call changes.
