@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
@@ -138,7 +139,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
-		data.Subject = lineOf(words)
+		data.Subject = text.Shell(words...)
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil

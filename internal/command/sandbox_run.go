@@ -129,18 +129,3 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	}
 	return walls.Run(program)
 }
-
-// lineOf returns words as a command line for a shell.
-func lineOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = w
-		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-				strings.ContainsRune("_-./=:@%+,", r))
-		}) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
-}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Run carries out one call and returns its exit status. signals are those that end it; it may be nil.
@@ -224,25 +225,10 @@ func (c *Call) confirmed() bool {
 
 // line returns the call as typed, with more arguments: the command to run next.
 func (c *Call) line(more ...string) string {
-	words := quotedAll(redact.Args(c.words))
+	words := redact.Args(c.words)
 	end := slices.Index(words, "--") // everything after it is an argument
 	if end < 0 {
 		end = len(words)
 	}
-	return strings.Join(slices.Concat([]string{c.Program.Name}, words[:end], more, words[end:]), " ")
-}
-
-// quoted makes a word safe to paste into a shell.
-func quoted(word string) string {
-	plain := word != ""
-	for _, r := range word {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./:=,@+%", r)) {
-			plain = false
-		}
-	}
-	if plain {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return text.Shell(slices.Concat([]string{c.Program.Name}, words[:end], more, words[end:])...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
@@ -181,12 +182,12 @@ func (c *Call) corrected(p fault.Problem) string {
 		case strings.HasSuffix(w, "="+p.Value), strings.HasPrefix(w, p.Value+"="):
 			w, found = strings.Replace(w, p.Value, p.Corrected, 1), true
 		}
-		words = append(words, quoted(w))
+		words = append(words, w)
 	}
 	if !found || strings.TrimSpace(p.Corrected) == "" {
 		return "use " + p.Corrected
 	}
-	return strings.Join(words, " ")
+	return text.Shell(words...)
 }
 
 func namesOf(problems []fault.Problem) []string {
