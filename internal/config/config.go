@@ -10,6 +10,7 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func (l *loader) warn(w Warning) { l.set.warnings = append(l.set.warnings, w) }
 
 func (l *loader) flags() layer {
 	out := layer{}
-	for _, name := range sortedNames(l.options.Overrides) {
+	for _, name := range slices.Sorted(maps.Keys(l.options.Overrides)) {
 		written := l.options.Overrides[name]
 		key, ok := findKey(l.options.Keys, name)
 		if !ok {
@@ -160,12 +161,7 @@ func (l *loader) flags() layer {
 			}
 			continue
 		}
-		raw, err := key.parse(written)
-		if err != nil {
-			l.problems.atSource(key, key.flag(), written, err)
-			continue
-		}
-		out[name] = Value{Raw: raw, Text: showRaw(raw, written), Source: "flag:" + key.flag()}
+		l.parse(out, key, written, "flag:", key.flag())
 	}
 	return out
 }
@@ -180,14 +176,19 @@ func (l *loader) environment() layer {
 		if !ok || text == "" {
 			continue
 		}
-		raw, err := key.parse(text)
-		if err != nil {
-			l.problems.atSource(key, key.Env, text, err)
-			continue
-		}
-		out[key.Name] = Value{Raw: raw, Text: showRaw(raw, text), Source: "env:" + key.Env}
+		l.parse(out, key, text, "env:", key.Env)
 	}
 	return out
+}
+
+// parse adds a value that a flag or a variable has as text.
+func (l *loader) parse(to layer, key Key, text, kind, name string) {
+	raw, err := key.parse(text)
+	if err != nil {
+		l.problems.atSource(key, name, text, err)
+		return
+	}
+	to[key.Name] = Value{Raw: raw, Text: showRaw(raw, text), Source: kind + name}
 }
 
 func (l *loader) defaults() layer {

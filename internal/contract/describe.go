@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (p *Program) manifest(whole bool) (object, string) {
 	for _, c := range p.Commands {
 		commands = append(commands, member{c.Key(), p.entry(c, whole)})
 	}
-	for _, group := range sortedKeys(p.Groups) {
+	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
 		commands = append(commands, member{strings.ReplaceAll(group, " ", "."), p.groupEntry(group)})
 	}
 	slices.SortStableFunc(commands[1:], func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -150,8 +151,7 @@ func (p *Program) withDirect(exits object) object {
 		}
 		exits = append(exits, member{e.Number, (&walker{}).tree(entry)})
 	}
-	slices.SortStableFunc(exits,
-		func(a, b member) int { return len(a.name)*1000 - len(b.name)*1000 + strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(exits, func(a, b member) int { return byNumber(a.name, b.name) })
 	return exits
 }
 
@@ -272,15 +272,6 @@ func (p Param) defaultValue() any {
 		return p.Default == "true"
 	}
 	return p.Default
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := []string{}
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // extension returns the rest of the declaration: what applies, and what must be there even if it is empty.

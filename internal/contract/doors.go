@@ -162,14 +162,12 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 }
 
 func (c *Call) tooMuchStdin(received, limit int) error {
-	if c.Command.Stdin == nil {
-		return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
-			FixBy("give the values as arguments", "").With("context",
-			map[string]any{"received_bytes": received, "limit_bytes": limit})
-	}
-	return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
-		FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size").
+	f := fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
 		With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
+	if c.Command.Stdin == nil {
+		return f.FixBy("give the values as arguments", "")
+	}
+	return f.FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size")
 }
 
 // fromStdin replaces a parameter given as "-" by the lines of standard input, one value a line.

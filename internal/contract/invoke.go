@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -115,11 +114,7 @@ func (c *Call) prepare() *fault.Fault {
 
 // ProjectAt returns where the project around a directory has its configuration.
 func (c *Call) ProjectAt(dir string) config.Project {
-	options := config.Options{Dir: dir, Getenv: c.Host.Lookup}
-	if c.Paths.Config != "" {
-		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
-	}
-	return options.Project()
+	return config.Options{Dir: dir, Getenv: c.Host.Lookup, UserFile: c.Paths.UserConfig()}.Project()
 }
 
 // configure loads the configuration. Commands that must work with an invalid one read none of it, or what can be read.
@@ -127,11 +122,8 @@ func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
 		None: c.Bool("no-config") || c.Command.NoConfig, Overrides: map[string]string{},
+		UserFile: c.Paths.UserConfig(), TrustFile: c.TrustFile(),
 	}
-	if c.Paths.Config != "" {
-		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
-	}
-	options.TrustFile = c.TrustFile()
 	if c.Given("config") {
 		options.Explicit = c.Path("config")
 	}
@@ -162,22 +154,14 @@ func (c *Call) configure() *fault.Fault {
 // error.
 func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
 	paths := h.paths(p.Name, h.env(prefix+"INSTANCE_ID"))
-	options := config.Options{Keys: p.keys, Getenv: h.Lookup, Dir: dir, TrustFile: h.trustFile(p.Name)}
-	if paths.Config != "" {
-		options.UserFile = filepath.Join(paths.Config, "config.toml")
-	}
-	set, err := config.Load(options)
+	set, err := config.Load(config.Options{
+		Keys: p.keys, Getenv: h.Lookup, Dir: dir, UserFile: paths.UserConfig(), TrustFile: h.trustFile(p.Name),
+	})
 	return set, paths, err
 }
 
 // trustFile belongs to the user, not to an instance.
-func (h Host) trustFile(name string) string {
-	state := h.paths(name, "").State
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, "trust.json")
-}
+func (h Host) trustFile(name string) string { return inDir(h.paths(name, "").State, "trust.json") }
 
 // Trusted returns the record of contents that a person trusts.
 func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
@@ -188,13 +172,7 @@ func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
 // LockDir returns the directory of locks on other files, or "" without a home directory: then locks are next to the
 // files.
-func (c *Call) LockDir() string {
-	state := c.Host.paths(c.Program.Name, "").State
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, "locks")
-}
+func (c *Call) LockDir() string { return inDir(c.Host.paths(c.Program.Name, "").State, "locks") }
 
 func emptyConfig() *config.Set {
 	set, _ := config.Load(config.Options{

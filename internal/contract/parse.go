@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -191,13 +192,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		problem.Message = c.Command.Path + " cannot stream; its answer is one envelope"
 		return problem
 	}
-	names := []string{}
-	for n := range c.params {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	near := text.Nearest(name, names)
-	if near != "" {
+	if near := text.Nearest(name, slices.Sorted(maps.Keys(c.params))); near != "" {
 		problem.Corrected = "--" + near
 	}
 	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, meant(problem.Corrected))

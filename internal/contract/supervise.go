@@ -3,8 +3,10 @@ package contract
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -117,7 +119,7 @@ func (c *Call) handle(ctx context.Context) answer {
 		exit: result.Exit, effect: result.Effect, target: result.Target,
 		fault: c.halfDone(systemFault(fault.Of(err))),
 	}
-	for _, name := range sortedKeys(result.Meta) {
+	for _, name := range slices.Sorted(maps.Keys(result.Meta)) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
 	}
 	a.bare = result.Lines

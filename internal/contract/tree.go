@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -236,7 +237,7 @@ func (w *walker) mapping(v reflect.Value, path string, foreign bool) any {
 		keys[fmt.Sprint(k.Interface())] = k
 	}
 	o := make(object, 0, len(keys))
-	for _, name := range sortedKeys(keys) {
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		o = append(o, member{w.clean(name, path), w.named(name, v.MapIndex(keys[name]), path, foreign)})
 	}
 	// Names that differed only in removed characters still need a fixed order.

@@ -65,23 +65,14 @@ func nameOf(r Record) string {
 
 // known returns the kind with that name.
 func known(name []byte) kind {
+	for k := kindBegin; k <= kindDenied; k++ {
+		if string(name) == k.String() {
+			return k
+		}
+	}
 	switch string(name) {
-	case "message":
-		return kindMessage
-	case "end":
-		return kindEnd
-	case "begin":
-		return kindBegin
-	case "compacted":
-		return kindCompacted
-	case "adopted":
-		return kindAdopted
-	case "changed", "mode", "facts":
+	case "mode", "facts":
 		return kindChanged
-	case "todos":
-		return kindTodos
-	case "denied":
-		return kindDenied
 	case string(event.Prompted), string(event.TurnBegan), string(event.Question), string(event.Replied),
 		string(event.Withdrawn):
 		return kindMark

@@ -69,23 +69,11 @@ func notFound(id string) *fault.Fault {
 // fault.AlreadyExists.
 func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	chosen := b.ID == ""
-	if chosen {
-		b.ID = NewID()
-	}
-	if err := CheckID(b.ID); err != nil {
+	b, err := b.completed()
+	if err != nil {
 		return nil, err
 	}
-	if b.Created.IsZero() {
-		b.Created = time.Now()
-	}
-	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
-	made, err := s.create(ctx, b.ID, func(w io.Writer) error {
-		line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-		if err == nil {
-			_, err = w.Write(line)
-		}
-		return err
-	})
+	made, err := s.create(ctx, b.ID, b.write)
 	if chosen && errors.Is(err, fault.AlreadyExists) {
 		b.ID = ""
 		return s.Create(ctx, b)
@@ -93,18 +81,33 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	return made, err
 }
 
-// Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
-func (s Store) Unlinked(b Begin) (*Session, error) {
+// completed returns the first record of a new session.
+func (b Begin) completed() (Begin, error) {
 	if b.ID == "" {
 		b.ID = NewID()
-	}
-	if err := CheckID(b.ID); err != nil {
-		return nil, err
 	}
 	if b.Created.IsZero() {
 		b.Created = time.Now()
 	}
 	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
+	return b, CheckID(b.ID)
+}
+
+// write writes the first line of a journal.
+func (b Begin) write(w io.Writer) error {
+	line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
+	if err == nil {
+		_, err = w.Write(line)
+	}
+	return err
+}
+
+// Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
+func (s Store) Unlinked(b Begin) (*Session, error) {
+	b, err := b.completed()
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", ".omniagent-tmp-")
 	if err != nil {
 		return nil, fault.New(codeOf(err),
@@ -114,10 +117,7 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 		_ = f.Close()
 		return nil, unwritable(f.Name(), err)
 	}
-	line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-	if err == nil {
-		_, err = f.Write(line)
-	}
+	err = b.write(f)
 	own := &Session{store: s, id: b.ID, file: f, handle: share(f), changed: make(chan struct{})}
 	if err == nil {
 		own.journal, err = readJournal(f, "")
@@ -410,21 +410,21 @@ func lockedBy(id string, err error) error {
 }
 
 func unreadable(path string, err error) error {
-	var known *fault.Fault
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	return fault.New(codeOf(err), "the session file %s cannot be used", path).With("path",
-		path).Because(err).Hint("look at the file, or delete the session")
+	return fileFault(path, "used", err, "look at the file, or delete the session")
 }
 
 func unwritable(path string, err error) error {
+	return fileFault(path, "written", err, "make room, and "+filepath.Dir(path)+" writable")
+}
+
+// fileFault returns an error that is not a fault yet as one about a file of a session.
+func fileFault(path, verb string, err error, hint string) error {
 	var known *fault.Fault
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.New(codeOf(err), "the session file %s cannot be written", path).With("path",
-		path).Because(err).Hint("make room, and %s writable", filepath.Dir(path))
+	return fault.New(codeOf(err), "the session file %s cannot be %s", path, verb).With("path", path).Because(err).
+		Hint("%s", hint)
 }
 
 func codeOf(err error) fault.Code {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"omniagent/internal/fault"
 	"omniagent/internal/model"
 )
 
@@ -128,11 +127,7 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 		b := v.State.Begin
 		b.Version, b.ID, b.Created = version, newID, time.Now().UTC().Truncate(time.Millisecond)
 		b.Forked = &Origin{ID: id, Record: v.State.Head}
-		line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-		if err != nil {
-			return fault.New(fault.Internal, "the session %s cannot be forked", id).Because(err)
-		}
-		if _, err := w.Write(line); err != nil {
+		if err := b.write(w); err != nil {
 			return err
 		}
 		c := copying{

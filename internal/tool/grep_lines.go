@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -110,9 +111,7 @@ func lastLines(text []byte, n int) []int {
 		end = bytes.LastIndexByte(text[:end-1], '\n') + 1
 		starts = append(starts, end)
 	}
-	for i, j := 0, len(starts)-1; i < j; i, j = i+1, j-1 {
-		starts[i], starts[j] = starts[j], starts[i]
-	}
+	slices.Reverse(starts)
 	return starts
 }
 

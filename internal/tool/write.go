@@ -83,9 +83,6 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 		if _, seen := env.Seen.Lookup(s.name); seen {
 			return nil, changed(s.shown)
 		}
-		if errors.Is(err, fault.FileMissing) {
-			o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears meanwhile
-		}
 	default:
 		return nil, reader{env: env, name: s.name, shown: s.shown}.explain(err)
 	}
