@@ -320,7 +320,7 @@ func (p *Program) OwnsTemp(path string) bool {
 	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
 }
 
-// ended is the error for a handler that goes on after its call has ended.
+// ended returns the error for a handler that goes on after its call has ended.
 func (c *Call) ended() *fault.Fault {
 	return fault.New(fault.Interrupted, "the call of %s is over", c.title())
 }

@@ -275,8 +275,8 @@ func (c *Call) again(flags ...string) string {
 	return text.Shell(slices.Concat([]string{c.Program.Name}, words, end)...)
 }
 
-// To continue where the last answer was cut, a caller skips what it has, counted in tokens of the longest string or
-// list. longest returns the path to that, member by member.
+// longest returns the path to the longest string or list, member by member. To continue where the last answer was cut,
+// a caller skips so many tokens of that.
 func longest(v any) (way []int) {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {

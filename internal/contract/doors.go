@@ -21,13 +21,13 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	return c.SpawnIn(ctx, c.dir, argv...)
 }
 
-// SpawnIn is Spawn in another directory.
+// SpawnIn starts a declared program in another directory.
 func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
 	return c.SpawnWith(ctx, dir, nil, argv...)
 }
 
-// SpawnWith is Spawn with only that environment. nil: ours, with settings that keep a program from waiting for a
-// person.
+// SpawnWith starts a declared program with only that environment. nil: ours, with settings that keep a program from
+// waiting for a person.
 func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
@@ -69,7 +69,7 @@ func (c *Call) pidFile() string {
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
 }
 
-// register is where children are recorded, nil where they cannot be.
+// register returns the register of the children of this call, or nil if it cannot be written.
 func (c *Call) register() *process.Register {
 	file := c.pidFile()
 	if file == "" {

@@ -38,7 +38,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	return call.finish(p.invoke(ctx, call, rest, signals), signals)
 }
 
-// invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
+// invoke carries out the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
 func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (a answer) {
 	defer func() { // a Validate may panic as well as a Run
 		if r := recover(); r != nil {

@@ -228,7 +228,7 @@ func (r *registrar) danger(c *Command) {
 	r.need(c, !c.SafeDefault || c.DryRun && c.Danger != Safe, "a safe default needs a dry run to fall back on")
 	r.need(c, c.Danger != Safe || !c.DryRun, "a safe command has nothing to try out")
 	r.need(c, c.Danger == Safe || !c.Quiet, "what changes something must leave a trace")
-	r.need(c, c.Scopes != nil, "the scopes must be said, even if there are none")
+	r.need(c, c.Scopes != nil, "the scopes must be declared, even if there are none")
 	r.need(c, slices.Contains([]string{"", "local", "global", "session"}, c.ConfigScope),
 		"the configuration scope %q is unknown", c.ConfigScope)
 	r.need(c, c.ConfigScope == "" || c.Danger != Safe, "a safe command writes no configuration")

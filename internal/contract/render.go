@@ -174,7 +174,7 @@ func (c *Command) identifies() bool {
 		slices.ContainsFunc(c.idMembers(), func(name string) bool { return hasField(schema, name) })
 }
 
-// table is tab-separated: a header and the rows; other data is one row.
+// table returns a header and the rows, separated by tabs. Data that is not a list is one row.
 func (c *Call) table(data any, separator string) []byte {
 	rows, isList := c.rows(data)
 	if !isList {

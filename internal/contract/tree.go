@@ -51,14 +51,14 @@ func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
-// only has the wanted members, and those that say something about the others.
+// only returns the wanted members, and those that mark the others as foreign or cut.
 func (o object) only(wanted []string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
 		return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_")
 	})
 }
 
-// when adds a member where something holds.
+// when adds a member if a condition holds.
 func (o object) when(holds bool, name string, value any) object {
 	if holds {
 		return append(o, member{name, value})

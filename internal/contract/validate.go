@@ -35,7 +35,7 @@ func (c *Call) validate() *fault.Fault {
 	return nil
 }
 
-// wrong is one thing that is wrong with a parameter.
+// wrong returns a problem with a parameter.
 func wrong(param string, code fault.Code, value, format string, args ...any) fault.Problem {
 	return fault.Problem{Param: param, Code: code, Value: value, Message: fmt.Sprintf(format, args...)}
 }
@@ -94,7 +94,7 @@ func (c *Call) checkRules() []fault.Problem {
 	return problems
 }
 
-// exclusions are shared flags of which a call may have only one.
+// exclusions returns the groups of shared flags of which a call may have only one.
 func exclusions() [][]string {
 	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
 }

@@ -253,8 +253,7 @@ func explain(ctx context.Context, at *url.URL, err error) error {
 	return fault.New(fault.Down, "%s could not be fetched", at).Because(err)
 }
 
-// shorten is a text from elsewhere fit for a message.
-
+// shorten makes a text from elsewhere fit for a message.
 func shorten(s string) string {
 	s, _ = text.Clean(s)
 	return text.Cut(s, 200)

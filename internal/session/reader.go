@@ -120,6 +120,11 @@ func (r *Reader) Next(ctx context.Context) (Entry, error) {
 }
 
 // next also returns the line of a record. It is valid until the next call.
+//
+//	queue has records ─▶ return the first
+//	queue is empty ────▶ read a line ─┬─ there is one ─▶ queue
+//	                                  └─ end of file ──┬─ not followed, or the writer is gone ─▶ io.EOF
+//	                                                   └─ otherwise ─▶ wait ─▶ read a line
 func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 	idle, gone := time.Now(), false
 	for {

@@ -53,7 +53,7 @@ func InheritedVariables() []VariableGroup {
 	return list
 }
 
-// windows are for programs that show something to the user, who configured them.
+// windows returns the variables for programs that open windows, which the user configured.
 func windows() VariableGroup {
 	return VariableGroup{[]string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"}, "the screen"}
 }

@@ -189,7 +189,7 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	return o, nil
 }
 
-// enter has to be followed by running.Done.
+// enter counts a command that is about to run. The caller has to call running.Done.
 func (s *Shell) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,6 +201,10 @@ func (s *Shell) enter() error {
 }
 
 // await waits for the end of a command, and ends it when the time is over or somebody wants it to end.
+//
+//	running ─┬─ it ends ─────────────────────────▶ ByItself
+//	         ├─ time limit ─▶ SIGTERM, grace, kill ─▶ OutOfTime
+//	         └─ ctx, Close ─▶ SIGTERM, grace, kill ─▶ Stopped
 func (s *Shell) await(ctx context.Context, run *runningLine, limit time.Duration) Outcome {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- run.child.Wait() }()

@@ -89,7 +89,7 @@ func (s *spills) makeRoom() {
 	s.files = kept
 }
 
-// release says that a record does not need its file any more.
+// release marks the file of a record as no longer needed.
 func (s *spills) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *stream) excerpt(most int) string {
 		s.size, s.where()) + tail
 }
 
-// where says where the complete output is.
+// where describes where the complete output is.
 func (s *stream) where() string {
 	if s.of != nil {
 		return s.of.where()

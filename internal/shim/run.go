@@ -234,6 +234,12 @@ func sameFile(a, b *os.File) bool {
 }
 
 // wait waits for the end, a signal or the time limit.
+//
+//	running ─┬─ the agent ends ─────────────────────────────▶ Exit
+//	         ├─ SIGINT, in a session ─▶ forwarded; running
+//	         ├─ another signal ───────▶ ending ─┬─ the agent ends ────────────▶ Exit, by us
+//	         │                                  └─ a second one, 500 ms later ─▶ killed ─▶ Exit, by us
+//	         └─ time limit ───────────▶ ending
 func (c *call) wait(child *process.Child) agent.Exit {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- child.Wait() }()

@@ -44,7 +44,7 @@ func BashOutput(env *Env) Tool {
 	})
 }
 
-// jobState is one line on how a command in the background is.
+// jobState returns the state of a background command in one line.
 func jobState(job shell.Job) string {
 	o := job.Outcome
 	switch {

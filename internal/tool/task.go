@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
+// TaskName is the tool that gives work to a sub-agent, and GeneralHelper the kind that always exists.
 const (
 	TaskName      = "Task"
 	GeneralHelper = "general-purpose"
@@ -24,7 +24,7 @@ func Named(written, name string) bool {
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
 }
 
-// kinds tells the model which sub-agents there are beside the general one.
+// kinds describes for the model which sub-agents there are in addition to the general one.
 func kinds(helpers []Helper) (json.RawMessage, error) {
 	description := "Which sub-agent; general-purpose if left out"
 	for _, h := range helpers {

@@ -13,9 +13,9 @@ import (
 // one by one.
 const longestName = 4096
 
-// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
-// directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
-// no part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
+// Name returns the name of a path that a model wrote: relative to the root, or absolute and inside the root or a
+// further directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the
+// path are not part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
 // Elsewhere src\a is src/a, unless there is a file of that very name.
@@ -44,7 +44,7 @@ func (d *Dir) Name(written string) (string, error) {
 	return d.clean(written, p)
 }
 
-// clean is the name of p, which is spelled in the way of the system.
+// clean returns the name of p, which is spelled as the system spells paths.
 func (d *Dir) clean(written, p string) (string, error) {
 	if filepath.IsAbs(p) {
 		return d.absolute(written, filepath.Clean(p))

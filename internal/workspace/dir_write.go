@@ -228,7 +228,7 @@ func notRegularDirectory(name string) error {
 		"not-regular")
 }
 
-// sweepIn is sweep in an open directory.
+// sweepIn removes leftovers as sweep does, in an open directory.
 func sweepIn(parent *os.Root, limit int) {
 	f, err := parent.Open(".")
 	if err != nil {
