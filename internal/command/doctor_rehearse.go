@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/ident"
 	"omniagent/internal/rehearsal"
 )
 
@@ -150,7 +148,7 @@ func rehearseAll(
 		return fault.New(fault.NoHome,
 			"there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
-	temp, err := shortTemp(c)
+	temp, err := c.ShortTemp()
 	if err != nil {
 		return err
 	}
@@ -169,23 +167,6 @@ func rehearseAll(
 		}
 	}
 	return nil
-}
-
-// shortTemp returns a temporary directory of this call with a short path, because agents create sockets in theirs. Its
-// mark lets cleanup recognise it.
-func shortTemp(c *contract.Call) (string, error) {
-	id := ident.Hex(4)
-	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		c.OnCleanup(func() { _ = os.RemoveAll(dir) })
-		err = os.WriteFile(filepath.Join(dir, ".made-by-call"), []byte(id), 0o600)
-	}
-	if err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
-	}
-	return dir, nil
 }
 
 // printRehearsal prints the progress: a line for each agent, with --verbose a line for each run.

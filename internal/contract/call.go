@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -201,7 +202,7 @@ func (c *Call) cleanup() {
 	select {
 	case <-done:
 	case <-time.After(cleanupLimit):
-		c.Log(levelError, "a cleanup did not end in time")
+		c.Log("a cleanup did not end in time")
 	}
 }
 
@@ -227,27 +228,25 @@ func (c *Call) tidy(hook func()) {
 
 const cleanupLimit = time.Second
 
-// Levels of messages on standard error while a call runs.
-const (
-	levelError = iota
-	levelWarn
-	levelInfo
-	levelDebug
-)
+// Log writes a line to standard error while a call runs, unless --quiet is given.
+func (c *Call) Log(format string, args ...any) {
+	if !c.Bool("quiet") {
+		c.say(fmt.Sprintf(format, args...))
+	}
+}
 
-// Log writes a line to standard error if its level is enabled: errors and warnings always, progress with --verbose or
-// if a person watches, traces with --debug. --quiet disables all of them.
-func (c *Call) Log(level int, format string, args ...any) {
-	if c.Bool("quiet") {
-		return
+// Progress reports progress to a person, with --verbose.
+func (c *Call) Progress(format string, args ...any) {
+	if c.Bool("verbose") || c.Bool("debug") {
+		c.Log(format, args...)
 	}
-	switch {
-	case level == levelInfo && !c.Bool("verbose") && !c.Bool("debug"):
-		return
-	case level == levelDebug && !c.Bool("debug"):
-		return
+}
+
+// Debug adds to the trace, with --debug.
+func (c *Call) Debug(format string, args ...any) {
+	if c.Bool("debug") {
+		c.Log(format, args...)
 	}
-	c.say(fmt.Sprintf(format, args...))
 }
 
 // say writes to standard error in one write: cleaned, without secrets, each line with the trace id.
@@ -260,12 +259,6 @@ func (c *Call) say(lines string) {
 	}
 	_, _ = io.WriteString(c.Host.Stderr, lines+"\n")
 }
-
-// Progress reports progress to a person.
-func (c *Call) Progress(format string, args ...any) { c.Log(levelInfo, format, args...) }
-
-// Debug adds to the trace.
-func (c *Call) Debug(format string, args ...any) { c.Log(levelDebug, format, args...) }
 
 func (c *Call) trace() string {
 	for _, name := range []string{prefix + "TRACE_ID", "TOOL_TRACE_ID"} {
@@ -291,18 +284,38 @@ func (c *Call) Temp() (string, error) {
 		name = session[0] + "-" + c.id
 	}
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
-	}
-	if err := os.WriteFile(filepath.Join(dir, tempMark), []byte(c.id), 0o600); err != nil {
-		_ = os.RemoveAll(dir)
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be written",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+	if err := makeTemp(dir, c.id); err != nil {
+		return "", err
 	}
 	c.temp = dir
 	c.cleanups = append(c.cleanups, func() { _ = os.RemoveAll(dir) })
 	return dir, nil
+}
+
+// ShortTemp returns another directory of this call with a short path, for programs that create sockets in theirs.
+func (c *Call) ShortTemp() (string, error) {
+	id := ident.Hex(4)
+	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
+	err := makeTemp(dir, id)
+	if err == nil {
+		c.OnCleanup(func() { _ = os.RemoveAll(dir) })
+	}
+	return dir, err
+}
+
+// makeTemp makes a directory with the mark by which OwnsTemp recognises it.
+func makeTemp(dir, id string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		if err = os.WriteFile(filepath.Join(dir, tempMark), []byte(id), 0o600); err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).
+			Hint("set TMPDIR to a directory that can be written")
+	}
+	return nil
 }
 
 // tempMark is a file that names the call that created a temporary directory.

@@ -67,7 +67,7 @@ func (c *Call) record(a answer, status int) {
 		entry.ErrorCode = string(a.fault.Code)
 	}
 	if err := c.AuditLog().Write(entry); err != nil {
-		c.Log(levelDebug, "the call is not recorded: %v", fault.Of(err))
+		c.Debug("the call is not recorded: %v", fault.Of(err))
 	}
 }
 

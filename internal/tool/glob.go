@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -112,11 +111,8 @@ func (g *globber) run(ctx context.Context) Result {
 	}
 	heaps := make([]globHeap, workspace.Workers())
 	missed, err := g.walk(ctx, heaps)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err))
-	}
-	if err != nil && g.name == g.path {
-		return failed(err)
+	if err != nil && (isStopped(err) || g.name == g.path) {
+		return searchFailed(err)
 	}
 	var found []globMatch
 	count := 0

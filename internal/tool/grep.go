@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
@@ -133,11 +132,8 @@ func (g *grepper) run(ctx context.Context) Result {
 	} else {
 		err = g.file(ctx, all)
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err))
-	}
 	if err != nil {
-		return failed(err)
+		return searchFailed(err)
 	}
 	return Result{Text: all.text() + all.notes() + missedNote(missed)}
 }
@@ -257,7 +253,7 @@ type failedFiles struct{ unread, large atomic.Int64 }
 // failed counts the error of one file. It returns the error that ends the whole search.
 func (n *failedFiles) failed(err error) error {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case isStopped(err):
 		return err
 	case errors.Is(err, errTooLarge):
 		n.large.Add(1)

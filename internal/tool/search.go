@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/workspace"
 )
@@ -113,6 +116,18 @@ func (g *searchArea) displayPath(f *workspace.Folder, name string) string {
 		return f.Join(name)
 	}
 	return g.name + "/" + f.Join(name)
+}
+
+// isStopped reports whether an error means that the call was ended.
+func isStopped(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func searchFailed(err error) Result {
+	if isStopped(err) {
+		err = fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err)
+	}
+	return failed(err)
 }
 
 // searchPath returns the directory or file where a search begins.
