@@ -27,6 +27,7 @@ package tree
 import (
 	"context"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -112,9 +113,9 @@ type entry struct {
 type about uint8
 
 const (
-	ignored  about = 1 << iota // .gitignore excludes it, and git does not track it
-	stateOfGit                 // it is in a directory .git
-	recent                     // its status alone does not prove that it is unchanged
+	ignored    about = 1 << iota // .gitignore excludes it, and git does not track it
+	stateOfGit                   // it is in a directory .git
+	recent                       // its status alone does not prove that it is unchanged
 )
 
 // content names the bytes of a file.
@@ -129,14 +130,16 @@ type content struct {
 // repository is a repository of git that some folders belong to.
 type repository struct {
 	dir string // its own directory, absolute
-	top string // of the working tree, with a slash at the end, relative to the root; "" for the root itself
-	// prefix is the path of the root in the working tree, with a slash at the end, if the working tree begins above.
+	top string // of the working tree, relative to the root
+	// prefix is the path of the root in the working tree, if that begins above.
 	prefix   string
 	converts bool // blobs may differ from files
 }
 
-// path returns how the repository calls a file of the index.
-func (r *repository) path(name string) string { return r.prefix + strings.TrimPrefix(name, r.top) }
+// path returns how the repository calls a folder of the index.
+func (r *repository) path(folder string) string {
+	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
+}
 
 func (f *folder) join(name string) string {
 	if f.path == "" {
