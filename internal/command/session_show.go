@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,14 +85,6 @@ func (d sessionData) PlainText() string {
 		}
 	}
 	return b.String()
-}
-
-// plural returns a number of things, as "1 turn" or "2 turns".
-func plural(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return strconv.Itoa(n) + " " + thing
 }
 
 func (d sessionData) troubles(b *strings.Builder) {
