@@ -325,7 +325,10 @@ func TestRawPayload(t *testing.T) {
 		t.Parallel()
 		a := w.inside(t, nil, []string{"put", "--raw-payload", `{"count":99,"level":"odd","nothing":1,"settings":"x"}`})
 		a.refused(t, fault.Invalid)
-		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "level", "name", "nothing", "settings"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{
+			"count", "level", "name", "nothing",
+			"settings",
+		})
 		same(t, "missing", a.at(t, "error.missing_args"), []any{"name"})
 		w.inside(t, nil, []string{"put", "--raw-payload", `[]`}).refused(t, fault.InvalidJSON)
 		// shared flags are no members
