@@ -1,5 +1,6 @@
 // Command tree measures how long it takes to tell what changed in a directory, beside what git needs for the same, on
-// generated repositories and in one run. The times of git include the start of its process; ours has none.
+// generated repositories and in one run. The times of git include the start of its process; ours has none. Work is what
+// the processors did.
 //
 //	go run ./bench/tree [-n 15] [-files 15000,100000]
 package main
@@ -37,7 +38,7 @@ func main() {
 func run(n int, sizes []string) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Printf("%d runs each, in turn, %d processors; median milliseconds\n\n", n, runtime.GOMAXPROCS(0))
-	fmt.Fprintln(w, "files\tquestion\tours\tgit\t× git\t")
+	fmt.Fprintln(w, "files\tquestion\tours\tgit\t× git\twork ours\twork git\t× git\t")
 	for _, text := range sizes {
 		files, err := strconv.Atoi(text)
 		if err != nil || files < 1 || n < 1 {
@@ -53,8 +54,17 @@ func run(n int, sizes []string) error {
 // contest is one question, as we and as git answer it.
 type contest struct {
 	name         string
-	ours, theirs func() error
-	times        [2][]time.Duration
+	ours, theirs func() (work time.Duration, err error)
+	wall, work   [2][]time.Duration
+}
+
+// here measures the work of a function in this process.
+func here(do func() error) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		before := used()
+		err := do()
+		return used() - before, err
+	}
 }
 
 func size(w *tabwriter.Writer, n, files int) error {
@@ -73,18 +83,21 @@ func size(w *tabwriter.Writer, n, files int) error {
 	}
 	for range n + 1 { // the first one warms the cache
 		for _, c := range contests {
-			for i, do := range []func() error{c.ours, c.theirs} {
+			for i, do := range []func() (time.Duration, error){c.ours, c.theirs} {
 				began := time.Now()
-				if err := do(); err != nil {
+				work, err := do()
+				if err != nil {
 					return fmt.Errorf("%s: %w", c.name, err)
 				}
-				c.times[i] = append(c.times[i], time.Since(began))
+				c.wall[i] = append(c.wall[i], time.Since(began))
+				c.work[i] = append(c.work[i], work)
 			}
 		}
 	}
 	for _, c := range contests {
-		a, b := median(c.times[0][1:]), median(c.times[1][1:])
-		fmt.Fprintf(w, "%d\t%s\t%.1f\t%.1f\t%.2f\t\n", files, c.name, a, b, a/b)
+		a, b := median(c.wall[0][1:]), median(c.wall[1][1:])
+		x, y := median(c.work[0][1:]), median(c.work[1][1:])
+		fmt.Fprintf(w, "%d\t%s\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.2f\t\n", files, c.name, a, b, a/b, x, y, x/y)
 	}
 	return nil
 }
@@ -117,15 +130,15 @@ func contests(base, root string, files int) ([]*contest, error) {
 	}
 	status := program(root, nil, "status", "--porcelain")
 	return []*contest{
-		{name: "status of every file", theirs: status, ours: func() error {
+		{name: "status of every file", theirs: status, ours: here(func() error {
 			_, err := tree.Take(ctx, root, tree.Options{})
 			return err
-		}},
-		{name: "and where its content is", theirs: status, ours: func() error {
+		})},
+		{name: "and where its content is", theirs: status, ours: here(func() error {
 			_, err := tree.Take(ctx, root, tree.Options{Store: store})
 			return err
-		}},
-		{name: "the same again, and compared", theirs: status, ours: func() error {
+		})},
+		{name: "the same again, and compared", theirs: status, ours: here(func() error {
 			after, err := tree.Take(ctx, root, tree.Options{Store: store, Since: before})
 			if err == nil {
 				if c := tree.Diff(before, after); len(c.Files) > 0 || after.Len() < files {
@@ -133,20 +146,20 @@ func contests(base, root string, files int) ([]*contest, error) {
 				}
 			}
 			return err
-		}},
-		{name: "saved and loaded", theirs: status, ours: func() error {
+		})},
+		{name: "saved and loaded", theirs: status, ours: here(func() error {
 			var file bytes.Buffer
 			if err := before.Save(&file); err != nil {
 				return err
 			}
 			_, err := tree.Load(&file)
 			return err
-		}},
-		{name: "the index of git", theirs: program(root, nil, "ls-files", "-s", "--debug"), ours: func() error {
+		})},
+		{name: "the index of git", theirs: program(root, nil, "ls-files", "-s", "--debug"), ours: here(func() error {
 			_, err := repository.Index()
 			return err
-		}},
-		{name: "100 blobs", theirs: program(root, names.Bytes(), "cat-file", "--batch"), ours: func() error {
+		})},
+		{name: "100 blobs", theirs: program(root, names.Bytes(), "cat-file", "--batch"), ours: here(func() error {
 			opened, err := git.Open(root)
 			if err != nil {
 				return err
@@ -158,21 +171,26 @@ func contests(base, root string, files int) ([]*contest, error) {
 				}
 			}
 			return nil
-		}},
+		})},
 	}, nil
 }
 
 // program returns a call of git that starts nothing and writes nothing.
-func program(root string, input []byte, args ...string) func() error {
-	return func() error {
-		c := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
+func program(root string, input []byte, args ...string) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
+		c := exec.Command("git", append(safe, args...)...)
 		c.Dir = root
 		c.Env = []string{
 			"PATH=" + os.Getenv("PATH"), "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a",
 		}
 		c.Stdin = bytes.NewReader(input)
-		return c.Run()
+		err := c.Run()
+		if c.ProcessState == nil {
+			return 0, err
+		}
+		return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
 	}
 }
 
@@ -188,12 +206,12 @@ func fill(root string, n int) error {
 		fmt.Fprintf(&commit, "M 100644 inline dir%d/part%d/%d/file%d.go\ndata %d\n%s\n",
 			i/1500, i/150%10, i/15%10, i, len(text), text)
 	}
-	for _, do := range []func() error{
+	for _, do := range []func() (time.Duration, error){
 		program(root, nil, "init", "-q"),
 		program(root, commit.Bytes(), "fast-import", "--quiet"),
 		program(root, nil, "checkout", "-q", "all"),
 	} {
-		if err := do(); err != nil {
+		if _, err := do(); err != nil {
 			return fmt.Errorf("making a repository: %w", err)
 		}
 	}

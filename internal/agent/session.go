@@ -44,7 +44,8 @@ type Services struct {
 
 // Tap is told of the processes of an agent. What they write reaches it before anything acts on it.
 type Tap struct {
-	Began          func(pid int, l Launch)
+	// a process began; protocol: it is talked to, line by line
+	Began          func(pid int, l Launch, protocol bool)
 	Stdout, Stderr io.Writer
 }
 

@@ -245,6 +245,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
+	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {
 		return contract.Result{}, err
@@ -271,7 +272,11 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
-		Tell:     func(now run.Progress) { tellProgress(c, r, now) },
+		Hooks: run.Hooks{
+			Before: c.Config.String("run.hooks.pre"), After: c.Config.String("run.hooks.post"),
+			Notify: c.Config.String("run.notify"), Env: os.Environ(),
+		},
+		Tell: func(now run.Progress) { tellProgress(c, r, now) },
 	}
 	if r.Detached {
 		o.Patience = cmp.Or(r.Idle, 5*time.Minute)

@@ -155,7 +155,7 @@ func runsDelete() *contract.Command {
 	})
 }
 
-// runsContinue declares the command that takes up a run which nobody carries out: what --detach leaves behind.
+// runsContinue declares the command that takes up a run without an owner: it is what --detach leaves behind.
 func (p Parts) runsContinue() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs continue", Summary: "carry out a run that was left: queued, or answered",

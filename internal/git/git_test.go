@@ -51,7 +51,8 @@ func fill(t testing.TB, root string, generation int) {
 		for range 400 {
 			fmt.Fprintf(&b, "%x\n", random.Uint64())
 		}
-		write(t, root, fmt.Sprintf("dir%d/a long name of a file %d", i%3, i), fmt.Sprintf("%s%d\n", b.String(), generation))
+		fmt.Fprintln(&b, generation)
+		write(t, root, fmt.Sprintf("dir%d/a long name of a file %d", i%3, i), b.String())
 	}
 	write(t, root, "empty", "")
 	write(t, root, "name\nwith \xff", strings.Repeat("x", 100_000))

@@ -51,15 +51,17 @@ type Tracked map[string][]Entry
 // Find returns the entry of a file.
 func (t Tracked) Find(dir, name string) (Entry, bool) {
 	list := t[dir]
-	i, ok := slices.BinarySearchFunc(list, name, func(e Entry, name string) int { return strings.Compare(e.Name, name) })
+	i, ok := slices.BinarySearchFunc(list, name, func(e Entry, name string) int {
+		return strings.Compare(e.Name, name)
+	})
 	if !ok {
 		return Entry{}, false
 	}
 	return list[i], true
 }
 
-// Index reads the index. Entries that do not vouch for a content have no Blob: those in conflict, those only intended to be added,
-// submodules, and files written so late that their status proves nothing.
+// Index reads the index. Entries that do not vouch for a content have no Blob: those in conflict, those only intended
+// to be added, submodules, and files written so late that their status proves nothing.
 func (r *Repository) Index() (Tracked, error) {
 	path := filepath.Join(r.dir, "index")
 	info, err := os.Stat(path)

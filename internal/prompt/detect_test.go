@@ -119,7 +119,9 @@ func TestLongLinesAreNoPrompts(t *testing.T) {
 	for line, times := range map[string]int{"a? ": 1 << 20, "[y/": 1 << 20, "\x1b]": 1 << 20, "in your browser ": 100} {
 		tail := []byte(strings.Repeat(line, times) + "Overwrite? [y/N] ")
 		began := time.Now()
-		found := prompt.Detect(prompt.Program{Stdout: prompt.Stream{Tail: tail}, Exited: true})
+		found := prompt.Detect(prompt.Program{
+			Stdout: prompt.Stream{Tail: tail, Quiet: quiet}, Stderr: prompt.Stream{Quiet: quiet},
+		})
 		if found != nil {
 			t.Errorf("%q: %.100v", line, found)
 		}

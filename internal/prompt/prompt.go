@@ -180,28 +180,35 @@ func (s screen) signal(kind Kind, id string, from Source) *Signal {
 	return found
 }
 
-// alternatives reads the answers that a line offers in brackets, such as [y/N], and its default, which is the one in
-// capitals or all that is in the brackets.
+// alternatives reads what a line offers in brackets at its end: several answers, such as [y/N], of which one in
+// capitals is the default; or only the default.
 func alternatives(line string) (choices []string, preset string) {
-	groups := shapes().brackets.FindAllStringSubmatch(line, -1)
-	if len(groups) == 0 {
+	group := shapes().brackets.FindStringSubmatch(line)
+	if group == nil {
 		return nil, ""
 	}
-	inside := groups[len(groups)-1][1] + groups[len(groups)-1][2]
+	round, inside, asks := group[1] != "", group[1]+group[2], group[3] != ""
 	between := func(r rune) bool { return r == '/' || r == '|' || r == ',' }
 	for _, word := range strings.FieldsFunc(inside, between) {
 		word = strings.Trim(word, "[] ")
-		if word == strings.ToUpper(word) && word != strings.ToLower(word) && inside != strings.ToUpper(inside) {
-			preset = strings.ToLower(word)
+		if _, named, ok := strings.Cut(word, "default"); ok {
+			preset = strings.Trim(named, ":= ")
+			continue
 		}
-		choices = append(choices, strings.ToLower(word))
+		if word == strings.ToUpper(word) && word != strings.ToLower(word) && inside != strings.ToUpper(inside) {
+			word = strings.ToLower(word)
+			preset = word
+		}
+		choices = append(choices, word)
 	}
-	if len(choices) > 1 && !strings.HasPrefix(inside, "/") && len(choices) <= maxChoices {
+	if len(choices) > 1 && len(choices) <= maxChoices && inside[0] != '/' {
 		return choices, preset
 	}
-	_, preset, _ = strings.Cut(inside, "default")
+	if asks || preset == "" && round && strings.Contains(inside, " ") {
+		return nil, "" // a remark
+	}
 	if preset == "" {
 		preset = inside
 	}
-	return nil, strings.Trim(preset, ":= ")
+	return nil, preset
 }

@@ -99,7 +99,7 @@ func unframed(line string) string {
 var shapes = sync.OnceValue(func() (s struct {
 	rewrite  *regexp.Regexp // what moves to the beginning of a line
 	payload  *regexp.Regexp // JSON, or the beginning of it: a line of a protocol or of a printed document
-	brackets *regexp.Regexp // what a prompt says in brackets
+	brackets *regexp.Regexp // what a prompt says in brackets at its end, and whether a question mark follows
 	item     *regexp.Regexp // of a menu: indentation, pointer, number, label
 	hint     *regexp.Regexp // which keys move in a menu
 	ask      *regexp.Regexp // a sentence that asks
@@ -108,7 +108,7 @@ var shapes = sync.OnceValue(func() (s struct {
 ) {
 	s.rewrite = regexp.MustCompile(`\r|\x1b\[2?K|\x1b\[1?G`)
 	s.payload = regexp.MustCompile(`^\s*(data: ?)?(\{|\[\s*[{"\[]|"[^"]*"\s*:)`)
-	s.brackets = regexp.MustCompile(`\(([^()]+)\)|\[((?:[^][]|\[\w+\])+)\]`)
+	s.brackets = regexp.MustCompile(`(?:\(([^()]+)\)|\[((?:[^][]|\[\w+\])+)\])[ :>›]*(\?)?[ :>›]*$`)
 	s.item = regexp.MustCompile(`^(\s*)(?:([❯›▸▶●>])\s+)?(?:(\d{1,2})[.)]\s+)?(\S.*)$`)
 	s.hint = regexp.MustCompile(`(?i)arrow keys|\benter\b.*\b(select|confirm|continue)\b|\besc\b|[↑↓]`)
 	s.ask = regexp.MustCompile(`^.*?\S[?？](?:\s|$)`)

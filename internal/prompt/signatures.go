@@ -59,7 +59,7 @@ var signatures = sync.OnceValue(func() []signature {
 
 		{"trust-folder", Trust, onLine, strong, re(
 			`(?i)\btrust\b.*\b(folder|director|workspace|files|author|project).*` + end)},
-		{"trust-host", Trust, onLine, strong, re(`(?i)\(yes/no/\[fingerprint\]\)\?\s*$`)},
+		{"trust-host", Trust, onLine, strong, re(`(?i)\bcontinue connecting \(yes/no\b.*\)\?\s*$`)},
 		{"password", Password, onLine, strong, re(`(?i)\b(password|passphrase|passcode|PIN)\b.*:\s*$`)},
 		{"login-name", Login, onLine, strong, re(`(?i)\b(user ?name|login)( for '[^']*')?:\s*$`)},
 		{"login-key", Login, onLine, strong, re(

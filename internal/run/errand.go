@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/prompt"
 	"omniagent/internal/setting"
 )
 
@@ -33,6 +34,8 @@ type Errand struct {
 	Sent     func(turn int64)                 // the agent has the message; nil: nobody wants to know
 	See      func(event.Event)                // gets each event of the turn; nil: nobody
 	Alive    func() bool                      // asked in silence: whether the agent's processes work; nil: unknown
+	// Waits looks for a prompt on the output of the agent, which nobody there would answer; nil: it has none.
+	Waits func(exited bool) *prompt.Signal
 }
 
 // Ending is all that is known of an errand that is over.
@@ -44,10 +47,11 @@ type Ending struct {
 	Began     bool  // the agent took it up
 	Last      int64 // record of the session
 	End       *event.End
-	Concluded bool         // we ended the turn, so the agent may not have told all of its calls
-	Fault     *fault.Fault // why the turn failed, as the agent or its driver tells
-	Text      string       // of the answer
-	Question  *event.Ask   // with which the turn ended
+	Concluded bool           // we ended the turn, so the agent may not have told all of its calls
+	Fault     *fault.Fault   // why the turn failed, as the agent or its driver tells
+	Text      string         // of the answer
+	Question  *event.Ask     // with which the turn ended
+	Prompt    *prompt.Signal // at which it was found
 	Denials   []event.Denial
 	Tools     map[string]*ToolCall // by the id of the call
 	Outcome   agent.Outcome
@@ -71,7 +75,10 @@ var ErrIdle = errors.New("there was no sign of life")
 // errUnanswered is the cause of an end for want of an answer.
 var errUnanswered = errors.New("nobody answered in time")
 
-const closing = 10 * time.Second // for an agent to end
+const (
+	closing   = 10 * time.Second      // for an agent to end
+	lookEvery = 50 * time.Millisecond // at the clocks
+)
 
 // errand is one that is under way.
 type errand struct {
@@ -134,9 +141,27 @@ func (e Errand) Do(ctx context.Context) Ending {
 	}
 	outcome, lost := talk.Close(out)
 	w.ending.Outcome, w.ending.Err = outcome, cmp.Or(err, lost)
+	var at *prompted
+	if errors.As(err, &at) {
+		w.ending.Prompt, w.ending.Err = at.signal, lost
+	} else if err == nil && w.ending.Question == nil {
+		w.ending.Prompt = w.prompted(true) // which the end of its input answered
+	}
 	w.ending.Facts, w.ending.Own, w.ending.Last = talk.Facts(), talk.Own(), talk.Last()
 	w.evidence(outcome.Evidence)
 	return w.ending
+}
+
+// prompted is the cause of an end at a prompt.
+type prompted struct{ signal *prompt.Signal }
+
+func (p *prompted) Error() string { return "it waits at a prompt: " + p.signal.Question }
+
+func (w *errand) prompted(exited bool) *prompt.Signal {
+	if w.Waits == nil {
+		return nil
+	}
+	return w.Waits(exited)
 }
 
 // evidence adds what only the agent's own records tell.
@@ -154,12 +179,9 @@ func (w *errand) evidence(e agent.Evidence) {
 // while the machine sleeps, too: connections do not survive that.
 func (w *errand) watched(ctx context.Context) (context.Context, func()) {
 	w.alive()
-	if w.Idle <= 0 && w.Patience <= 0 {
-		return ctx, func() {}
-	}
 	life, cancel := context.WithCancelCause(ctx)
 	go func() {
-		tick := time.NewTicker(min(max(w.Idle/8, 5*time.Millisecond), 250*time.Millisecond))
+		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -170,6 +192,10 @@ func (w *errand) watched(ctx context.Context) (context.Context, func()) {
 			w.mu.Lock()
 			silent, waits := w.limit > 0 && uptime()-w.sign >= w.limit, w.waits
 			w.mu.Unlock()
+			if found := w.prompted(false); found != nil {
+				cancel(&prompted{found})
+				return
+			}
 			switch {
 			case !silent:
 			case waits:

@@ -30,6 +30,7 @@ type Owner struct {
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
+	Hooks    Hooks
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -81,10 +82,10 @@ func (o *Owner) Work(ctx context.Context) error {
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {
 		case ctx.Err() != nil:
-		case v.Reason == Asked && o.repeated(ending.Question):
-			v = repeated(ending.Question)
+		case v.Reason == Asked && r.repeats(*v.Question):
+			v = repeated(*v.Question)
 		case v.Reason == Asked:
-			o.ask(ending.Question)
+			r.ask(*v.Question)
 			return o.rest(v)
 		case passes(v.Reason) && i+1 < len(r.Agents):
 			i++
@@ -190,6 +191,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if r.Model != "" {
 		spec.Shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
 	}
+	if err := o.before(ctx, name); err != nil {
+		return Ending{Err: err}
+	}
 	tap, err := r.tap()
 	if err != nil {
 		return Ending{Err: err}
@@ -197,7 +201,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	defer tap.close()
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
-		Busy: max(r.Idle, longCall), Alive: tap.alive,
+		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
 			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 		},
@@ -221,7 +225,7 @@ func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != s
 // opened notes the conversation of an attempt.
 func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 	facts := c.Facts()
-	a.Session, a.First, a.Version = c.ID(), c.Last(), facts.Version
+	a.Session, a.First, a.Version, a.Resumes = c.ID(), c.Last(), facts.Version, c.Abilities().Resume
 	desk.join(c)
 	o.save()
 }
@@ -230,8 +234,9 @@ func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
-		if o.Patience > 0 {
+		if o.Patience > 0 && len(o.Run.Open()) > 0 {
 			o.must(NeedsInput)
+			o.notify(a.Agent)
 		}
 	case event.Replied:
 		o.replied(*e.Reply, desk.answerer(e.Reply.Question))
@@ -272,8 +277,8 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 			return &event.Reply{Option: a.Option, Text: a.Text}, false
 		}
 	}
-	if o.Patience > 0 && !o.repeated(&ask) {
-		o.ask(&ask)
+	if o.Patience > 0 && !o.Run.repeats(q) {
+		o.Run.ask(q)
 		return nil, true
 	}
 	return nil, false
@@ -307,14 +312,25 @@ func fingerprint(r *Run, a Attempt) string {
 func (o *Owner) rest(v Verdict) error {
 	o.Run.Socket = ""
 	o.Run.Result = o.Run.result(v, Ending{}, nil)
-	return o.enter(NeedsInput)
+	err := o.enter(NeedsInput)
+	o.notify(o.Run.agent())
+	return err
 }
 
 func (o *Owner) conclude(v Verdict, e Ending) error {
 	r := o.Run
 	err := r.conclude(v, e, r.changed(context.Background()))
+	o.after(r.agent())
 	o.tell(Progress{State: r.State})
 	return err
+}
+
+// agent is the one that works, or worked last.
+func (r *Run) agent() string {
+	if n := len(r.Attempts); n > 0 {
+		return r.Attempts[n-1].Agent
+	}
+	return r.Agents[0]
 }
 
 func (o *Owner) enter(s State) error {
@@ -377,7 +393,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
 	for _, a := range slices.Backward(r.Attempts) {
-		if a.Agent == agent && a.Reason == Asked { // after a failure it begins anew: nothing was done
+		if a.Agent == agent && a.Reason == Asked && a.Resumes { // after a failure it begins anew: nothing was done
 			resume = a.Session
 			break
 		}

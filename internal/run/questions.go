@@ -9,6 +9,9 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
+	"omniagent/internal/prompt"
+	"omniagent/internal/text"
 )
 
 // questionOf returns the question of an agent as a run keeps it.
@@ -33,6 +36,26 @@ func questionOf(ask event.Ask) Question {
 	}
 	return q
 }
+
+// question is what an errand ended with that only a person can answer; nil: nothing.
+func (e Ending) question() *Question {
+	switch p := e.Prompt; {
+	case e.Question != nil:
+		q := questionOf(*e.Question)
+		return &q
+	case p != nil && !p.Kind.Sensitive():
+		words := cmp.Or(p.Question, p.Text, "the agent waits for input")
+		return &Question{ID: "prompt-" + ident.Hex(4), Text: words, Options: p.Choices, Asked: time.Now().UTC()}
+	case e.End != nil && e.End.OK:
+		if _, only := prompt.Questions(e.Answer()); only {
+			words := text.Cut(strings.TrimSpace(e.Answer()), longestQuestion)
+			return &Question{ID: "answer-" + ident.Hex(4), Text: words, Asked: time.Now().UTC()}
+		}
+	}
+	return nil
+}
+
+const longestQuestion = 4000 // bytes
 
 // same reports whether two questions ask for the same.
 func (q Question) same(other Question) bool {
@@ -116,8 +139,7 @@ func answeredBefore(id string, a Answer) error {
 }
 
 // ask records a question of the agent, once.
-func (o *Owner) ask(ask *event.Ask) {
-	r, q := o.Run, questionOf(*ask)
+func (r *Run) ask(q Question) {
 	for _, known := range r.Questions {
 		if known.ID == q.ID {
 			return
@@ -127,10 +149,9 @@ func (o *Owner) ask(ask *event.Ask) {
 	r.Questions = append(r.Questions, q)
 }
 
-// repeated reports whether a person has answered that question before.
-func (o *Owner) repeated(ask *event.Ask) bool {
-	q := questionOf(*ask)
-	for _, known := range o.Run.Questions {
+// repeats reports whether a person has answered that question before.
+func (r *Run) repeats(q Question) bool {
+	for _, known := range r.Questions {
 		if known.Answer != nil && known.same(q) {
 			return true
 		}
@@ -138,13 +159,11 @@ func (o *Owner) repeated(ask *event.Ask) bool {
 	return false
 }
 
-func repeated(ask *event.Ask) Verdict {
+func repeated(q Question) Verdict {
 	return Verdict{
 		State: Blocked, Reason: Repeated,
-		Fault: fault.New(fault.Repeated, "the agent asks again what was answered: %s", questionOf(*ask).Text),
-		Evidence: []string{
-			"question " + ask.ID + " has the words of one that was answered",
-		},
+		Fault:    fault.New(fault.Repeated, "the agent asks again what was answered: %s", q.Text),
+		Evidence: []string{"question " + q.ID + " has the words of one that was answered"},
 	}
 }
 

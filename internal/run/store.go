@@ -290,3 +290,28 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	}
 	return nil
 }
+
+// pruned is how many runs Prune looks at, the oldest ones.
+const pruned = 50
+
+// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so that
+// it costs little.
+func (s Store) Prune(ctx context.Context, keep time.Duration) {
+	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
+	if err != nil || keep <= 0 {
+		return
+	}
+	looked := 0
+	for _, e := range entries {
+		if !e.IsDir() || session.CheckID(e.Name()) != nil {
+			continue
+		}
+		if looked++; looked > pruned {
+			return
+		}
+		r, err := s.read(e.Name())
+		if err == nil && r.State.Terminal() && time.Since(r.Since) > keep {
+			_ = s.Delete(ctx, r.ID) // the next call tries again
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/prompt"
 	"omniagent/internal/redact"
 )
 
@@ -22,26 +24,56 @@ type tap struct {
 	first time.Time // it wrote something
 	pid   int
 	began agent.Launch
+	talks bool          // its input and output are a protocol
 	cpu   time.Duration // of its processes, when it was last looked at
+	ends  [2]end        // of its streams
+}
+
+// end is the end of a stream.
+type end struct {
+	process.Tail
+	at time.Time // of the last byte; of the start, before the first
 }
 
 // stream is one of the two streams.
 type stream struct {
 	tap  *tap
 	file *os.File
+	end  *end
 }
 
 func (s stream) Write(p []byte) (int, error) {
+	now := time.Now()
 	s.tap.mu.Lock()
 	if s.tap.first.IsZero() {
-		s.tap.first = time.Now().UTC()
+		s.tap.first = now.UTC()
 	}
+	s.end.at = now
 	s.tap.mu.Unlock()
+	_, _ = s.end.Write(p)
 	return s.file.Write(p)
+}
+
+// prompt looks for a prompt at the ends of the streams.
+func (t *tap) prompt(exited bool) *prompt.Signal {
+	t.mu.Lock()
+	p, pid := prompt.Program{Protocol: t.talks, Exited: exited}, t.pid
+	out, err := t.ends[0].at, t.ends[1].at
+	t.mu.Unlock()
+	if pid == 0 || p.Protocol && exited {
+		return nil
+	}
+	p.Stdout = prompt.Stream{Tail: t.ends[0].Bytes(), Quiet: time.Since(out)}
+	p.Stderr = prompt.Stream{Tail: t.ends[1].Bytes(), Quiet: time.Since(err)}
+	if !exited && min(p.Stdout.Quiet, p.Stderr.Quiet) < prompt.Quiet {
+		return nil
+	}
+	return prompt.Detect(p)
 }
 
 func (r *Run) tap() (*tap, error) {
 	t := &tap{}
+	t.ends[0].Most, t.ends[1].Most = tailSize, tailSize
 	for name, file := range map[string]**os.File{outputFile: &t.out, errorFile: &t.err} {
 		f, err := os.OpenFile(filepath.Join(r.Path(), name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
@@ -62,11 +94,15 @@ func (t *tap) close() {
 }
 
 func (t *tap) services() *agent.Tap {
-	return &agent.Tap{Stdout: stream{t, t.out}, Stderr: stream{t, t.err}, Began: func(pid int, l agent.Launch) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.pid, t.cpu, t.began = pid, 0, l
-	}}
+	return &agent.Tap{
+		Stdout: stream{t, t.out, &t.ends[0]}, Stderr: stream{t, t.err, &t.ends[1]},
+		Began: func(pid int, l agent.Launch, protocol bool) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.pid, t.cpu, t.began, t.talks = pid, 0, l, protocol
+			t.ends[0].at, t.ends[1].at = time.Now(), time.Now()
+		},
+	}
 }
 
 // fill adds what was started to the record of an attempt.
@@ -85,6 +121,9 @@ func (t *tap) fill(a *Attempt) {
 	}
 	slices.Sort(a.EnvKeys)
 }
+
+// tailSize is how much of the end of a stream is looked at.
+const tailSize = 8 << 10
 
 // busy is how much time of a processor the processes of a silent agent have to take between two looks to count as work.
 const busy = 2 * time.Second

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/prompt"
 	"omniagent/internal/text"
 )
 
@@ -28,6 +29,7 @@ const (
 	NotInstalled Reason = "not_installed" //
 	NotAllowed   Reason = "not_allowed"   // the gate does not let programs start this agent
 	NotLoggedIn  Reason = "not_logged_in" //
+	NotTrusted   Reason = "not_trusted"   // the agent asks whether the directory is trusted
 	RateLimited  Reason = "rate_limited"  //
 	OutOfQuota   Reason = "out_of_quota"  //
 	ContextFull  Reason = "context_full"  //
@@ -53,6 +55,7 @@ type Verdict struct {
 	Fault    *fault.Fault // nil: it succeeded
 	Evidence []string     // what it is drawn from
 	Asks     []string     // the answer ends with these questions, although the work was done
+	Question *Question    // with which it waits for a person
 }
 
 // Judge draws the verdict from what is known. changed is whether files differ from before; nil: nobody looked. The
@@ -76,17 +79,16 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	f := e.Fault
 	switch {
 	case errors.Is(e.Err, ErrIdle):
-		return Verdict{Stalled, Idle, fault.New(fault.Stalled, "the agent showed no sign of life for too long"), nil,
-			nil}
+		f = fault.New(fault.Stalled, "the agent showed no sign of life for too long")
+		return Verdict{State: Stalled, Reason: Idle, Fault: f}
 	case isConnect(f) || isConnect(fault.Of(e.Err)):
-		return Verdict{Stalled, NoOutput, cmp.Or(f, fault.Of(e.Err)), nil, nil}
+		return Verdict{State: Stalled, Reason: NoOutput, Fault: cmp.Or(f, fault.Of(e.Err))}
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, fault.TimedOut):
-		return Verdict{TimedOut, TooLong, fault.New(fault.TimedOut, "the run took too long"), nil, nil}
+		return Verdict{State: TimedOut, Reason: TooLong, Fault: fault.New(fault.TimedOut, "the run took too long")}
 	case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, fault.Interrupted):
-		return Verdict{Cancelled, CancelledBy, fault.Of(e.Err), nil, nil}
-	case e.Question != nil:
-		return Verdict{NeedsInput, Asked, fault.New(fault.NeedsInput, "the agent asks: %s",
-			questionOf(*e.Question).Text), nil, nil}
+		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
+	case e.Question != nil, e.Prompt != nil:
+		return asked(e)
 	case e.End == nil:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault, fault.Of(e.Err),
 			fault.New(fault.AgentFailed, "the agent ended in the middle of its turn"))
@@ -94,13 +96,12 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	case !e.End.OK:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault)
 		if e.End.Reason == event.Cancelled && f == nil {
-			return Verdict{
-				Cancelled, CancelledBy, fault.New(fault.Interrupted, "the agent's turn was cancelled"), nil, nil,
-			}
+			return Verdict{State: Cancelled, Reason: CancelledBy,
+				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled")}
 		}
 		return failed(e, f)
 	case len(e.Denials) > 0:
-		return Verdict{Blocked, Denied, denied(e.Denials), nil, nil}
+		return Verdict{State: Blocked, Reason: Denied, Fault: denied(e.Denials)}
 	}
 	return answered(e, changed)
 }
@@ -110,15 +111,43 @@ func isConnect(f *fault.Fault) bool {
 	return f != nil && f.Code == fault.TimedOut && f.Detail["connect_timeout"] != nil
 }
 
-// answered judges a turn that ended well.
+// asked judges a turn that ended with a question. A password, a login or trust is not for us to pass on.
+func asked(e Ending) Verdict {
+	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
+		words := cmp.Or(p.Question, p.Text)
+		v := Verdict{State: Failed, Reason: NotLoggedIn,
+			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)}}
+		v.Fault = fault.New(fault.AuthRequired, "the agent wants a login: %s", words)
+		if p.Kind == prompt.Trust {
+			v.Reason = NotTrusted
+			v.Fault = fault.New(fault.AgentRefused, "the agent wants to know whether this directory is trusted: %s",
+				words)
+		}
+		v.Fault.Suggestion = "start the agent yourself in this directory once, and answer it there"
+		return v
+	}
+	q := e.question()
+	v := Verdict{State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
+		Question: q}
+	if p := e.Prompt; p != nil {
+		v.Evidence = []string{"prompt " + p.Signature + " on " + string(p.Source)}
+	}
+	return v
+}
+
+// answered judges a turn that ended well. An answer that is only a question waits for a person, unless the work was
+// done.
 func answered(e Ending, changed *bool) Verdict {
 	answer := e.Answer()
 	if strings.TrimSpace(answer) == "" && len(e.End.Structured) == 0 && len(e.Tools) == 0 {
-		return Verdict{
-			Failed, NoAnswer, fault.New(fault.NoAnswer, "the agent reported success without an answer"), nil, nil,
-		}
+		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
+		return Verdict{State: Failed, Reason: NoAnswer, Fault: f}
 	}
-	v := Verdict{State: Succeeded, Reason: Done}
+	open, only := prompt.Questions(answer)
+	if only && changed != nil && !*changed {
+		return asked(e)
+	}
+	v := Verdict{State: Succeeded, Reason: Done, Asks: open}
 	if changed != nil && !*changed {
 		v.Reason = Unchanged
 	}

@@ -22,6 +22,9 @@ const (
 	replaced  = "the file was replaced while it was read"
 )
 
+// readings is how many times the total limit Take reads, because it also reads what it need not keep.
+const readings = 4
+
 // attempts is how often a file is read that is being written.
 const attempts = 3
 
@@ -31,6 +34,9 @@ type task struct {
 	tracked git.Entry
 	opened  *git.Repository // to compute the name of a blob; nil without one
 	folder  *folder
+	clean   *content // to be filled if git has the file
+	// onlyKept means that Diff can compare the file without its content.
+	onlyKept bool
 }
 
 func (t *task) path() string { return t.folder.join(t.entry.name) }
@@ -41,10 +47,11 @@ type reading struct {
 	tasks []task
 	next  atomic.Int64
 
-	mu    sync.Mutex
-	bytes int64 // kept by this call
-	files int
-	full  error // why the store takes nothing any more
+	mu       sync.Mutex
+	bytes    int64 // kept by this call
+	files    int
+	consumed int64 // bytes read by this call
+	full     error // why the store takes nothing any more
 }
 
 // readContents finds out what the files contain: from Since, from git, and by reading the others.
@@ -108,8 +115,10 @@ func (f *folder) find(name string) *entry {
 // classifyAll classifies the files of a folder. old is the folder as it was.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	dir := ""
+	var clean []content // for the files that git has, allocated together
 	if known != nil {
 		dir = f.repository.path(f.path)
+		clean = make([]content, len(f.entries))
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
@@ -119,7 +128,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 		t := task{folder: f, entry: e}
 		if known != nil {
 			var there bool
-			t.opened = known.opened
+			t.opened, t.clean = known.opened, &clean[i]
 			if t.tracked, there = known.files.Find(dir, e.name); there {
 				e.about &^= ignored
 			}
@@ -143,12 +152,14 @@ func (r *reading) mustRead(t *task, old *entry) bool {
 		return false
 	}
 	if t.matches(e) && t.exact() {
-		e.content = &content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+		*t.clean = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+		e.content = t.clean
 		if e.about&recent == 0 {
 			return false
 		}
 	}
-	return r.options.Store != nil || e.about&recent != 0 || r.options.Since != nil && !same
+	t.onlyKept = e.about&recent == 0 && (r.options.Since == nil || same)
+	return r.options.Store != nil || !t.onlyKept
 }
 
 // matches reports whether the status is the one that git vouches for.
@@ -162,8 +173,8 @@ func (t *task) matches(e *entry) bool {
 
 // read reads a file and, with a store, keeps what git does not have.
 func (r *reading) read(t *task) {
-	if t.entry.Size > r.options.FileLimit {
-		r.gap(t.path(), tooLarge, false)
+	if why := r.refusal(t); why != "" {
+		r.gap(t.path(), why, false)
 		return
 	}
 	data, err := r.stable(t)
@@ -186,6 +197,38 @@ func (r *reading) read(t *task) {
 		c.kept = r.keep(t.path(), c.sum, data)
 	}
 	t.entry.content = c
+}
+
+// refusal returns why a file is not read, or "".
+func (r *reading) refusal(t *task) (why string) {
+	size := t.entry.Size
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case size > r.options.FileLimit:
+		return tooLarge
+	case r.consumed+size > readings*r.options.TotalLimit:
+		return tooMuch
+	case t.onlyKept:
+		why = r.exhausted(size)
+	}
+	if why == "" {
+		r.consumed += size
+	}
+	return why
+}
+
+// exhausted returns why the store does not take so many more bytes, or "".
+func (r *reading) exhausted(size int64) string {
+	switch {
+	case r.full != nil:
+		return "the store cannot take it: " + reason(r.full)
+	case r.bytes+size > r.options.TotalLimit:
+		return tooMuch
+	case r.files >= r.options.CountLimit:
+		return tooMany
+	}
+	return ""
 }
 
 // stable reads a file that nobody writes meanwhile. The index then has the status of these bytes.
@@ -225,15 +268,8 @@ func (r *reading) stable(t *task) ([]byte, error) {
 func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 	size := int64(len(data))
 	r.mu.Lock()
-	why := ""
-	switch {
-	case r.full != nil:
-		why = reason(r.full)
-	case r.bytes+size > r.options.TotalLimit:
-		why = tooMuch
-	case r.files == r.options.CountLimit:
-		why = tooMany
-	default:
+	why := r.exhausted(size)
+	if why == "" {
 		r.bytes += size
 		r.files++
 	}

@@ -129,31 +129,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestStoreThatFails has a store on which nothing can be written any more.
-func TestStoreThatFails(t *testing.T) {
-	root, small := t.TempDir(), t.TempDir()
-	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("a small file system cannot be mounted here: ", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(small, 0) })
-	random := make([]byte, 20<<10)
-	for i := range 10 {
-		for j := range random {
-			random[j] = byte((j*j*7 + i*j*31 + j>>3*i) >> 2)
-		}
-		sum := fmt.Sprintf("%x", random)
-		write(t, root, fmt.Sprint(i), sum)
-	}
-	store := openStore(t, small)
-	before := take(t, root, tree.Options{Store: store})
-	if len(before.Gaps) == 0 || !strings.Contains(before.Gaps[0].Reason, "no space left") {
-		t.Fatalf("gaps: %v", before.Gaps)
-	}
-	write(t, root, "0", "new\n")
-	c := tree.Diff(before, take(t, root, tree.Options{Store: store, Since: before}))
-	expect(t, c, map[string]tree.Status{"0": tree.Modified})
-}
-
 // TestUnreadable tells nothing of a directory that could not be read once.
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {

@@ -102,8 +102,8 @@ func kind(s string) string {
 	return strings.Trim(s[:strings.IndexByte(s, 0)], "rwx-")
 }
 
-// TestDiffIsExact makes random trees and random changes. Diff tells exactly these, and git apply makes the tree after of
-// a copy of the tree before.
+// TestDiffIsExact makes random trees and random changes. Diff tells exactly these, and git apply makes the tree after
+// of a copy of the tree before.
 func TestDiffIsExact(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the modes and links of this test are those of Unix")

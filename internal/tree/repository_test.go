@@ -60,7 +60,8 @@ func expect(t *testing.T, c *tree.Changes, want map[string]tree.Status) {
 
 func TestIgnoredIsCounted(t *testing.T) {
 	root := t.TempDir()
-	repository(t, root, map[string]string{".gitignore": "node_modules/\n*.log\n", "a": "a\n", "kept/node_modules/x": "x\n"})
+	repository(t, root, map[string]string{".gitignore": "node_modules/\n*.log\n", "a": "a\n"})
+	write(t, root, "kept/node_modules/x", "x\n")
 	write(t, root, "tracked.log", "one\n")
 	run(t, root, "git", "add", "-f", "tracked.log", "kept")
 	c, _ := difference(t, root, func() {
@@ -70,7 +71,9 @@ func TestIgnoredIsCounted(t *testing.T) {
 		write(t, root, "kept/node_modules/x", "y\n")
 		write(t, root, "b", "b\n")
 	})
-	expect(t, c, map[string]tree.Status{"tracked.log": tree.Modified, "kept/node_modules/x": tree.Modified, "b": tree.Added})
+	expect(t, c, map[string]tree.Status{
+		"tracked.log": tree.Modified, "kept/node_modules/x": tree.Modified, "b": tree.Added,
+	})
 	if c.Ignored != 2 {
 		t.Errorf("%d ignored changes, want 2", c.Ignored)
 	}

@@ -8,19 +8,20 @@
 //	err = changes.Patch(ctx, store, w) // a unified diff, as git apply takes it
 //
 // An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
-// can change a file and keep its status, because the system sets the time of the last change. A file changed as recently
-// as the walk is the exception: a further change within the same tick of the clock leaves the same status. Take hashes
-// the content of these.
+// can change a file and keep its status, because the system sets the time of the last change. A file changed as
+// recently as the walk is the exception: a further change within the same tick of the clock leaves the same status.
+// Take hashes the content of these.
 //
-// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is needed.
-// Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository. The
-// repository's programs never run, and nothing is written into it.
+// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is
+// needed. Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository.
+// The repository's programs never run, and nothing is written into it.
 //
-// Package tree never follows a link, never opens anything but a regular file, and never reads a file that is larger than
-// a limit. What it could not read or keep is a Gap of the index. It does not notice:
+// Package tree never follows a link, never opens anything but a regular file, and never reads a file that is larger
+// than a limit. What it could not read or keep is a Gap of the index. It does not notice:
 //
 //   - a change of owner, access list or extended attribute by itself;
 //   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
+//   - a commit, if .git is not beneath the root;
 //   - what a repository says of itself wrongly: a blob is what its index names for a file of this status.
 package tree
 

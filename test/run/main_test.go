@@ -49,7 +49,8 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	p := &place{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), bin: filepath.Join(base, "bin")}
+	p := &place{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
+		bin: filepath.Join(base, "bin")}
 	for _, dir := range []string{p.home, p.work, p.bin, filepath.Join(base, "tmp")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -71,8 +72,14 @@ func (p *place) agent(name, script string) *place {
 	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
+	return p.configured("")
+}
+
+// configured writes the person's own configuration: the agents, and more.
+func (p *place) configured(more string) *place {
+	p.t.Helper()
 	p.put(filepath.Join(p.home, ".config/omniagent/config.toml"),
-		"[agents]\nallow = [\"native\", \""+strings.Join(p.allowed, `", "`)+"\"]\n")
+		"[agents]\nallow = [\"native\", \""+strings.Join(p.allowed, `", "`)+"\"]\n"+more)
 	return p
 }
 

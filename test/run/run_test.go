@@ -16,7 +16,8 @@ import (
 // TestDone: the task is done, and what changed is told with lines.
 func TestDone(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("scribe", `cat >task; printf 'one\ntwo\n' >new.txt; sed -i s/a/b/ old.txt; echo "I wrote it."`)
+	p := newPlace(t).agent("scribe",
+		`cat >task; printf 'one\ntwo\n' >new.txt; sed -i s/a/b/ old.txt; echo "I wrote it."`)
 	p.put("old.txt", "a\n")
 	a := p.run("scribe", "--yolo")
 	a.is(t, 0, "succeeded", "done")
@@ -92,7 +93,8 @@ func TestRecord(t *testing.T) {
 // TestHang: silence ends at a clock of its own, with everything that was started.
 func TestHang(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("mute", `sleep 1000`).agent("stubborn", `trap '' TERM INT; sleep 1000 & echo working; wait; wait`)
+	p := newPlace(t).agent("mute", `sleep 1000`).agent("stubborn",
+		`trap '' TERM INT; sleep 1000 & echo working; wait; wait`)
 	a := p.run("mute", "--yolo", "--idle-timeout", "300ms")
 	a.is(t, 10, "stalled", "idle")
 	a = p.run("stubborn", "--yolo", "--idle-timeout", "300ms")
@@ -139,7 +141,7 @@ func TestCrash(t *testing.T) {
 	p.nothing()
 }
 
-// TestSilentSuccess: an exit code of 0 without a word is no success.
+// TestSilentSuccess: an exit code of 0 without a word is a failure.
 func TestSilentSuccess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("empty", `exit 0`)
@@ -326,7 +328,8 @@ func TestWatch(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
 	for n := range lines {
 		rest, err := p.command("runs", "watch", a.Data.ID, "--from", itoa(n+1)).Output()
-		if err != nil || strings.TrimSpace(string(rest)) != strings.TrimSpace(strings.Join(lines[min(n, len(lines)-1):], "")) {
+		if err != nil || strings.TrimSpace(string(rest)) != strings.TrimSpace(strings.Join(lines[min(n, len(lines)-1):],
+			"")) {
 			t.Errorf("from %d: %v\n%s\nof\n%s", n+1, err, rest, whole)
 		}
 		if n < len(lines)-1 && !strings.HasPrefix(lines[n], `{"seq":`+itoa(n+1)+`,`) {
@@ -363,11 +366,7 @@ func TestChain(t *testing.T) {
 // TestQueue: no more runs than run.parallel are under way, and the others wait.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("mute", `sleep 1000`).agent("quick", `echo done`)
-	p.env = append(p.env, "OMNIAGENT_RUN_PARALLEL=1")
-	config := filepath.Join(p.home, ".config/omniagent/config.toml")
-	data, _ := os.ReadFile(config)
-	p.put(config, string(data)+"[run]\nparallel = 1\n")
+	p := newPlace(t).agent("mute", `sleep 1000`).agent("quick", `echo done`).configured("[run]\nparallel = 1\n")
 	first := p.run("mute", "--yolo", "--detach")
 	p.reaches(first.Data.ID, "running")
 	second := p.run("quick", "--yolo", "--detach")
@@ -409,7 +408,8 @@ func TestStream(t *testing.T) {
 	a := p.run("scribe", "--yolo", "--stream")
 	a.is(t, 0, "succeeded", "done_unchanged")
 	lines := strings.Split(strings.TrimSpace(a.Stdout), "\n")
-	if len(lines) < 5 || !strings.Contains(lines[0], `"state":"starting"`) || !strings.Contains(a.Stdout, `"kind":"text"`) {
+	if len(lines) < 5 || !strings.Contains(lines[0], `"state":"starting"`) ||
+		!strings.Contains(a.Stdout, `"kind":"text"`) {
 		t.Errorf("%s", a)
 	}
 }
@@ -419,7 +419,8 @@ func TestWrong(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `echo done`)
 	for _, args := range [][]string{
-		{"run", "--agent", "scribe"}, {"run", "-p", "x"}, {"run", "--agent", "scribe", "-p", "x", "--require", "colour"},
+		{"run", "--agent", "scribe"}, {"run", "-p", "x"}, {"run", "--agent", "scribe", "-p", "x", "--require",
+			"colour"},
 		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"}, {"run", "--agent", "scribe", "-p", "  "},
 	} {
 		if a := p.call(args...); a.Code != 2 && a.Code != 4 || a.Error == nil {
@@ -427,11 +428,115 @@ func TestWrong(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"runs", "show", "run-none"}, {"runs", "cancel", "run-none"}, {"answer", "run-none", "x"}, {"runs", "retry", "run-none"},
+		{"runs", "show", "run-none"}, {"runs", "cancel", "run-none"}, {"answer", "run-none", "x"}, {"runs", "retry",
+			"run-none"},
 		{"runs", "continue", "run-none"},
 	} {
 		if a := p.call(args...); a.Code != 5 || a.Error.Code != "NOT_FOUND" {
 			t.Errorf("%q: %s", args, a)
 		}
+	}
+}
+
+// TestPrompts: what a program prints and then waits for becomes a question, also when the end of its input answered it.
+func TestPrompts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script, question string
+		options          []string
+		code             int
+		status, reason   string
+	}{
+		"waits": {`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
+			"What is your favourite colour?",
+			nil, 4, "needs_input", "question"},
+		"answered by EOF": {`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
+			"What is your favourite colour?", nil, 4, "needs_input", "question"},
+		"confirm": {`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
+			[]string{"y", "n"}, 4, "needs_input", "question"},
+		"password":    {`cat >/dev/null; printf 'Password: '; sleep 1000`, "", nil, 8, "failed", "not_logged_in"},
+		"no question": {`cat >/dev/null; printf 'Done. Anything else?\n'`, "", nil, 0, "succeeded", "done_unchanged"},
+		"only a question": {`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
+			4, "needs_input", "question"},
+		"work and a question": {`cat >new; printf 'Which colour do you want?\n'`, "", nil, 0, "succeeded", "done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t).agent("fake", c.script)
+			a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+			a.is(t, c.code, c.status, c.reason)
+			if c.code == 4 && (len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != c.question ||
+				!slices.Equal(a.Data.Questions[0].Options, c.options) && c.options != nil) {
+				t.Errorf("%s", a)
+			}
+			if name == "work and a question" && len(a.Data.Open) != 1 {
+				t.Errorf("%s", a)
+			}
+			p.nothing()
+		})
+	}
+}
+
+// TestKnownAnswers: an agent that cannot go on with a session gets the task again, with what was answered.
+func TestKnownAnswers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("fake", `cat >asked; if grep -q blue asked; then cp asked README; echo done
+else printf 'Which colour? '; sleep 1000; fi`)
+	a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+	a.is(t, 4, "needs_input", "question")
+	b := p.call("answer", a.Data.ID, "blue")
+	b.is(t, 0, "succeeded", "done")
+	if got := p.read("README"); !strings.HasPrefix(got, "the task\n") || !strings.Contains(got, "Answer: blue") {
+		t.Errorf("%q", got)
+	}
+	if b.Data.Attempts != 2 {
+		t.Errorf("%s", b)
+	}
+}
+
+// TestHooks: the person's hook forbids with 2 and nothing else, in each attempt, and the others learn what came of it.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `touch began; echo done`)
+	hooks := func(before string) {
+		p.configured("[run]\nnotify = 'echo $OMNIAGENT_RUN_STATUS >> $HOME/notes'\n[run.hooks]\n" +
+			"pre = '" + before + "'\npost = 'cat > $HOME/after'\n")
+	}
+	hooks(`cat > $HOME/before; echo "not today" >&2; exit 2`)
+	a := p.run("scribe", "--yolo")
+	a.is(t, 7, "blocked", "denied")
+	if p.read("began") != "" || !strings.Contains(a.Error.Message, "not today") {
+		t.Errorf("%s", a)
+	}
+	if got, _ := os.ReadFile(filepath.Join(p.home, "before")); !strings.Contains(string(got),
+		`"tool_name":"external_cli:scribe"`) {
+		t.Errorf("%s", got)
+	}
+	if b := p.call("runs", "retry", a.Data.ID); b.Code != 7 {
+		t.Errorf("%s", b)
+	}
+	hooks(`exit 1`)
+	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done")
+	hooks(`exit 0`)
+	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done_unchanged")
+	if got, _ := os.ReadFile(filepath.Join(p.home, "after")); !strings.Contains(string(got), `"status":"succeeded"`) {
+		t.Errorf("%s", got)
+	}
+	if got, _ := os.ReadFile(filepath.Join(p.home, "notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestKeep: the record of a run that is over goes when it is old.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `echo done`).configured("[run]\nkeep = '1ms'\n")
+	first := p.run("scribe", "--yolo")
+	second := p.run("scribe", "--yolo")
+	if a := p.call("runs", "show", first.Data.ID); a.Code != 5 {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
+		t.Errorf("%s", a)
 	}
 }

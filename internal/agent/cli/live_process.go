@@ -66,7 +66,7 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	began(m.services.Tap, p.child, launch)
+	began(m.services.Tap, p.child, launch, true)
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {

@@ -16,8 +16,8 @@ func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
 }
 
 // began tells a tap that a process runs.
-func began(t *agent.Tap, c *process.Child, l agent.Launch) {
+func began(t *agent.Tap, c *process.Child, l agent.Launch, protocol bool) {
 	if t != nil {
-		t.Began(c.PID(), l)
+		t.Began(c.PID(), l, protocol)
 	}
 }

@@ -178,7 +178,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	began(m.services.Tap, r.child, launch)
+	began(m.services.Tap, r.child, launch, false)
 	m.run = r
 	m.begun++
 	return r, nil
