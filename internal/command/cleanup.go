@@ -123,7 +123,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 			return list
 		}
 		list = append(list, oldIn(demoBase(c), young, func(string) bool { return true })...)
-		kept := time.Now().Add(-contract.KeptFor)
+		kept := time.Now().Add(-contract.ResultLifetime)
 		if young.Before(kept) {
 			kept = young
 		}

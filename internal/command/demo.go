@@ -203,7 +203,7 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 			continue
 		}
 		if finder, ok := d.(agent.LoginFinder); ok && known.Installed {
-			row.Login, row.LoginBy = told(finder.Login(env))
+			row.Login, row.LoginBy = loginWord(finder.Login(env))
 		}
 		switch {
 		case !known.Installed:
@@ -235,7 +235,7 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	return rows, next
 }
 
-func told(l agent.Login) (word string, by *string) {
+func loginWord(l agent.Login) (word string, by *string) {
 	switch l.There {
 	case agent.Yes:
 		return "yes", &l.By

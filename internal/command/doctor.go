@@ -26,7 +26,7 @@ type check struct {
 	Version  *string `json:"version"`
 	Detail   *string `json:"detail"`
 	Error    *string `json:"error"`
-	Fix      *string `json:"fix" doc:"a command that can be run as it stands, or what to change"`
+	Fix      *string `json:"fix" doc:"a command to run as written, or what to change"`
 }
 
 type dependency struct {

@@ -9,7 +9,7 @@ import (
 //go:embed keys.txt
 var keyTable string
 
-// ownKeys are the settings of the gate, of the native agent and of what is kept.
+// ownKeys returns the settings of the gate, of the native agent and of what is kept.
 func ownKeys() []config.Key { return config.ReadKeys(keyTable) }
 
 const keepKey = "session.keep"

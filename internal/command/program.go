@@ -29,7 +29,7 @@ type Parts struct {
 	Tools  tool.List // of the native agent
 }
 
-// Ours are the parts of this program.
+// Ours returns the parts of this program.
 func Ours() Parts {
 	apis := provider.APIs()
 	return Parts{
@@ -43,7 +43,7 @@ func Ours() Parts {
 // Program returns the whole command line.
 func Program() *contract.Program { return Ours().Program() }
 
-// Program is the command line over these parts.
+// Program returns the command line over these parts.
 func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
 
 func (p Parts) app() contract.App {

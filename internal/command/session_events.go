@@ -34,7 +34,8 @@ func sessionEvents() *contract.Command {
 				When: "the records are printed; with --follow, no process has the session open any more",
 			},
 			{Code: contract.GeneralError, When: "the session or standard output cannot be used"},
-			{Code: contract.ArgError, When: "wrong call, or no such session"},
+			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.NotFound, When: "no such session"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent session events sess-1a2b3c4d"},

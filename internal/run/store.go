@@ -45,7 +45,7 @@ func (s Store) Path(id string) string { return filepath.Join(s.Dir, id) }
 type Run struct {
 	Record
 	store   Store
-	held    *workspace.Held
+	held    *workspace.FileLock
 	secrets map[string]string // answers that are kept nowhere, by question
 }
 

@@ -68,7 +68,7 @@ func (d *Claude) Greet(ctx context.Context, frames <-chan Input) (g Greeting) {
 				return g
 			}
 			if said.Err != nil {
-				d.host.Log("a line on standard input was passed over: %v", said.Err)
+				d.host.Log("ignored a line on standard input: %v", said.Err)
 				continue
 			}
 			if g.Open = true; said.Frame.greeting == nil {

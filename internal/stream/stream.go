@@ -379,7 +379,7 @@ func (h *Host) input(ctx context.Context, said Input) {
 	f := said.Frame
 	switch {
 	case said.Err != nil:
-		h.Log("a line on standard input was passed over: %v", said.Err)
+		h.Log("ignored a line on standard input: %v", said.Err)
 	case f.User != nil && h.signal != nil:
 		h.Log("a message was passed over: the conversation is being ended")
 	case f.User != nil && !h.Stays:

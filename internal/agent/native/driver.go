@@ -126,7 +126,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	defer view.Close()
 	e := agent.Evidence{
 		Session: o.id, DenialsKnown: true, Answered: agent.No, Model: view.State.Model,
-		Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
+		Walls: wallsOf(view.State.Confinement), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
 	}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
@@ -166,7 +166,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 }
 
 // wallsOf returns the walls in a journal.
-func wallsOf(h session.Held) *event.Walls {
+func wallsOf(h session.Confinement) *event.Walls {
 	if h.Walls == "" {
 		return nil
 	}

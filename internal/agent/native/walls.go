@@ -21,7 +21,7 @@ import (
 // command needs approval. If only this workspace prevents walls, it is refused: its content must not decide that
 // commands run without walls.
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
-	o.stricter(o.Kept.State().Held)
+	o.stricter(o.Kept.State().Confinement)
 	if o.Sandbox == string(setting.Off) {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func ours(roots []string, private string) []string {
 
 // stricter keeps the sandbox and the network of a resumed session if they are stricter than the requested ones:
 // resuming never loosens them.
-func (o *Options) stricter(held session.Held) {
+func (o *Options) stricter(held session.Confinement) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
 		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
 			"begins anew")
@@ -111,15 +111,15 @@ func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 // keepWalls records what holds the commands, unless that is recorded already.
 func (m *Mind) keepWalls(o Options) error {
 	walls := m.walls.Told()
-	held := session.Held{
+	held := session.Confinement{
 		Sandbox: o.Sandbox, Network: walls.Network, Walls: walls.Name, Holes: strings.Join(walls.Holes, "\n"),
 	}
 	if held.Wanted = walls.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
 		held.Wanted = cmp.Or(o.Network, "off") // otherwise resuming on a machine with walls would open the network
 	}
-	if o.Kept.State().Held == held {
+	if o.Kept.State().Confinement == held {
 		return nil
 	}
-	_, err := o.Kept.Append(session.Changed{Held: held})
+	_, err := o.Kept.Append(session.Changed{Confinement: held})
 	return err
 }

@@ -56,7 +56,7 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("a control frame is one JSON object a line: %w", err)
+		return Frame{}, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	switch f.Type {
 	case "user":
