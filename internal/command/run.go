@@ -273,8 +273,8 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
-			Before: c.Config.String("run.hooks.pre"), After: c.Config.String("run.hooks.post"),
-			Notify: c.Config.String("run.notify"), Env: os.Environ(),
+			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
+			Notify: c.Config.List("run.notify"), Env: os.Environ(),
 		},
 		Tell: func(now run.Progress) { tellProgress(c, r, now) },
 	}

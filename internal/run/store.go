@@ -294,8 +294,8 @@ func (s Store) Delete(ctx context.Context, id string) error {
 // pruned is how many runs Prune looks at, the oldest ones.
 const pruned = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so that
-// it costs little.
+// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so
+// that it costs little.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
 	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
 	if err != nil || keep <= 0 {

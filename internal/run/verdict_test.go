@@ -64,8 +64,9 @@ func TestJudge(t *testing.T) {
 			Ending{End: bad, Fault: fault.New(fault.QuotaExhausted, "x")}, &no, Failed, OutOfQuota,
 			fault.QuotaExhausted,
 		},
-		"unreachable":   {Ending{End: bad, Fault: fault.New(fault.Down, "x")}, &no, Failed, Unreachable, fault.Down},
-		"context full":  {Ending{End: bad, Fault: fault.New(fault.ContextFull, "x")}, &no, Failed, ContextFull, fault.ContextFull},
+		"unreachable": {Ending{End: bad, Fault: fault.New(fault.Down, "x")}, &no, Failed, Unreachable, fault.Down},
+		"context full": {Ending{End: bad, Fault: fault.New(fault.ContextFull, "x")}, &no, Failed, ContextFull,
+			fault.ContextFull},
 		"model refused": {Ending{End: &event.End{Said: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
 		"turns used up": {Ending{End: &event.End{Reason: event.MaxTurns}}, &no, Failed, Limited, fault.AgentFailed},
 		"crashed": {
@@ -118,7 +119,8 @@ func TestJudge(t *testing.T) {
 // TestRetryable: only what passes by itself, and only where nothing was done.
 func TestRetryable(t *testing.T) {
 	idle := Ending{End: &event.End{}, Session: "s"}
-	worked := Ending{End: &event.End{}, Session: "s", Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}}}
+	worked := Ending{End: &event.End{}, Session: "s",
+		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}}}
 	for _, r := range []Reason{RateLimited, Unreachable, Crashed, Idle, NoOutput} {
 		if v := (Verdict{Reason: r}); !retryable(v, idle) || retryable(v, worked) {
 			t.Errorf("%s", r)

@@ -91,7 +91,7 @@ func (p *place) trial(target string) {
 	// The watcher's lines are the beginning of what another one gets, whenever it was ended.
 	whole, _ := p.command("runs", "watch", a.Data.ID).Output()
 	if got := lines.Bytes(); target == "watcher" && !bytes.HasPrefix(whole, got[:bytes.LastIndexByte(got, '\n')+1]) {
-		p.t.Errorf("%s\nis no beginning of\n%s", got, whole)
+		p.t.Errorf("%s\nis not the beginning of\n%s", got, whole)
 	}
 }
 
@@ -106,7 +106,8 @@ func (p *place) over(id string) answer {
 		default:
 			return a
 		}
-		if a.Data.Status == "queued" && a.Data.Owner == nil { // its owner died before it began: any process may take it up
+		// Its owner died before it began: any process may take it up.
+		if a.Data.Status == "queued" && a.Data.Owner == nil {
 			p.call("runs", "continue", id)
 		}
 		if time.Now().After(deadline) {

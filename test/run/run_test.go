@@ -499,8 +499,10 @@ func TestHooks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `touch began; echo done`)
 	hooks := func(before string) {
-		p.configured("[run]\nnotify = 'echo $OMNIAGENT_RUN_STATUS >> $HOME/notes'\n[run.hooks]\n" +
-			"pre = '" + before + "'\npost = 'cat > $HOME/after'\n")
+		p.put(filepath.Join(p.bin, "note"), "#!/bin/sh\necho $OMNIAGENT_RUN_STATUS >> $HOME/notes\n")
+		p.put(filepath.Join(p.bin, "check"), "#!/bin/sh\n"+before+"\n")
+		p.put(filepath.Join(p.bin, "keep"), "#!/bin/sh\ncat > $HOME/$1\n")
+		p.configured("[run]\nnotify = ['note']\n[run.hooks]\npre = ['check']\npost = ['keep', 'after']\n")
 	}
 	hooks(`cat > $HOME/before; echo "not today" >&2; exit 2`)
 	a := p.run("scribe", "--yolo")
@@ -522,7 +524,8 @@ func TestHooks(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(p.home, "after")); !strings.Contains(string(got), `"status":"succeeded"`) {
 		t.Errorf("%s", got)
 	}
-	if got, _ := os.ReadFile(filepath.Join(p.home, "notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
+	if got, _ := os.ReadFile(filepath.Join(p.home,
+		"notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
 		t.Errorf("%s", got)
 	}
 }
