@@ -54,6 +54,7 @@ type About struct {
 	BuiltIn        bool     // it is part of this program
 	// a conversation is one process, which takes images and further directories and can ask questions
 	Lasting  bool
+	OverACP  bool // a conversation can be held over the Agent Client Protocol
 	Provides bool // its models have no API of their own, so --provider may name the agent
 	// names in a workspace from which it reads programs or settings: only a person may change them
 	Settings []string
@@ -145,7 +146,14 @@ type Terms struct {
 	Servers   []byte
 	OnlyThese bool     // no other servers
 	Helpers   []Helper // sub-agents in addition to the agent's own
+	Transport string   // one of the constants below; empty: the driver's own choice
 }
+
+// The transports of Terms.
+const (
+	ByACP    = "acp"    // the Agent Client Protocol, with a process for the whole conversation
+	ByStream = "stream" // the agent's own protocol, two-way where it has one
+)
 
 // Helper is a sub-agent that a host defines.
 type Helper struct {
@@ -262,8 +270,10 @@ type Exit struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // that signal
 	ByUs   string // why we ended it: a signal's name, "timeout", or empty
-	Stderr []byte // the last 64 KiB of its stderr, if we could read that
-	Failed error  // it could not be started
+	// the agent's own id of its session, where its protocol told it; empty: see Launch.Session
+	Session string
+	Stderr  []byte // the last 64 KiB of its stderr, if we could read that
+	Failed  error  // it could not be started
 }
 
 // Observer reads what happened from the agent's own records.
