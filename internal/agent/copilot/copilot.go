@@ -9,9 +9,13 @@ package copilot
 import (
 	"context"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 type driver struct {
@@ -28,6 +32,7 @@ func New() agent.Driver {
 			About: agent.About{
 				Title:          "GitHub Copilot CLI",
 				Binary:         "copilot",
+				OverACP:        true,
 				Provides:       true,
 				Package:        "@github/copilot",
 				Traps:          traps,
@@ -47,9 +52,36 @@ func New() agent.Driver {
 	}
 }
 
-// Mind prepares a conversation in which every turn is a process of its own.
+// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	return cli.TurnMind(d, s, sv)
+	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
+	if s.Terms.Transport != agent.ByACP {
+		return stream(s, sv)
+	}
+	return cli.ACP{Driver: d, Launch: d.acp, Lost: acpLost, Stream: stream}.Mind(s, sv)
+}
+
+// acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
+func (d driver) acp(s agent.Spec) (agent.Launch, error) {
+	d.OneShot = []string{"--acp"}
+	s.Mode, s.Resume, s.Fresh = setting.OneShot, "", ""
+	l, _, err := d.Command(s)
+	return l, err
+}
+
+// acpLost returns why a turn failed whose last words are those of the CLI, which calls it done all the same. That the
+// turn tells no usage has been seen before.
+func acpLost(last string) *fault.Fault {
+	message, is := strings.CutPrefix(last, "Error: ")
+	if !is {
+		return nil
+	}
+	e := sessionError{Message: message}
+	if _, after, ok := strings.Cut(message, "(HTTP "); ok {
+		number, _, _ := strings.Cut(after, ")")
+		e.Status, _ = strconv.Atoi(number)
+	}
+	return lost(e, failure{})
 }
 
 // traps returns the files of a repository that the CLI may obey.

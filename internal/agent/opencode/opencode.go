@@ -33,6 +33,7 @@ func New() agent.Driver {
 		About: agent.About{
 			Title:          "OpenCode",
 			Binary:         "opencode",
+			OverACP:        true,
 			Package:        "opencode-ai",
 			Obeys:          obeys,
 			Traps:          traps,
