@@ -43,6 +43,13 @@ func (p Parts) run() *contract.Command {
 			},
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
 			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
+			{
+				Name: "transport", Kind: contract.Enum, Default: "auto", Enum: []string{
+					"auto", agent.ByACP,
+					agent.ByStream,
+				},
+				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
+			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
@@ -56,15 +63,19 @@ func (p Parts) run() *contract.Command {
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
-			{Description: "Let Codex mend the tests",
-				Command: "omniagent run --agent codex --auto-edit -p 'Mend the tests.'"},
+			{
+				Description: "Let Codex mend the tests",
+				Command:     "omniagent run --agent codex --auto-edit -p 'Mend the tests.'",
+			},
 			{
 				Description: "Ask for what is missing before anything begins",
 				Command: "omniagent run --agent claude -p 'Add my favourite colour to README.' " +
 					"--require colour='Which colour?' --answer colour=blue",
 			},
-			{Description: "Come back later",
-				Command: "omniagent run --agent claude,codex --detach -p 'Update the docs.'"},
+			{
+				Description: "Come back later",
+				Command:     "omniagent run --agent claude,codex --detach -p 'Update the docs.'",
+			},
 		},
 		Validate: validateRun,
 		Run:      p.runTask,
@@ -93,18 +104,23 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	}
 	c.Files = []contract.FileEffect{
 		{Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete"},
-		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord(),
+		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
 		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
-		contract.Exit{Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
-		contract.Exit{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
 		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
 		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
@@ -125,8 +141,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 		}
 	}
 	if _, _, err := approvalOf(c); err != nil {
-		problems = append(problems, fault.Problem{Param: "approval", Code: fault.ArgError,
-			Message: fault.Of(err).Message})
+		problems = append(problems, fault.Problem{
+			Param: "approval", Code: fault.ArgError,
+			Message: fault.Of(err).Message,
+		})
 	}
 	return problems
 }
@@ -149,6 +167,9 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Approval = cmp.Or(approval, setting.Default)
+	if way := c.String("transport"); way != "auto" {
+		t.Transport = way
+	}
 	if t.Text == "" && !c.Given("task") {
 		in, err := c.Input(ctx)
 		if err != nil {
@@ -270,7 +291,9 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	}
 	o := run.Owner{
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,
-		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Spec: func(name string) agent.Spec {
+			return agent.Spec{Env: os.Environ(), Terms: agent.Terms{Transport: p.transport(c, name, r.Approval)}}
+		},
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
@@ -285,6 +308,20 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
 	}
 	return answerOf(r.Record)
+}
+
+// transport returns what suits an agent: over ACP it asks, where its stream can only deny.
+func (p Parts) transport(c *contract.Call, name string, mode setting.Approval) string {
+	known, err := knownAgents(c, p.Agents)
+	if err != nil || mode != setting.Default && mode != setting.Prompt && mode != setting.AskAll {
+		return ""
+	}
+	for _, k := range known {
+		if k.Name() == name && k.Describe().OverACP {
+			return agent.ByACP
+		}
+	}
+	return ""
 }
 
 // answerOf returns the outcome of a run as that of a call.
