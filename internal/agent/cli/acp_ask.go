@@ -51,14 +51,14 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.Event {
 	p.Tool.Status = ""
 	p.Tool.ID = cmp.Or(p.Tool.ID, name)
-	about := *p.Tool // some agents show more here than they called with
+	input := p.Tool.Input // some agents show more here than they called with
 	if known := t.calls[p.Tool.ID]; known != nil && known.Input != nil {
 		p.Tool.Input = nil
 	}
 	c := t.merge(p.Tool)
-	about.Name, about.Kind = c.Name, c.Kind
-	if about.Input == nil {
-		about.Input = c.Input
+	about := c.Tool
+	if input != nil {
+		about.Input = input
 	}
 	out := t.tell(c)
 	q.call = t.call(&about)
@@ -71,7 +71,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 		t.say(jsonrpc.Result(q.id, q.refusal(false)))
 		return append(out, t.denial(q.call, "the mode is "+string(t.o.mode), false))
 	}
-	ask := &event.Ask{ID: name, Text: strings.TrimSpace(p.Title + "\n" + p.Text), Options: q.names()}
+	ask := &event.Ask{ID: name, Text: strings.TrimSpace(cmp.Or(p.Title, c.Title) + "\n" + p.Text), Options: q.names()}
 	if ask.Tool = q.call; len(q.choices) > 0 {
 		ask.Tool, q.call = nil, nil // the answers are more than yes and no
 	}
