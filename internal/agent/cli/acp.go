@@ -34,6 +34,8 @@ type ACP struct {
 	Unflagged bool
 	// Stream returns the Mind that is used if the agent does not speak the protocol after all.
 	Stream func(agent.Spec, agent.Services) (agent.Mind, error)
+
+	within time.Duration // 0: greetWithin
 }
 
 // greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine they need
@@ -50,7 +52,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		other := s
 		other.Terms.Transport = agent.ByStream
 		return a.Stream(other, sv)
-	}, tell: sv.Tell}
+	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin)}
 	over := sv
 	over.Tell = m.hear
 	live, err := LiveMind(Live{
@@ -135,6 +137,7 @@ func (a ACP) servers(s agent.Spec) (all []acp.Server, err error) {
 type greeting struct {
 	stream func() (agent.Mind, error)
 	tell   func(event.Event)
+	within time.Duration
 
 	mu    sync.Mutex
 	mind  agent.Mind // in use
@@ -214,7 +217,7 @@ func (m *greeting) now() agent.Mind {
 
 // Turn answers a message. The first is said again over the stream if the agent did not take it.
 func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
-	late := time.AfterFunc(greetWithin, func() { m.leave("it did not answer within " + greetWithin.String()) })
+	late := time.AfterFunc(m.within, func() { m.leave("it did not answer within " + m.within.String()) })
 	mind := m.now()
 	err := mind.Turn(ctx, message)
 	late.Stop()
