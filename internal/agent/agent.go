@@ -54,7 +54,6 @@ type About struct {
 	BuiltIn        bool     // it is part of this program
 	// a conversation is one process, which takes images and further directories and can ask questions
 	Lasting  bool
-	OverACP  bool // a conversation can be held over the Agent Client Protocol
 	Provides bool // its models have no API of their own, so --provider may name the agent
 	// names in a workspace from which it reads programs or settings: only a person may change them
 	Settings []string
@@ -146,11 +145,12 @@ type Terms struct {
 	Servers   []byte
 	OnlyThese bool     // no other servers
 	Helpers   []Helper // sub-agents in addition to the agent's own
-	Transport string   // one of the constants below; empty: the driver's own choice
+	Transport string   // one of the constants below; empty: as ByStream
 }
 
 // The transports of Terms.
 const (
+	ByChoice = "auto"   // what suits an agent that a person answers: ByACP, where that is as safe as ByStream
 	ByACP    = "acp"    // the Agent Client Protocol, with a process for the whole conversation
 	ByStream = "stream" // the agent's own protocol, two-way where it has one
 )

@@ -44,7 +44,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
 			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
 			{
-				Name: "transport", Kind: contract.Enum, Default: "auto", Enum: []string{
+				Name: "transport", Kind: contract.Enum, Default: agent.ByChoice, Enum: []string{
 					"auto", agent.ByACP,
 					agent.ByStream,
 				},
@@ -167,7 +167,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Approval = cmp.Or(approval, setting.Default)
-	if way := c.String("transport"); way != "auto" {
+	if way := c.String("transport"); way != agent.ByChoice {
 		t.Transport = way
 	}
 	if t.Text == "" && !c.Given("task") {
@@ -291,9 +291,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	}
 	o := run.Owner{
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,
-		Spec: func(name string) agent.Spec {
-			return agent.Spec{Env: os.Environ(), Terms: agent.Terms{Transport: p.transport(c, name, r.Approval)}}
-		},
+		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
@@ -308,20 +306,6 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
 	}
 	return answerOf(r.Record)
-}
-
-// transport returns what suits an agent: over ACP it asks, where its stream can only deny.
-func (p Parts) transport(c *contract.Call, name string, mode setting.Approval) string {
-	known, err := knownAgents(c, p.Agents)
-	if err != nil || mode != setting.Default && mode != setting.Prompt && mode != setting.AskAll {
-		return ""
-	}
-	for _, k := range known {
-		if k.Name() == name && k.Describe().OverACP {
-			return agent.ByACP
-		}
-	}
-	return ""
 }
 
 // answerOf returns the outcome of a run as that of a call.

@@ -186,7 +186,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	}
 	spec := o.Spec(name)
 	spec.Dir, spec.Resume, spec.Terms.Mode = r.Dir, resume, r.Approval
-	spec.Terms.Transport = cmp.Or(r.Transport, spec.Terms.Transport)
+	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
+		spec.Terms.Transport = agent.ByChoice
+	}
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
 	if r.Model != "" {
@@ -204,7 +206,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: Asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
@@ -220,8 +222,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 // longCall is how long a tool may run without a sign of life.
 const longCall = 15 * time.Minute
 
-// Asks reports whether an agent in this mode asks a person. The others decide by themselves.
-func Asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != setting.DenyAll }
+// asks reports whether an agent in this mode asks a person. The others decide by themselves.
+func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != setting.DenyAll }
 
 // opened notes the conversation of an attempt.
 func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {

@@ -32,7 +32,11 @@ type ACP struct {
 	Models bool // the model is chosen over the wire, and not by a flag
 	// Unflagged: no flag chooses the approval. Then the mode plan needs one of the agent's own.
 	Unflagged bool
-	// Stream returns the Mind that is used if the agent does not speak the protocol after all.
+	// Unsafe refuses a directory in which the agent is not safe over the protocol, but over its stream; nil: there is
+	// none.
+	Unsafe func(agent.Spec) error
+	// Stream returns the Mind of a conversation over the stream. It is also used if the agent does not speak the
+	// protocol after all.
 	Stream func(agent.Spec, agent.Services) (agent.Mind, error)
 
 	within time.Duration // 0: greetWithin
@@ -42,9 +46,21 @@ type ACP struct {
 // 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s: see docs/decisions/0025-acp-as-a-client.md.
 const greetWithin = 30 * time.Second
 
-// Mind prepares a conversation. Until the agent has answered initialize, it is not certain that it speaks the protocol:
-// if it prints something else, exits, or stays silent for too long, its stream is used in place of it.
+// Mind prepares a conversation over the transport that Terms name. Until the agent has answered initialize, it is not
+// certain that it speaks the protocol: if it prints something else, exits, or stays silent for too long, its stream is
+// used in place of it.
 func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	var unsafe error
+	if a.Unsafe != nil {
+		unsafe = a.Unsafe(s)
+	}
+	switch by := s.Terms.Transport; {
+	case by == "" || by == agent.ByStream, by == agent.ByChoice && unsafe != nil:
+		s.Terms.Transport = agent.ByStream
+		return a.Stream(s, sv)
+	case unsafe != nil:
+		return nil, unsafe
+	}
 	if err := a.keep(&s, sv); err != nil {
 		return nil, err
 	}

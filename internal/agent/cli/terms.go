@@ -35,6 +35,7 @@ const (
 // Keep refuses the first requested term that is not among those that the agent keeps.
 func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	t := s.Terms
+	known := slices.Contains([]string{"", agent.ByChoice, agent.ByStream}, t.Transport)
 	for _, one := range []struct {
 		term  Term
 		asked bool
@@ -56,7 +57,7 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 		{Fork, t.Fork, "makes no copy of a session"},
 		{Hooks, sv.Hook != nil, "takes no hooks from a host"},
 		{Schema, s.Schema != nil, "does not hold its answers to a schema"},
-		{Protocol, t.Transport != "" && t.Transport != agent.ByStream, "is not driven over the Agent Client Protocol"},
+		{Protocol, !known, "is not driven over the Agent Client Protocol"},
 	} {
 		if one.asked && !slices.Contains(kept, one.term) {
 			return fault.New(fault.Unsupported, "in a conversation, %s %s", name, one.what)

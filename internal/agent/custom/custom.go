@@ -68,7 +68,6 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		}
 	}
 	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command, t.CLI.ACP.Command)
-	about.OverACP = t.CLI.ACP.Command != ""
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
@@ -199,11 +198,13 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		}
 		return cli.TurnMind(d, s, sv)
 	}
-	if s.Terms.Transport == agent.ByACP && d.About.OverACP ||
-		s.Terms.Transport == "" && d.About.OverACP && d.cli.OneShot.Command == "" {
-		return cli.ACP{Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream}.Mind(s, sv)
+	switch speaks := d.cli.ACP.Command != ""; {
+	case !speaks:
+		return stream(s, sv)
+	case d.cli.OneShot.Command == "" && s.Terms.Transport != agent.ByStream:
+		s.Terms.Transport = agent.ByACP
 	}
-	return stream(s, sv)
+	return cli.ACP{Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream}.Mind(s, sv)
 }
 
 // longestArgument is Linux's limit of a single argument.

@@ -38,7 +38,6 @@ func New() agent.Driver {
 		About: agent.About{
 			Title:          "Gemini CLI",
 			Binary:         "gemini",
-			OverACP:        true,
 			Package:        "@google/gemini-cli",
 			Traps:          traps,
 			Settings:       []string{".gemini"},
@@ -89,9 +88,6 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 // Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	if s.Terms.Transport != agent.ByACP {
-		return stream(s, sv)
-	}
 	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Stream: stream}.Mind(s, sv)
 }
 

@@ -25,9 +25,6 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		sv.Connect = 0 // it prints nothing before the model has answered
 		return cli.TurnMind(conversing{d}, s, sv)
 	}
-	if s.Terms.Transport != agent.ByACP {
-		return stream(s, sv)
-	}
 	return cli.ACP{Driver: conversing{d}, Launch: d.acp, Models: true, Stream: stream}.Mind(s, sv)
 }
 

@@ -33,7 +33,6 @@ func New() agent.Driver {
 		About: agent.About{
 			Title:          "OpenCode",
 			Binary:         "opencode",
-			OverACP:        true,
 			Package:        "opencode-ai",
 			Obeys:          obeys,
 			Traps:          traps,
