@@ -205,24 +205,30 @@ func (m *greeting) leave(why string) {
 	}
 }
 
-// hear holds events back as long as they may be about nothing.
+// hear holds events back as long as they may be about nothing. The lock is not held while they are told.
 func (m *greeting) hear(e event.Event) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.heard {
+	heard := m.heard
+	if !heard {
 		e.Raw = bytes.Clone(e.Raw)
 		m.held = append(m.held, e)
-		return
 	}
-	m.flush()
-	m.tell(e)
-}
-
-func (m *greeting) flush() {
-	for _, e := range m.held {
+	m.mu.Unlock()
+	if heard {
+		m.flush()
 		m.tell(e)
 	}
+}
+
+// flush tells the events that were held back. Nothing else is told at the same time.
+func (m *greeting) flush() {
+	m.mu.Lock()
+	held := m.held
 	m.held = nil
+	m.mu.Unlock()
+	for _, e := range held {
+		m.tell(e)
+	}
 }
 
 func (m *greeting) now() agent.Mind {
@@ -237,30 +243,38 @@ func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 	mind := m.now()
 	err := mind.Turn(ctx, message)
 	late.Stop()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.why == "" && !m.ended {
-		m.why = "it ended before it answered"
-	}
-	if m.heard || err != nil || ctx.Err() != nil || m.why == "" {
+	stream, why := m.other(err != nil || ctx.Err() != nil)
+	if stream == nil {
 		m.flush()
 		return err
 	}
-	stream, err := m.stream()
-	if err != nil {
-		m.flush()
-		return nil // it has ended
-	}
-	m.mind, m.heard, m.held = stream, true, nil
 	m.tell(event.Event{
 		Kind: event.Notice, Synthetic: true,
-		Text: "the agent does not speak the Agent Client Protocol, as " + m.why + "; its output is read as a stream",
+		Text: "the agent does not speak the Agent Client Protocol, as " + why + "; its output is read as a stream",
 	})
-	m.mu.Unlock()
 	_, _ = mind.Close(ctx)
-	err = stream.Turn(ctx, message)
+	return stream.Turn(ctx, message)
+}
+
+// other returns the Mind over the stream if that is to be used now, and why. over: the turn is not to go on.
+func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 	m.mu.Lock()
-	return err
+	defer m.mu.Unlock()
+	if m.heard || over {
+		return nil, ""
+	}
+	if m.why == "" && !m.ended {
+		m.why = "it ended before it answered"
+	}
+	if m.why == "" {
+		return nil, ""
+	}
+	stream, err := m.stream()
+	if err != nil { // there is none; the turn has ended, and says why
+		return nil, ""
+	}
+	m.mind, m.heard, m.held = stream, true, nil
+	return stream, m.why
 }
 
 // Abilities are those over the protocol.
