@@ -112,10 +112,10 @@ func (l *Log) open() (files []*os.File, failures []error) {
 func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 	in := lines.NewReader(f, maxLine)
 	for in.Next() {
-		var e Entry
+		e, ok := entryOf(in.Text)
 		switch {
 		case !in.Long && len(bytes.TrimSpace(in.Text)) == 0: // two writers healed the same torn line
-		case in.Long || json.Unmarshal(in.Text, &e) != nil || e.Timestamp.IsZero() || e.Command == "" && e.PID == 0:
+		case in.Long || !ok:
 			if filter.Skipped != nil {
 				*filter.Skipped++
 			}
@@ -127,6 +127,11 @@ func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 		return yield(Entry{}, unreadable(f.Name(), err))
 	}
 	return true
+}
+
+// entryOf reads a line. not ok: it is not an entry.
+func entryOf(line []byte) (e Entry, ok bool) {
+	return e, json.Unmarshal(line, &e) == nil && !e.Timestamp.IsZero() && (e.Command != "" || e.PID != 0)
 }
 
 // Files returns the files of the log, the oldest first.

@@ -68,6 +68,7 @@ func (p Parts) app() contract.App {
 			agentsList(p.Agents),
 			agentsShow(p.Agents),
 			auditLog(),
+			auditLogVerify(),
 			changelog(),
 			p.chat(),
 			checkPermissions(),
