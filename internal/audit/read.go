@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -83,7 +84,7 @@ func (l *Log) open() (files []*os.File, failures []error) {
 			info, err = f.Stat()
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // HOME may be a file
 		case err != nil:
 			if f != nil {
 				_ = f.Close()

@@ -74,12 +74,7 @@ func (o opener) env() opening.Env {
 
 // gate returns what the user's configuration lets programs start.
 func (o opener) gate(a opening.Agent, dir string) admission.Gate {
-	root, _ := config.ProjectRoot(dir)
-	gate := admission.Gate{
-		Allow: o.call.Config.List("agents.allow"),
-		More:  o.call.Config.List("agents.env"),
-		Roots: []string{dir, root},
-	}
+	gate := userGate(o.call, a.Name(), dir)
 	if o.call.AuditPath() != "" {
 		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + a.Name()
 		gate.Record = func(e audit.Entry) error {

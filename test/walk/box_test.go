@@ -213,7 +213,8 @@ func changes(before, after map[string]string) []string {
 func without(list []string, places ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
-			return path == place || strings.HasPrefix(path, place+"/") || strings.HasPrefix(place, path+"/")
+			return path == place || strings.HasPrefix(path, place+"/") || strings.HasPrefix(place, path+"/") ||
+				path == place+".head" || path == place+".lock" // of the audit log
 		})
 	})
 }
