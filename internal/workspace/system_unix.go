@@ -80,6 +80,14 @@ func sameFileSystem(a, b fs.FileInfo) bool {
 	return !okA || !okB || x.Dev == y.Dev
 }
 
+// device returns the number of the file system.
+func device(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Dev) //nolint:unconvert // its type differs between systems
+	}
+	return 0
+}
+
 // release releases the lock of an open file. Closing alone would leave it to a child with a copy of the descriptor,
 // which every child has between fork and exec.
 func release(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -56,3 +56,6 @@ func sameFileSystem(fs.FileInfo, fs.FileInfo) bool { return true }
 
 // release does nothing: closing the file releases its lock.
 func release(*os.File) {}
+
+// device returns 0: a directory walk does not tell it here.
+func device(fs.FileInfo) uint64 { return 0 }

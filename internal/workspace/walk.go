@@ -30,6 +30,8 @@ type Survey struct {
 	Enter func(f *Folder, entries []Entry)
 	// File is called for every selected file. worker is less than Workers, and one worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
+	// Missed, unless nil, is called for every directory that could not be read, or not completely.
+	Missed func(path string, err error)
 }
 
 // Workers returns the number of goroutines of a survey.
@@ -294,13 +296,20 @@ func (t *tour) do(worker int, list *lister, next item) []item {
 	case next.name != "":
 		folder, err := t.enter(next)
 		if err != nil {
-			t.missed.Add(1)
+			t.miss(next.folder.Join(next.name), err)
 			return nil
 		}
 		defer t.release(folder)
 		return t.read(folder, list)
 	}
 	return t.read(next.folder, list)
+}
+
+func (t *tour) miss(path string, err error) {
+	t.missed.Add(1)
+	if t.Survey.Missed != nil {
+		t.Survey.Missed(path, err)
+	}
 }
 
 func (t *tour) enter(next item) (*Folder, error) {
@@ -327,7 +336,7 @@ func (t *tour) read(f *Folder, list *lister) []item {
 	}
 	entries, done, err := list.read(&f.place, most)
 	if err != nil {
-		t.missed.Add(1)
+		t.miss(f.Path, err)
 		done = true
 	}
 	f.batches++

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -90,6 +91,50 @@ func (p place) modified(name string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(stat.Mtim.Unix()), true
+}
+
+func (p place) status(name string) (Status, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Status{}, err
+	}
+	return Status{
+		modeOf(stat.Mode), stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano(), stat.Ino, stat.Dev,
+	}, nil
+}
+
+// modeOf returns the mode as package os has it.
+func modeOf(mode uint32) fs.FileMode {
+	m := fs.FileMode(mode & 0o777)
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		m |= fs.ModeDir
+	case unix.S_IFLNK:
+		m |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		m |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		m |= fs.ModeSocket
+	case unix.S_IFBLK:
+		m |= fs.ModeDevice
+	case unix.S_IFCHR:
+		m |= fs.ModeDevice | fs.ModeCharDevice
+	}
+	for bit, is := range [...]fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
+		if mode&(unix.S_ISVTX<<bit) != 0 {
+			m |= is
+		}
+	}
+	return m
+}
+
+func (p place) target(name string) (string, error) {
+	for size := 256; ; size *= 4 {
+		buffer := make([]byte, size)
+		if n, err := unix.Readlinkat(p.fd, name, buffer); err != nil || n < size {
+			return string(buffer[:max(n, 0)]), err
+		}
+	}
 }
 
 // descriptor reads without the overhead of os.File.

@@ -94,6 +94,16 @@ func (p place) modified(name string) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
+func (p place) status(name string) (Status, error) {
+	info, err := p.root.Lstat(name)
+	if err != nil {
+		return Status{}, err
+	}
+	return StatusOf(info), nil
+}
+
+func (p place) target(name string) (string, error) { return p.root.Readlink(name) }
+
 // lister reads directories.
 type lister struct{}
 

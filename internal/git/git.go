@@ -1,0 +1,124 @@
+// Package git reads the index and the blobs of a repository, without the program git.
+//
+// A repository is data that somebody else chose. Package git starts nothing that it names: no hook, no filter, no
+// monitor, no transport. It opens regular files only, so it never blocks on a FIFO; it writes nothing; and what it
+// allocates is limited by the caller or by the size of a file that exists. A blob is returned only if its content has
+// the hash that was asked for.
+//
+// It refuses what it does not know: a split index, and objects that only a remote has.
+package git
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // the hash of git
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+// ID is the name of an object, its hash. One of SHA-1 ends in zeros.
+type ID [sha256.Size]byte
+
+// smallFile limits the files that say where the others are.
+const smallFile = 1 << 20
+
+// Repository is the place where the files of git are.
+type Repository struct {
+	dir    string // of this working tree
+	common string // of all working trees of the repository
+	size   int    // bytes of a hash
+	stores []*objects
+	opened bool
+}
+
+// Open opens the repository of a working tree: the directory top has a directory .git, or a file of that name which
+// names another.
+func Open(top string) (*Repository, error) {
+	dir := filepath.Join(top, ".git")
+	if text, err := workspace.ReadFile(dir, smallFile); err == nil {
+		to, ok := strings.CutPrefix(string(text), "gitdir: ")
+		if !ok {
+			return nil, damaged(dir, "it does not name a directory")
+		}
+		dir = absolute(top, strings.TrimRight(to, "\r\n"))
+	}
+	return At(dir)
+}
+
+// At opens the repository whose own directory, usually called .git, is dir.
+func At(dir string) (*Repository, error) {
+	r := &Repository{dir: dir, common: dir, size: sha1.Size}
+	if text, err := workspace.ReadFile(filepath.Join(dir, "commondir"), smallFile); err == nil {
+		r.common = absolute(dir, strings.TrimRight(string(text), "\r\n"))
+	}
+	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), smallFile); err != nil {
+		return nil, damaged(dir, "it has no HEAD").Because(err)
+	}
+	for line := range strings.Lines(strings.ToLower(r.config())) {
+		key, value, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(key) == "objectformat" && strings.TrimSpace(value) == "sha256" {
+			r.size = sha256.Size
+		}
+	}
+	return r, nil
+}
+
+// Dir returns the directory that At takes.
+func (r *Repository) Dir() string { return r.dir }
+
+func (r *Repository) config() string {
+	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+	return string(text)
+}
+
+// Converts reports whether the configuration, or the attributes that are not in the working tree, may make a file
+// differ from its blob.
+func (r *Repository) Converts() bool {
+	attributes, _ := workspace.ReadFile(filepath.Join(r.common, "info", "attributes"), smallFile)
+	config := strings.ToLower(r.config())
+	return strings.Contains(config, "autocrlf") || strings.Contains(config, "eol") || Converting(attributes)
+}
+
+// Converting reports whether a file of attributes may make a file differ from its blob.
+func Converting(attributes []byte) bool {
+	for _, name := range []string{"filter=", "eol", "ident", "working-tree-encoding", "crlf"} {
+		if bytes.Contains(attributes, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Sum returns the name of the blob with this content.
+func (r *Repository) Sum(content []byte) (id ID) {
+	var h hash.Hash
+	if h = sha1.New(); r.size == sha256.Size { //nolint:gosec // the hash of git
+		h = sha256.New()
+	}
+	h.Write(strconv.AppendInt([]byte("blob "), int64(len(content)), 10))
+	h.Write([]byte{0})
+	h.Write(content)
+	h.Sum(id[:0])
+	return id
+}
+
+func (r *Repository) name(id ID) string { return hex.EncodeToString(id[:r.size]) }
+
+func absolute(base, path string) string {
+	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	return path
+}
+
+func damaged(path, format string, args ...any) *fault.Fault {
+	return fault.New(fault.Unsafe, "%s cannot be read as a part of a git repository: %s", path,
+		fmt.Sprintf(format, args...)).FixBy("the repository is damaged, or too new", "git fsck")
+}

@@ -1,0 +1,171 @@
+package git
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/workspace"
+)
+
+// indexLimit allows for some ten million files.
+const indexLimit = 1 << 30
+
+// Entry is a file in the index, with its status at the time when it had the content of the blob.
+type Entry struct {
+	Blob     ID
+	Size     uint32 // of the file, modulo 2^32
+	Inode    uint32 // modulo 2^32; 0 where git does not record it
+	Modified Time
+	Changed  Time // zero where git does not record it
+}
+
+// Time is a time as the index records it. Some programs leave the nanoseconds zero.
+type Time struct{ Seconds, Nanoseconds uint32 }
+
+// TimeOf returns a time, given in nanoseconds since 1970, as the index records it.
+func TimeOf(at int64) Time { return Time{uint32(at / 1e9), uint32(at % 1e9)} } //nolint:gosec // as git does
+
+// Is reports whether both are the same time, as far as both are known.
+func (t Time) Is(o Time) bool {
+	return t.Seconds == o.Seconds &&
+		(t.Nanoseconds == o.Nanoseconds || t.Nanoseconds == 0 || o.Nanoseconds == 0)
+}
+
+// Before reports whether t is certainly earlier.
+func (t Time) Before(o Time) bool {
+	if t.Seconds != o.Seconds || t.Nanoseconds == 0 || o.Nanoseconds == 0 {
+		return t.Seconds < o.Seconds
+	}
+	return t.Nanoseconds < o.Nanoseconds
+}
+
+// Index reads the index: the files that git tracks, by their path relative to the top of the working tree, with
+// slashes. Entries that do not vouch for a content have no Blob: those in conflict, those only intended to be added,
+// submodules, and files written so late that their status proves nothing.
+func (r *Repository) Index() (map[string]Entry, error) {
+	path := filepath.Join(r.dir, "index")
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return nil, nil // nothing is tracked yet
+	}
+	if err != nil {
+		return nil, damaged(path, "%v", err)
+	}
+	data, err := workspace.ReadFile(path, indexLimit)
+	if err != nil {
+		return nil, err
+	}
+	entries, reason := parseIndex(data, r.size, TimeOf(info.ModTime().UnixNano()))
+	if reason != "" {
+		return nil, damaged(path, "%s", reason)
+	}
+	return entries, nil
+}
+
+// The parts of an entry: ten numbers of four bytes, the hash, the flags, perhaps more flags, the name.
+const (
+	modeAt, sizeAt, hashAt = 24, 36, 40
+
+	regular, link    = 0o100000, 0o120000
+	extendedFlag     = 0x4000
+	stageMask        = 0x3000
+	intentToAdd      = 0x2000
+	trailingHashSize = 20
+)
+
+// parseIndex reads the versions 2, 3 and 4. reason says why it cannot.
+func parseIndex(data []byte, hashSize int, written Time) (entries map[string]Entry, reason string) {
+	if len(data) < 12 || string(data[:4]) != "DIRC" {
+		return nil, "it is not an index"
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	if version < 2 || version > 4 {
+		return nil, "its version is not known"
+	}
+	text := string(data) // all names share it
+	entries = make(map[string]Entry, min(int(count), len(data)/(hashAt+hashSize)))
+	at, previous := 12, ""
+	for range count {
+		p := parser{data, text, at, hashSize, version}
+		name, next, entry := p.entry(previous, written)
+		if next == 0 {
+			return nil, "it is truncated"
+		}
+		entries[name] = entry
+		at, previous = next, name
+	}
+	for at+8 <= len(data)-trailingHashSize { // extensions
+		if string(data[at:at+4]) == "link" {
+			return nil, "it is split"
+		}
+		at += 8 + int(binary.BigEndian.Uint32(data[at+4:]))
+	}
+	return entries, ""
+}
+
+type parser struct {
+	data     []byte
+	text     string
+	at       int
+	hashSize int
+	version  uint32
+}
+
+// entry reads one entry. next is where the following one begins, 0 if this one is truncated.
+func (p parser) entry(previous string, written Time) (name string, next int, e Entry) {
+	flagsAt := p.at + hashAt + p.hashSize
+	if len(p.data) < flagsAt+4 {
+		return "", 0, e
+	}
+	number := func(at int) uint32 { return binary.BigEndian.Uint32(p.data[p.at+at:]) }
+	flags := binary.BigEndian.Uint16(p.data[flagsAt:])
+	nameAt, intent := flagsAt+2, false
+	if flags&extendedFlag != 0 {
+		intent = binary.BigEndian.Uint16(p.data[nameAt:])&intentToAdd != 0
+		nameAt += 2
+	}
+	name, next = p.name(nameAt, previous)
+	mode := number(modeAt) &^ 0o7777
+	e = Entry{Size: number(sizeAt), Inode: number(20)}
+	e.Changed, e.Modified = Time{number(0), number(4)}, Time{number(8), number(12)}
+	if flags&stageMask == 0 && !intent && (mode == regular || mode == link) && e.Modified.Before(written) {
+		copy(e.Blob[:], p.data[p.at+hashAt:flagsAt])
+	}
+	return name, next, e
+}
+
+// name reads a name. Version 4 writes only what differs from the previous one; the others pad.
+func (p parser) name(at int, previous string) (name string, next int) {
+	if p.version == 4 {
+		var drop int
+		if drop, at = offset(p.data, at); at == 0 || drop > len(previous) {
+			return "", 0
+		}
+		end := bytes.IndexByte(p.data[at:], 0)
+		if end < 0 {
+			return "", 0
+		}
+		return previous[:len(previous)-drop] + p.text[at:at+end], at + end + 1
+	}
+	end := bytes.IndexByte(p.data[min(at, len(p.data)):], 0)
+	if end < 0 {
+		return "", 0
+	}
+	next = p.at + (at+end-p.at+8)&^7
+	return p.text[at : at+end], min(next, len(p.data))
+}
+
+// offset reads a number of seven bits a byte, most significant first, where each further byte also adds one. next is 0
+// if it is truncated or too large.
+func offset(data []byte, at int) (n, next int) {
+	for i := at; i < len(data) && i < at+8; i++ {
+		n = n<<7 | int(data[i]&0x7f)
+		if data[i]&0x80 == 0 {
+			return n, i + 1
+		}
+		n++
+	}
+	return 0, 0
+}

@@ -1,0 +1,261 @@
+package tree
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/git"
+	"omniagent/internal/workspace"
+)
+
+const (
+	firstLine = "omniagent tree 1\n"
+	savedMost = 1 << 30 // bytes: some ten million files
+)
+
+// The bits that say what follows of a content.
+const (
+	hasSum = 1 << iota
+	hasBlob
+	isKept
+	isInGit
+	hasRepository
+)
+
+// Save writes the index. Load reads it.
+func (x *Index) Save(w io.Writer) error {
+	e := &encoder{}
+	e.text = append(e.text, firstLine...)
+	e.string(x.Root)
+	e.signed(x.Taken.UnixNano())
+	e.number(uint64(len(x.Gaps)))
+	for _, g := range x.Gaps {
+		e.string(g.Path)
+		e.string(g.Reason)
+		e.bool(g.Unread)
+	}
+	numbers := map[*repository]int{}
+	var repos []*repository
+	for _, f := range x.folders {
+		for i := range f.entries {
+			if c := f.entries[i].content; c != nil && c.repository != nil && numbers[c.repository] == 0 {
+				repos = append(repos, c.repository)
+				numbers[c.repository] = len(repos)
+			}
+		}
+	}
+	e.number(uint64(len(repos)))
+	for _, r := range repos {
+		e.string(r.dir)
+	}
+	e.number(uint64(len(x.folders)))
+	for _, f := range x.folders {
+		e.string(f.path)
+		e.number(uint64(len(f.entries)))
+		for i := range f.entries {
+			e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
+		}
+	}
+	sum := sha256.Sum256(e.text)
+	if _, err := w.Write(append(e.text, sum[:]...)); err != nil {
+		return fault.New(fault.OutputFailed, "the index of %s cannot be written: %v", x.Root, err).Because(err)
+	}
+	return nil
+}
+
+type encoder struct{ text []byte }
+
+func (e *encoder) number(n uint64) { e.text = binary.AppendUvarint(e.text, n) }
+func (e *encoder) signed(n int64)  { e.text = binary.AppendVarint(e.text, n) }
+
+func (e *encoder) string(s string) {
+	e.number(uint64(len(s)))
+	e.text = append(e.text, s...)
+}
+
+func (e *encoder) bool(b bool) {
+	n := uint64(0)
+	if b {
+		n = 1
+	}
+	e.number(n)
+}
+
+func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
+	e.string(is.name)
+	e.number(uint64(is.Mode))
+	e.signed(is.Size)
+	e.signed(taken - is.Modified)
+	e.signed(is.Modified - is.Changed)
+	e.number(is.Inode)
+	e.number(is.Device)
+	e.number(uint64(is.about))
+	if isLink(is.Mode) {
+		e.string(is.target)
+	}
+	c := is.content
+	if c == nil {
+		c = &content{}
+	}
+	repo := 0
+	if c.repository != nil {
+		repo = repos[c.repository]
+	}
+	bits := uint64(0)
+	for i, set := range [...]bool{c.sum != [32]byte{}, c.blob != git.ID{}, c.kept, c.inGit, repo > 0} {
+		if set {
+			bits |= 1 << i
+		}
+	}
+	e.number(bits)
+	if bits&hasSum != 0 {
+		e.text = append(e.text, c.sum[:]...)
+	}
+	if bits&hasBlob != 0 {
+		e.text = append(e.text, c.blob[:]...)
+	}
+	if repo > 0 {
+		e.number(uint64(repo - 1))
+	}
+}
+
+// Load reads an index that Save wrote. It refuses one that is damaged, or of another version.
+func Load(r io.Reader) (*Index, error) {
+	text, err := io.ReadAll(io.LimitReader(r, savedMost))
+	if err != nil {
+		return nil, fault.New(fault.Unsafe, "an index of a directory cannot be read: %v", err).Because(err)
+	}
+	body, ok := bytes.CutPrefix(text, []byte(firstLine))
+	if !ok {
+		return nil, unloadable("it is of another version")
+	}
+	if len(body) < sha256.Size {
+		return nil, unloadable("it is truncated")
+	}
+	end := len(text) - sha256.Size
+	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
+		return nil, unloadable("its checksum is wrong")
+	}
+	return parse(body[:len(body)-sha256.Size])
+}
+
+func unloadable(reason string) error {
+	return fault.New(fault.Unsafe, "an index of a directory cannot be read: %s", reason)
+}
+
+// parse reads what is between the first line and the checksum.
+func parse(body []byte) (*Index, error) {
+	d := &decoder{rest: body, names: string(body)}
+	x := &Index{Root: d.string(), Taken: time.Unix(0, d.signed())}
+	for range d.count() {
+		x.Gaps = append(x.Gaps, Gap{d.string(), d.string(), d.number() != 0})
+	}
+	var repos []*repository
+	for range d.count() {
+		repos = append(repos, &repository{dir: d.string()})
+	}
+	for range d.count() {
+		f := &folder{path: d.string()}
+		for range d.count() {
+			f.entries = append(f.entries, d.entry(x.Taken.UnixNano(), repos))
+		}
+		if !slices.IsSortedFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) }) {
+			d.broken = true
+		}
+		x.folders = append(x.folders, f)
+	}
+	sorted := slices.IsSortedFunc(x.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	if d.broken || len(d.rest) > 0 || !sorted {
+		return nil, unloadable("it is damaged")
+	}
+	return x, nil
+}
+
+// decoder reads numbers and strings. Beyond the end all are zero, and broken is set.
+type decoder struct {
+	rest   []byte
+	names  string // the whole text: all strings share it
+	broken bool
+}
+
+func (d *decoder) number() uint64 {
+	n, size := binary.Uvarint(d.rest)
+	return advance(d, n, size)
+}
+
+func (d *decoder) signed() int64 {
+	n, size := binary.Varint(d.rest)
+	return advance(d, n, size)
+}
+
+func advance[N uint64 | int64](d *decoder, n N, size int) N {
+	if size <= 0 {
+		d.broken, d.rest = true, nil
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+// count reads the length of a list, each element of which has at least one byte.
+func (d *decoder) count() int {
+	n := d.number()
+	if n > uint64(len(d.rest)) {
+		d.broken, d.rest = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if n > len(d.rest) {
+		d.broken, d.rest = true, nil
+		return nil
+	}
+	some := d.rest[:n]
+	d.rest = d.rest[n:]
+	return some
+}
+
+func (d *decoder) string() string {
+	n := d.count()
+	at := len(d.names) - len(d.rest)
+	return d.names[at : at+len(d.bytes(n))]
+}
+
+func (d *decoder) entry(taken int64, repos []*repository) entry {
+	is := entry{name: d.string(), Status: workspace.Status{Mode: fs.FileMode(d.number()), Size: d.signed()}}
+	is.Modified = taken - d.signed()
+	is.Changed = is.Modified - d.signed()
+	is.Inode, is.Device, is.about = d.number(), d.number(), about(d.number())
+	if isLink(is.Mode) {
+		is.target = d.string()
+	}
+	bits := d.number()
+	if bits == 0 {
+		return is
+	}
+	is.content = &content{kept: bits&isKept != 0, inGit: bits&isInGit != 0}
+	if bits&hasSum != 0 {
+		copy(is.content.sum[:], d.bytes(sha256.Size))
+	}
+	if bits&hasBlob != 0 {
+		copy(is.content.blob[:], d.bytes(len(git.ID{})))
+	}
+	if bits&hasRepository != 0 {
+		if n := d.number(); n < uint64(len(repos)) {
+			is.content.repository = repos[n]
+		} else {
+			d.broken = true
+		}
+	}
+	d.broken = d.broken || is.content.inGit && is.content.repository == nil
+	return is
+}

@@ -1,0 +1,186 @@
+// Package tree tells what changed in a directory between two moments, whichever program changed it.
+//
+//	before, err := tree.Take(ctx, root, tree.Options{Store: store})
+//	// an agent works, with its own tools and through a shell
+//	after, err := tree.Take(ctx, root, tree.Options{Store: store, Since: before})
+//	changes := tree.Diff(before, after)
+//	err = changes.Count(ctx, store)    // lines added and removed
+//	err = changes.Patch(ctx, store, w) // a unified diff, as git apply takes it
+//
+// An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
+// can change a file and keep its status, because the system sets the time of the last change. A file changed as recently
+// as the walk is the exception: a further change within the same tick of the clock leaves the same status. Take hashes
+// the content of these.
+//
+// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is needed.
+// Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository. The
+// repository's programs never run, and nothing is written into it.
+//
+// Package tree never follows a link, never opens anything but a regular file, and never reads a file that is larger than
+// a limit. What it could not read or keep is a Gap of the index. It does not notice:
+//
+//   - a change of owner, access list or extended attribute by itself;
+//   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
+//   - what a repository says of itself wrongly: a blob is what its index names for a file of this status.
+package tree
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/git"
+	"omniagent/internal/ignore"
+	"omniagent/internal/workspace"
+)
+
+// Options say what Take does beside walking.
+type Options struct {
+	// Store keeps the content that a later diff needs; nil keeps nothing.
+	Store *Store
+	// Since is an earlier index of the root. Take reads what is not as it was then, so that Diff can tell a file that
+	// was only touched from one that changed.
+	Since *Index
+	// Excludes are the user's own rules for all repositories.
+	Excludes *ignore.Rules
+	// The limits of the content that one call keeps. 0 means the default.
+	FileLimit  int64 // bytes of a file, 4 MiB
+	TotalLimit int64 // bytes together, 256 MiB
+	CountLimit int   // files, 20,000
+}
+
+func (o Options) withDefaults() Options {
+	if o.FileLimit == 0 {
+		o.FileLimit = 4 << 20
+	}
+	if o.TotalLimit == 0 {
+		o.TotalLimit = 256 << 20
+	}
+	if o.CountLimit == 0 {
+		o.CountLimit = 20_000
+	}
+	return o
+}
+
+// Index is the state of all files beneath a root at one moment.
+type Index struct {
+	Root  string    // absolute
+	Taken time.Time // when the walk began
+	Gaps  []Gap     // what the index does not have, sorted by path
+
+	folders []*folder // sorted by path
+}
+
+// Gap is something that an index does not have.
+type Gap struct {
+	Path   string `json:"path"` // relative to the root, with slashes
+	Reason string `json:"reason"`
+	// Unread means that nothing is known of the file, or of the directory and everything beneath it. Otherwise only the
+	// content was not kept.
+	Unread bool `json:"unread"`
+}
+
+// Len returns the number of files, with directories and ignored files.
+func (x *Index) Len() int {
+	n := 0
+	for _, f := range x.folders {
+		n += len(f.entries)
+	}
+	return n
+}
+
+// folder is a directory of an index.
+type folder struct {
+	path       string  // "" for the root
+	entries    []entry // sorted by name
+	repository *repository
+}
+
+// entry is a file in a folder.
+type entry struct {
+	name string
+	workspace.Status
+	target  string // of a link
+	about   about
+	content *content // nil if it is not known
+}
+
+// about is what decides how a change of a file is told.
+type about uint8
+
+const (
+	ignored  about = 1 << iota // .gitignore excludes it, and git does not track it
+	stateOfGit                 // it is in a directory .git
+	recent                     // its status alone does not prove that it is unchanged
+)
+
+// content names the bytes of a file.
+type content struct {
+	sum        [32]byte // SHA-256; zero if the bytes were not read
+	blob       git.ID   // in the repository; zero if there is none, or the bytes were not read
+	kept       bool     // the store has it
+	repository *repository
+	inGit      bool // the repository has the blob
+}
+
+// repository is a repository of git that some folders belong to.
+type repository struct {
+	dir string // its own directory, absolute
+	top string // of the working tree, with a slash at the end, relative to the root; "" for the root itself
+	// prefix is the path of the root in the working tree, with a slash at the end, if the working tree begins above.
+	prefix   string
+	converts bool // blobs may differ from files
+}
+
+// path returns how the repository calls a file of the index.
+func (r *repository) path(name string) string { return r.prefix + strings.TrimPrefix(name, r.top) }
+
+func (f *folder) join(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "/" + name
+}
+
+// Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less
+// is a gap.
+func Take(ctx context.Context, root string, o Options) (*Index, error) {
+	o = o.withDefaults()
+	dir, err := workspace.OpenDir(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	w := &walk{options: o, dir: dir, index: &Index{Root: dir.Path(), Taken: time.Now()}}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.readContents(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.index.Gaps, func(a, b Gap) int { return strings.Compare(a.Path, b.Path) })
+	return w.index, nil
+}
+
+// walk is a running Take.
+type walk struct {
+	options Options
+	dir     *workspace.Dir
+	index   *Index
+	above   string // the root as the rules know it
+	mu      sync.Mutex
+	repos   []*repository
+}
+
+func (w *walk) gap(path, reason string, unread bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.index.Gaps = append(w.index.Gaps, Gap{path, reason, unread})
+}
+
+func isRegular(m fs.FileMode) bool { return m.IsRegular() }
+
+func isLink(m fs.FileMode) bool { return m&fs.ModeSymlink != 0 }

@@ -1,0 +1,242 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/git"
+	"omniagent/internal/ignore"
+	"omniagent/internal/workspace"
+)
+
+const (
+	rulesLimit = 1 << 20 // bytes of a file of rules
+	// Two writes within a tick leave the same time. The kernel's is at most 10 ms; a file system that records whole
+	// seconds has one of up to 2 s.
+	tick       = 20 * time.Millisecond
+	coarseTick = 2 * time.Second
+)
+
+// place is what a directory inherits.
+type place struct {
+	scope      *ignore.Scope
+	repository *repository
+	about      about
+	folder     *folder // of the directory itself, after the first call of enter
+}
+
+// run walks through the root.
+func (w *walk) run(ctx context.Context) error {
+	first := w.fromAbove()
+	_, err := w.dir.Survey(ctx, ".", first, workspace.Survey{
+		Enter:  w.enter,
+		Missed: func(path string, err error) { w.miss(path, err) },
+	})
+	if err != nil {
+		return fault.New(fault.Interrupted, "the walk through %s was interrupted", w.index.Root).Because(err)
+	}
+	slices.SortFunc(w.index.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
+	if len(w.index.folders) == 0 || w.index.folders[0].path != "" {
+		return fault.New(fault.PermissionDenied, "%s cannot be read", w.index.Root)
+	}
+	for _, f := range w.index.folders {
+		slices.SortFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	}
+	return nil
+}
+
+// miss records that a file or a directory could not be read. One that has vanished is simply not there.
+func (w *walk) miss(path string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		w.gap(path, reason(err), true)
+	}
+}
+
+// reason returns the words of the system alone: the gap has the path.
+func reason(err error) string {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return err.Error()
+}
+
+// fromAbove reads the rules above the root, and finds the repository that the root is a part of. Rules that exclude
+// the root itself do not apply: somebody chose to work there.
+func (w *walk) fromAbove() *place {
+	p := &place{}
+	named := func(at string) {
+		if at != "" && p.scope.Match(at, true) == ignore.Ignored {
+			p.scope = (*ignore.Scope)(nil).Enter(at, ignore.Files{Repository: true})
+		}
+	}
+	var top string
+	full := w.dir.Above(".", func(dir *workspace.Above) {
+		at := fromTop(dir.Path)
+		named(at)
+		if dir.Has(".git") {
+			top, p.repository = dir.Path, w.repository(dir.Path, "")
+		}
+		p.scope = p.scope.Enter(at, w.rules(dir, p))
+	})
+	w.above = fromTop(full)
+	named(w.above)
+	if p.repository != nil {
+		rel, _ := filepath.Rel(top, full)
+		p.repository.prefix = filepath.ToSlash(rel) + "/"
+	}
+	return p
+}
+
+// fromTop returns an absolute path with slashes, without the first one.
+func fromTop(full string) string {
+	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
+}
+
+// repository opens the repository of a working tree. Without one that can be read, its files are ordinary files.
+func (w *walk) repository(full, top string) *repository {
+	opened, err := git.Open(full)
+	if err != nil {
+		return nil
+	}
+	if top != "" {
+		top += "/"
+	}
+	r := &repository{dir: opened.Dir(), top: top, converts: opened.Converts()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.repos = append(w.repos, r)
+	return r
+}
+
+// drawer is a directory that may have files of rules.
+type drawer interface {
+	Has(name string) bool
+	ReadFile(name string, limit int64) ([]byte, error)
+}
+
+// rules reads the rules in a directory, and notes what its attributes mean for the repository. The root is treated as a
+// repository even if it is none: its .gitignore is meant so.
+func (w *walk) rules(d drawer, p *place) ignore.Files {
+	read := func(name string, there bool) []byte {
+		if !there && !d.Has(name) {
+			return nil
+		}
+		data, _ := d.ReadFile(name, rulesLimit)
+		return data
+	}
+	parse := func(data []byte) *ignore.Rules {
+		if data == nil {
+			return nil
+		}
+		return ignore.Parse(data)
+	}
+	f := ignore.Files{Repository: d.Has(".git")}
+	if p.repository != nil && git.Converting(read(".gitattributes", false)) {
+		w.mu.Lock()
+		p.repository.converts = true
+		w.mu.Unlock()
+	}
+	if f.Repository || p.scope.InGit() {
+		f.Git = parse(read(".gitignore", false))
+	}
+	if f.Repository {
+		f.Exclude, f.User = parse(read(".git/info/exclude", true)), w.options.Excludes
+	}
+	return f
+}
+
+// enter records a directory, or some of a large one.
+func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
+	p := f.State.(*place)
+	if f.First() {
+		p = w.begin(f, p)
+		f.State = p
+	}
+	path := w.above
+	if f.Path != "" {
+		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
+	}
+	for _, e := range entries {
+		status, err := f.Status(e.Name)
+		if err != nil {
+			w.miss(f.Join(e.Name), err)
+			continue
+		}
+		is := entry{name: e.Name, Status: status, about: p.about}
+		if isLink(status.Mode) {
+			if is.target, err = f.Target(e.Name); err != nil {
+				w.miss(f.Join(e.Name), err)
+				continue
+			}
+		}
+		if is.about&(ignored|stateOfGit) == 0 && e.Name != ".git" &&
+			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored {
+			is.about |= ignored
+		}
+		if w.isRecent(status.Changed) {
+			is.about |= recent
+		}
+		if e.Name == ".git" {
+			is.about |= stateOfGit
+		}
+		if status.Mode.IsDir() {
+			if is.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+				continue
+			}
+			f.Descend(e.Name, &place{scope: p.scope, repository: p.repository, about: is.about &^ recent})
+		} else if p.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+			continue
+		}
+		p.folder.entries = append(p.folder.entries, is)
+	}
+}
+
+// isState reports whether a file of .git says what state the repository is in. Objects, logs and caches do not.
+func isState(dir, name string, parent about) bool {
+	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
+		return true // .git itself, or a file beneath a directory that was chosen
+	}
+	return slices.Contains([]string{
+		"HEAD", "refs", "packed-refs", "config", "config.worktree", "hooks", "info",
+		"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply",
+	}, name)
+}
+
+// begin makes the folder of a directory, with the rules that apply there.
+func (w *walk) begin(f *workspace.Folder, p *place) *place {
+	p = &place{scope: p.scope, repository: p.repository, about: p.about}
+	if p.about&(ignored|stateOfGit) == 0 {
+		if f.Has(".git") {
+			p.repository = w.repository(filepath.Join(w.index.Root, filepath.FromSlash(f.Path)), f.Path)
+		}
+		at := strings.TrimPrefix(w.above+"/"+f.Path, "/")
+		at = strings.TrimSuffix(at, "/")
+		rules := w.rules(f, p)
+		if f.Path == "" && !p.scope.InGit() && !rules.Repository {
+			data, _ := f.ReadFile(".gitignore", rulesLimit)
+			rules.Repository, rules.Git, rules.User = true, ignore.Parse(data), w.options.Excludes
+		}
+		p.scope = p.scope.Enter(at, rules)
+	}
+	p.folder = &folder{path: f.Path, repository: p.repository}
+	w.mu.Lock()
+	w.index.folders = append(w.index.folders, p.folder)
+	w.mu.Unlock()
+	return p
+}
+
+// isRecent reports whether a file may have changed, or may still change, within the tick of the walk.
+func (w *walk) isRecent(changed int64) bool {
+	width := tick
+	if changed%int64(time.Second) == 0 {
+		width = coarseTick
+	}
+	return changed >= w.index.Taken.Add(-width).UnixNano()
+}

@@ -1,0 +1,36 @@
+package workspace
+
+import "io/fs"
+
+// Status is what the system tells about a file itself, never about the target of a link.
+type Status struct {
+	Mode     fs.FileMode
+	Size     int64
+	Modified int64 // in nanoseconds since 1970, as Changed
+	// Changed is when content, mode or links last changed. No program can set it. It is Modified where the system does
+	// not tell.
+	Changed int64
+	Inode   uint64 // 0 where the system does not tell, as Device
+	Device  uint64
+}
+
+// StatusOf returns the status in info, which comes from package os.
+func StatusOf(info fs.FileInfo) Status {
+	s := Status{Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime().UnixNano(), Device: device(info)}
+	if s.Inode, s.Changed = identity(info); s.Inode == 0 {
+		s.Changed = s.Modified
+	}
+	return s
+}
+
+// Status describes a file of the directory.
+func (f *Folder) Status(name string) (s Status, err error) {
+	err = f.with(func(p place) error { s, err = p.status(name); return err })
+	return s, err
+}
+
+// Target returns the target of a link in the directory, as it is written.
+func (f *Folder) Target(name string) (target string, err error) {
+	err = f.with(func(p place) error { target, err = p.target(name); return err })
+	return target, err
+}
