@@ -48,17 +48,15 @@ func unreadable(name, path string, err error) error {
 // Listed reports whether the program is the one that the user allowed by `omniagent agents allow`. Nothing is recorded
 // in the audit log: see Admit.
 func (g Gate) Listed(r Request) error {
-	name := r.Driver.Name()
-	e, ok, err := g.List.Find(name)
-	switch {
-	case err != nil:
+	name, env := r.Driver.Name(), g.environment(r)
+	e, ok, err := g.entry(name, env)
+	if err != nil {
 		return err
-	case ok && e.Denied:
-		return denied(name)
-	case !ok:
+	}
+	if !ok {
 		return refused(name, "it has not been allowed")
 	}
-	interpreter, err := g.safe(r, g.environment(r))
+	interpreter, err := g.safe(r, env)
 	if err != nil {
 		return err
 	}
@@ -73,6 +71,19 @@ func (g Gate) Listed(r Request) error {
 		}
 	}
 	return g.unchanged(e)
+}
+
+// entry returns what the user decided about an agent. A denial is an error, and so is a list of the workspace.
+func (g Gate) entry(name string, env []string) (e allowlist.Entry, ok bool, err error) {
+	switch e, ok, err = g.List.Find(name); {
+	case err != nil || !ok:
+	case e.Denied:
+		err = refused(name, "`omniagent agents deny` refuses it")
+	case g.brings(g.List.File(), env):
+		err = fault.New(fault.NotAllowed, "%s is not started: the list of agents %s comes with the workspace", name,
+			g.List.File()).With("path", g.List.File()).Hint("set XDG_STATE_HOME to another place")
+	}
+	return e, ok, err
 }
 
 // unchanged compares the files of an entry with what is there now.
@@ -96,8 +107,6 @@ func refused(name, why string) *fault.Fault {
 	return fault.New(fault.NotAllowed, "%s is not started: %s", name, why).With("agent", name).
 		Hint("look at the program, then run: omniagent agents allow %s", name)
 }
-
-func denied(name string) error { return refused(name, "`omniagent agents deny` refuses it") }
 
 func orNone(path string) string {
 	if path == "" {
@@ -150,14 +159,8 @@ func openPlace(file string) string {
 // work, and which flags nobody may pass to it.
 func (g Gate) permitted(r Request, env []string) error {
 	name := r.Driver.Name()
-	switch e, ok, err := g.List.Find(name); {
-	case err != nil:
+	if _, _, err := g.entry(name, env); err != nil {
 		return err
-	case e.Denied:
-		return denied(name)
-	case ok && g.brings(g.List.File(), env):
-		return fault.New(fault.NotAllowed, "%s is not started: the list of agents %s comes with the workspace", name,
-			g.List.File()).With("path", g.List.File()).Hint("set XDG_STATE_HOME to another place")
 	}
 	for _, dir := range r.Dirs {
 		if len(g.Within) > 0 && !slices.ContainsFunc(g.Within, func(root string) bool { return within(dir, root) }) {

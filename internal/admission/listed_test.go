@@ -38,8 +38,10 @@ func newScene(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s.request = admission.Request{
-		Driver: driver("x"), Install: in, Env: []string{"PATH=" + dir + "/bin:" + dir + "/tools",
-			"HOME=" + dir + "/home"},
+		Driver: driver("x"), Install: in, Env: []string{
+			"PATH=" + dir + "/bin:" + dir + "/tools",
+			"HOME=" + dir + "/home",
+		},
 		Dirs: []string{dir},
 	}
 	s.gate = admission.Gate{

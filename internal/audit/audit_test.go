@@ -335,6 +335,9 @@ func TestFullDiskIsAnErrorAndNothingElse(t *testing.T) {
 	if got := all(t, l, Filter{}); len(got) != written {
 		t.Errorf("%d entries of %d", len(got), written)
 	}
+	if r := verify(t, l); r.Fault() != nil || r.Entries != written {
+		t.Errorf("on the full disk: %+v", r)
+	}
 	text, err := os.ReadFile(l.path)
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func TestManipulatedLinesAreFound(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for round := range 40 {
+			for round := range 20 {
 				l := newLog(t, Options{MaxBytes: []int64{-1, 3000}[round%2], Keep: 100})
 				for n := range entriesInLog {
 					mustWrite(t, l, entry(n))

@@ -29,9 +29,8 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, " +
 			"with --version; the answer is kept.\n" +
-			"Agents of your own file, and of the repository's while it is trusted, are among them. ALLOWED says " +
-			"whether " +
-			"run and other agents may start one.",
+			"Agents of your own file, and of the repository's while it is trusted, are among them.\n" +
+			"ALLOWED says whether run and other agents may start one.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
 		List: &contract.List{
 			Key: "agents", ID: "name", Order: "name",

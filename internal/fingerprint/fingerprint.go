@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"omniagent/internal/workspace"
 )
@@ -182,8 +183,15 @@ func Digest(path string) (File, error) {
 		return file, err
 	}
 	file.SHA256 = hex.EncodeToString(h.Sum(nil))
+	if time.Since(time.Unix(0, file.Status)) < tick {
+		file.Status = 0 // no file has it, so Again reads the content
+	}
 	return file, nil
 }
+
+// tick is more than the clock of a file system needs to go on: of a file that changed as recently as that, a further
+// change may leave all times as they are.
+const tick = 50 * time.Millisecond
 
 // look returns what the system says of a regular file. Opening another kind could block.
 func look(path string) (File, error) {
@@ -194,7 +202,8 @@ func look(path string) (File, error) {
 	if err != nil {
 		return File{Path: path}, err
 	}
-	f := File{Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()}
-	f.Device, f.Inode, f.Status = identity(path)
-	return f, nil
+	s := workspace.StatusOf(info)
+	return File{
+		Path: path, Size: s.Size, Device: s.Device, Inode: s.Inode, Changed: s.Modified, Status: s.Changed,
+	}, nil
 }

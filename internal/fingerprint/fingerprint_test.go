@@ -20,17 +20,41 @@ func put(t *testing.T, path, text string) string {
 	return path
 }
 
+// settled returns the hash of a file once its last change is long enough ago.
+func settled(t *testing.T, path string) File {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if f, err := Digest(path); err != nil || f.Status != 0 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+	}
+	t.Fatal("the file is always new")
+	return File{}
+}
+
 func TestAgain(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "program"), "one")
-	was, err := Digest(path)
+	fresh, err := Digest(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if now, same := fresh.Again(); !same || now.SHA256 != fresh.SHA256 {
+		t.Errorf("new: %+v", now)
+	}
+	forged := fresh
+	forged.SHA256 = "not the hash"
+	if _, same := forged.Again(); same {
+		t.Error("a file that has just changed was not read")
+	}
+	was := settled(t, path)
 	if now, same := was.Again(); !same || now != was {
 		t.Errorf("untouched: %+v", now)
 	}
 	// What is recorded counts, and not the content, as long as nothing else differs: the file is not read again.
-	forged := was
+	forged = was
 	forged.SHA256 = "not the hash"
 	if now, same := forged.Again(); !same || now != forged {
 		t.Errorf("the file was read: %+v", now)
@@ -39,10 +63,10 @@ func TestAgain(t *testing.T) {
 	if err := os.Chtimes(path, later, later); err != nil {
 		t.Fatal(err)
 	}
-	now, same := was.Again()
-	if !same || now == was || now.SHA256 != was.SHA256 {
+	if now, same := was.Again(); !same || now == was || now.SHA256 != was.SHA256 {
 		t.Errorf("touched: %+v", now)
 	}
+	now := settled(t, path)
 	if again, same := now.Again(); !same || again != now {
 		t.Errorf("touched, with its new times: %+v", again)
 	}
