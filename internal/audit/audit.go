@@ -184,15 +184,17 @@ func (l *Log) Write(e Entry) error {
 	return nil
 }
 
-// A writer waits while the lock goes from one to the next. It writes outside the chain once somebody has held the lock
-// for longer than lockWait: a stopped process may hold it for ever.
+// A writer waits while the lock goes from one to the next. It writes outside the chain once one writer has had the lock
+// for heldTooLong, or somebody has it who is not a writer: a stopped process may hold it for ever.
 const (
-	lockWait  = 2 * time.Second
-	lockTries = 5
+	lockWait    = 500 * time.Millisecond // of each try
+	lockTries   = 40
+	heldTooLong = 5 * time.Second
 )
 
 // lock takes the lock of all writers, and creates the directory if necessary.
 func (l *Log) lock() (held *workspace.Held, err error) {
+	unknown := 0
 	for range lockTries {
 		held, err = workspace.Lock(context.Background(), l.path+".lock", lockWait)
 		switch {
@@ -204,7 +206,11 @@ func (l *Log) lock() (held *workspace.Held, err error) {
 		case !errors.Is(err, fault.LockHeld):
 			return held, err
 		}
-		if age, ok := fault.Of(err).Detail["holder_age_ms"].(int64); ok && age >= lockWait.Milliseconds() {
+		age, known := fault.Of(err).Detail["holder_age_ms"].(int64)
+		if unknown++; known {
+			unknown = 0
+		}
+		if age >= heldTooLong.Milliseconds() || unknown > 1 {
 			break
 		}
 	}

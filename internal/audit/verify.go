@@ -39,7 +39,7 @@ type Damage struct {
 type Report struct {
 	Files    int      `json:"files"`
 	Entries  int      `json:"entries" doc:"lines of the chain that are as they were written"`
-	Before   int      `json:"entries_before_chain" doc:"lines without a hash, which an older version wrote; nothing is known of them"`
+	Before   int      `json:"before_chain" doc:"lines without a hash, which an older version wrote; nothing is known of them"`
 	First    int64    `json:"first" doc:"number of the first entry; more than 1: the retention removed those before it"`
 	Last     int64    `json:"last" doc:"number of the last entry"`
 	Head     string   `json:"head" doc:"hash of the last entry"`

@@ -17,13 +17,11 @@ import (
 )
 
 type allowResult struct {
-	ID          string       `json:"id" doc:"the agent"`
-	OK          bool         `json:"ok"`
-	Change      string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
-	RealPath    string       `json:"real_path" doc:"the program; empty: none is recorded"`
-	Interpreter string       `json:"interpreter"`
-	Files       []string     `json:"files" doc:"whose content is recorded"`
-	Error       *errorDetail `json:"error"`
+	ID     string       `json:"id" doc:"the agent"`
+	OK     bool         `json:"ok"`
+	Change string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
+	Files  []string     `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
+	Error  *errorDetail `json:"error"`
 }
 
 type allowData struct {
@@ -32,15 +30,16 @@ type allowData struct {
 }
 
 func (p Parts) agentsAllow() *contract.Command {
-	cmd := p.decision("agents allow", "let run and other agents start these agents, as they are installed now")
+	cmd := p.decision("agents allow", "let runs and other agents start these agents, as they are now")
 	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
 		"any of them is another\n" +
 		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."
+	cmd.Exits = append(cmd.Exits, contract.Exit{Code: contract.PermissionDenied, When: "others may change a program"})
 	cmd.Params = append(cmd.Params, contract.Param{
-		Name: "remove", Kind: contract.Bool, Help: "take the agents off the list: neither allowed nor denied",
+		Name: "remove", Kind: contract.Bool, Help: "take them off the list",
 	})
 	cmd.Examples = []contract.Example{
-		{Description: "Allow codex as it is installed now", Command: "omniagent agents allow codex"},
+		{Description: "Allow codex", Command: "omniagent agents allow codex"},
 		{Description: "See what would be recorded", Command: "omniagent agents allow codex claude --dry-run"},
 	}
 	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) {
@@ -65,15 +64,15 @@ func (p Parts) decision(path, summary string) *contract.Command {
 		Path: path, Summary: summary, Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
 		DryRun: true, Reversible: true, Batch: true, Scopes: []string{}, Output: contract.TypeOf[allowData](),
 		Params: []contract.Param{{
-			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Help: "the agents",
+			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Stdin: true,
+			Help: "the agents",
 		}},
 		Files: []contract.FileEffect{listFile()},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is recorded, or was so before"},
-			{Code: contract.PartialFailure, When: "some agents failed; see results[]"},
-			{Code: contract.PreconditionFailed, When: "no home directory, the lock is held, or a program is unsafe"},
-			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
-			{Code: contract.PermissionDenied, When: "every user may change a program, or a file cannot be read"},
+			{Code: contract.Success, When: "it is recorded"},
+			{Code: contract.PartialFailure, When: "some failed; see results[]"},
+			{Code: contract.PreconditionFailed, When: "no home, the lock is held, or an unsafe path"},
+			{Code: contract.NotFound, When: "no such agent, or not installed"},
 		},
 	}
 }
@@ -184,7 +183,6 @@ func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowRes
 	if err != nil {
 		return err
 	}
-	r.RealPath, r.Interpreter = e.RealPath, e.Interpreter
 	for _, f := range e.Files {
 		r.Files = append(r.Files, f.Path)
 	}
