@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"omniagent/internal/event"
@@ -38,6 +39,14 @@ type Services struct {
 	Hook    Hook          // nil: nobody has a word
 	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
+	Tap   *Tap // nil: nobody looks
+}
+
+// Tap is told of the processes of an agent. What they write reaches it before anything acts on it.
+type Tap struct {
+	// a process began; protocol: it is talked to, line by line
+	Began          func(pid int, l Launch, protocol bool)
+	Stdout, Stderr io.Writer
 }
 
 // Hook is the host's word at a moment of the conversation, which waits for it.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"omniagent/internal/admission"
 	"omniagent/internal/agent"
@@ -30,8 +31,9 @@ type opener struct {
 	parts  Parts
 	// Only for the native agent: the model API, its address, and a file with an earlier conversation.
 	provider, base, history string
-	ask                     []string // calls that need a question, in the words of docs/rules.md
-	moded                   bool     // each conversation has a mode that was chosen for it
+	ask                     []string      // calls that need a question, in the words of docs/rules.md
+	moded                   bool          // each conversation has a mode that was chosen for it
+	patience                time.Duration // for the answer to a question; 0: the conversation's own
 }
 
 // env returns what an opening needs of this call.
@@ -101,6 +103,7 @@ func (o opener) converse(
 	return o.env().Open(ctx, opening.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
 			chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+		Patience: o.patience,
 	})
 }
 

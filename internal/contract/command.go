@@ -63,11 +63,12 @@ type Command struct {
 	Volatile []string     // fields of the data that differ between calls, dotted
 	Examples []Example
 
-	Timeout     time.Duration // zero: 30 s
-	LongRunning bool          // may take longer than 5 s; has heartbeats
-	NoConfig    bool          // reads no configuration, so it works even if that is invalid
-	LooseConfig bool          // uses the layers that can be read
-	Quiet       bool          // writes no audit entry and no state
+	Timeout     time.Duration             // zero: 30 s
+	Clock       func(*Call) time.Duration // the limit, which Run keeps itself; nil: see Timeout, which is kept for it
+	LongRunning bool                      // may take longer than 5 s; has heartbeats
+	NoConfig    bool                      // reads no configuration, so it works even if that is invalid
+	LooseConfig bool                      // uses the layers that can be read
+	Quiet       bool                      // writes no audit entry and no state
 
 	List      *List        // the result is a page of rows
 	Batch     bool         // handles several things and reports each
@@ -86,6 +87,7 @@ type Command struct {
 	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
 	Streaming   bool              // can print rows as they are produced
+	Emits       bool              // those are lines of Call.Emit, before the answer
 	StreamsRows bool              // does so by default
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
 	SafeDefault bool              // without --live, only shows what it would do

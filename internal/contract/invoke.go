@@ -206,6 +206,8 @@ func emptyConfig() *config.Set {
 // limit returns the call's time limit: the flag, the configuration, the command's own, or 30 s.
 func (c *Call) limit() time.Duration {
 	switch {
+	case c.Command.Clock != nil:
+		return c.Command.Clock(c)
 	case c.Given("timeout"):
 		return c.Duration("timeout")
 	case c.Config.String("timeout") != "":

@@ -276,7 +276,8 @@ func (r *registrar) needs2(c *Command) {
 			"the step %q is not a name, or occurs twice", step)
 	}
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
-	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream, "there are no rows to stream")
+	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream || c.Emits, "there are no rows to stream")
+	r.need(c, !c.Emits || c.Streaming && c.List == nil, "only a stream without a list has lines of its own")
 	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")
 	schema := schemaOf(c.Output)
 	r.need(c, c.Job != nil || !hasField(schema, "job_id"), "its data has a job_id: declare the Job")
@@ -289,6 +290,7 @@ func (r *registrar) needs2(c *Command) {
 
 func (r *registrar) lifetime(c *Command) {
 	r.need(c, c.Timeout >= 0, "the time limit is negative")
+	r.need(c, c.Clock == nil || c.LongRunning, "only a long-running command keeps a clock of its own")
 	r.need(c, c.Class != Envelope || c.Timeout <= defaultTimeout || c.LongRunning,
 		"a limit of more than %s is for long-running commands", defaultTimeout)
 }

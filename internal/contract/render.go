@@ -64,6 +64,13 @@ func (c *Call) rowEmitter() func(any) bool {
 	}
 }
 
+// Emit writes a line of JSON before the answer, which then is an envelope: for a command that Emits. It returns false
+// if the caller wants no lines, or nobody reads them.
+func (c *Call) Emit(line []byte) bool { return c.streams() && c.out.beat(line) }
+
+// emits reports whether the lines before the answer come from the run itself.
+func (c *Call) emits() bool { return c.Command.Emits && c.streams() }
+
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
@@ -74,7 +81,7 @@ func (c *Call) render(a *answer, status int) []byte {
 		return []byte(presentable(a.human))
 	}
 	switch {
-	case format == "json", status != 0 && format == "jsonl":
+	case format == "json", format == "jsonl" && (status != 0 || c.emits()):
 		return c.encode(a, status)
 	case status != 0 && a.data == nil:
 		return nil

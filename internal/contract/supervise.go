@@ -22,7 +22,7 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var clock <-chan time.Time
-	if limit > 0 {
+	if limit > 0 && c.Command.Clock == nil {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		clock = timer.C

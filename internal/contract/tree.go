@@ -215,6 +215,10 @@ func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
 		if optional && v.Field(i).IsZero() {
 			continue
 		}
+		if field.Tag.Get("plain") != "" { // its name sounds like that of a secret
+			o = append(o, member{name, w.value(v.Field(i), path+name, foreign)})
+			continue
+		}
 		o = append(o, member{name, w.named(name, v.Field(i), path, foreign)})
 	}
 	return o

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"omniagent/internal/workspace"
 )
@@ -14,6 +16,7 @@ const indexLimit = 1 << 30
 
 // Entry is a file in the index, with its status at the time when it had the content of the blob.
 type Entry struct {
+	Name     string // the last element of its path
 	Blob     ID
 	Size     uint32 // of the file, modulo 2^32
 	Inode    uint32 // modulo 2^32; 0 where git does not record it
@@ -41,10 +44,25 @@ func (t Time) Before(o Time) bool {
 	return t.Nanoseconds < o.Nanoseconds
 }
 
-// Index reads the index: the files that git tracks, by their path relative to the top of the working tree, with
-// slashes. Entries that do not vouch for a content have no Blob: those in conflict, those only intended to be added,
-// submodules, and files written so late that their status proves nothing.
-func (r *Repository) Index() (map[string]Entry, error) {
+// Tracked are the files that git tracks, sorted by name, of each directory. The path of a directory is relative to the
+// top of the working tree, with slashes; the top is "".
+type Tracked map[string][]Entry
+
+// Find returns the entry of a file.
+func (t Tracked) Find(dir, name string) (Entry, bool) {
+	list := t[dir]
+	i, ok := slices.BinarySearchFunc(list, name, func(e Entry, name string) int {
+		return strings.Compare(e.Name, name)
+	})
+	if !ok {
+		return Entry{}, false
+	}
+	return list[i], true
+}
+
+// Index reads the index. Entries that do not vouch for a content have no Blob: those in conflict, those only intended
+// to be added, submodules, and files written so late that their status proves nothing.
+func (r *Repository) Index() (Tracked, error) {
 	path := filepath.Join(r.dir, "index")
 	info, err := os.Stat(path)
 	if os.IsNotExist(err) {
@@ -76,7 +94,7 @@ const (
 )
 
 // parseIndex reads the versions 2, 3 and 4. reason says why it cannot.
-func parseIndex(data []byte, hashSize int, written Time) (entries map[string]Entry, reason string) {
+func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reason string) {
 	if len(data) < 12 || string(data[:4]) != "DIRC" {
 		return nil, "it is not an index"
 	}
@@ -85,17 +103,26 @@ func parseIndex(data []byte, hashSize int, written Time) (entries map[string]Ent
 		return nil, "its version is not known"
 	}
 	text := string(data) // all names share it
-	entries = make(map[string]Entry, min(int(count), len(data)/(hashAt+hashSize)))
+	entries = Tracked{}
 	at, previous := 12, ""
+	var dir string
+	var list []Entry // of dir: neighbours are mostly in one directory
 	for range count {
 		p := parser{data, text, at, hashSize, version}
 		name, next, entry := p.entry(previous, written)
 		if next == 0 {
 			return nil, "it is truncated"
 		}
-		entries[name] = entry
+		i := strings.LastIndexByte(name, '/')
+		if in := name[:max(i, 0)]; in != dir {
+			entries[dir] = list
+			dir, list = in, entries[in]
+		}
+		entry.Name = name[i+1:]
+		list = append(list, entry)
 		at, previous = next, name
 	}
+	entries[dir] = list
 	for at+8 <= len(data)-trailingHashSize { // extensions
 		if string(data[at:at+4]) == "link" {
 			return nil, "it is split"

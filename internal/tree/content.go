@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,17 +22,24 @@ const (
 	replaced  = "the file was replaced while it was read"
 )
 
+// readings is how many times the total limit Take reads, because it also reads what it need not keep.
+const readings = 4
+
 // attempts is how often a file is read that is being written.
 const attempts = 3
 
 // task is a file whose content is not known.
 type task struct {
-	path    string
 	entry   *entry
 	tracked git.Entry
 	opened  *git.Repository // to compute the name of a blob; nil without one
 	folder  *folder
+	clean   *content // to be filled if git has the file
+	// onlyKept means that Diff can compare the file without its content.
+	onlyKept bool
 }
+
+func (t *task) path() string { return t.folder.join(t.entry.name) }
 
 // reading is the part of Take that reads contents.
 type reading struct {
@@ -41,10 +47,11 @@ type reading struct {
 	tasks []task
 	next  atomic.Int64
 
-	mu    sync.Mutex
-	bytes int64 // kept by this call
-	files int
-	full  error // why the store takes nothing any more
+	mu       sync.Mutex
+	bytes    int64 // kept by this call
+	files    int
+	consumed int64 // bytes read by this call
+	full     error // why the store takes nothing any more
 }
 
 // readContents finds out what the files contain: from Since, from git, and by reading the others.
@@ -52,17 +59,13 @@ func (w *walk) readContents(ctx context.Context) error {
 	r := &reading{walk: w}
 	since := w.options.Since.files()
 	known := w.tracked()
-	defer known.close()
-	for _, f := range w.index.folders {
-		for i := range f.entries {
-			e := &f.entries[i]
-			if !isRegular(e.Mode) || e.about&stateOfGit != 0 {
-				continue
-			}
-			if t := r.classify(f, e, since, known); t != nil {
-				r.tasks = append(r.tasks, *t)
-			}
+	defer func() {
+		for _, k := range known {
+			k.opened.Close()
 		}
+	}()
+	for _, f := range w.index.folders {
+		r.classifyAll(f, since[f.path], known[f.repository])
 	}
 	var group sync.WaitGroup
 	for range min(workspace.Workers(), len(r.tasks)) {
@@ -109,39 +112,54 @@ func (f *folder) find(name string) *entry {
 	return nil
 }
 
-// classify gives a file the content that it is known to have, or returns the task to read it.
-func (r *reading) classify(f *folder, e *entry, since map[string]*folder, known tracked) *task {
-	path := f.join(e.name)
-	t := &task{path: path, entry: e, folder: f}
-	if repository := f.repository; repository != nil {
-		if files := known[repository]; files != nil {
+// classifyAll classifies the files of a folder. old is the folder as it was.
+func (r *reading) classifyAll(f, old *folder, known *tracked) {
+	dir := ""
+	var clean []content // for the files that git has, allocated together
+	if known != nil {
+		dir = f.repository.path(f.path)
+		clean = make([]content, len(f.entries))
+	}
+	for i := range f.entries {
+		e := &f.entries[i]
+		if !isRegular(e.Mode) || e.about&stateOfGit != 0 {
+			continue
+		}
+		t := task{folder: f, entry: e}
+		if known != nil {
 			var there bool
-			t.opened = files.opened
-			if t.tracked, there = files.entries[repository.path(path)]; there {
+			t.opened, t.clean = known.opened, &clean[i]
+			if t.tracked, there = known.files.Find(dir, e.name); there {
 				e.about &^= ignored
 			}
 		}
-	}
-	if e.about&ignored != 0 {
-		return nil
-	}
-	old := since[f.path].find(e.name)
-	if old != nil && old.Status == e.Status && old.about&recent == 0 && old.content != nil &&
-		(r.options.Store == nil || old.content.kept || old.content.inGit) {
-		e.content = old.content
-		return nil
-	}
-	if t.matches(e) && known.exact(f.repository, t.tracked.Blob, e.Size) {
-		e.content = &content{blob: t.tracked.Blob, repository: f.repository, inGit: true}
-		if e.about&recent == 0 {
-			return nil
+		if r.mustRead(&t, old.find(e.name)) {
+			r.tasks = append(r.tasks, t)
 		}
 	}
-	same := old != nil && old.Status == e.Status && old.about&recent == 0
-	if r.options.Store != nil || e.about&recent != 0 || r.options.Since != nil && !same {
-		return t
+}
+
+// mustRead gives a file the content that it is known to have, or reports that it has to be read. old is the file as it
+// was, or nil.
+func (r *reading) mustRead(t *task, old *entry) bool {
+	e := t.entry
+	if e.about&ignored != 0 {
+		return false
 	}
-	return nil
+	same := old != nil && old.Status == e.Status && old.about&recent == 0
+	if same && old.content != nil && (r.options.Store == nil || old.content.kept || old.content.inGit) {
+		e.content = old.content
+		return false
+	}
+	if t.matches(e) && t.exact() {
+		*t.clean = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+		e.content = t.clean
+		if e.about&recent == 0 {
+			return false
+		}
+	}
+	t.onlyKept = e.about&recent == 0 && (r.options.Since == nil || same)
+	return r.options.Store != nil || !t.onlyKept
 }
 
 // matches reports whether the status is the one that git vouches for.
@@ -155,19 +173,19 @@ func (t *task) matches(e *entry) bool {
 
 // read reads a file and, with a store, keeps what git does not have.
 func (r *reading) read(t *task) {
-	if t.entry.Size > r.options.FileLimit {
-		r.gap(t.path, tooLarge, false)
+	if why := r.refusal(t); why != "" {
+		r.gap(t.path(), why, false)
 		return
 	}
 	data, err := r.stable(t)
 	var changed *fault.Fault
 	switch {
 	case errors.As(err, &changed) && changed.Code == fault.ConcurrentModification:
-		r.gap(t.path, changed.Message, false)
+		r.gap(t.path(), changed.Message, false)
 		t.entry.content = nil
 		return
 	case err != nil:
-		r.gap(t.path, reason(err), false)
+		r.gap(t.path(), reason(err), false)
 		return
 	}
 	c := &content{sum: sha256.Sum256(data), repository: t.folder.repository}
@@ -176,15 +194,47 @@ func (r *reading) read(t *task) {
 		c.inGit = t.tracked.Blob == c.blob
 	}
 	if r.options.Store != nil && !c.inGit {
-		c.kept = r.keep(t.path, c.sum, data)
+		c.kept = r.keep(t.path(), c.sum, data)
 	}
 	t.entry.content = c
+}
+
+// refusal returns why a file is not read, or "".
+func (r *reading) refusal(t *task) (why string) {
+	size := t.entry.Size
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case size > r.options.FileLimit:
+		return tooLarge
+	case r.consumed+size > readings*r.options.TotalLimit:
+		return tooMuch
+	case t.onlyKept:
+		why = r.exhausted(size)
+	}
+	if why == "" {
+		r.consumed += size
+	}
+	return why
+}
+
+// exhausted returns why the store does not take so many more bytes, or "".
+func (r *reading) exhausted(size int64) string {
+	switch {
+	case r.full != nil:
+		return "the store cannot take it: " + reason(r.full)
+	case r.bytes+size > r.options.TotalLimit:
+		return tooMuch
+	case r.files >= r.options.CountLimit:
+		return tooMany
+	}
+	return ""
 }
 
 // stable reads a file that nobody writes meanwhile. The index then has the status of these bytes.
 func (r *reading) stable(t *task) ([]byte, error) {
 	for range attempts {
-		file, info, err := r.dir.Open(t.path)
+		file, info, err := r.dir.Open(t.path())
 		if err != nil {
 			return nil, err
 		}
@@ -218,15 +268,8 @@ func (r *reading) stable(t *task) ([]byte, error) {
 func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 	size := int64(len(data))
 	r.mu.Lock()
-	why := ""
-	switch {
-	case r.full != nil:
-		why = reason(r.full)
-	case r.bytes+size > r.options.TotalLimit:
-		why = tooMuch
-	case r.files == r.options.CountLimit:
-		why = tooMany
-	default:
+	why := r.exhausted(size)
+	if why == "" {
 		r.bytes += size
 		r.files++
 	}
@@ -251,17 +294,15 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 	return err == nil
 }
 
-// tracked is what the indexes of the repositories say.
-type tracked map[*repository]*trackedFiles
-
-type trackedFiles struct {
-	opened  *git.Repository
-	entries map[string]git.Entry
+// tracked is what the index of a repository says.
+type tracked struct {
+	opened *git.Repository
+	files  git.Tracked
 }
 
 // tracked reads the indexes of all repositories. Files of one that cannot be read are ordinary files.
-func (w *walk) tracked() tracked {
-	all := tracked{}
+func (w *walk) tracked() map[*repository]*tracked {
+	all := map[*repository]*tracked{}
 	if w.options.Store == nil && w.options.Since == nil {
 		return all
 	}
@@ -270,27 +311,20 @@ func (w *walk) tracked() tracked {
 		if err != nil {
 			continue
 		}
-		entries, err := opened.Index()
+		files, err := opened.Index()
 		if err != nil {
-			name := strings.TrimPrefix(r.top+".git/index", "/")
-			w.gap(name, "git's index cannot be used: "+err.Error(), false)
+			w.gap(r.top+".git", "git's index cannot be used: "+err.Error(), false)
 		}
-		all[r] = &trackedFiles{opened, entries}
+		all[r] = &tracked{opened, files}
 	}
 	return all
 }
 
-func (t tracked) close() {
-	for _, files := range t {
-		files.opened.Close()
-	}
-}
-
 // exact reports whether the blob has the bytes of the file. Where git converts files, the size decides.
-func (t tracked) exact(r *repository, blob git.ID, size int64) bool {
-	if !r.converts {
+func (t *task) exact() bool {
+	if !t.folder.repository.converts {
 		return true
 	}
-	n, err := t[r].opened.Size(blob)
-	return err == nil && n == size
+	n, err := t.opened.Size(t.tracked.Blob)
+	return err == nil && n == t.entry.Size
 }

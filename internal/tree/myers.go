@@ -3,7 +3,7 @@ package tree
 import "bytes"
 
 // effort limits the steps that a comparison may take, so that texts made to be slow are compared coarsely instead.
-const effort = 1 << 26
+const effort = 1 << 24
 
 // compareLines marks the lines of two texts that are in only one of them, such that the others are the same in both.
 // There are as few marks as possible, unless finding so few would take too long. It is the algorithm of E. Myers in

@@ -111,7 +111,7 @@ func (r *reader) both(c *Change) (before, after []byte, ok bool) {
 
 func (r *reader) content(e *entry) (data []byte, ok bool) {
 	switch {
-	case e == nil:
+	case e == nil, e.Mode.IsDir():
 		return nil, true
 	case isLink(e.Mode):
 		return []byte(e.target), true

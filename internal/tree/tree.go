@@ -8,25 +8,27 @@
 //	err = changes.Patch(ctx, store, w) // a unified diff, as git apply takes it
 //
 // An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
-// can change a file and keep its status, because the system sets the time of the last change. A file changed as recently
-// as the walk is the exception: a further change within the same tick of the clock leaves the same status. Take hashes
-// the content of these.
+// can change a file and keep its status, because the system sets the time of the last change. A file changed as
+// recently as the walk is the exception: a further change within the same tick of the clock leaves the same status.
+// Take hashes the content of these.
 //
-// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is needed.
-// Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository. The
-// repository's programs never run, and nothing is written into it.
+// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is
+// needed. Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository.
+// The repository's programs never run, and nothing is written into it.
 //
-// Package tree never follows a link, never opens anything but a regular file, and never reads a file that is larger than
-// a limit. What it could not read or keep is a Gap of the index. It does not notice:
+// Package tree never follows a link, never opens anything but a regular file, and never reads a file that is larger
+// than a limit. What it could not read or keep is a Gap of the index. It does not notice:
 //
 //   - a change of owner, access list or extended attribute by itself;
 //   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
+//   - a commit, if .git is not beneath the root;
 //   - what a repository says of itself wrongly: a blob is what its index names for a file of this status.
 package tree
 
 import (
 	"context"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -112,9 +114,9 @@ type entry struct {
 type about uint8
 
 const (
-	ignored  about = 1 << iota // .gitignore excludes it, and git does not track it
-	stateOfGit                 // it is in a directory .git
-	recent                     // its status alone does not prove that it is unchanged
+	ignored    about = 1 << iota // .gitignore excludes it, and git does not track it
+	stateOfGit                   // it is in a directory .git
+	recent                       // its status alone does not prove that it is unchanged
 )
 
 // content names the bytes of a file.
@@ -129,14 +131,16 @@ type content struct {
 // repository is a repository of git that some folders belong to.
 type repository struct {
 	dir string // its own directory, absolute
-	top string // of the working tree, with a slash at the end, relative to the root; "" for the root itself
-	// prefix is the path of the root in the working tree, with a slash at the end, if the working tree begins above.
+	top string // of the working tree, relative to the root
+	// prefix is the path of the root in the working tree, if that begins above.
 	prefix   string
 	converts bool // blobs may differ from files
 }
 
-// path returns how the repository calls a file of the index.
-func (r *repository) path(name string) string { return r.prefix + strings.TrimPrefix(name, r.top) }
+// path returns how the repository calls a folder of the index.
+func (r *repository) path(folder string) string {
+	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
+}
 
 func (f *folder) join(name string) string {
 	if f.path == "" {

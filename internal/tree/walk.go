@@ -89,7 +89,7 @@ func (w *walk) fromAbove() *place {
 	named(w.above)
 	if p.repository != nil {
 		rel, _ := filepath.Rel(top, full)
-		p.repository.prefix = filepath.ToSlash(rel) + "/"
+		p.repository.prefix = filepath.ToSlash(rel)
 	}
 	return p
 }
@@ -105,9 +105,6 @@ func (w *walk) repository(full, top string) *repository {
 	if err != nil {
 		return nil
 	}
-	if top != "" {
-		top += "/"
-	}
 	r := &repository{dir: opened.Dir(), top: top, converts: opened.Converts()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +119,7 @@ type drawer interface {
 }
 
 // rules reads the rules in a directory, and notes what its attributes mean for the repository. The root is treated as a
-// repository even if it is none: its .gitignore is meant so.
+// repository even without one: its .gitignore is meant so.
 func (w *walk) rules(d drawer, p *place) ignore.Files {
 	read := func(name string, there bool) []byte {
 		if !there && !d.Has(name) {

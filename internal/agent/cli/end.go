@@ -48,7 +48,7 @@ const silence = "timeout"
 // silent is the fault of an agent that printed nothing in time.
 func silent(d agent.Driver, limit time.Duration) *fault.Fault {
 	return fault.New(fault.TimedOut, "%s gave no sign of life within %s of its start", d.Describe().Title, limit).
-		Hint("--connect-timeout %s would wait longer", 2*limit)
+		With("connect_timeout", limit.String()).Hint("--connect-timeout %s would wait longer", 2*limit)
 }
 
 // why returns the fault of a turn that failed.

@@ -57,14 +57,16 @@ func (m *live) start() error {
 	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
 	p.out.changed = sync.NewCond(&p.out.mu)
 	observer := m.Driver.Observe(launch)
+	stdout, stderr := outputs(m.services.Tap, p, &p.stderr)
 	p.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
-		Stdin: &p.out, Stdout: p, Stderr: &p.stderr,
+		Stdin: &p.out, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {
 		return err
 	}
+	began(m.services.Tap, p.child, launch, true)
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {

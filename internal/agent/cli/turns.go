@@ -169,14 +169,16 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
 		r.decoder, r.plain = &plainText{}, true
 	}
+	stdout, stderr := outputs(m.services.Tap, r, &r.stderr)
 	r.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
-		Stdin: strings.NewReader(prompt), Stdout: r, Stderr: &r.stderr,
+		Stdin: strings.NewReader(prompt), Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {
 		return nil, err
 	}
+	began(m.services.Tap, r.child, launch, false)
 	m.run = r
 	m.begun++
 	return r, nil

@@ -1,0 +1,224 @@
+// Command tree measures how long it takes to tell what changed in a directory, beside what git needs for the same, on
+// generated repositories and in one run. The times of git include the start of its process; ours has none. Work is what
+// the processors did.
+//
+//	go run ./bench/tree [-n 15] [-files 15000,100000]
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"omniagent/internal/git"
+	"omniagent/internal/tree"
+)
+
+func main() {
+	n := flag.Int("n", 15, "measure each `N` times, in turn")
+	files := flag.String("files", "15000,100000", "the sizes of the trees, in files")
+	flag.Parse()
+	if err := run(*n, strings.Split(*files, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "tree:", err)
+		os.Exit(1)
+	}
+}
+
+func run(n int, sizes []string) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Printf("%d runs each, in turn, %d processors; median milliseconds\n\n", n, runtime.GOMAXPROCS(0))
+	fmt.Fprintln(w, "files\tquestion\tours\tgit\t× git\twork ours\twork git\t× git\t")
+	for _, text := range sizes {
+		files, err := strconv.Atoi(text)
+		if err != nil || files < 1 || n < 1 {
+			return errors.New("-n and -files take positive numbers")
+		}
+		if err := size(w, n, files); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// contest is one question, as we and as git answer it.
+type contest struct {
+	name         string
+	ours, theirs func() (work time.Duration, err error)
+	wall, work   [2][]time.Duration
+}
+
+// here measures the work of a function in this process.
+func here(do func() error) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		before := used()
+		err := do()
+		return used() - before, err
+	}
+}
+
+func size(w *tabwriter.Writer, n, files int) error {
+	base, err := os.MkdirTemp("", "omniagent-bench-tree-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(base)
+	root := filepath.Join(base, "root")
+	if err := fill(root, files); err != nil {
+		return err
+	}
+	contests, err := contests(base, root, files)
+	if err != nil {
+		return err
+	}
+	for range n + 1 { // the first one warms the cache
+		for _, c := range contests {
+			for i, do := range []func() (time.Duration, error){c.ours, c.theirs} {
+				began := time.Now()
+				work, err := do()
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.name, err)
+				}
+				c.wall[i] = append(c.wall[i], time.Since(began))
+				c.work[i] = append(c.work[i], work)
+			}
+		}
+	}
+	for _, c := range contests {
+		a, b := median(c.wall[0][1:]), median(c.wall[1][1:])
+		x, y := median(c.work[0][1:]), median(c.work[1][1:])
+		fmt.Fprintf(w, "%d\t%s\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.2f\t\n", files, c.name, a, b, a/b, x, y, x/y)
+	}
+	return nil
+}
+
+func contests(base, root string, files int) ([]*contest, error) {
+	store, err := tree.OpenStore(filepath.Join(base, "store"))
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	before, err := tree.Take(ctx, root, tree.Options{Store: store})
+	if err != nil {
+		return nil, err
+	}
+	repository, err := git.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := repository.Index()
+	if err != nil {
+		return nil, err
+	}
+	var names bytes.Buffer
+	var blobs []git.ID
+	for _, list := range entries {
+		for _, e := range list[:min(len(list), 100-len(blobs))] {
+			blobs = append(blobs, e.Blob)
+			fmt.Fprintf(&names, "%x\n", e.Blob[:20])
+		}
+	}
+	status := program(root, nil, "status", "--porcelain")
+	return []*contest{
+		{name: "status of every file", theirs: status, ours: here(func() error {
+			_, err := tree.Take(ctx, root, tree.Options{})
+			return err
+		})},
+		{name: "and where its content is", theirs: status, ours: here(func() error {
+			_, err := tree.Take(ctx, root, tree.Options{Store: store})
+			return err
+		})},
+		{name: "the same again, and compared", theirs: status, ours: here(func() error {
+			after, err := tree.Take(ctx, root, tree.Options{Store: store, Since: before})
+			if err == nil {
+				if c := tree.Diff(before, after); len(c.Files) > 0 || after.Len() < files {
+					err = fmt.Errorf("%d changes", len(c.Files))
+				}
+			}
+			return err
+		})},
+		{name: "saved and loaded", theirs: status, ours: here(func() error {
+			var file bytes.Buffer
+			if err := before.Save(&file); err != nil {
+				return err
+			}
+			_, err := tree.Load(&file)
+			return err
+		})},
+		{name: "the index of git", theirs: program(root, nil, "ls-files", "-s", "--debug"), ours: here(func() error {
+			_, err := repository.Index()
+			return err
+		})},
+		{name: "100 blobs", theirs: program(root, names.Bytes(), "cat-file", "--batch"), ours: here(func() error {
+			opened, err := git.Open(root)
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			for _, id := range blobs {
+				if _, err := opened.Blob(id, 1<<20); err != nil {
+					return err
+				}
+			}
+			return nil
+		})},
+	}, nil
+}
+
+// program returns a call of git that starts nothing and writes nothing.
+func program(root string, input []byte, args ...string) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
+		c := exec.Command("git", append(safe, args...)...)
+		c.Dir = root
+		c.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a",
+		}
+		c.Stdin = bytes.NewReader(input)
+		err := c.Run()
+		if c.ProcessState == nil {
+			return 0, err
+		}
+		return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
+	}
+}
+
+// fill makes a repository of n files, fifteen in a directory, all in one pack.
+func fill(root string, n int) error {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	var commit bytes.Buffer
+	commit.WriteString("commit refs/heads/all\ncommitter a <a> 0 +0000\ndata 0\n")
+	for i := range n {
+		text := strings.Repeat(fmt.Sprintf("line of file %d\n", i), 20+i%100)
+		fmt.Fprintf(&commit, "M 100644 inline dir%d/part%d/%d/file%d.go\ndata %d\n%s\n",
+			i/1500, i/150%10, i/15%10, i, len(text), text)
+	}
+	for _, do := range []func() (time.Duration, error){
+		program(root, nil, "init", "-q"),
+		program(root, commit.Bytes(), "fast-import", "--quiet"),
+		program(root, nil, "checkout", "-q", "all"),
+	} {
+		if _, err := do(); err != nil {
+			return fmt.Errorf("making a repository: %w", err)
+		}
+	}
+	return nil
+}
+
+func median(all []time.Duration) float64 {
+	slices.Sort(all)
+	return float64(all[len(all)/2].Microseconds()) / 1000
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"io"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/process"
+)
+
+// outputs returns where the output of a process goes: first to the tap.
+func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
+	if t == nil {
+		return stdout, stderr
+	}
+	return io.MultiWriter(t.Stdout, stdout), io.MultiWriter(t.Stderr, stderr)
+}
+
+// began tells a tap that a process runs.
+func began(t *agent.Tap, c *process.Child, l agent.Launch, protocol bool) {
+	if t != nil {
+		t.Began(c.PID(), l, protocol)
+	}
+}

@@ -1,0 +1,320 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/run"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
+)
+
+const maxTask = 8 << 20
+
+// run declares the command that hands a task to an agent.
+func (p Parts) run() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "run", Summary: "hand a task to an agent, and get a true answer",
+		Detail: "The agent works with nobody watching. A question ends the call with 4 and waits for omniagent " +
+			"answer; " +
+			"nothing is ever answered for a person.\n" +
+			"With --detach the call returns at once. docs/run.md has recipes.",
+		Params: append(append([]contract.Param{
+			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
+			{
+				Name: "agent", Kind: contract.Text,
+				Help: "who does it; with several, such as claude,codex, the next one if one cannot begin",
+			},
+			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
+			{
+				Name: "require", Kind: contract.Text, Repeat: true,
+				Help: "KEY=QUESTION: what has to be known before it begins",
+			},
+			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
+			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{
+				Name: "idle-timeout", Kind: contract.Duration,
+				Help: "without a sign of life; default: run.idle_timeout",
+			},
+		}, runApproval()...), runStart()...),
+		Stdin: &contract.Stdin{Format: "text"},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
+			{Code: contract.NotFound, When: "no such agent, or it is not installed"},
+			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{
+			{Description: "Let Codex mend the tests",
+				Command: "omniagent run --agent codex --auto-edit -p 'Mend the tests.'"},
+			{
+				Description: "Ask for what is missing before anything begins",
+				Command: "omniagent run --agent claude -p 'Add my favourite colour to README.' " +
+					"--require colour='Which colour?' --answer colour=blue",
+			},
+			{Description: "Come back later",
+				Command: "omniagent run --agent claude,codex --detach -p 'Update the docs.'"},
+		},
+		Validate: validateRun,
+		Run:      p.runTask,
+	})
+}
+
+// runApproval returns the flags that say what runs unasked.
+func runApproval() []contract.Param { return hostParams()[:5] }
+
+// runStart returns the flags that say how the agent is started.
+func runStart() []contract.Param {
+	return []contract.Param{
+		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent"},
+		{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+	}
+}
+
+// runCommand adds what all commands have that carry out a run.
+func (p Parts) runCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
+	c.LongRunning, c.Streaming, c.Emits = true, true, true
+	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
+	c.Output, c.Volatile = contract.TypeOf[runData](), []string{"run_id", "duration_ms", "session_id", "fingerprint"}
+	for _, d := range p.Agents {
+		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
+	}
+	c.Files = []contract.FileEffect{
+		{Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete"},
+		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord(),
+	}
+	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}
+	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
+	some := contract.Some
+	c.Exits = append(c.Exits,
+		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
+		contract.Exit{Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Changed: some},
+		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
+		contract.Exit{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Changed: some},
+		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
+		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
+		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
+		contract.Exit{Code: contract.RateLimited, When: "the model's service asks for fewer calls", Changed: some},
+	)
+	return &c
+}
+
+func validateRun(c *contract.Call) []fault.Problem {
+	var problems []fault.Problem
+	for _, name := range []string{"require", "answer", "answer-from"} {
+		for _, pair := range c.Strings(name) {
+			if key, value, ok := strings.Cut(pair, "="); !ok || session.CheckID(key) != nil || value == "" {
+				problems = append(problems, fault.Problem{
+					Param: name, Code: fault.ArgError, Value: pair, Message: "--" + name + " takes KEY=VALUE",
+				})
+			}
+		}
+	}
+	if _, _, err := approvalOf(c); err != nil {
+		problems = append(problems, fault.Problem{Param: "approval", Code: fault.ArgError,
+			Message: fault.Of(err).Message})
+	}
+	return problems
+}
+
+// runStore returns the store of the runs.
+func runStore(c *contract.Call) (run.Store, error) {
+	sessions, err := sessionStore(c)
+	return run.Store{Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions}, err
+}
+
+// taskOf returns what a call asks for.
+func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
+	t := run.Task{
+		Text: c.String("task"), Model: c.String("model"), Dir: c.Dir(), Detached: c.Bool("detach"),
+		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
+		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+	}
+	approval, _, err := approvalOf(c)
+	if err != nil {
+		return t, err
+	}
+	t.Approval = cmp.Or(approval, setting.Default)
+	if t.Text == "" && !c.Given("task") {
+		in, err := c.Input(ctx)
+		if err != nil {
+			return t, err
+		}
+		data, err := io.ReadAll(in)
+		_ = in.Close()
+		if err != nil {
+			return t, fault.New(fault.StdinEmpty, "the task cannot be read from standard input").Because(err)
+		}
+		t.Text = string(data)
+	}
+	if strings.TrimSpace(t.Text) == "" {
+		return t, fault.New(fault.ArgError, "there is no task").
+			Hint("omniagent run --agent claude -p 'What to do'")
+	}
+	names := cmp.Or(c.String("agent"), c.Config.String("agent"))
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		driver, err := p.named(c, name)
+		if err != nil {
+			return t, err
+		}
+		t.Agents = append(t.Agents, driver)
+	}
+	if len(t.Agents) == 0 {
+		return t, fault.New(fault.ArgError, "no agent is named").
+			Hint("--agent claude; omniagent agents list shows what is installed")
+	}
+	return t, nil
+}
+
+// clockOf returns the limit of a flag, or else that of a key.
+func clockOf(c *contract.Call, flag, key string) time.Duration {
+	if c.Given(flag) {
+		return c.Duration(flag)
+	}
+	return c.Config.Duration(key)
+}
+
+// named returns the name of an agent that is known under this word.
+func (p Parts) named(c *contract.Call, word string) (string, error) {
+	known, err := knownAgents(c, p.Agents)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range known {
+		if k.Name() == word || slices.Contains(k.Describe().Aliases, word) {
+			return k.Name(), nil
+		}
+	}
+	return "", fault.New(fault.NotFoundCode, "there is no agent %s", word).Hint("omniagent agents list")
+}
+
+// requirements returns the questions that --require has no --answer for, and records those that have.
+func requirements(c *contract.Call, r *run.Run) error {
+	known := map[string]string{}
+	for _, pair := range c.Strings("answer") {
+		key, value, _ := strings.Cut(pair, "=")
+		known[key] = value
+	}
+	for _, pair := range c.Strings("answer-from") {
+		key, file, _ := strings.Cut(pair, "=")
+		data, err := os.ReadFile(c.Abs(file))
+		if err != nil {
+			return fault.New(fault.FileMissing, "--answer-from %s: %s cannot be read", key, file).Because(err)
+		}
+		known[key] = strings.TrimRight(string(data), "\r\n")
+	}
+	for _, pair := range c.Strings("require") {
+		key, words, _ := strings.Cut(pair, "=")
+		r.Ask(key, words)
+	}
+	for key, value := range known {
+		if !slices.ContainsFunc(r.Questions, func(q run.Question) bool { return q.ID == key }) {
+			r.Ask(key, key)
+		}
+		if err := r.Answer(key, run.Answer{Text: value, At: time.Now().UTC(), By: os.Getpid()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runTask begins a run and carries it out, or leaves that to a process that stays.
+func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	task, err := p.taskOf(ctx, c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	store.Prune(ctx, c.Config.Duration("run.keep"))
+	r, err := store.Create(ctx, task)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := requirements(c, r); err != nil {
+		_ = r.Release()
+		return contract.Result{}, err
+	}
+	if task.Detached && len(r.Open()) == 0 {
+		return p.leave(ctx, c, store, r)
+	}
+	return p.carryOut(ctx, c, r)
+}
+
+// carryOut works on a run in this process until it is over, or waits for a person.
+func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
+	defer func() { _ = r.Release() }()
+	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
+	open := opener{
+		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
+		moded: true, patience: 24 * time.Hour,
+	}
+	o := run.Owner{
+		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,
+		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
+		Hooks: run.Hooks{
+			Before: c.Config.String("run.hooks.pre"), After: c.Config.String("run.hooks.post"),
+			Notify: c.Config.String("run.notify"), Env: os.Environ(),
+		},
+		Tell: func(now run.Progress) { tellProgress(c, r, now) },
+	}
+	if r.Detached {
+		o.Patience = cmp.Or(r.Idle, 5*time.Minute)
+	}
+	if err := o.Work(ctx); err != nil {
+		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
+	}
+	return answerOf(r.Record)
+}
+
+// answerOf returns the outcome of a run as that of a call.
+func answerOf(r run.Record) (contract.Result, error) {
+	out := contract.Result{Data: runDataOf(r), Effect: contract.Updated}
+	if r.Result == nil || r.Result.Fault == nil {
+		return out, nil
+	}
+	f := *r.Result.Fault
+	f.Phase = fault.Execution
+	if n := r.Result.Changed; n != nil && n.Count == 0 && r.State.Terminal() {
+		again := true
+		f.Retry = &again
+	}
+	if r.State == run.NeedsInput {
+		f.Suggestion = answerCommand(r)
+	}
+	return out, &f
+}
+
+// answerCommand is the command that answers the open questions of a run.
+func answerCommand(r run.Record) string {
+	open := r.Open()
+	switch {
+	case len(open) == 1 && open[0].Tool != "":
+		return fmt.Sprintf("omniagent answer %s --approve, or --reject", r.ID)
+	case len(open) == 1:
+		return fmt.Sprintf("omniagent answer %s 'TEXT'", r.ID)
+	case len(open) > 1:
+		return fmt.Sprintf("omniagent answer %s 'TEXT' --question %s", r.ID, open[0].ID)
+	}
+	return "omniagent runs show " + r.ID
+}

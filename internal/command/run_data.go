@@ -1,0 +1,214 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/run"
+	"omniagent/internal/text"
+)
+
+// runData is what every command says of a run that it carries out.
+type runData struct {
+	ID          string                          `json:"run_id"`
+	Status      string                          `json:"status" enum:"queued,starting,running,needs_input,succeeded,failed,blocked,stalled,timed_out,cancelled,unknown_outcome"`
+	Reason      string                          `json:"reason" doc:"why it has that status, in one word; docs/run.md lists them"`
+	Agent       string                          `json:"agent"`
+	Session     *string                         `json:"session_id" doc:"the conversation: omniagent session show; null: there was none"`
+	Text        contract.Foreign[string]        `json:"text" doc:"the agent's answer"`
+	Changed     *runChanges                     `json:"changed" doc:"files that differ from before; null: not known"`
+	Denials     []contract.Foreign[runDenial]   `json:"denials"`
+	Questions   []contract.Foreign[runQuestion] `json:"questions" doc:"without an answer"`
+	Asks        []contract.Foreign[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
+	Usage       *run.Usage                      `json:"usage" doc:"null: the agent does not tell it"`
+	Attempts    int                             `json:"attempts"`
+	Fingerprint string                          `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
+	DurationMS  int64                           `json:"duration_ms"`
+	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
+	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
+	Summary     runSummary                      `json:"summary"`
+
+	Job      *string `json:"job_id,omitempty" doc:"with --detach: run_id"`
+	Terminal *bool   `json:"terminal,omitempty" doc:"with --detach: whether it is over"`
+	StatusBy *string `json:"status_command,omitempty"`
+	CancelBy *string `json:"cancel_command,omitempty"`
+	Poll     *int64  `json:"poll_interval_ms,omitempty"`
+	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
+	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
+}
+
+type runChanges struct {
+	Count   int                                `json:"count"`
+	Files   []contract.Foreign[run.FileChange] `json:"files"`
+	Git     []contract.Foreign[string]         `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
+	Ignored int                                `json:"ignored" doc:"further files, which the repository ignores"`
+	Partial []contract.Foreign[string]         `json:"partial" doc:"what could not be looked at"`
+}
+
+type runDenial run.Denial
+
+type runQuestion struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Options []string `json:"options"`
+	Tool    string   `json:"tool" doc:"that may run or not; empty: it is another question"`
+	Input   string   `json:"input" doc:"what it would run with"`
+}
+
+type runSummary struct {
+	What   contract.Foreign[string]      `json:"what" doc:"the beginning of the answer"`
+	Why    contract.Foreign[string]      `json:"why" doc:"the beginning of the task"`
+	Files  []contract.Foreign[string]    `json:"files"`
+	Checks []contract.Foreign[run.Check] `json:"checks" doc:"commands that the agent ran, the last ones"`
+	Next   []string                      `json:"next_steps"`
+}
+
+func runDataOf(r run.Record) runData {
+	d := runData{
+		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Denials: []contract.Foreign[runDenial]{},
+		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil),
+		DurationMS: time.Since(r.Created).Milliseconds(),
+	}
+	d.Summary = runSummary{
+		Files: foreign[string](nil), Checks: foreign[run.Check](nil), Next: []string{},
+		Why: contract.Foreign[string]{Value: text.OneLine(r.Text, 300)},
+	}
+	if n := len(r.Attempts); n > 0 {
+		a := r.Attempts[n-1]
+		d.Agent, d.Session, d.Fingerprint, d.ExitCode = a.Agent, orNil(a.Session), a.Fingerprint, a.ExitCode
+	} else if len(r.Agents) > 0 {
+		d.Agent = r.Agents[0]
+	}
+	if out := r.Result; out != nil {
+		d.add(*out)
+	}
+	if r.State == run.NeedsInput {
+		d.Summary.Next = append(d.Summary.Next, answerCommand(r))
+	}
+	if r.Detached && !r.State.Terminal() {
+		d.Summary.Next = append(d.Summary.Next, "omniagent runs watch "+r.ID)
+	}
+	return d
+}
+
+func (d *runData) add(out run.Result) {
+	d.Reason, d.Usage, d.DurationMS, d.Text.Value = string(out.Reason), out.Usage, out.DurationMS, out.Text
+	d.Asks, d.Evidence, d.Summary.Checks = foreign(out.Asks), foreign(out.Evidence), foreign(out.Checks)
+	d.Summary.What.Value = text.OneLine(out.Text, 300)
+	for _, denial := range out.Denials {
+		d.Denials = append(d.Denials, contract.Foreign[runDenial]{Value: runDenial(denial)})
+	}
+	if c := out.Changed; c != nil {
+		d.Changed = &runChanges{c.Count, foreign(c.Files), foreign(c.Git), c.Ignored, foreign(c.Partial)}
+		for _, f := range c.Files {
+			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: f.Status + " " + f.Path})
+		}
+	}
+	if f := out.Fault; f != nil && out.State != run.NeedsInput {
+		for _, step := range []string{f.FixCommand, f.Suggestion, f.Code.Entry().NextStep} {
+			if step != "" {
+				d.Summary.Next = append(d.Summary.Next, step)
+				break
+			}
+		}
+	}
+}
+
+func foreign[T any](all []T) []contract.Foreign[T] {
+	out := make([]contract.Foreign[T], 0, len(all))
+	for _, v := range all {
+		out = append(out, contract.Foreign[T]{Value: v})
+	}
+	return out
+}
+
+func questionsOf(r run.Record) []contract.Foreign[runQuestion] {
+	all := []contract.Foreign[runQuestion]{}
+	for _, q := range r.Open() {
+		options := append([]string{}, q.Options...)
+		all = append(all, contract.Foreign[runQuestion]{Value: runQuestion{q.ID, q.Text, options, q.Tool, q.Input}})
+	}
+	return all
+}
+
+// PlainText is the summary that a person reads.
+func (d runData) PlainText() string {
+	var b strings.Builder
+	if d.Text.Value != "" {
+		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(d.Text.Value))
+	}
+	fmt.Fprintf(&b, "%s: %s", d.Agent, statusWords(d.Status))
+	if d.Reason != "" && d.Reason != "done" {
+		fmt.Fprintf(&b, " (%s)", strings.ReplaceAll(d.Reason, "_", " "))
+	}
+	fmt.Fprintf(&b, " after %s", (time.Duration(d.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+	if u := d.Usage; u != nil {
+		fmt.Fprintf(&b, ", %d tokens in, %d out", u.Input, u.Output)
+		if u.CostUSD != nil {
+			fmt.Fprintf(&b, ", %.4f USD", *u.CostUSD)
+		}
+	}
+	b.WriteString("\n")
+	d.changes(&b)
+	for _, denial := range d.Denials {
+		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Value.Tool, text.OneLine(denial.Value.Reason, 200))
+	}
+	for _, q := range d.Questions {
+		fmt.Fprintf(&b, "Question %s: %s\n", q.Value.ID, q.Value.Text)
+		if q.Value.Input != "" {
+			fmt.Fprintf(&b, "  %s %s\n", q.Value.Tool, strings.ReplaceAll(text.Visible(q.Value.Input), "\n", "\n  "))
+		}
+		if len(q.Value.Options) > 0 {
+			fmt.Fprintf(&b, "  Options: %s\n", strings.Join(q.Value.Options, ", "))
+		}
+	}
+	for _, step := range d.Summary.Next {
+		fmt.Fprintf(&b, "Next: %s\n", step)
+	}
+	fmt.Fprintf(&b, "Run %s\n", d.ID)
+	return b.String()
+}
+
+const mostFilesShown = 20
+
+func (d runData) changes(b *strings.Builder) {
+	if d.Changed == nil {
+		return
+	}
+	if d.Changed.Count == 0 {
+		b.WriteString("No file has changed.\n")
+		return
+	}
+	fmt.Fprintf(b, "%s changed:\n", plural(d.Changed.Count, "file"))
+	for i, f := range d.Changed.Files {
+		if i == mostFilesShown {
+			fmt.Fprintf(b, "  and %d more: omniagent runs diff %s\n", d.Changed.Count-i, d.ID)
+			break
+		}
+		lines := ""
+		if f.Value.Added != nil && f.Value.Removed != nil {
+			lines = fmt.Sprintf("  +%d -%d", *f.Value.Added, *f.Value.Removed)
+		}
+		fmt.Fprintf(b, "  %-8s %s%s\n", f.Value.Status, text.Name(filepath.ToSlash(f.Value.Path)), lines)
+	}
+}
+
+// statusWords are the words of a status for people.
+func statusWords(status string) string {
+	return cmp.Or(map[string]string{
+		"succeeded": "done", "needs_input": "waits for an answer", "timed_out": "ended by the time limit",
+		"stalled": "ended, because it showed no sign of life", "unknown_outcome": "nobody saw how it ended",
+	}[status], status)
+}
+
+// plural writes a number and a noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/run"
+)
+
+// ownedWithin is how long the process that is left behind may take to own its run.
+const ownedWithin = 20 * time.Second
+
+// leave hands a run to a process that stays, and returns what is known of it.
+func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
+	record := r.Record
+	if err := r.Release(); err != nil {
+		return contract.Result{}, err
+	}
+	if err := p.detach(ctx, c, store, record.ID); err != nil {
+		return contract.Result{Data: runDataOf(record), Effect: contract.Created}, err
+	}
+	record, err := store.Load(ctx, record.ID)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	return contract.Result{Data: jobOf(store, record), Effect: contract.Created}, nil
+}
+
+// detach starts a process that carries out a run that nobody owns, and waits until it does.
+func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, id string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fault.New(fault.Internal, "this program cannot be found").Because(err)
+	}
+	args := []string{"runs", "continue", id, "--quiet", "--output", "json"}
+	for _, name := range []string{"provider", "api-base", "config"} {
+		if c.Given(name) {
+			args = append(args, "--"+name+"="+c.String(name))
+		}
+	}
+	left, err := process.Leave(self, args, c.Dir(), filepath.Join(store.Path(id), "supervisor.log"))
+	if err != nil {
+		return err
+	}
+	deadline := time.NewTimer(ownedWithin)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if by, alive := store.Owner(id); alive && by.PID == left.PID {
+			return nil
+		}
+		if r, err := store.Peek(id); err == nil && r.State.Terminal() { // it was quick
+			return nil
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-left.Gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-deadline.C:
+		}
+		if r, err := store.Peek(id); err == nil && (r.State.Terminal() || r.Result != nil) {
+			return nil
+		}
+		return fault.New(fault.AgentFailed, "the process that carries out %s did not begin", id).
+			Hint("read %s", filepath.Join(store.Path(id), "supervisor.log"))
+	}
+}
+
+// jobOf describes a run that goes on behind the call.
+func jobOf(store run.Store, r run.Record) runData {
+	d := runDataOf(r)
+	over, poll, limit := r.State.Terminal(), int64(1000), r.Timeout.Milliseconds()
+	status, cancel := "omniagent runs show "+r.ID, "omniagent runs cancel "+r.ID
+	d.Job, d.Terminal, d.StatusBy, d.CancelBy, d.Poll, d.Timeout = &r.ID, &over, &status, &cancel, &poll, &limit
+	if by, alive := store.Owner(r.ID); alive {
+		d.PID = &by.PID
+	}
+	return d
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/run"
+	"omniagent/internal/session"
+	"omniagent/internal/text"
+)
+
+// runRow is a line of run --stream: a state, or what happened in the conversation.
+type runRow struct {
+	Run     string `json:"run_id"`
+	Attempt int    `json:"attempt"`
+	State   string `json:"state,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session_id,omitempty"`
+}
+
+// tellProgress shows what happens in a run: each state on a terminal, everything to a program that wants it.
+func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
+	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State)}
+	if n := len(r.Attempts); n > 0 {
+		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
+	}
+	if now.Event == nil {
+		if line, err := text.Line(row); err == nil {
+			c.Emit(append(line, '\n'))
+		}
+		if !c.Host.StderrTerminal || c.Bool("quiet") {
+			return
+		}
+		sayLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+		return
+	}
+	entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}
+	if line, err := entry.AppendRow(nil); err == nil {
+		c.Emit(line)
+	}
+}
+
+// stateLine says in words what a run does now.
+func stateLine(r *run.Run, state run.State) string {
+	agent := ""
+	if n := len(r.Attempts); n > 0 {
+		agent = r.Attempts[n-1].Agent
+	}
+	switch state {
+	case run.Queued:
+		return "waits until another run ends"
+	case run.Starting:
+		if n := len(r.Attempts); n > 1 {
+			return fmt.Sprintf("%s is started, attempt %d", agent, n)
+		}
+		return agent + " is started"
+	case run.Running:
+		return agent + " works"
+	}
+	return agent + ": " + statusWords(string(state))
+}

@@ -1,0 +1,317 @@
+package command
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/run"
+)
+
+// Shared by the commands of "runs".
+
+func runParam() contract.Param {
+	return contract.Param{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the run"}
+}
+
+// runsCommand adds the declarations that all of them share.
+func runsCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	c.Exits = append(c.Exits,
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home"},
+		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
+	)
+	for _, p := range c.Params {
+		if p.Name == "id" {
+			c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: "no such run"})
+		}
+	}
+	return &c
+}
+
+// inRuns runs a command on the store of runs.
+func inRuns(do func(context.Context, *contract.Call, run.Store) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := runStore(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return do(ctx, c, store)
+	}
+}
+
+type runsData struct {
+	Runs contract.Rows[contract.Foreign[runsRow]] `json:"runs"`
+}
+
+type runsRow struct {
+	ID      string    `json:"run_id"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Agent   string    `json:"agent"`
+	Age     string    `json:"age" doc:"since it began"`
+	Created time.Time `json:"created"`
+	Cwd     string    `json:"cwd"`
+	Changed *int      `json:"changed" doc:"files; null: not known"`
+	Task    string    `json:"task"`
+}
+
+func runsList() *contract.Command {
+	return runsCommand(contract.Command{
+		Path: "runs list", Summary: "list the runs, the newest first", Danger: contract.Safe,
+		Output: contract.TypeOf[runsData](), Volatile: []string{"runs"},
+		List: &contract.List{
+			Key: "runs", ID: "run_id", Order: "given", Columns: []string{"run_id", "status", "agent", "age", "task"},
+		},
+		Params: []contract.Param{
+			hereParam(),
+			{Name: "status", Kind: contract.ID, Help: "only in this status, such as needs_input"},
+		},
+		Exits: []contract.Exit{{Code: contract.Success, When: "they are listed"}},
+		Examples: []contract.Example{
+			{Description: "All of them", Command: "omniagent runs list"},
+			{Description: "Those that wait for an answer", Command: "omniagent runs list --status needs_input"},
+		},
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+			all, skipped, err := store.List(ctx)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			for _, s := range skipped {
+				c.Warn("RUN_UNREADABLE", "%s: %v", s.ID, s.Err)
+			}
+			rows := []contract.Foreign[runsRow]{}
+			for _, r := range all {
+				if c.Bool("here") && r.Dir != c.Dir() || c.Given("status") && string(r.State) != c.String("status") {
+					continue
+				}
+				d := runDataOf(r)
+				row := runsRow{
+					r.ID, d.Status, d.Reason, d.Agent, age(time.Since(r.Created)), r.Created, r.Dir, nil,
+					d.Summary.Why.Value,
+				}
+				if d.Changed != nil {
+					row.Changed = &d.Changed.Count
+				}
+				rows = append(rows, contract.Foreign[runsRow]{Value: row})
+			}
+			return contract.Result{Data: runsData{contract.RowsOf(rows)}}, nil
+		}),
+	})
+}
+
+func runsCancel() *contract.Command {
+	type cancelled struct {
+		ID     string `json:"run_id"`
+		Status string `json:"status"`
+	}
+	return runsCommand(contract.Command{
+		Path: "runs cancel", Summary: "end a run, and all that it started", Danger: contract.Mutating,
+		Output: contract.TypeOf[cancelled](), Params: []contract.Param{runParam()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is over, by this or before"},
+			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
+		},
+		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+			r, changed, err := store.End(ctx, c.String("id"))
+			effect := contract.Noop
+			if changed {
+				effect = contract.Updated
+			}
+			return contract.Result{Data: cancelled{r.ID, string(r.State)}, Effect: effect}, err
+		}),
+	})
+}
+
+func runsDelete() *contract.Command {
+	type deleted struct {
+		ID string `json:"run_id"`
+	}
+	return runsCommand(contract.Command{
+		Path: "runs delete", Summary: "delete the record of a run for ever; its conversations stay",
+		Danger: contract.Destructive, DryRun: true,
+		Output: contract.TypeOf[deleted](), Params: []contract.Param{runParam()},
+		Files: []contract.FileEffect{{Path: "~/.local/state/omniagent/runs", Type: "state"}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is deleted"},
+			{Code: contract.Conflict, When: "it is under way"},
+		},
+		Examples: []contract.Example{{
+			Description: "One of them", Command: "omniagent runs delete run-1a2b3c4d --confirm-destructive",
+		}},
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+			r, err := store.Load(ctx, c.String("id"))
+			if err == nil && !c.DryRun() {
+				err = store.Delete(ctx, r.ID)
+			}
+			return contract.Result{
+				Data: deleted{c.String("id")}, Effect: contract.Deleted, Target: map[string]any{"run": r.ID},
+			}, err
+		}),
+	})
+}
+
+// runsContinue declares the command that takes up a run without an owner: it is what --detach leaves behind.
+func (p Parts) runsContinue() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "runs continue", Summary: "carry out a run that was left: queued, or answered",
+		Detail: "It is what run --detach leaves behind. A run whose outcome nobody saw is not begun again: runs retry " +
+			"does that.",
+		Params: append([]contract.Param{runParam()}, runStart()...),
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the task is done"},
+			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
+			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			store, err := runStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			r, err := store.Own(ctx, c.String("id"))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			return p.carryOut(ctx, c, r)
+		},
+	})
+}
+
+// runsRetry declares the command that begins the task of a run anew.
+func (p Parts) runsRetry() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "runs retry", Summary: "do the task of a run again, in a run of its own",
+		Detail: "The answers that were given count again. What the first run has changed stays as it is.",
+		Params: append([]contract.Param{
+			runParam(),
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+		}, runStart()...),
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
+			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
+			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs retry run-1a2b3c4d"}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			store, err := runStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			old, err := store.Load(ctx, c.String("id"))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			if !old.State.Terminal() {
+				return contract.Result{}, fault.New(fault.Conflicting, "%s is not over: it is %s", old.ID, old.State).
+					With("run_id", old.ID).Hint("omniagent runs cancel %s", old.ID)
+			}
+			task := old.Task
+			task.Of, task.Detached = old.ID, c.Bool("detach")
+			r, err := store.Create(ctx, task)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			for _, q := range old.Questions {
+				if q.Answer != nil && !q.Answer.Secret {
+					r.Questions = append(r.Questions, q)
+				}
+			}
+			if task.Detached {
+				return p.leave(ctx, c, store, r)
+			}
+			return p.carryOut(ctx, c, r)
+		},
+	})
+}
+
+// answer declares the command that answers the question of a run, which then goes on.
+func (p Parts) answer() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "answer", Summary: "answer the question of a run, which then goes on",
+		Detail: "It ends with the run's own exit code. A question is answered once; a later answer learns who " +
+			"was first.",
+		Params: append([]contract.Param{
+			runParam(),
+			{Name: "text", Kind: contract.Text, Position: 2, MaxLen: maxTask, Help: "the answer"},
+			{Name: "question", Kind: contract.Text, Help: "which one, where several are open"},
+			{Name: "approve", Kind: contract.Bool, Help: "the tool may run"},
+			{Name: "reject", Kind: contract.Bool, Help: "the tool may not run; the text says why"},
+			{Name: "secret", Kind: contract.Text, Secret: true, Help: "the answer, which is kept nowhere"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+		}, runStart()...),
+		Rules: []contract.Rule{{If: "approve", Not: []string{"reject"}}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the task is done; with --detach, it goes on"},
+			{Code: contract.NotFound, When: "no such run or question, or the agent is not installed"},
+			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{
+			{Description: "A text", Command: "omniagent answer run-1a2b3c4d blue"},
+			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
+		},
+		Run: p.runAnswer,
+	})
+}
+
+func (p Parts) runAnswer(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	a := run.Answer{Text: c.String("text"), At: time.Now().UTC(), By: os.Getpid()}
+	if c.Given("secret-from-env") || c.Given("secret-from-file") {
+		if a.Text, err = c.Secret("secret"); err != nil {
+			return contract.Result{}, err
+		}
+		a.Secret = true
+	}
+	switch {
+	case c.Bool("approve"):
+		a.Option = run.Approve
+	case c.Bool("reject"):
+		a.Option = run.Reject
+	case a.Text == "":
+		return contract.Result{}, fault.New(fault.ArgError, "there is no answer").
+			Hint("omniagent answer %s 'TEXT'", c.String("id"))
+	}
+	record, err := store.Load(ctx, c.String("id"))
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if _, alive := store.Owner(record.ID); alive && record.State == run.NeedsInput {
+		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
+			return contract.Result{}, err
+		}
+		return p.follow(ctx, c, store, record.ID)
+	}
+	r, err := store.Own(ctx, record.ID)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := r.Answer(c.String("question"), a); err != nil {
+		_ = r.Release()
+		return contract.Result{}, err
+	}
+	if (r.Detached || c.Bool("detach")) && !a.Secret { // a secret does not leave this process
+		result, err := p.leave(ctx, c, store, r)
+		if err != nil || c.Bool("detach") {
+			return result, err
+		}
+		return p.follow(ctx, c, store, record.ID)
+	}
+	return p.carryOut(ctx, c, r)
+}
+
+// follow waits until a run that another process carries out is over, or waits for a person.
+func (p Parts) follow(ctx context.Context, c *contract.Call, store run.Store, id string) (contract.Result, error) {
+	r, err := store.Await(ctx, id)
+	if err != nil {
+		return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
+	}
+	return answerOf(r)
+}

@@ -1,0 +1,177 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/run"
+)
+
+// runShown is the whole record of a run.
+type runShown struct {
+	runData
+	Schema         int                             `json:"schema_version" doc:"of the record"`
+	Task           string                          `json:"task"`
+	TaskID         string                          `json:"task_id" doc:"of the first run, where this one repeats another"`
+	RetryOf        *string                         `json:"retry_of"`
+	Attempt        int                             `json:"attempt"`
+	AttemptList    []runAttempt                    `json:"attempt_list"`
+	SessionKey     *string                         `json:"session_key" plain:"yes" doc:"session_id"`
+	AgentID        string                          `json:"agent_id" doc:"who runs external agents: cli-runner"`
+	Adapter        string                          `json:"adapter_id" doc:"the agent"`
+	Version        *string                         `json:"cli_version"`
+	Executable     *string                         `json:"executable"`
+	Command        []string                        `json:"command_display" doc:"its arguments, without the prompt and secrets"`
+	Cwd            string                          `json:"cwd"`
+	Mode           string                          `json:"mode" enum:"subprocess,acp,native"`
+	Node           *string                         `json:"node_id" doc:"null: this machine"`
+	Approval       string                          `json:"approval"`
+	Queued         time.Time                       `json:"queued_at"`
+	Started        *time.Time                      `json:"started_at"`
+	FirstOutput    *time.Time                      `json:"first_output_at"`
+	Ended          *time.Time                      `json:"ended_at"`
+	Signal         *string                         `json:"signal"`
+	TimeoutReason  string                          `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
+	Retries        int                             `json:"retry_count"`
+	Clarifications int                             `json:"clarification_count"`
+	Answered       []contract.Foreign[runAnswered] `json:"answered"`
+	Bytes          runBytes                        `json:"output_bytes"`
+	Truncated      bool                            `json:"truncated" doc:"always false: every byte is kept"`
+	Denied         []contract.Foreign[runDenial]   `json:"permission_denials"`
+	Policies       []agent.Policy                  `json:"policy_decisions"`
+	EnvKeys        []string                        `json:"env_keys"`
+	Tools          []contract.Foreign[run.ToolUse] `json:"tools"`
+	Error          *runError                       `json:"error"`
+	Path           string                          `json:"path" doc:"its directory"`
+	Owner          *sessionWriter                  `json:"owner" doc:"the process that carries it out; null: none"`
+}
+
+type runAttempt struct {
+	Agent   string     `json:"agent"`
+	Session *string    `json:"session_id"`
+	First   int64      `json:"first_record"`
+	Last    int64      `json:"last_record"`
+	Status  string     `json:"status"`
+	Reason  string     `json:"reason"`
+	Began   time.Time  `json:"began"`
+	Ended   *time.Time `json:"ended"`
+}
+
+type runAnswered struct {
+	ID       string    `json:"id"`
+	Question string    `json:"question"`
+	Answer   string    `json:"answer" doc:"empty: it is secret"`
+	At       time.Time `json:"at"`
+	By       int       `json:"by" doc:"process"`
+}
+
+type runBytes struct {
+	Stdout int64 `json:"stdout"`
+	Stderr int64 `json:"stderr"`
+}
+
+type runError struct {
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	Hint       string `json:"hint"`
+	Retryable  bool   `json:"retryable"`
+	RetryAfter int64  `json:"retry_after_ms"`
+}
+
+func runsShow() *contract.Command {
+	return runsCommand(contract.Command{
+		Path: "runs show", Summary: "show the whole record of a run", Danger: contract.Safe,
+		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms"}, Params: []contract.Param{runParam()},
+		Job:        &contract.Job{Descriptor: contract.TypeOf[runData]()},
+		Background: &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour},
+		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
+		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+			r, err := store.Load(ctx, c.String("id"))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			return contract.Result{Data: runShownOf(store, r)}, nil
+		}),
+	})
+}
+
+func runShownOf(store run.Store, r run.Record) runShown {
+	d := runShown{
+		runData: runDataOf(r), Schema: r.Version, Task: r.Text, TaskID: cmp.Or(r.Of, r.ID), RetryOf: orNil(r.Of),
+		Attempt: len(r.Attempts), AttemptList: []runAttempt{}, AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
+		Approval: string(r.Approval), Queued: r.Created, TimeoutReason: "none", Path: store.Path(r.ID),
+		Command: []string{}, Policies: []agent.Policy{}, EnvKeys: []string{},
+		Answered: foreign[runAnswered](nil), Tools: foreign[run.ToolUse](nil),
+	}
+	if r.Detached {
+		d.runData = jobOf(store, r)
+	}
+	d.Adapter, d.SessionKey, d.Denied = d.runData.Agent, d.runData.Session, d.runData.Denials
+	if d.Adapter == "native" {
+		d.Mode = "native"
+	}
+	for _, a := range r.Attempts {
+		row := runAttempt{a.Agent, orNil(a.Session), a.First, a.Last, string(a.State), string(a.Reason), a.Began, nil}
+		if !a.Ended.IsZero() {
+			row.Ended = &a.Ended
+		}
+		d.AttemptList = append(d.AttemptList, row)
+	}
+	d.last(r)
+	for _, q := range r.Questions {
+		if a := q.Answer; a != nil {
+			d.Clarifications++
+			said := cmp.Or(a.Text, a.Option)
+			d.Answered = append(d.Answered, contract.Foreign[runAnswered]{
+				Value: runAnswered{q.ID, q.Text, said, a.At, a.By},
+			})
+		}
+	}
+	for name, n := range map[string]*int64{"stdout": &d.Bytes.Stdout, "stderr": &d.Bytes.Stderr} {
+		if info, err := os.Stat(filepath.Join(d.Path, name)); err == nil {
+			*n = info.Size()
+		}
+	}
+	if by, alive := store.Owner(r.ID); alive {
+		d.Owner = &sessionWriter{by.PID, by.Since}
+	}
+	return d
+}
+
+// last adds what is known of the last attempt, and of the end.
+func (d *runShown) last(r run.Record) {
+	if n := len(r.Attempts); n > 0 {
+		d.Started = &r.Attempts[0].Began
+		d.Retries = n - 1
+		a := r.Attempts[n-1]
+		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
+		d.Command, d.EnvKeys = append(d.Command, a.Args...), append(d.EnvKeys, a.EnvKeys...)
+		d.Policies = append(d.Policies, a.Policies...)
+		if !a.FirstOutput.IsZero() {
+			d.FirstOutput = &a.FirstOutput
+		}
+	}
+	out := r.Result
+	if out == nil {
+		return
+	}
+	if r.State.Terminal() {
+		d.Ended = &out.Ended
+	}
+	switch out.Reason {
+	case run.Idle, run.NoOutput, run.TooLong:
+		d.TimeoutReason = string(out.Reason)
+	}
+	d.Tools = foreign(out.Tools)
+	if f := out.Fault; f != nil {
+		d.Error = &runError{
+			string(f.Code), f.Message, f.Suggestion, f.Code.Entry().Retryable, f.RetryAfter.Milliseconds(),
+		}
+	}
+}

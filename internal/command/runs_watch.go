@@ -1,0 +1,257 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/run"
+	"omniagent/internal/text"
+)
+
+func runsWatch() *contract.Command {
+	return &contract.Command{
+		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over",
+		Class: contract.Stream, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
+			"The last one has status and exit_code.\n" +
+			"A line is always the same, so --from goes on where a reader was ended. It ends with the exit code of " +
+			"the run.",
+		Params: []contract.Param{
+			runParam(),
+			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
+			{Code: contract.GeneralError, When: "the run failed, or it cannot be read"},
+			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.PreconditionFailed, When: "it waits for an answer"},
+			{Code: contract.NotFound, When: "no such run"},
+		},
+		Examples: []contract.Example{
+			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},
+			{Description: "What comes behind line 41", Command: "omniagent runs watch run-1a2b3c4d --from 42"},
+		},
+		Serve: serveWatch,
+	}
+}
+
+func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return 0, err
+	}
+	ctx, ended, stop := untilSignal(ctx, signals)
+	defer stop()
+	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), c.Host.Stdout)
+	if code, is := ended(); is {
+		return code, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	code := exitOf(r)
+	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
+	if err == nil {
+		_, err = c.Host.Stdout.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+	}
+	return code, nil
+}
+
+// exitOf is the exit code of omniagent run for what a run came to.
+func exitOf(r run.Record) int {
+	if r.Result == nil || r.Result.Fault == nil {
+		return 0
+	}
+	if r.Result.Fault.Kind() == fault.Cancelled {
+		return 130
+	}
+	return contract.ExitFor(r.Result.Fault.Kind())
+}
+
+// watch prints the records of a run's conversations, until it is over or waits for a person. They are counted through:
+// those of the first attempt, of the second, and so on.
+func watch(ctx context.Context, store run.Store, id string, from int64, out io.Writer) (run.Record, error) {
+	var seq int64
+	for n := 0; ; {
+		r, err := store.Load(ctx, id)
+		if err != nil {
+			return r, err
+		}
+		if n < len(r.Attempts) && (r.Attempts[n].Session != "" || !r.Attempts[n].Ended.IsZero()) {
+			if seq, err = watchAttempt(ctx, store, id, n, seq, from, out); err != nil {
+				return r, err
+			}
+			n++
+			continue
+		}
+		if n >= len(r.Attempts) && (r.State.Terminal() || r.State == run.NeedsInput && r.Socket == "") {
+			return r, nil
+		}
+		if err := pause(ctx); err != nil {
+			return r, err
+		}
+	}
+}
+
+const watchGap = 20 * time.Millisecond
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(watchGap):
+		return nil
+	}
+}
+
+// watchAttempt prints the records of one attempt, and returns the last number.
+func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, from int64, out io.Writer) (int64,
+	error,
+) {
+	r, err := store.Load(ctx, id)
+	if err != nil || r.Attempts[n].Session == "" {
+		return seq, err
+	}
+	next := r.Attempts[n].First + 1
+	var row, line []byte
+	for {
+		over := !r.Attempts[n].Ended.IsZero()
+		records, err := store.Sessions.Reader(r.Attempts[n].Session, next, false)
+		if err != nil {
+			return seq, err
+		}
+		for !over || next <= r.Attempts[n].Last {
+			e, err := records.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				_ = records.Close()
+				return seq, err
+			}
+			seq, next = seq+1, e.Number+1
+			if seq < from {
+				continue
+			}
+			if row, err = e.AppendRow(row[:0]); err != nil {
+				return seq, err
+			}
+			line = renumbered(line[:0], row, seq, n+1)
+			if _, err := out.Write(line); err != nil {
+				_ = records.Close()
+				return seq, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+			}
+		}
+		_ = records.Close()
+		if over {
+			return seq, nil
+		}
+		if err := pause(ctx); err != nil {
+			return seq, err
+		}
+		if r, err = store.Load(ctx, id); err != nil {
+			return seq, err
+		}
+	}
+}
+
+// renumbered gives a row the run's own number, and the attempt that it is of.
+func renumbered(dst, row []byte, seq int64, attempt int) []byte {
+	_, rest, _ := bytes.Cut(row, []byte(","))
+	dst = strconv.AppendInt(append(dst, `{"seq":`...), seq, 10)
+	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
+	return append(append(dst, ','), rest...)
+}
+
+func runsLogs() *contract.Command {
+	return &contract.Command{
+		Path: "runs logs", Summary: "print what an agent wrote in a run", Class: contract.Stream, Danger: contract.Safe,
+		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Detail: "With --raw it is every byte of the stream, as the agent wrote it. Otherwise it is the conversation, " +
+			"for people.",
+		Params: []contract.Param{
+			runParam(),
+			{Name: "raw", Kind: contract.Enum, Enum: []string{"stdout", "stderr"}, Help: "the bytes of this stream"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is printed"},
+			{Code: contract.GeneralError, When: "it cannot be read or written"},
+			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.NotFound, When: "no such run"},
+		},
+		Examples: []contract.Example{
+			{Description: "The conversation", Command: "omniagent runs logs run-1a2b3c4d"},
+			{Description: "Every byte of its output", Command: "omniagent runs logs run-1a2b3c4d --raw stdout"},
+		},
+		Serve: serveLogs,
+	}
+}
+
+func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return 0, err
+	}
+	r, err := store.Load(ctx, c.String("id"))
+	if err != nil {
+		return 0, err
+	}
+	if name := c.String("raw"); name != "" {
+		f, err := os.Open(filepath.Join(store.Path(r.ID), name))
+		if errors.Is(err, os.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fault.New(fault.PermissionDenied, "%s of %s cannot be read", name, r.ID).Because(err)
+		}
+		defer f.Close()
+		if _, err := io.Copy(c.Host.Stdout, f); err != nil {
+			return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+		}
+		return 0, nil
+	}
+	shown := map[string]bool{}
+	for _, a := range r.Attempts {
+		if a.Session == "" || shown[a.Session] {
+			continue
+		}
+		shown[a.Session] = true
+		if err := store.Sessions.Export(a.Session, "markdown", c.Host.Stdout); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+func runsDiff() *contract.Command {
+	return &contract.Command{
+		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it", Class: contract.Stream,
+		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Params: []contract.Param{runParam()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is printed"},
+			{Code: contract.GeneralError, When: "it cannot be read or written"},
+			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.NotFound, When: "no such run, or it is not over"},
+		},
+		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
+		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
+			store, err := runStore(c)
+			if err != nil {
+				return 0, err
+			}
+			return 0, store.Diff(ctx, c.String("id"), c.Host.Stdout)
+		},
+	}
+}

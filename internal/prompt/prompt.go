@@ -1,0 +1,214 @@
+// Package prompt decides whether an unattended program waits for a person.
+//
+// A program that asks a question which nobody sees hangs, or takes an empty answer and continues. Detect finds the
+// question. It looks at the end of the program's output, how long the output has been quiet, what the kernel says about
+// its processes, and whether it has exited. It does no I/O, so captured output replays in tests. Waiting asks the
+// kernel; it is the only function that looks at the machine. Questions reads the final answer of a model instead of the
+// output of a program.
+//
+// Output can be anything, also an attack: Detect looks at a bounded end of it, and every text in a Signal is valid
+// UTF-8 without control characters, but for the line breaks of Text. The package answers nothing. A prompt for a
+// password, a login or trust is Sensitive, and its answer must not pass through us.
+package prompt
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"omniagent/internal/text"
+)
+
+// Quiet is how long output must have stopped before its last line counts as a prompt.
+const Quiet = 1500 * time.Millisecond
+
+// Limits of a Signal.
+const (
+	maxText     = 2 << 10 // bytes
+	maxQuestion = 400     // bytes
+	maxChoices  = 20
+)
+
+// Kind is what a program waits for.
+type Kind string
+
+// The kinds of prompts.
+const (
+	Question   Kind = "question"   // a text
+	Confirm    Kind = "confirm"    // yes or no
+	Choice     Kind = "choice"     // one of several
+	Password   Kind = "password"   // a password, a passphrase, a PIN
+	Login      Kind = "login"      // a name, a key, a code, a browser
+	Trust      Kind = "trust"      // whether a folder or a host is trusted
+	Permission Kind = "permission" // whether a call may run
+	PressKey   Kind = "press_key"  // any key
+	Pager      Kind = "pager"      // the next page
+	Editor     Kind = "editor"     // an editor's exit
+	StdinWait  Kind = "stdin_wait" // something on its input; it does not say what
+)
+
+// Sensitive reports whether the answer is a secret or a decision about trust. The user gives it to the program itself.
+func (k Kind) Sensitive() bool { return k == Password || k == Login || k == Trust }
+
+// Source is where a prompt was found.
+type Source string
+
+// The sources.
+const (
+	Stdout Source = "stdout"
+	Stderr Source = "stderr"
+	Kernel Source = "kernel"
+)
+
+// Signal is a prompt that was found. Of a program that has exited, it was answered by the end of its input.
+type Signal struct {
+	Kind      Kind     `json:"kind"`
+	Text      string   `json:"text"`               // the end of the output, one screenful
+	Question  string   `json:"question,omitempty"` // one line
+	Choices   []string `json:"choices,omitempty"`
+	Default   string   `json:"default,omitempty"` // what Enter chooses
+	Signature string   `json:"signature"`         // the rule that found it
+	Source    Source   `json:"source"`
+}
+
+// Program is what is known about a program at one moment.
+type Program struct {
+	Stdout, Stderr Stream
+	Wait           Wait // what the kernel says: see Waiting
+	Protocol       bool // its standard input carries our protocol, so that waiting for the next line of it is normal
+	Exited         bool
+}
+
+// Stream is one output of a program.
+type Stream struct {
+	Tail  []byte        // the end of it, best 4 KiB or more
+	Quiet time.Duration // since the last byte, or since the start
+}
+
+// Wait is what the kernel says about the processes of a program.
+type Wait int
+
+// What the kernel can say.
+const (
+	Unknown  Wait = iota // it does not tell, or a process waits for several things at once
+	Working              // every process was looked at, and none waits for input
+	Input                // one is blocked reading the standard input of the program
+	Terminal             // one is blocked reading its terminal
+)
+
+// Detect returns the prompt that the program waits at, or nil. The caller asks again when output arrives, when it has
+// been quiet for Quiet, and once when the program has exited:
+//
+//   - A signature matches the last line of a stream, if that line has no end and the stream is quiet. Lines of JSON are
+//     payload: text in them never matches.
+//   - A weak signature, such as a line that ends in a colon, also needs the other stream to be quiet and the kernel not
+//     to say that every process works.
+//   - Without a match, a process that is blocked reading is a prompt by itself. Where the input carries our protocol it
+//     is one only if a line without an end stands on the output.
+//
+// A model's final answer is not for Detect: see Questions.
+func Detect(p Program) *Signal { return detect(p, signatures()) }
+
+func detect(p Program, table []signature) *Signal {
+	silent := min(p.Stdout.Quiet, p.Stderr.Quiet) >= Quiet
+	outputs := []output{
+		{Stderr, p.Exited || p.Stderr.Quiet >= Quiet, look(p.Stderr.Tail)},
+		{Stdout, p.Exited || p.Stdout.Quiet >= Quiet, look(p.Stdout.Tail)},
+	}
+	for _, s := range table {
+		if p.Exited && (s.where == onNotice || s.sure == running) ||
+			!p.Exited && s.sure == weak && (!silent || p.Wait == Working) {
+			continue
+		}
+		for _, o := range outputs {
+			if o.quiet && s.matches(o.screen) {
+				return o.signal(s.kind, s.id, o.from)
+			}
+		}
+	}
+	if p.Exited || !silent {
+		return nil
+	}
+	return blocked(p, outputs)
+}
+
+// output is a stream as Detect sees it.
+type output struct {
+	from  Source
+	quiet bool
+	screen
+}
+
+// blocked returns the prompt of a program that the kernel says is blocked, whatever its text.
+func blocked(p Program, outputs []output) *Signal {
+	if p.Wait != Input && p.Wait != Terminal {
+		return nil
+	}
+	id := "kernel-input"
+	if p.Wait == Terminal {
+		id = "kernel-terminal"
+	}
+	for _, o := range outputs {
+		if o.open {
+			return o.signal(Question, id, Kernel)
+		}
+	}
+	if p.Protocol && p.Wait == Input {
+		return nil
+	}
+	for _, o := range outputs {
+		if len(o.lines) > 0 {
+			return &Signal{Kind: StdinWait, Text: o.text(), Signature: id, Source: Kernel}
+		}
+	}
+	return &Signal{Kind: StdinWait, Signature: id, Source: Kernel}
+}
+
+func (s screen) signal(kind Kind, id string, from Source) *Signal {
+	found := &Signal{Kind: kind, Text: s.text(), Signature: id, Source: from}
+	asked := s.last()
+	switch {
+	case len(s.menu.choices) > 0:
+		asked, found.Choices, found.Default = s.menu.question, s.menu.choices, s.menu.chosen
+	case kind == Question || kind == Confirm || kind == Choice || kind == Permission:
+		found.Choices, found.Default = alternatives(asked)
+		for i := len(s.lines) - 1; i >= 0 && !strings.ContainsFunc(asked, unicode.IsLetter); i-- {
+			asked = s.lines[i] // the last line is only a mark, such as "> "
+		}
+	}
+	found.Question = strings.TrimPrefix(text.OneLine(asked, maxQuestion), "? ")
+	return found
+}
+
+// alternatives reads what a line offers in brackets at its end: several answers, such as [y/N], of which one in
+// capitals is the default; or only the default.
+func alternatives(line string) (choices []string, preset string) {
+	group := shapes().brackets.FindStringSubmatch(line)
+	if group == nil {
+		return nil, ""
+	}
+	round, inside, asks := group[1] != "", group[1]+group[2], group[3] != ""
+	between := func(r rune) bool { return r == '/' || r == '|' || r == ',' }
+	for _, word := range strings.FieldsFunc(inside, between) {
+		word = strings.Trim(word, "[] ")
+		if _, named, ok := strings.Cut(word, "default"); ok {
+			preset = strings.Trim(named, ":= ")
+			continue
+		}
+		if word == strings.ToUpper(word) && word != strings.ToLower(word) && inside != strings.ToUpper(inside) {
+			word = strings.ToLower(word)
+			preset = word
+		}
+		choices = append(choices, word)
+	}
+	if len(choices) > 1 && len(choices) <= maxChoices && inside[0] != '/' {
+		return choices, preset
+	}
+	if asks || preset == "" && round && strings.Contains(inside, " ") {
+		return nil, "" // a remark
+	}
+	if preset == "" {
+		preset = inside
+	}
+	return nil, preset
+}

@@ -1,0 +1,179 @@
+package prompt_test
+
+import (
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"omniagent/internal/prompt"
+)
+
+// role makes the test binary one of the programs that are looked at.
+const role = "OMNIAGENT_TEST_PROMPT_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "thread": // reads in a thread that is not the first
+		lines := make(chan error)
+		go func() {
+			_, err := os.Stdin.Read(make([]byte, 1))
+			lines <- err
+		}()
+		<-lines
+	case "poll": // waits for its input and for other things, as Node does
+		_ = syscall.SetNonblock(0, true)
+		_, _ = os.NewFile(0, "input").Read(make([]byte, 1))
+	case "serve": // waits for connections only
+		if listener, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+			_, _ = listener.Accept()
+		}
+	}
+}
+
+// TestWaiting asks about real processes.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	if _, err := os.ReadFile("/proc/self/syscall"); err != nil {
+		t.Skipf("the kernel does not show system calls here: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		none     = iota // /dev/null
+		pipe            // open, and nothing comes
+		terminal        // it controls the program
+		control         // it controls the program, whose input is /dev/null
+	)
+	for _, c := range []struct {
+		name  string
+		input int
+		argv  []string
+		env   string
+		want  prompt.Wait
+	}{
+		{"a shell reads", pipe, []string{"sh", "-c", "read x"}, "", prompt.Input},
+		{"a shell reads for a while", pipe, []string{"bash", "-c", "read -t 60 x"}, "", prompt.Input},
+		{"a child reads", pipe, []string{"sh", "-c", "cat; :"}, "", prompt.Input},
+		{"a thread reads", pipe, []string{self}, "thread", prompt.Input},
+		{"a terminal is read", terminal, []string{"cat"}, "", prompt.Terminal},
+		{"the terminal is opened", control, []string{"sh", "-c", "read x </dev/tty"}, "", prompt.Terminal},
+		{"sleeps", pipe, []string{"sleep", "60"}, "", prompt.Working},
+		{"sleeps at a terminal", terminal, []string{"sleep", "60"}, "", prompt.Working},
+		{"sleeps without input", none, []string{"sleep", "60"}, "", prompt.Working},
+		{"computes", pipe, []string{"sh", "-c", "while :; do :; done"}, "", prompt.Working},
+		{"a pipeline", pipe, []string{"sh", "-c", "sleep 60 | cat"}, "", prompt.Working},
+		{"a child is dead", pipe, []string{"sh", "-c", "sleep 0 & exec sleep 60"}, "", prompt.Working},
+		{"serves", pipe, []string{self}, "serve", prompt.Working},
+		{"waits for several things", pipe, []string{self}, "poll", prompt.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(c.argv[0]); err != nil {
+				t.Skip(err)
+			}
+			cmd := exec.Command(c.argv[0], c.argv[1:]...)
+			cmd.Env = append(os.Environ(), role+"="+c.env)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			var input *os.File
+			switch c.input {
+			case pipe:
+				reader, writer, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _, _ = reader.Close(), writer.Close() })
+				input, cmd.Stdin = reader, reader
+			case terminal, control:
+				keyboard, screen, err := pty.Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _, _ = keyboard.Close(), screen.Close() })
+				go func() { _, _ = io.Copy(io.Discard, keyboard) }()
+				input, cmd.Stderr = screen, screen
+				cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 2
+				if c.input == terminal {
+					cmd.Stdin = screen
+				}
+			}
+			var info fs.FileInfo
+			if input != nil {
+				if info, err = input.Stat(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+				_ = cmd.Wait()
+			})
+			expect(t, info, cmd.Process.Pid, c.want)
+		})
+	}
+}
+
+// expect asks until the answer is the expected one twenty times in succession. A program that works must never have
+// waited.
+func expect(t *testing.T, input fs.FileInfo, session int, want prompt.Wait) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for over := time.Now().Add(20 * time.Second); ; <-tick.C {
+		got, same, pids := prompt.Unknown, 0, members(session)
+		for ; same < 20; same++ {
+			if got = prompt.Waiting(input, pids); got != want {
+				break
+			}
+		}
+		if same == 20 {
+			return
+		}
+		if want == prompt.Working && got != prompt.Unknown || time.Now().After(over) {
+			t.Fatalf("the kernel says %d, want %d", got, want)
+		}
+	}
+}
+
+// members returns the processes of a session.
+func members(session int) []int {
+	var pids []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		text, _ := os.ReadFile(name)
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if len(fields) > 3 && fields[3] == strconv.Itoa(session) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func TestWaitingForNobody(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pids := range [][]int{nil, {cmd.Process.Pid}} {
+		if got := prompt.Waiting(nil, pids); got != prompt.Unknown {
+			t.Errorf("%v: the kernel says %d", pids, got)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/lines"
+)
+
+// call is what another process asks of an owner, a line of JSON; the answer is a line with a fault, or without.
+type call struct {
+	Do    string       `json:"do"` // answer, cancel
+	Reply *event.Reply `json:"reply,omitempty"`
+	By    int          `json:"by,omitempty"` // the process that answers
+}
+
+type said struct {
+	Fault *fault.Fault `json:"fault,omitempty"`
+}
+
+const (
+	maxCall   = 4 << 20
+	deskClock = 10 * time.Second // for one call
+)
+
+// desk is where other processes reach the owner of a run: a socket in the directory of the run, which only the user may
+// enter.
+type desk struct {
+	run    *Run
+	socket net.Listener
+	cancel context.CancelCauseFunc
+
+	mu   sync.Mutex
+	talk *conversation.Conversation // nil: none at the moment
+	by   map[string]int             // who answered, by question
+}
+
+// errCancelled is why a run ends that somebody cancels.
+func errCancelled() *fault.Fault {
+	return fault.New(fault.Interrupted, "somebody cancelled the run").With("signal", "SIGINT")
+}
+
+// listen opens the desk.
+func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
+	path := filepath.Join(r.Path(), "socket")
+	if len(path) > maxSocketPath {
+		dir, err := os.MkdirTemp("", "omniagent-run-")
+		if err != nil {
+			return nil, fault.New(fault.PermissionDenied, "there is no room for a socket").Because(err)
+		}
+		path = filepath.Join(dir, "socket")
+	}
+	_ = os.Remove(path)
+	socket, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be opened", path).Because(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = socket.Close()
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be kept to its owner", path).Because(err)
+	}
+	d := &desk{run: r, socket: socket, cancel: cancel, by: map[string]int{}}
+	r.Socket = path
+	go d.serve()
+	return d, nil
+}
+
+const maxSocketPath = 100 // bytes, for every system
+
+func (d *desk) close() {
+	_ = d.socket.Close()
+	if dir := filepath.Dir(d.socket.Addr().String()); dir != d.run.Path() {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// join makes a conversation reachable, leave takes it away.
+func (d *desk) join(c *conversation.Conversation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.talk = c
+}
+
+func (d *desk) leave() { d.join(nil) }
+
+// answerer is the process that answered a question.
+func (d *desk) answerer(question string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.by[question]
+}
+
+func (d *desk) serve() {
+	for {
+		c, err := d.socket.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		go d.handle(c)
+	}
+}
+
+func (d *desk) handle(c net.Conn) {
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(deskClock))
+	if err := checkPeer(c); err != nil {
+		return
+	}
+	in := lines.NewReader(c, maxCall)
+	if !in.Next() || in.Long {
+		return
+	}
+	var q call
+	var answer said
+	err := json.Unmarshal(in.Text, &q)
+	switch {
+	case err != nil:
+		err = fault.New(fault.ArgError, "that is not a call").Because(err)
+	case q.Do == "cancel":
+		d.cancel(errCancelled())
+	case q.Do == "answer" && q.Reply != nil:
+		err = d.answer(*q.Reply, q.By)
+	default:
+		err = fault.New(fault.ArgError, "there is no call %q", q.Do)
+	}
+	if err != nil {
+		answer.Fault = fault.Of(err)
+	}
+	line, _ := json.Marshal(answer)
+	_, _ = c.Write(append(line, '\n'))
+}
+
+func (d *desk) answer(r event.Reply, by int) error {
+	d.mu.Lock()
+	talk := d.talk
+	d.by[r.Question] = by
+	d.mu.Unlock()
+	if talk == nil {
+		return fault.New(fault.Conflicting, "no question of %s is open at the moment", d.run.ID)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deskClock)
+	defer cancel()
+	return talk.Answer(ctx, r)
+}
+
+// Cancel asks the owner of a run to end it. It does not wait for the end.
+func (s Store) Cancel(ctx context.Context, r Record) error { return call{Do: "cancel"}.send(ctx, r) }
+
+// Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.
+func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
+	q, err := r.question(id)
+	if err != nil {
+		return err
+	}
+	reply := q.reply(a)
+	return call{Do: "answer", Reply: &reply, By: a.By}.send(ctx, r)
+}
+
+// End ends a run. It waits until nothing of it is alive. It reports whether the run was under way.
+func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err error) {
+	if r, err = s.Load(ctx, id); err != nil || r.State.Terminal() {
+		return r, false, err
+	}
+	if own, err := s.Own(ctx, id); err == nil { // it waits for an answer, and nobody carries it out
+		defer own.Release() //nolint:errcheck // the end is written
+		err = own.conclude(Verdict{State: Cancelled, Reason: CancelledBy, Fault: errCancelled()}, Ending{},
+			own.changed(ctx))
+		return own.Record, true, err
+	}
+	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {
+		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it ended by itself
+			return again, false, nil
+		}
+		return r, false, err
+	}
+	r, err = s.Await(ctx, id)
+	return r, true, err
+}
+
+// Await waits until a run is over, or waits for a person with nobody carrying it out.
+func (s Store) Await(ctx context.Context, id string) (Record, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := s.Load(ctx, id)
+		if err != nil || r.State.Terminal() || r.State == NeedsInput && r.Socket == "" {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func (q call) send(ctx context.Context, r Record) error {
+	lost := func(err error) error {
+		return fault.New(fault.Down, "the process that carries out %s cannot be reached", r.ID).
+			With("run_id", r.ID).Because(err)
+	}
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", r.Socket)
+	if err != nil {
+		return lost(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(deskClock))
+	line, err := json.Marshal(q)
+	if err != nil {
+		return fault.New(fault.Internal, "the call cannot be written").Because(err)
+	}
+	if _, err := c.Write(append(line, '\n')); err != nil {
+		return lost(err)
+	}
+	in := lines.NewReader(c, maxCall)
+	if !in.Next() {
+		return lost(cmp.Or(in.Err(), errors.New("it said nothing")))
+	}
+	var answer said
+	if err := json.Unmarshal(in.Text, &answer); err != nil {
+		return lost(fmt.Errorf("it said something else: %w", err))
+	}
+	if answer.Fault != nil {
+		return answer.Fault
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/text"
+)
+
+// Hooks are the person's own commands around a run. Each is a line for a shell.
+type Hooks struct {
+	// Before and After get the run as JSON on their standard input. Before each attempt, an exit code of 2 forbids it;
+	// any other is a warning, and so is every one of After.
+	Before, After string
+	Notify        string // runs at a question and at the end, without waiting for it longer than a moment
+	Env           []string
+}
+
+const (
+	hookClock   = time.Minute
+	notifyClock = 10 * time.Second
+)
+
+// moment is what a hook gets.
+type moment struct {
+	Event   string   `json:"hook_event_name"` // PreRun, PostRun, Notify
+	Run     string   `json:"run_id"`
+	Tool    string   `json:"tool_name"` // external_cli:AGENT
+	Agent   string   `json:"agent"`
+	Attempt int      `json:"attempt"`
+	State   State    `json:"status"`
+	Mode    string   `json:"approval"`
+	Dir     string   `json:"cwd"`
+	Task    string   `json:"task"`
+	Result  *Result  `json:"result,omitempty"`
+	Open    []string `json:"questions,omitempty"`
+}
+
+func (r *Run) moment(event, agent string) moment {
+	m := moment{
+		Event: event, Run: r.ID, Tool: "external_cli:" + agent, Agent: agent, Attempt: len(r.Attempts), State: r.State,
+		Mode: string(r.Approval), Dir: r.Dir, Task: r.Text, Result: r.Result,
+	}
+	for _, q := range r.Open() {
+		m.Open = append(m.Open, q.Text)
+	}
+	return m
+}
+
+// before asks the person's hook whether an attempt may begin.
+func (o *Owner) before(ctx context.Context, agent string) error {
+	code, words, err := o.hook(ctx, o.Hooks.Before, hookClock, o.Run.moment("PreRun", agent))
+	switch {
+	case err != nil:
+		return fault.New(fault.Blocked, "run.hooks.pre did not say whether %s may begin", agent).Because(err)
+	case code == 2:
+		f := fault.New(fault.Blocked, "run.hooks.pre forbids it: %s", words).With("hook", "run.hooks.pre")
+		f.Suggestion = "omniagent config get run.hooks.pre"
+		return f
+	case code != 0:
+		o.Log("run.hooks.pre ended with %d: %s", code, words)
+	}
+	return nil
+}
+
+// after tells the person's hooks that the run is over, or that it waits for an answer.
+func (o *Owner) after(agent string) {
+	if code, words, err := o.hook(context.Background(), o.Hooks.After, hookClock,
+		o.Run.moment("PostRun", agent)); err != nil {
+		o.Log("run.hooks.post: %v", err)
+	} else if code != 0 {
+		o.Log("run.hooks.post ended with %d: %s", code, words)
+	}
+	o.notify(agent)
+}
+
+func (o *Owner) notify(agent string) {
+	code, words, err := o.hook(context.Background(), o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
+	if err != nil {
+		o.Log("run.notify: %v", err)
+	} else if code != 0 {
+		o.Log("run.notify ended with %d: %s", code, words)
+	}
+}
+
+// hook runs a command. words is the first line that it wrote to standard error, or else to standard output.
+func (o *Owner) hook(ctx context.Context, line string, clock time.Duration, m moment) (code int, words string,
+	err error,
+) {
+	if line == "" {
+		return 0, "", nil
+	}
+	input, err := json.Marshal(m)
+	if err != nil {
+		return 0, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, clock)
+	defer cancel()
+	env := append(process.Environment(o.Hooks.Env, process.EnvOptions{}),
+		"OMNIAGENT_RUN_ID="+m.Run, "OMNIAGENT_RUN_STATUS="+string(m.State), "OMNIAGENT_RUN_AGENT="+m.Agent)
+	result, err := process.Run(ctx, process.Spec{
+		Argv: []string{"sh", "-c", line}, Dir: o.Run.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	if result.Signal != "" {
+		return 0, "", errors.New("it was ended by " + result.Signal)
+	}
+	words, _, _ = strings.Cut(strings.TrimSpace(string(result.Stderr)), "\n")
+	if words == "" {
+		words, _, _ = strings.Cut(strings.TrimSpace(string(result.Stdout)), "\n")
+	}
+	return result.ExitCode, text.OneLine(words, 300), nil
+}

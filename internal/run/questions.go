@@ -1,0 +1,182 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/ident"
+	"omniagent/internal/prompt"
+	"omniagent/internal/text"
+)
+
+// questionOf returns the question of an agent as a run keeps it.
+func questionOf(ask event.Ask) Question {
+	q := Question{ID: ask.ID, Text: ask.Text, Asked: time.Now().UTC()}
+	if ask.Tool != nil && !ask.Form {
+		q.Tool = ask.Tool.Name
+		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
+		q.Text = cmp.Or(q.Text, "May "+q.Tool+" run?")
+	}
+	if !ask.Form {
+		q.Options = ask.Options
+		return q
+	}
+	var form event.Form // it is filled in, not allowed
+	if ask.Tool == nil || json.Unmarshal(ask.Tool.Input, &form) != nil || len(form.Questions) != 1 {
+		return q
+	}
+	q.Text, q.Form = cmp.Or(form.Questions[0].Question, q.Text), ask.Tool.Input
+	for _, o := range form.Questions[0].Options {
+		q.Options = append(q.Options, o.Label)
+	}
+	return q
+}
+
+// question is what an errand ended with that only a person can answer; nil: nothing.
+func (e Ending) question() *Question {
+	switch p := e.Prompt; {
+	case e.Question != nil:
+		q := questionOf(*e.Question)
+		return &q
+	case p != nil && !p.Kind.Sensitive():
+		words := cmp.Or(p.Question, p.Text, "the agent waits for input")
+		return &Question{ID: "prompt-" + ident.Hex(4), Text: words, Options: p.Choices, Asked: time.Now().UTC()}
+	case e.End != nil && e.End.OK:
+		if _, only := prompt.Questions(e.Answer()); only {
+			words := text.Cut(strings.TrimSpace(e.Answer()), longestQuestion)
+			return &Question{ID: "answer-" + ident.Hex(4), Text: words, Asked: time.Now().UTC()}
+		}
+	}
+	return nil
+}
+
+const longestQuestion = 4000 // bytes
+
+// same reports whether two questions ask for the same.
+func (q Question) same(other Question) bool {
+	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
+}
+
+// Ask adds a question to which the task needs the answer before anything begins.
+func (r *Run) Ask(key, words string) {
+	r.Questions = append(r.Questions, Question{ID: key, Text: words, Required: true, Asked: time.Now().UTC()})
+}
+
+// Approve and Reject are the options of an Answer to the question whether a tool may run.
+const (
+	Approve = event.Allow
+	Reject  = event.Deny
+)
+
+// question finds an open question; an empty id names the only one. It refuses one that is answered, with CONFLICT and
+// who answered it, and one that was never asked.
+func (r *Record) question(id string) (*Question, error) {
+	open := r.Open()
+	switch {
+	case id != "":
+	case len(open) == 0:
+		return nil, fault.New(fault.Conflicting, "%s has no open question: it is %s", r.ID, r.State).With("run_id",
+			r.ID)
+	case len(open) > 1:
+		return nil, fault.New(fault.ArgError, "%s has %d open questions", r.ID, len(open)).
+			Hint("name one with --question: omniagent runs show %s lists them", r.ID)
+	default:
+		id = open[0].ID
+	}
+	for i := range r.Questions {
+		switch q := &r.Questions[i]; {
+		case q.ID != id:
+		case q.Answer != nil:
+			return nil, answeredBefore(id, *q.Answer)
+		default:
+			return q, nil
+		}
+	}
+	return nil, fault.New(fault.NotFoundCode, "%s has no question %s", r.ID, id).With("run_id", r.ID).
+		Hint("omniagent runs show %s", r.ID)
+}
+
+// reply is an answer in the form in which the agent takes it.
+func (q Question) reply(a Answer) event.Reply {
+	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text}
+	switch {
+	case a.Option != "":
+	case q.Form != nil:
+		reply.Option, reply.Text = event.Allow, ""
+		reply.Input = event.Filled(q.Form, map[string]string{q.Text: a.Text})
+	case slices.Contains(q.Options, a.Text):
+		reply.Option, reply.Text = a.Text, ""
+	}
+	return reply
+}
+
+// Answer records the answer to an open question; see question for its id. A secret text is told to the agent, and kept
+// nowhere.
+func (r *Run) Answer(id string, a Answer) error {
+	q, err := r.question(id)
+	if err != nil {
+		return err
+	}
+	if a.Secret {
+		r.secrets = map[string]string{q.ID: a.Text}
+		a.Text = ""
+	}
+	q.Answer = &a
+	return r.save()
+}
+
+// answeredBefore returns the fault of a second answer.
+func answeredBefore(id string, a Answer) error {
+	return fault.New(fault.Conflicting, "question %s was answered at %s by process %d", id, a.At.Format(time.RFC3339),
+		a.By).
+		With("answered_at", a.At).With("answered_by", a.By)
+}
+
+// ask records a question of the agent, once.
+func (r *Run) ask(q Question) {
+	for _, known := range r.Questions {
+		if known.ID == q.ID {
+			return
+		}
+	}
+	q.Attempt = len(r.Attempts)
+	r.Questions = append(r.Questions, q)
+}
+
+// repeats reports whether a person has answered that question before.
+func (r *Run) repeats(q Question) bool {
+	for _, known := range r.Questions {
+		if known.Answer != nil && known.same(q) {
+			return true
+		}
+	}
+	return false
+}
+
+func repeated(q Question) Verdict {
+	return Verdict{
+		State: Blocked, Reason: Repeated,
+		Fault:    fault.New(fault.Repeated, "the agent asks again what was answered: %s", q.Text),
+		Evidence: []string{"question " + q.ID + " has the words of one that was answered"},
+	}
+}
+
+// missing is the verdict of a task that needs answers before anything begins.
+func missing(r *Run) Verdict {
+	var keys []string
+	for _, q := range r.Open() {
+		keys = append(keys, q.ID)
+	}
+	f := fault.New(fault.NeedsInput, "the task needs an answer: %s", r.Open()[0].Text).With("questions", keys)
+	if len(keys) > 1 {
+		f = fault.New(fault.NeedsInput, "the task needs %d answers: %s", len(keys), strings.Join(keys, ", ")).
+			With("questions", keys)
+	}
+	return Verdict{State: NeedsInput, Reason: Missing, Fault: f, Evidence: []string{"nothing was started"}}
+}

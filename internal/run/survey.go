@@ -1,0 +1,147 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/tree"
+)
+
+// survey takes the index of the workspace before the run, with the content that a diff will need. What cannot be kept
+// costs the figures and not the run.
+func (r *Run) survey(ctx context.Context) error {
+	path := filepath.Join(r.Path(), startFile)
+	if _, err := os.Stat(path); err == nil { // an earlier owner has taken it
+		return nil
+	}
+	store, err := r.store.contents(r.ID)
+	if err != nil {
+		return err
+	}
+	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store})
+	if err != nil {
+		return err
+	}
+	return save(before, path)
+}
+
+func save(x *tree.Index, path string) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "the state of the workspace cannot be kept").Because(err)
+	}
+	w := bufio.NewWriter(f)
+	err = x.Save(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = os.Remove(path + ".new")
+		return fault.New(fault.DiskFull, "the state of the workspace cannot be kept").Because(err)
+	}
+	return nil
+}
+
+// contents is the store of the contents that a run's diff needs.
+func (s Store) contents(id string) (*tree.Store, error) {
+	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
+}
+
+// changes compares the workspace with what it was before the run. The second index is kept for the diff.
+func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
+	before, err := load(filepath.Join(r.Path(), startFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := r.store.contents(r.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before})
+	if err != nil {
+		return nil, nil, err
+	}
+	first, last := tree.Trim(before, after)
+	if err := save(first, filepath.Join(r.Path(), "before")); err != nil {
+		return nil, nil, err
+	}
+	if err := save(last, filepath.Join(r.Path(), "after")); err != nil {
+		return nil, nil, err
+	}
+	changes := tree.Diff(before, after)
+	return changes, store, changes.Count(ctx, store)
+}
+
+func load(path string) (*tree.Index, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.FileMissing, "%s is not there", path).Because(err)
+	}
+	defer f.Close()
+	return tree.Load(bufio.NewReader(f))
+}
+
+// changed says what differs from before the run; nil: it is not known.
+func (r *Run) changed(ctx context.Context) *Changes {
+	found, _, err := r.changes(ctx)
+	if err != nil {
+		return nil
+	}
+	out := &Changes{Files: []FileChange{}, Ignored: found.Ignored}
+	for _, f := range found.Files {
+		if f.Status == tree.Git { // agents keep their own marks there
+			out.Git = append(out.Git, f.Path)
+			continue
+		}
+		if out.Count++; len(out.Files) < mostFiles {
+			out.Files = append(out.Files, FileChange{f.Path, string(f.Status), f.Added, f.Removed})
+		}
+	}
+	for _, g := range found.Gaps {
+		out.Partial = append(out.Partial, g.Path+": "+g.Reason)
+	}
+	return out
+}
+
+// mostFiles is how many changed files a record lists.
+const mostFiles = 1000
+
+// differ reports whether a file differs; nil: it is not known.
+func differ(c *Changes) *bool {
+	if c == nil || c.Count == 0 && len(c.Partial) > 0 {
+		return nil
+	}
+	yes := c.Count > 0
+	return &yes
+}
+
+// Diff writes what a run has changed, as a unified diff.
+func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
+	if _, err := s.read(id); err != nil {
+		return err
+	}
+	before, err := load(filepath.Join(s.Path(id), "before"))
+	if err != nil {
+		return fault.New(fault.FileMissing, "what %s has changed is not known", id).
+			Hint("it is known when the run is over").Because(err)
+	}
+	after, err := load(filepath.Join(s.Path(id), "after"))
+	if err != nil {
+		return err
+	}
+	store, err := s.contents(id)
+	if err != nil {
+		return err
+	}
+	return tree.Diff(before, after).Patch(ctx, store, w)
+}

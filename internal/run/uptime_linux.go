@@ -1,0 +1,16 @@
+package run
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// uptime is how long the machine has been up, the time that it slept included.
+func uptime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return time.Since(began)
+	}
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,269 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/prompt"
+	"omniagent/internal/text"
+)
+
+// Reason says why a run ended as it did.
+type Reason string
+
+// The reasons.
+const (
+	Done         Reason = "done"
+	Unchanged    Reason = "done_unchanged" // it succeeded, and no file differs
+	Denied       Reason = "denied"         // a tool was not allowed to run
+	Asked        Reason = "question"
+	Repeated     Reason = "question_repeated"
+	Missing      Reason = "missing_input" // --require names an answer that was not given
+	Refused      Reason = "model_refused" // the model declined
+	NotInstalled Reason = "not_installed" //
+	NotAllowed   Reason = "not_allowed"   // the gate does not let programs start this agent
+	NotLoggedIn  Reason = "not_logged_in" //
+	NotTrusted   Reason = "not_trusted"   // the agent asks whether the directory is trusted
+	RateLimited  Reason = "rate_limited"  //
+	OutOfQuota   Reason = "out_of_quota"  //
+	ContextFull  Reason = "context_full"  //
+	Limited      Reason = "limit_reached" // of turns or cost
+	Unreachable  Reason = "unreachable"   // the model's service
+	CutStream    Reason = "cut_stream"    // the agent's output ended in the middle of its turn
+	Crashed      Reason = "crashed"       // its process failed
+	Killed       Reason = "killed"        // somebody else ended its process
+	NoOutput     Reason = "no_output"     // it never showed a sign of life
+	Idle         Reason = "idle"          // it showed none for too long
+	TooLong      Reason = "max_duration"  //
+	CancelledBy  Reason = "cancelled"     //
+	NoAnswer     Reason = "no_answer"     // it reports success, and there is nothing
+	Unsupported  Reason = "unsupported"   // the agent cannot do what was asked for
+	OwnerDied    Reason = "owner_died"    //
+	Other        Reason = "failed"        //
+)
+
+// Verdict is what an errand came to.
+type Verdict struct {
+	State    State
+	Reason   Reason
+	Fault    *fault.Fault // nil: it succeeded
+	Evidence []string     // what it is drawn from
+	Asks     []string     // the answer ends with these questions, although the work was done
+	Question *Question    // with which it waits for a person
+}
+
+// Judge draws the verdict from what is known. changed is whether files differ from before; nil: nobody looked. The
+// first that applies decides:
+//
+//	a clock of ours ─▶ stalled, timed_out        somebody cancelled it ─▶ cancelled
+//	it ended with a question ─▶ needs_input      nothing began ─▶ failed, for the fault's own reason
+//	the turn failed ─▶ failed, for the reason that the protocol, the records or the process give
+//	a tool was denied ─▶ blocked                 the answer is only a question ─▶ needs_input
+//	there is no answer ─▶ failed                 otherwise ─▶ succeeded
+func Judge(e Ending, changed *bool) Verdict {
+	v := verdictOf(e, changed)
+	v.Evidence = append(evidenceOf(e), v.Evidence...)
+	if changed != nil {
+		v.Evidence = append(v.Evidence, map[bool]string{true: "files differ", false: "no file differs"}[*changed])
+	}
+	return v
+}
+
+func verdictOf(e Ending, changed *bool) Verdict {
+	f := e.Fault
+	switch {
+	case errors.Is(e.Err, ErrIdle):
+		f = fault.New(fault.Stalled, "the agent showed no sign of life for too long")
+		return Verdict{State: Stalled, Reason: Idle, Fault: f}
+	case isConnect(f) || isConnect(fault.Of(e.Err)):
+		return Verdict{State: Stalled, Reason: NoOutput, Fault: cmp.Or(f, fault.Of(e.Err))}
+	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, fault.TimedOut):
+		return Verdict{State: TimedOut, Reason: TooLong, Fault: fault.New(fault.TimedOut, "the run took too long")}
+	case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, fault.Interrupted):
+		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
+	case e.Question != nil, e.Prompt != nil:
+		return asked(e)
+	case e.End == nil:
+		f = cmp.Or(f, e.Outcome.Evidence.Fault, fault.Of(e.Err),
+			fault.New(fault.AgentFailed, "the agent ended in the middle of its turn"))
+		return failed(e, f)
+	case !e.End.OK:
+		f = cmp.Or(f, e.Outcome.Evidence.Fault)
+		if e.End.Reason == event.Cancelled && f == nil {
+			return Verdict{State: Cancelled, Reason: CancelledBy,
+				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled")}
+		}
+		return failed(e, f)
+	case len(e.Denials) > 0:
+		return Verdict{State: Blocked, Reason: Denied, Fault: denied(e.Denials)}
+	}
+	return answered(e, changed)
+}
+
+// isConnect reports whether the clock from the start to the first sign of life ended it.
+func isConnect(f *fault.Fault) bool {
+	return f != nil && f.Code == fault.TimedOut && f.Detail["connect_timeout"] != nil
+}
+
+// asked judges a turn that ended with a question. A password, a login or trust is not for us to pass on.
+func asked(e Ending) Verdict {
+	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
+		words := cmp.Or(p.Question, p.Text)
+		v := Verdict{State: Failed, Reason: NotLoggedIn,
+			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)}}
+		v.Fault = fault.New(fault.AuthRequired, "the agent wants a login: %s", words)
+		if p.Kind == prompt.Trust {
+			v.Reason = NotTrusted
+			v.Fault = fault.New(fault.AgentRefused, "the agent wants to know whether this directory is trusted: %s",
+				words)
+		}
+		v.Fault.Suggestion = "start the agent yourself in this directory once, and answer it there"
+		return v
+	}
+	q := e.question()
+	v := Verdict{State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
+		Question: q}
+	if p := e.Prompt; p != nil {
+		v.Evidence = []string{"prompt " + p.Signature + " on " + string(p.Source)}
+	}
+	return v
+}
+
+// answered judges a turn that ended well. An answer that is only a question waits for a person, unless the work was
+// done.
+func answered(e Ending, changed *bool) Verdict {
+	answer := e.Answer()
+	if strings.TrimSpace(answer) == "" && len(e.End.Structured) == 0 && len(e.Tools) == 0 {
+		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
+		return Verdict{State: Failed, Reason: NoAnswer, Fault: f}
+	}
+	open, only := prompt.Questions(answer)
+	if only && changed != nil && !*changed {
+		return asked(e)
+	}
+	v := Verdict{State: Succeeded, Reason: Done, Asks: open}
+	if changed != nil && !*changed {
+		v.Reason = Unchanged
+	}
+	return v
+}
+
+// failed finds the reason of a turn that failed.
+func failed(e Ending, f *fault.Fault) Verdict {
+	x := e.Outcome.Exit
+	v := Verdict{State: Failed, Reason: Other, Fault: f}
+	switch {
+	case x.Signal != "" && x.ByUs == "" && (f == nil || f.Code == fault.AgentFailed):
+		v.Reason = Killed
+		v.Fault = fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal).
+			With("agent_signal", x.Signal)
+	case f == nil && e.End != nil && (e.End.Reason == event.MaxTurns || e.End.Reason == event.MaxBudget):
+		v.Reason = Limited
+	case f == nil && e.End != nil && strings.Contains(cmp.Or(e.End.Said, e.End.Reason), "refus"):
+		v.Reason = Refused
+	case f == nil:
+	case f.Code == fault.Blocked:
+		v.State, v.Reason = Blocked, Denied
+	case f.Code == fault.AgentUsage: // our arguments, and not the caller's
+		v.Fault = fault.New(fault.AgentFailed, "%s", f.Message).Because(f)
+	default:
+		v.Reason = cmp.Or(reasonOf(f), v.Reason)
+		if f.Code == fault.AgentFailed && x.Code > 0 {
+			v.Reason = Crashed
+		}
+		if f.Code == fault.AgentFailed && x.Code == 0 && x.Signal == "" {
+			v.Reason = CutStream
+			if e.Answer() == "" && len(e.Tools) == 0 {
+				v.Reason = NoAnswer
+			}
+		}
+	}
+	if v.Fault == nil {
+		said := "the agent ended without success"
+		if e.End != nil {
+			said = fmt.Sprintf("the agent ended without success: %s", cmp.Or(e.End.Said, e.End.Reason))
+		}
+		v.Fault = fault.New(fault.AgentFailed, "%s", said)
+	}
+	return v
+}
+
+// reasonOf translates the code of a fault.
+func reasonOf(f *fault.Fault) Reason {
+	switch f.Code {
+	case fault.NotInstalled:
+		return NotInstalled
+	case fault.AuthRequired, fault.CredentialsExpired, fault.MissingScopes:
+		return NotLoggedIn
+	case fault.TooManyRequests:
+		return RateLimited
+	case fault.QuotaExhausted:
+		return OutOfQuota
+	case fault.ContextFull:
+		return ContextFull
+	case fault.AgentRefused:
+		return Refused
+	case fault.Down:
+		return Unreachable
+	case fault.NoAnswer:
+		return NoAnswer
+	case fault.Unsupported:
+		return Unsupported
+	}
+	return ""
+}
+
+func denied(all []event.Denial) *fault.Fault {
+	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", text.OneLine(all[0].Tool, 200))
+	tools := []string{}
+	for _, d := range all {
+		if tool := text.OneLine(d.Tool, 200); !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
+		}
+	}
+	return f.With("denied", tools)
+}
+
+// evidenceOf names what a verdict can be drawn from, each with its source.
+func evidenceOf(e Ending) []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if e.Err != nil {
+		add("ended for: %s", text.OneLine(e.Err.Error(), 200))
+	}
+	if e.End != nil {
+		by := "the agent"
+		if e.Concluded {
+			by = "us"
+		}
+		said := cmp.Or(e.End.Said, e.End.Reason)
+		add("end of the turn, told by %s: %s", by, text.OneLine(said, 200))
+	}
+	if e.Fault != nil {
+		add("failure told by the agent: %s", e.Fault.Code)
+	}
+	if f := e.Outcome.Evidence.Fault; f != nil {
+		add("failure in the agent's records: %s", f.Code)
+	}
+	if x := e.Outcome.Exit; e.Session != "" && x.Failed == nil {
+		switch {
+		case x.Signal != "":
+			add("the process ended by %s", x.Signal)
+		case x.Code != 0:
+			add("the process ended with %d", x.Code)
+		}
+	}
+	if len(e.Denials) > 0 {
+		add("%d denied calls", len(e.Denials))
+	}
+	if e.Question != nil {
+		add("question %s", e.Question.ID)
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package agents
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ran is what omniagent run said.
+type ran struct {
+	code   int
+	stderr string
+	Data   struct {
+		ID      string `json:"run_id"`
+		Status  string `json:"status"`
+		Reason  string `json:"reason"`
+		Text    struct{ Value string }
+		Changed *struct {
+			Count int
+			Files []struct{ Path, Status string }
+		}
+		Evidence []struct{ Value string }
+		Attempts int
+	}
+	Error *struct{ Code, Message string }
+}
+
+func (r ran) String() string {
+	text, _ := json.Marshal(r)
+	return strconv.Itoa(r.code) + " " + string(text) + "\n" + r.stderr
+}
+
+// hands gives the agent a task with nobody watching, on a scripted model.
+func (b *bench) hands(script string, args ...string) ran {
+	b.t.Helper()
+	cmd := exec.Command(program, append([]string{"run", "--agent", b.agent, "-p", "the task", "--output", "json"},
+		args...)...)
+	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, _ := cmd.Output()
+	r := ran{code: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
+		b.t.Fatalf("no envelope: %v: %s\n%s", err, out, r.stderr)
+	}
+	return r
+}
+
+// ending is one of the twelve ways in which a task can end.
+type ending struct {
+	name   string
+	script string
+	args   []string
+	// the status, the reason and the exit code that are true
+	status, reason string
+	code           int
+	kill           bool              // somebody kills the agent's process
+	unlike         map[string]string // why an agent cannot show it
+}
+
+func outcomes() []ending {
+	const wrote = `{"write":{"path":"new.txt","content":"x\n"}}`
+	return []ending{
+		{name: "done", script: `[` + wrote + `,{"say":"I wrote it."}]`, args: []string{"--yolo"},
+			status: "succeeded", reason: "done", code: 0},
+		{name: "unchanged", script: `[{"say":"All is well."}]`, args: []string{"--yolo"},
+			status: "succeeded", reason: "done_unchanged", code: 0},
+		{name: "denied", script: `[` + wrote + `,{"say":"I may not."}]`, args: []string{"--approval", "deny"},
+			status: "blocked", reason: "denied", code: 7},
+		{name: "question", script: `[{"ask":"Which colour?"},{"say":"You said ${input}"}]`,
+			status: "needs_input", reason: "question", code: 4},
+		{name: "401", script: `[{"error":401}]`, args: []string{"--yolo"}, status: "failed", reason: "not_logged_in",
+			code: 8},
+		{name: "429", script: `[{"error":429}]`, args: []string{"--yolo"}, status: "failed", reason: "rate_limited",
+			code: 11},
+		{name: "cut", script: `[{"say":"I will look","cut":"middle"}]`, args: []string{"--yolo"},
+			status: "failed", reason: "", code: -1},
+		{name: "hang", script: `[{"stall":"headers"}]`, args: []string{"--yolo", "--idle-timeout", "8s"},
+			status: "stalled", reason: "idle", code: 10},
+		{name: "killed", script: `[{"stall":"headers"}]`, args: []string{"--yolo"}, kill: true,
+			status: "failed", reason: "killed", code: 1},
+	}
+}
+
+// TestVerdicts: what omniagent run says of each outcome, with each agent.
+func TestVerdicts(t *testing.T) {
+	needAgents(t)
+	for _, s := range subjects() {
+		for _, o := range outcomes() {
+			t.Run(s.driver.Name()+"/"+o.name, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, s.driver.Name())
+				if o.kill {
+					stop := b.killer()
+					defer stop()
+				}
+				r := b.hands(o.script, o.args...)
+				if r.Data.Status != o.status || o.reason != "" && r.Data.Reason != o.reason || o.code >= 0 &&
+					r.code != o.code {
+					t.Errorf("%s", r)
+				}
+			})
+		}
+	}
+}
+
+// killer kills the agent's own process as soon as there is one, and reports how to stop looking.
+func (b *bench) killer() (stop func()) {
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if stdout, _ := filepath.Glob(filepath.Join(b.home,
+				".local/state/omniagent/runs/*/run.json")); len(stdout) > 0 {
+				if b.killAgent() {
+					return
+				}
+			}
+		}
+	}()
+	return func() { close(quit); <-gone }
+}
+
+// killAgent kills the leader of the group of the agent, which has this home and our guard as parent.
+func (b *bench) killAgent() bool {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		exe, _ := os.Readlink("/proc/" + e.Name() + "/exe")
+		if !strings.Contains(string(env), "HOME="+b.home+"\x00") || exe == program {
+			continue
+		}
+		if group, err := syscall.Getpgid(pid); err == nil && group == pid {
+			time.Sleep(2 * time.Second)
+			return syscall.Kill(-pid, syscall.SIGKILL) == nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,251 @@
+//go:build unix
+
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/measure"
+	"omniagent/internal/modelserver"
+)
+
+// program is the built program.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(measure.WithProgram("../..", func(file string) int {
+		program = file
+		return m.Run()
+	}))
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources("../.."); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// place is a home, a workspace, and agents in PATH.
+type place struct {
+	t                *testing.T
+	home, work, bin  string
+	env              []string
+	allowed, targets []string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	base, err := os.MkdirTemp("", "omniagent-run-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	p := &place{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
+		bin: filepath.Join(base, "bin")}
+	for _, dir := range []string{p.home, p.work, p.bin, filepath.Join(base, "tmp")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.env = []string{
+		"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(base, "tmp"),
+	}
+	return p
+}
+
+// agent adds an agent: a shell script that gets the prompt on its standard input.
+func (p *place) agent(name, script string) *place {
+	p.t.Helper()
+	p.put(filepath.Join(p.bin, name), "#!/bin/sh\n"+script)
+	p.targets = append(p.targets, fmt.Sprintf(
+		`{"id":%q,"cli":{"prompt":{"type":"stdin"},"flags":{"approval":{"values":{"yolo":[],"prompt":[]}}},`+
+			`"modes":{"oneShot":{"command":%q,"args":[]},"interactive":{"command":%q,"args":[]}}}}`, name, name, name))
+	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
+		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
+	p.allowed = append(p.allowed, name)
+	return p.configured("")
+}
+
+// configured writes the person's own configuration: the agents, and more.
+func (p *place) configured(more string) *place {
+	p.t.Helper()
+	p.put(filepath.Join(p.home, ".config/omniagent/config.toml"),
+		"[agents]\nallow = [\"native\", \""+strings.Join(p.allowed, `", "`)+"\"]\n"+more)
+	return p
+}
+
+// model lets the native agent work on a scripted model.
+func (p *place) model(script string) *place {
+	p.t.Helper()
+	backend, err := modelserver.ParseScript([]byte(script))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	server, err := modelserver.Start(backend, modelserver.Options{Key: "sk-test"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = server.Close() })
+	p.env = append(p.env, "OPENAI_BASE_URL="+server.URL()+"/v1", "OPENAI_API_KEY=sk-test")
+	return p
+}
+
+func (p *place) put(path, content string) {
+	p.t.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.work, path)
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(content), 0o755)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) read(name string) string {
+	data, _ := os.ReadFile(filepath.Join(p.work, name))
+	return string(data)
+}
+
+// answer is what the program said.
+type answer struct {
+	Code   int `json:"-"`
+	Stdout string
+	Stderr string
+	Data   struct {
+		ID      string `json:"run_id"`
+		Status  string
+		Reason  string
+		Agent   string
+		Text    struct{ Value string }
+		Session string `json:"session_id"`
+		Changed *struct {
+			Count int
+			Files []struct {
+				Path, Status   string
+				Added, Removed *int
+			}
+		}
+		Denials   []struct{ Tool, Reason string }
+		Questions []struct {
+			ID, Text, Tool, Input string
+			Options               []string
+		}
+		Attempts    int
+		Evidence    []struct{ Value string }
+		Fingerprint string
+		ExitCode    *int `json:"exit_code"`
+		Summary     struct {
+			What, Why struct{ Value string }
+			Next      []string `json:"next_steps"`
+			Checks    []struct{ Command string }
+		}
+		Job            string   `json:"job_id"`
+		PID            int      `json:"background_pid"`
+		EnvKeys        []string `json:"env_keys"`
+		Executable     string
+		Path           string
+		Clarifications int                            `json:"clarification_count"`
+		Bytes          struct{ Stdout, Stderr int64 } `json:"output_bytes"`
+		TimeoutReason  string                         `json:"timeout_reason"`
+		Answered       []struct{ Question, Answer string }
+		Open           []struct{ Value string } `json:"open_questions"`
+		Owner          *struct{ PID int }
+	}
+	Error *struct {
+		Code, Message, Suggestion string
+		Retryable                 bool
+	}
+}
+
+func (a answer) String() string {
+	return fmt.Sprintf("exit %d\n%s\n%s", a.Code, a.Stdout, a.Stderr)
+}
+
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	return cmd
+}
+
+// call calls the program and reads its envelope, the last line.
+func (p *place) call(args ...string) answer {
+	p.t.Helper()
+	return p.ended(p.command(append(args, "--output", "json")...))
+}
+
+func (p *place) ended(cmd *exec.Cmd) answer {
+	p.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	clock := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	clock.Stop()
+	a := answer{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+	lines := strings.Split(strings.TrimSpace(a.Stdout), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &a); err != nil {
+		p.t.Fatalf("no envelope: %v\n%s", err, a)
+	}
+	return a
+}
+
+const patience = time.Minute
+
+// run hands over a task.
+func (p *place) run(agent string, args ...string) answer {
+	p.t.Helper()
+	return p.call(append([]string{"run", "--agent", agent, "-p", "the task"}, args...)...)
+}
+
+// is checks how a run ended.
+func (a answer) is(t *testing.T, code int, status, reason string) {
+	t.Helper()
+	if a.Code != code || a.Data.Status != status || a.Data.Reason != reason {
+		t.Errorf("want %d %s %s:\n%s", code, status, reason, a)
+	}
+}
+
+// left returns what still runs with this home in its environment.
+func (p *place) left() []string {
+	var all []string
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if err == nil && bytes.Contains(env, []byte("HOME="+p.home+"\x00")) {
+			args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+			all = append(all, e.Name()+" "+strings.ReplaceAll(string(args), "\x00", " "))
+		}
+	}
+	return all
+}
+
+// nothing waits until nothing runs.
+func (p *place) nothing() {
+	p.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		left := p.left()
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Errorf("still alive: %q", left)
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
