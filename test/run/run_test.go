@@ -463,7 +463,7 @@ func TestPrompts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t).agent("fake", c.script)
-			a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+			a := p.run("fake", "--yolo", "--idle-timeout", "2s")
 			a.is(t, c.code, c.status, c.reason)
 			if c.code == 4 && (len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != c.question ||
 				!slices.Equal(a.Data.Questions[0].Options, c.options) && c.options != nil) {
@@ -482,7 +482,7 @@ func TestKnownAnswers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("fake", `cat >asked; if grep -q blue asked; then cp asked README; echo done
 else printf 'Which colour? '; sleep 1000; fi`)
-	a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+	a := p.run("fake", "--yolo", "--idle-timeout", "2s")
 	a.is(t, 4, "needs_input", "question")
 	b := p.call("answer", a.Data.ID, "blue")
 	b.is(t, 0, "succeeded", "done")
