@@ -30,7 +30,7 @@ type allowData struct {
 }
 
 func (p Parts) agentsAllow() *contract.Command {
-	cmd := p.decision("agents allow", "let runs and other agents start these agents, as they are now")
+	cmd := p.decision("agents allow", "let runs start these agents, as they are now")
 	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
 		"any of them is another\n" +
 		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."

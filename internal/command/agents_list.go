@@ -15,7 +15,7 @@ type agentRow struct {
 	Path           *string `json:"path"`
 	InstallCommand string  `json:"install_command"`
 	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
-	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run and by other agents, see agents allow; hosts refuse denied ones only"`
+	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run, see agents allow; hosts refuse denied ones only"`
 	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
 }
 
@@ -30,7 +30,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, " +
 			"with --version; the answer is kept.\n" +
 			"Agents of your own file, and of the repository's while it is trusted, are among them.\n" +
-			"ALLOWED says whether run and other agents may start one.",
+			"ALLOWED says whether run may start one.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
 		List: &contract.List{
 			Key: "agents", ID: "name", Order: "name",
