@@ -77,7 +77,7 @@ func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
 func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
 	about := k.Describe()
 	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
-	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of})
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
 	row.Allowed, row.AllowedWhy = k.standing(c, install)
 	if err != nil {
 		return row, install

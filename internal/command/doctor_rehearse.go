@@ -116,7 +116,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		if len(named) > 0 && !slices.Contains(named, d.Name()) {
 			continue
 		}
-		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of})
+		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
 		theirs := workspaceOf(c)
 		switch {
 		case err != nil && len(named) > 0:

@@ -15,9 +15,9 @@ import (
 
 // input is the input of the other side.
 type input struct {
-	prompt []event.Block      // a message for one turn
-	stays  bool               // messages come as frames until they end
-	frames <-chan stream.Said // closed at the end of the input
+	prompt []event.Block       // a message for one turn
+	stays  bool                // messages come as frames until they end
+	frames <-chan stream.Input // closed at the end of the input
 }
 
 // listen determines the form of the input.
@@ -65,18 +65,18 @@ func noMessage() error {
 }
 
 // nothing returns an empty input.
-func nothing() <-chan stream.Said {
-	frames := make(chan stream.Said)
+func nothing() <-chan stream.Input {
+	frames := make(chan stream.Input)
 	close(frames)
 	return frames
 }
 
 // hear reads frames from now on.
-func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Said {
+func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Input {
 	if !open {
 		return nothing()
 	}
-	frames := make(chan stream.Said, stream.Ahead)
+	frames := make(chan stream.Input, stream.Ahead)
 	go stream.Read(in, d, frames, quit)
 	return frames
 }

@@ -49,7 +49,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 		return
 	}
 	for _, line := range d.Refuse(f) {
-		if format != string(stream.Result) || d.Ends(line) {
+		if format != string(stream.Result) || stream.EndsTurn(line) {
 			_, _ = c.Host.Stdout.Write(append(line, '\n'))
 		}
 	}
@@ -149,11 +149,11 @@ func greet(
 }
 
 // ahead returns frames that were read before, and those to come.
-func ahead(first []stream.Said, rest <-chan stream.Said) <-chan stream.Said {
+func ahead(first []stream.Input, rest <-chan stream.Input) <-chan stream.Input {
 	if len(first) == 0 {
 		return rest
 	}
-	all := make(chan stream.Said, len(first))
+	all := make(chan stream.Input, len(first))
 	for _, s := range first {
 		all <- s
 	}

@@ -19,33 +19,33 @@ import (
 
 // Report is what --report writes: the request, what was started, and how it ended.
 type Report struct {
-	Schema      int             `json:"schema"` // 1
-	Tool        string          `json:"tool_version"`
-	Agent       string          `json:"agent"`
-	Version     *string         `json:"agent_version"`
-	Path        string          `json:"path"`
-	Argv        []string        `json:"argv"` // without the prompt; secrets are masked
-	Dir         string          `json:"cwd"`
-	Mode        string          `json:"mode"`
-	Began       string          `json:"started_at"`
-	DurationMS  int64           `json:"duration_ms"`
-	ExitCode    int             `json:"exit_code"`
-	AgentExit   *int            `json:"agent_exit_code"` // null: it was killed by a signal, or did not start
-	AgentSignal *string         `json:"agent_signal"`
-	EndedBy     *string         `json:"ended_by"` // the signal that we got, or "timeout"
-	Error       *reportError    `json:"error"`
-	Session     *string         `json:"session_id"`
-	Model       *string         `json:"model"`
-	Answered    *bool           `json:"answered"`      // null: unknown
-	Denials     []reportDenial  `json:"denials"`       //
-	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
-	Usage       *reportUsage    `json:"usage"`         //
-	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
-	Sandbox     *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
-	Warnings    []reportWarning `json:"warnings"`      //
-	Records     []string        `json:"records"`       // files that the evidence was read from
-	Attempts    int             `json:"attempts"`      // with --output-schema
-	Rehearsed   bool            `json:"rehearsed"`     // on the scripted model
+	Schema       int             `json:"schema"` // 1
+	Tool         string          `json:"tool_version"`
+	Agent        string          `json:"agent"`
+	Version      *string         `json:"agent_version"`
+	Path         string          `json:"path"`
+	Argv         []string        `json:"argv"` // without the prompt; secrets are masked
+	Dir          string          `json:"cwd"`
+	Mode         string          `json:"mode"`
+	Began        string          `json:"started_at"`
+	DurationMS   int64           `json:"duration_ms"`
+	ExitCode     int             `json:"exit_code"`
+	AgentExit    *int            `json:"agent_exit_code"` // null: it was killed by a signal, or did not start
+	AgentSignal  *string         `json:"agent_signal"`
+	EndedBy      *string         `json:"ended_by"` // the signal that we got, or "timeout"
+	Error        *reportError    `json:"error"`
+	Session      *string         `json:"session_id"`
+	Model        *string         `json:"model"`
+	Answered     *bool           `json:"answered"`      // null: unknown
+	Denials      []reportDenial  `json:"denials"`       //
+	DenialsKnown bool            `json:"denials_known"` // false: none in the list does not mean none
+	Usage        *reportUsage    `json:"usage"`         //
+	Policies     []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
+	Sandbox      *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
+	Warnings     []reportWarning `json:"warnings"`      //
+	Records      []string        `json:"records"`       // files that the evidence was read from
+	Attempts     int             `json:"attempts"`      // with --output-schema
+	Rehearsed    bool            `json:"rehearsed"`     // on the scripted model
 }
 
 type reportError struct {
@@ -173,7 +173,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
 		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(cmp.Or(o.evidence.Session,
 			launch.Session)),
-		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
+		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
 		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
 		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
 	}

@@ -276,7 +276,7 @@ func Keys() []config.Key {
 }
 
 func (c *call) locate() error {
-	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Said: c.settings.Said})
+	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Printed: c.settings.Said})
 	if err != nil {
 		return err
 	}

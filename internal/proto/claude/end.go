@@ -20,7 +20,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	}
 	m := &message{id: e.UUID(), model: "<synthetic>"}
 	return append(lines,
-		e.line(said{
+		e.line(messageLine{
 			Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}),
 			Error: kind,
 		}))
@@ -63,7 +63,8 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		if e.running != "" {
 			words = "[Request interrupted by user for tool use]"
 		}
-		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
+		lines = append(lines,
+			e.line(messageLine{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
 	}
 	r := Result{
 		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(),
