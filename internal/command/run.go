@@ -266,7 +266,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := opener{
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
-		moded: true, patience: 24 * time.Hour,
+		moded: true, closed: true, patience: 24 * time.Hour,
 	}
 	o := run.Owner{
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,

@@ -363,6 +363,30 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestNotAllowed: a program that is not the one that was allowed is not started, and the next agent gets the task.
+func TestNotAllowed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("first", `touch started; echo one`).agent("second", `echo two`)
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.put(filepath.Join(p.bin, "first"), "#!/bin/sh\ntouch again; echo one\n")
+	a := p.run("first", "--yolo")
+	a.is(t, 7, "blocked", "not_allowed")
+	if !strings.Contains(a.Stderr, "omniagent agents allow first") || p.read("again") != "" {
+		t.Errorf("%s", a)
+	}
+	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" {
+		t.Errorf("%s", a)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "again")); err == nil {
+		t.Error("the other program was started")
+	}
+	p.call("agents", "deny", "second")
+	p.run("second", "--yolo").is(t, 7, "blocked", "not_allowed")
+	p.call("agents", "allow", "first")
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.nothing()
+}
+
 // TestQueue: no more runs than run.parallel are under way, and the others wait.
 func TestQueue(t *testing.T) {
 	t.Parallel()
