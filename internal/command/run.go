@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -134,7 +135,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 // runStore returns the store of the runs.
 func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
-	return run.Store{Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions}, err
+	return run.Store{
+		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
+		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+	}, err
 }
 
 // taskOf returns what a call asks for.
