@@ -274,6 +274,13 @@ func TestCancel(t *testing.T) {
 	p := newPlace(t).agent("mute", `sleep 1000`)
 	a := p.run("mute", "--yolo", "--detach")
 	p.reaches(a.Data.ID, "running")
+	for _, lists := range []string{"status", "doctor"} {
+		if out, err := p.command(lists, "--output", "json").Output(); err != nil ||
+			lists == "status" && !strings.Contains(string(out), a.Data.ID) ||
+			lists == "doctor" && !strings.Contains(string(out), "1 under way") {
+			t.Errorf("%v %s", err, out)
+		}
+	}
 	if c := p.call("runs", "cancel", a.Data.ID); c.Code != 0 || c.Data.Status != "cancelled" {
 		t.Errorf("%s", c)
 	}
