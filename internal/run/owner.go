@@ -78,7 +78,8 @@ func (o *Owner) Work(ctx context.Context) error {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
 		}
 	}
-	for i, again := 0, 0; ; {
+	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
+	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk)
 		changed := r.changed(ctx)
