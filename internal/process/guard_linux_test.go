@@ -48,6 +48,14 @@ func survivors(cookie string) []string {
 	return all
 }
 
+// guard returns the process that ends the child with us.
+func guard(c *Child) int {
+	if c.space != nil {
+		return c.space.keeper
+	}
+	return c.guard.pid
+}
+
 func killCookie(cookie string) {
 	for range 20 {
 		for _, p := range withMark(cookie) {
@@ -103,7 +111,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if left := survivors(cookie); len(left) > 0 { // at once, not soon
 					t.Errorf("%s: left %v", how, left)
 				}
-				if _, err := os.Stat(fmt.Sprintf("/proc/%d", c.guard.pid)); err == nil {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", guard(c))); err == nil {
 					t.Error("the guard is there")
 				}
 			}
@@ -378,18 +386,22 @@ func BenchmarkStart(b *testing.B) {
 		}
 		return total
 	}
+	start := func(p Plan) func() error {
+		return func() error {
+			c, err := Start(p)
+			if err == nil {
+				c.Wait()
+			}
+			return err
+		}
+	}
 	for _, way := range []struct {
 		name string
 		run  func() error
 	}{
 		{"plain", func() error { return exec.Command("/bin/true").Run() }},
-		{"guarded", func() error {
-			c, err := Start(Plan{Argv: []string{"true"}, Path: "/bin/true"})
-			if err == nil {
-				c.Wait()
-			}
-			return err
-		}},
+		{"guarded", start(Plan{Argv: []string{"true"}, Path: "/bin/true"})},
+		{"apart", start(Plan{Argv: []string{"true"}, Path: "/bin/true", Apart: true})},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			before := used()

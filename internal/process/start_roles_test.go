@@ -29,6 +29,7 @@ func starter(args []string) error {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, roleVariable+"=") })
 	p := Plan{
 		Argv: s.Argv, Path: s.Argv[0], Env: append(env, s.Env...), Detach: s.Detach, Grace: s.Grace,
+		Apart: os.Getenv(apartVariable) != "",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if s.Terminal {
