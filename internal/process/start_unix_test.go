@@ -37,7 +37,7 @@ func ends(t *testing.T, c *Child) Ending {
 
 func begin(t *testing.T, p Plan) *Child {
 	t.Helper()
-	p.Apart = os.Getenv(apartVariable) != ""
+	p.Apart = p.Apart || os.Getenv(apartVariable) != ""
 	c, err := Start(p)
 	check(t, err)
 	return c

@@ -34,6 +34,7 @@ type Order struct {
 func start() {
 	runtime.LockOSThread() // from here on the namespaces of this thread differ from those of the others
 	showName()
+	syscall.CloseOnExec(Socket)
 	err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID)
 	if err == nil {
 		// what is mounted outside later is seen inside, but not the other way round
