@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -68,14 +69,27 @@ func newNamespace() (n *namespace, err error) {
 		return n, err
 	}
 	n.held = append(n.held, tracked)
-	for range 2 { // of the starter and of the keeper
-		pid, tracked, err := n.report()
-		if n.keeper = max(n.keeper, pid); tracked >= 0 {
-			n.held = append(n.held, tracked)
-		}
-		if err != nil {
+	var failed syscall.Errno
+	for ready := false; !ready || n.keeper == 0; {
+		r, err := n.report()
+		switch {
+		case err != nil:
 			return n, err
+		case r.PID == 1: // so the keeper knows itself
+			ready, failed = true, syscall.Errno(r.Errno)
+		case r.Errno != 0:
+			return n, syscall.Errno(r.Errno)
+		default:
+			n.keeper = int(r.PID)
+			fd, err := unix.PidfdOpen(n.keeper, 0)
+			if err != nil {
+				return n, err
+			}
+			n.held = append(n.held, fd)
 		}
+	}
+	if failed != 0 {
+		return n, fmt.Errorf("/proc cannot be mounted in one: %w", failed)
 	}
 	return n, nil
 }
@@ -87,20 +101,26 @@ func maySetUp() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// report waits for a report of the starter.
-func (n *namespace) report() (pid, tracked int, err error) {
-	var r vigil.Report
-	if err = n.conn.SetReadDeadline(time.Now().Add(starterTakes)); err == nil {
+// report waits for a report, as long as the starter lives.
+func (n *namespace) report() (r vigil.Report, err error) {
+	raw, err := n.conn.SyscallConn()
+	if err != nil {
+		return r, err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(n.held[0]), Events: unix.POLLIN}}
+		over := time.Now().Add(starterTakes)
+		for err = unix.EINTR; err == unix.EINTR; {
+			_, err = unix.Poll(list, int(max(0, time.Until(over)/time.Millisecond)))
+		}
+		if err == nil && list[0].Revents&unix.POLLIN == 0 {
+			err = errors.New("the starter of the namespace did not answer")
+		}
+	})
+	if err = errors.Join(failed, err); err == nil {
 		_, err = io.ReadFull(n.conn, (*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:])
 	}
-	if err == nil && r.Errno != 0 {
-		err = syscall.Errno(r.Errno)
-	}
-	if err != nil || r.PID <= 0 {
-		return int(r.PID), -1, err
-	}
-	tracked, err = unix.PidfdOpen(int(r.PID), 0)
-	return int(r.PID), tracked, err
+	return r, err
 }
 
 // start starts the program as a child of this process, once.
@@ -127,8 +147,15 @@ func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (p
 		block := (*[unsafe.Sizeof(o)]byte)(unsafe.Pointer(&o))[:]
 		err = unix.Sendmsg(int(fd), block, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
 	})
+	var r vigil.Report
 	if err = errors.Join(failed, err); err == nil {
-		pid, tracked, err = n.report()
+		r, err = n.report()
+	}
+	if err == nil && r.Errno != 0 {
+		err = syscall.Errno(r.Errno)
+	}
+	if err == nil {
+		tracked, err = unix.PidfdOpen(int(r.PID), 0)
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
@@ -137,7 +164,7 @@ func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (p
 	}
 	awaitDeath(n.starter, time.Now().Add(deathTakes))
 	n.starter = 0
-	return pid, tracked, nil
+	return int(r.PID), tracked, nil
 }
 
 // writeOrder returns a file with the texts, each of which ends with a zero byte.
@@ -235,6 +262,9 @@ func Apart() error {
 	if err == nil {
 		n.dismiss()
 		return nil
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) { // it has nothing to do with a disk
+		err = errors.New("the limit on namespaces is reached")
 	}
 	return fault.New(fault.Down, "no PID namespace can be made").Because(err)
 }

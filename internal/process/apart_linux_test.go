@@ -37,6 +37,7 @@ func TestApart(t *testing.T) {
 		t.Skip("this is such a run already")
 	}
 	needsApart(t)
+	t.Parallel()
 	const both = "TestNothingIsLeft|TestClearedEnv|TestEnd|TestRelayed|TestFiles|TestStarted|TestOther|TestSlow|" +
 		"TestSignals|TestStop|TestGuardKills|TestWhatCannotStart"
 	t.Run("same user", func(t *testing.T) {
@@ -66,7 +67,7 @@ func again(t *testing.T, cmd *exec.Cmd) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, apartVariable+"=1")
+	cmd.Env = append(cmd.Env, apartVariable+"=1", fmt.Sprintf("%s=%d", momentsVariable, moments(8)))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestNothingIsLeft")) {
 		t.Errorf("%v\n%s", err, out)
@@ -84,15 +85,17 @@ func apart(script string, args ...string) Plan {
 // arguments: it has left the session, its parents and its environment.
 func TestApartNothingSurvivesUs(t *testing.T) {
 	needsApart(t)
-	t.Setenv(apartVariable, "1")
+	t.Parallel()
 	const hermit = `setsid env -i sh -c '(while :; do sleep 0.01; done) & : >"$1"; while :; do sleep 0.01; done' sh "$1" "$2" &
 		(setsid env -i sh -c 'trap "" TERM INT HUP; while :; do sleep 0.01; done' sh "$1" "$2" &)
 		while :; do sleep 0.01; done`
 	born := 0
 	for n := range moments(50) {
 		name, file := newMark(), temporary(t, "ready")
-		t.Setenv(markVariable, name) // so that all of ours can be found
-		cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", hermit, "sh", file, name}})
+		cmd := startStarter(t, started{
+			Argv: []string{"/bin/sh", "-c", hermit, "sh", file, name}, Apart: true,
+			Mark: name, // so that all of ours can be found
+		})
 		if n%2 == 0 {
 			pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
 		}
@@ -139,6 +142,7 @@ func TestApartKeeperIsKilled(t *testing.T) {
 
 func TestApartEndings(t *testing.T) {
 	needsApart(t)
+	t.Parallel()
 	for code := range 256 {
 		if e := ends(t, begin(t, apart("exit "+strconv.Itoa(code)))); e.ExitCode != code || e.Signal != "" {
 			t.Errorf("exit %d: %+v", code, e)
@@ -231,9 +235,9 @@ func TestApartIsRefused(t *testing.T) {
 	needsApart(t)
 	exe, err := os.Executable()
 	check(t, err)
-	script := `echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"`
-	cmd := exec.Command("/bin/sh", "-c", script, "sh", exe, `{"Argv":["/bin/sh","-c","test $PPID != 0 && exit 7"]}`)
-	cmd.Env = append(roleEnvironment("starter"), apartVariable+"=1")
+	cmd := exec.Command("/bin/sh", "-c", `echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"`, "sh", exe,
+		`{"Argv":["/bin/sh","-c","test $PPID != 0 && exit 7"],"Apart":true}`)
+	cmd.Env = roleEnvironment("starter")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},

@@ -74,6 +74,9 @@ func startStarter(t *testing.T, s started) *exec.Cmd {
 	check(t, err)
 	cmd := exec.Command(exe, string(text))
 	cmd.Env = roleEnvironment("starter")
+	if s.Mark != "" {
+		cmd.Env = append(cmd.Env, markVariable+"="+s.Mark)
+	}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(t, cmd.Start())
@@ -170,9 +173,11 @@ func TestDetachedOutlivesOnlyItsOwnEnd(t *testing.T) {
 	}
 }
 
+const momentsVariable = "OMNIAGENT_TEST_MOMENTS"
+
 // moments is how many random moments a test of kills tries: 40 among all of them, or what the variable says for each.
 func moments(everyday int) int {
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_TEST_MOMENTS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv(momentsVariable)); err == nil {
 		return n
 	}
 	return everyday

@@ -20,7 +20,7 @@ const (
 	MostFiles = 64
 )
 
-// Report is a message of the starter, or of the keeper, which does not know its number.
+// Report is a message of the starter, or of the keeper, which knows itself as process 1.
 type Report struct{ Errno, PID int32 }
 
 // Order tells the starter what to start.
@@ -71,7 +71,7 @@ func forkKeeper() (pid int, err error) {
 		target  = [...]byte{'/', 'p', 'r', 'o', 'c', 0}
 		root    = [...]byte{'/', 0}
 		ignored = [16]uint64{1} // see ignore
-		r       Report
+		r       = Report{PID: 1}
 		poll    struct {
 			fd             int32
 			wanted, result int16
