@@ -58,7 +58,7 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 		}
 		options = append(options, o)
 	}
-	t := s.narrator.asked(q)
+	t := s.narrator.question(q)
 	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, t.Title, reasonOf(q, t.Title), t, options),
 		func(result json.RawMessage) event.Reply {
 			option, ok := wire.Chosen(result)
@@ -66,9 +66,9 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 			case ok && slices.ContainsFunc(options, func(o wire.Option) bool { return o.ID == option }):
 				return event.Reply{Option: option}
 			case ok:
-				return none("the answer was not one of those that were offered")
+				return denied("the answer was not one of those that were offered")
 			}
-			return none(unanswered)
+			return denied(unanswered)
 		})
 }
 
@@ -116,7 +116,7 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
 			answers[one.Question] = said[i]
 		}
 		if len(answers) < len(said) { // two questions with the same text
-			return none(unanswered)
+			return denied(unanswered)
 		}
 		return event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)}
 	})
@@ -137,7 +137,7 @@ func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fi
 					chosen := filled[field.ID]
 					if len(chosen) == 0 || len(chosen) > 1 && !field.Several ||
 						slices.ContainsFunc(chosen, func(label string) bool { return !choosable(field, label) }) {
-						return none(unanswered)
+						return denied(unanswered)
 					}
 					said = append(said, strings.Join(chosen, ", "))
 				}
@@ -182,7 +182,7 @@ func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choic
 			}
 			i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
 			if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
-				return none(unanswered)
+				return denied(unanswered)
 			}
 			return said(choices[i].ID)
 		})
@@ -193,26 +193,26 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	read func(json.RawMessage) event.Reply,
 ) {
 	s.state("requires_action", "", nil)
-	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *jsonrpc.Error) {
+	s.questions[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *jsonrpc.Error) {
 		switch {
 		case s.cancelled(turn): // the question is withdrawn
 		case wrong != nil:
-			s.answer(q, none("the client could not ask: "+wrong.Message))
+			s.answer(q, denied("the client could not ask: "+wrong.Message))
 		default:
 			s.answer(q, read(result))
 		}
 	})
 }
 
-// unask withdraws a question that is answered or not needed any more.
-func (s *clientSession) unask(question string) {
-	request, open := s.asked[question]
+// withdraw withdraws a question that is answered or not needed any more.
+func (s *clientSession) withdraw(question string) {
+	request, open := s.questions[question]
 	if !open {
 		return
 	}
-	delete(s.asked, question)
-	s.host.unask(request)
-	if len(s.asked) == 0 && len(s.turns) > 0 {
+	delete(s.questions, question)
+	s.host.withdraw(request)
+	if len(s.questions) == 0 && len(s.turns) > 0 {
 		s.state("running", "", nil)
 	}
 }
@@ -222,10 +222,10 @@ const noneOfThese = "None of these"
 
 const unanswered = "the question was not answered"
 
-// none returns the denial of an unanswered question.
-func none(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }
+// denied returns the denial of an unanswered question.
+func denied(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }
 
-func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, none(why)) }
+func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, denied(why)) }
 
 // answer passes an answer to the conversation, which refuses one that comes too late.
 func (s *clientSession) answer(q *event.Ask, reply event.Reply) {

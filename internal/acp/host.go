@@ -29,12 +29,12 @@ import (
 
 // Host is our side of the connection; the other is a client.
 type Host struct {
-	Agent   string     // whom the conversations are with
+	Agent   string     // the agent of the conversations, by name
 	About   wire.About // what we tell about ourselves
 	Open    conversation.Opener
 	Spec    agent.Spec                  // what each conversation begins with
 	Modes   []wire.Choice               // that a client can choose
-	Models  []wire.Choice               //
+	Models  []wire.Choice               // likewise
 	Past    Past                        // the sessions that can be resumed
 	NewID   func() string               // an id for a new session
 	Ready   func(context.Context) error // whether a conversation could begin; nil: unknown
@@ -44,21 +44,21 @@ type Host struct {
 	Log     func(format string, args ...any) // for people, on standard error
 	Signals <-chan os.Signal
 
-	out   *lines.Writer // writes in a goroutine of its own, so that signals are handled while a client does not read
-	hurry chan struct{} // closed when nothing is waited for any more
-	over  chan struct{} // closed when everything is being ended
+	out    *lines.Writer // writes in a goroutine of its own, so that signals are handled while a client does not read
+	hurry  chan struct{} // closed when nothing is waited for any more
+	ending chan struct{} // closed when everything is being ended
 
-	mu        sync.Mutex
-	encoder   wire.Encoder
-	agreed    bool
-	used      bool // a message other than initialize came
-	sessions  map[string]*clientSession
-	opening   map[string]bool // sessions that are being opened
-	requests  map[string]context.CancelFunc
-	asked     map[int64]question
-	number    int64
-	closed    bool
-	beginning sync.WaitGroup // what is being opened
+	mu            sync.Mutex
+	encoder       wire.Encoder
+	initialized   bool
+	otherMessages bool // a message other than initialize came
+	sessions      map[string]*clientSession
+	opening       map[string]bool // sessions that are being opened
+	requests      map[string]context.CancelFunc
+	questions     map[int64]question
+	number        int64
+	closed        bool
+	beginning     sync.WaitGroup // what is being opened
 }
 
 // question is one of our requests to the client.
@@ -76,8 +76,8 @@ const (
 
 // Run serves the client until it goes away or a signal comes, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
-	h.out, h.hurry, h.over = lines.NewWriter(h.Out), make(chan struct{}), make(chan struct{})
-	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{},
+	h.out, h.hurry, h.ending = lines.NewWriter(h.Out), make(chan struct{}), make(chan struct{})
+	h.sessions, h.opening, h.requests, h.questions = map[string]*clientSession{}, map[string]bool{},
 		map[string]context.CancelFunc{}, map[int64]question{}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,7 +92,7 @@ func (h *Host) Run(ctx context.Context) int {
 	case signal = <-h.Signals:
 	case <-h.out.Written():
 	}
-	close(h.over)
+	close(h.ending)
 	go h.watch()
 	cancel()
 	h.closeAll()
@@ -159,11 +159,11 @@ func (h *Host) listen(ctx context.Context) {
 	for {
 		n, err := h.In.Read(data)
 		for _, m := range reader.Feed(data[:n]) {
-			h.hear(ctx, m)
+			h.message(ctx, m)
 		}
 		if err != nil {
 			for _, m := range reader.End() {
-				h.hear(ctx, m)
+				h.message(ctx, m)
 			}
 			if !errors.Is(err, io.EOF) {
 				h.Log("standard input cannot be read: %v", err)
@@ -171,7 +171,7 @@ func (h *Host) listen(ctx context.Context) {
 			return
 		}
 		select {
-		case <-h.over:
+		case <-h.ending:
 			return
 		default:
 		}
@@ -212,7 +212,7 @@ func (h *Host) forget(s *clientSession) {
 	if h.sessions[s.id] == s {
 		delete(h.sessions, s.id)
 	}
-	maps.DeleteFunc(h.asked, func(_ int64, q question) bool { return q.from == s })
+	maps.DeleteFunc(h.questions, func(_ int64, q question) bool { return q.from == s })
 }
 
 // ask sends a request to the client. then is called with the answer, in a goroutine of its own.
@@ -220,30 +220,30 @@ func (h *Host) ask(s *clientSession, method string, params any, then func(json.R
 	h.mu.Lock()
 	h.number++
 	id := h.number
-	h.asked[id] = question{s, then}
+	h.questions[id] = question{s, then}
 	h.mu.Unlock()
 	h.put(jsonrpc.Request(id, method, params))
 	return id
 }
 
-// unask cancels a request whose answer is not needed any more.
-func (h *Host) unask(id int64) {
+// withdraw cancels a request whose answer is not needed any more.
+func (h *Host) withdraw(id int64) {
 	h.mu.Lock()
-	_, open := h.asked[id]
-	delete(h.asked, id)
+	_, open := h.questions[id]
+	delete(h.questions, id)
 	h.mu.Unlock()
 	if open {
 		h.put(jsonrpc.Notification("$/cancel_request", map[string]any{"requestId": id}))
 	}
 }
 
-// answered passes the client's answer to the request.
-func (h *Host) answered(m jsonrpc.Message) {
+// response passes the client's answer to the request.
+func (h *Host) response(m jsonrpc.Message) {
 	var id int64
 	err := json.Unmarshal(m.ID, &id)
 	h.mu.Lock()
-	q, open := h.asked[id]
-	delete(h.asked, id)
+	q, open := h.questions[id]
+	delete(h.questions, id)
 	h.mu.Unlock()
 	if err != nil || !open {
 		h.Log("an answer was refused: nothing is asked under the id %.40s, or not any more", m.ID)

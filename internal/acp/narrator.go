@@ -39,14 +39,18 @@ type narrator struct {
 }
 
 // call is a call without a result.
+//
+//	pending ──── question ───▶ pending, with a question ── allowed ──▶ in_progress ── result ──▶ completed, failed
+//	   │                          └───────── denied ─────────▶ failed             ▲
+//	   └── patience runs out, without a question ──────────────────────────────────┘
 type call struct {
 	event.Call
-	tool   wire.Tool
-	since  time.Time
-	asked  string // the id of the question about it, or empty
-	told   bool   // the client knows that it runs
-	denied bool   // the client knows that it was denied
-	change []wire.Content
+	tool      wire.Tool
+	since     time.Time
+	question  string // the id of the question about it, or empty
+	announced bool   // the client knows that it runs
+	rejected  bool   // the client knows that it was denied
+	change    []wire.Content
 }
 
 func newNarrator(mark, dir string, mask func(string) string) narrator {
@@ -68,26 +72,26 @@ func (n *narrator) event(e event.Event) []wire.Update {
 		}
 		return n.text(e)
 	case event.Answered:
-		return n.answered(e)
+		return n.usageUpdate(e)
 	case event.ToolCall:
 		n.boundary()
-		return []wire.Update{{Kind: wire.Called, Tool: n.called(e.Call.ForHosts(), e.Parent)}}
+		return []wire.Update{{Kind: wire.ToolCall, Tool: n.newCall(e.Call.ForHosts(), e.Parent)}}
 	case event.ToolResult:
 		n.boundary()
 		return n.result(e.Result)
 	case event.Denied:
-		return n.denied(e.Denial)
+		return n.denial(e.Denial)
 	case event.Retry:
 		return []wire.Update{{
-			Kind: wire.Noticed, Severity: "warning",
+			Kind: wire.Notice, Severity: "warning",
 			Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt,
 				text.OneLine(e.Retry.Reason, 4000)),
 		}}
 	case event.Failed:
-		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}
+		return []wire.Update{{Kind: wire.Notice, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}
 	case event.Compacted:
 		n.number++
-		return []wire.Update{{Kind: wire.Compacted, Message: n.mark + "-c" + strconv.Itoa(n.number)}}
+		return []wire.Update{{Kind: wire.Compaction, Message: n.mark + "-c" + strconv.Itoa(n.number)}}
 	}
 	return nil
 }
@@ -104,18 +108,18 @@ func (n *narrator) text(e event.Event) []wire.Update {
 	}
 	kind := wire.Answer
 	if e.Kind == event.Thinking {
-		kind = wire.Thought
+		kind = wire.Thinking
 	}
 	return []wire.Update{{Kind: kind, Message: n.message, Text: e.Text}}
 }
 
-func (n *narrator) answered(e event.Event) []wire.Update {
+func (n *narrator) usageUpdate(e event.Event) []wire.Update {
 	u := e.Answer.Usage
 	if e.Parent != "" || u == nil || n.window <= 0 || u.Input+u.Output <= 0 {
 		return nil
 	}
 	n.used = u.Input + u.Output
-	return []wire.Update{{Kind: wire.Used, Usage: n.usage()}}
+	return []wire.Update{{Kind: wire.ContextUsage, Usage: n.usage()}}
 }
 
 func (n *narrator) usage() *wire.Usage {
@@ -134,14 +138,14 @@ func (n *narrator) end(end *event.End) []wire.Update {
 	if end.Usage != nil && end.Usage.CostUSD != nil {
 		n.cost, n.costs = n.cost+*end.Usage.CostUSD, true
 		if n.used > 0 {
-			updates = append(updates, wire.Update{Kind: wire.Used, Usage: n.usage()})
+			updates = append(updates, wire.Update{Kind: wire.ContextUsage, Usage: n.usage()})
 		}
 	}
 	return updates
 }
 
-// called returns the update for a new call.
-func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
+// newCall returns the update for a new call.
+func (n *narrator) newCall(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
 		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
 		Input: valid(e.Input), Parent: parent,
@@ -159,14 +163,14 @@ func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
 	return &t
 }
 
-// asked returns the call that a question is about.
-func (n *narrator) asked(q *event.Ask) *wire.Tool {
+// question returns the call that a question is about.
+func (n *narrator) question(q *event.Ask) *wire.Tool {
 	c := n.calls[q.Tool.ID]
 	if c == nil { // not sent before
-		n.called(q.Tool, "")
+		n.newCall(q.Tool, "")
 		c = n.calls[q.Tool.ID]
 	}
-	c.asked, c.told = q.ID, false
+	c.question, c.announced = q.ID, false
 	t := c.tool
 	if t.Terminal == nil {
 		if again := n.preview(&c.Call); again != nil { // nothing has run yet: now it is certain
@@ -180,18 +184,18 @@ func (n *narrator) asked(q *event.Ask) *wire.Tool {
 // allowed returns the update that a call which was asked about runs.
 func (n *narrator) allowed(question string) []wire.Update {
 	for _, c := range n.calls {
-		if c.asked == question && !c.told {
-			c.told = true
-			return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{ID: c.ID, Status: wire.InProgress}}}
+		if c.question == question && !c.announced {
+			c.announced = true
+			return []wire.Update{{Kind: wire.ToolCall, Tool: &wire.Tool{ID: c.ID, Status: wire.InProgress}}}
 		}
 	}
 	return nil
 }
 
-// untold reports whether calls wait to be reported as running.
-func (n *narrator) untold() bool {
+// unannounced reports whether calls wait to be reported as running.
+func (n *narrator) unannounced() bool {
 	for _, c := range n.calls {
-		if c.asked == "" && !c.told {
+		if c.question == "" && !c.announced {
 			return true
 		}
 	}
@@ -202,9 +206,10 @@ func (n *narrator) untold() bool {
 func (n *narrator) running() []wire.Update {
 	var updates []wire.Update
 	for _, id := range slices.Sorted(maps.Keys(n.calls)) {
-		if c := n.calls[id]; c.asked == "" && !c.told && time.Since(c.since) >= patience {
-			c.told = true
-			updates = append(updates, wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: id, Status: wire.InProgress}})
+		if c := n.calls[id]; c.question == "" && !c.announced && time.Since(c.since) >= patience {
+			c.announced = true
+			updates = append(updates,
+				wire.Update{Kind: wire.ToolCall, Tool: &wire.Tool{ID: id, Status: wire.InProgress}})
 		}
 	}
 	return updates
@@ -213,7 +218,7 @@ func (n *narrator) running() []wire.Update {
 func (n *narrator) result(r *event.Result) []wire.Update {
 	c := n.calls[r.ID]
 	delete(n.calls, r.ID)
-	if c != nil && c.denied { // already sent
+	if c != nil && c.rejected { // already sent
 		return nil
 	}
 	t := &wire.Tool{ID: r.ID, Status: wire.Completed}
@@ -237,28 +242,29 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 	case output != "":
 		t.Content = []wire.Content{{Text: output}}
 	}
-	updates := []wire.Update{{Kind: wire.Called, Tool: t}}
-	if steps := planOf(c.Name, c.Input); steps != nil && !r.Failed {
-		updates = append(updates, wire.Update{Kind: wire.Planned, Steps: steps})
+	updates := []wire.Update{{Kind: wire.ToolCall, Tool: t}}
+	if steps := planOf(c.Input); steps != nil && !r.Failed {
+		updates = append(updates, wire.Update{Kind: wire.Plan, Steps: steps})
 	}
 	return updates
 }
 
-// denied handles a denied call. Its result, if there is one, says so as well.
-func (n *narrator) denied(d *event.Denial) []wire.Update {
+// rejected handles a denied call. Its result, if there is one, says so as well.
+func (n *narrator) denial(d *event.Denial) []wire.Update {
 	c := n.calls[d.CallID]
 	if c == nil {
 		return nil
 	}
-	c.told, c.denied = true, true
-	return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{
+	c.announced, c.rejected = true, true
+	return []wire.Update{{Kind: wire.ToolCall, Tool: &wire.Tool{
 		ID: c.ID, Status: wire.FailedCall,
 		Content: []wire.Content{{Text: "It did not run: " + d.Reason}},
 	}}}
 }
 
-// planOf returns the plan that a call makes, or nil.
-func planOf(name string, input json.RawMessage) []wire.Step {
+// planOf returns the plan that the input of a call is, or nil. Each agent has a name of its own for such a tool, but
+// all send a list of steps with a status, so the form decides and not the name.
+func planOf(input json.RawMessage) []wire.Step {
 	type item struct {
 		Content     string `json:"content"`
 		Step        string `json:"step"`
@@ -269,21 +275,17 @@ func planOf(name string, input json.RawMessage) []wire.Step {
 		Todos []item `json:"todos"`
 		Plan  []item `json:"plan"`
 	}
-	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
-	case "todowrite", "writetodos", "updateplan":
-	default:
-		return nil
-	}
-	if json.Unmarshal(input, &in) != nil {
+	if json.Unmarshal(input, &in) != nil || in.Todos == nil && in.Plan == nil {
 		return nil
 	}
 	steps := []wire.Step{}
 	for _, i := range append(in.Todos, in.Plan...) {
-		s := wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status}
-		if !slices.Contains([]string{"pending", "in_progress", "completed"}, s.Status) {
-			continue // such as cancelled: not a step any more
-		}
-		steps = append(steps, s)
+		switch i.Status {
+		case "":
+			return nil // a list of something else
+		case "pending", "in_progress", "completed":
+			steps = append(steps, wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status})
+		} // others, such as cancelled, are no longer steps
 	}
 	return steps
 }

@@ -242,7 +242,7 @@ func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 }
 
 // lockLedger takes a ledger for this process, as version 0.1 does while it writes one.
-func (p Past) lockLedger(ctx context.Context, id string) (*workspace.Held, error) {
+func (p Past) lockLedger(ctx context.Context, id string) (*workspace.FileLock, error) {
 	return workspace.Lock(ctx, filepath.Join(p.Old, id+".lock"), 0)
 }
 

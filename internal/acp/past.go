@@ -129,24 +129,24 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 			continue
 		}
 		message := "r" + strconv.FormatInt(e.Number, 10)
-		if said := saidIn(m.Message); said != nil {
+		if said := userBlocks(m.Message); said != nil {
 			if m.Turn > last { // the first message of its turn, which was sent with this id
 				message, last = "u"+strconv.FormatInt(m.Turn, 10), m.Turn
 			}
-			tell(wire.Update{Kind: wire.Said, Message: message, Blocks: said})
+			tell(wire.Update{Kind: wire.UserMessage, Message: message, Blocks: said})
 		}
-		for _, u := range p.spoken(&n, m.Message, message) {
+		for _, u := range p.updates(&n, m.Message, message) {
 			tell(u)
 		}
 	}
 	for _, call := range slices.Sorted(maps.Keys(n.calls)) { // its process was killed
-		tell(wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: call, Status: wire.FailedCall}})
+		tell(wire.Update{Kind: wire.ToolCall, Tool: &wire.Tool{ID: call, Status: wire.FailedCall}})
 	}
 	return nil
 }
 
-// saidIn returns what the user said in a message; nil if it has only results.
-func saidIn(m model.Message) []wire.Block {
+// userBlocks returns what the user said in a message; nil if it has only results.
+func userBlocks(m model.Message) []wire.Block {
 	if m.Role != model.User {
 		return nil
 	}
@@ -162,8 +162,8 @@ func saidIn(m model.Message) []wire.Block {
 	return said
 }
 
-// spoken returns the updates for the rest of a message.
-func (p Past) spoken(n *narrator, m model.Message, id string) []wire.Update {
+// updates returns the updates for the rest of a message.
+func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
 	var updates []wire.Update
 	for i, b := range m.Blocks {
 		message := id + "-" + strconv.Itoa(i)
@@ -171,7 +171,7 @@ func (p Past) spoken(n *narrator, m model.Message, id string) []wire.Update {
 		case b.Kind == model.Text && m.Role == model.Assistant && b.Text != "":
 			updates = append(updates, wire.Update{Kind: wire.Answer, Message: message, Text: b.Text})
 		case b.Kind == model.Thinking && b.Text != "":
-			updates = append(updates, wire.Update{Kind: wire.Thought, Message: message, Text: b.Text})
+			updates = append(updates, wire.Update{Kind: wire.Thinking, Message: message, Text: b.Text})
 		case b.Kind == model.Call:
 			updates = append(updates, n.event(event.Event{Kind: event.ToolCall, Call: p.call(b)})...)
 		case b.Kind == model.Result:

@@ -75,7 +75,7 @@ func (n *narrator) preview(e *event.Call) []wire.Content {
 		return nil
 	}
 	if readable {
-		if after, ok := applied(now, edits); ok && there {
+		if after, ok := apply(now, edits); ok && there {
 			return n.diff(path, &now, after, false)
 		} else if ok {
 			return n.diff(path, nil, after, false)
@@ -118,8 +118,8 @@ func (n *narrator) file(path string) (content string, there, readable bool) {
 	return string(data), true, true
 }
 
-// applied makes the replacements. ok: the result is certain, even if they may have been made already.
-func applied(text string, edits []edit) (after string, ok bool) {
+// apply makes the replacements. ok: the result is certain, even if they may have been made already.
+func apply(text string, edits []edit) (after string, ok bool) {
 	for _, one := range edits {
 		old, new, has := one.texts()
 		times := strings.Count(text, old)

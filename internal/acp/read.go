@@ -23,7 +23,7 @@ func (s *clientSession) read(events *conversation.Events) {
 		e, err := s.next(events)
 		switch {
 		case err == nil:
-			s.hear(e)
+			s.event(e)
 		case errors.Is(err, context.DeadlineExceeded):
 			s.tell(s.narrator.running()...)
 		default:
@@ -35,7 +35,7 @@ func (s *clientSession) read(events *conversation.Events) {
 // next returns the next event. It waits no longer than a call may last before the client is told that it runs.
 func (s *clientSession) next(events *conversation.Events) (event.Event, error) {
 	ctx := context.Background()
-	if s.narrator.untold() {
+	if s.narrator.unannounced() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -82,8 +82,8 @@ func (s *clientSession) state(state, stop string, e *jsonrpc.Error) {
 	s.tell(wire.Update{Kind: wire.Conditions, State: state, Stop: stop, Error: e})
 }
 
-// hear handles an event.
-func (s *clientSession) hear(e event.Event) {
+// event handles an event.
+func (s *clientSession) event(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
 		s.sending.Lock() // from here on its turn has a prompt
@@ -98,13 +98,13 @@ func (s *clientSession) hear(e event.Event) {
 		if e.Reply.Option != event.Deny {
 			s.tell(s.narrator.allowed(e.Reply.Question)...)
 		}
-		s.unask(e.Reply.Question)
+		s.withdraw(e.Reply.Question)
 	case event.Withdrawn:
-		s.unask(e.Ask.ID)
+		s.withdraw(e.Ask.ID)
 	case event.Changed:
 		if e.Facts != nil && (e.Facts.Mode != "" || e.Facts.Model != "") {
 			options := s.options()
-			s.tell(wire.Update{Kind: wire.Optioned, Options: &options})
+			s.tell(wire.Update{Kind: wire.OptionsChanged, Options: &options})
 		}
 	case event.Failed:
 		if e.Terminal {
@@ -139,7 +139,7 @@ func (s *clientSession) begin(turn int64) {
 	}
 	if p != nil {
 		message := "u" + strconv.FormatInt(turn, 10)
-		s.tell(wire.Update{Kind: wire.Said, Message: message, Blocks: p.blocks})
+		s.tell(wire.Update{Kind: wire.UserMessage, Message: message, Blocks: p.blocks})
 		s.host.put(jsonrpc.Result(p.id, wire.Taken(message)))
 	}
 	s.state("running", "", nil)
@@ -147,7 +147,7 @@ func (s *clientSession) begin(turn int64) {
 
 // title names the session after its first message, as a list of sessions does.
 func (s *clientSession) title(blocks []wire.Block) {
-	if s.titled {
+	if s.hasTitle {
 		return
 	}
 	first := model.Message{Role: model.User}
@@ -157,8 +157,8 @@ func (s *clientSession) title(blocks []wire.Block) {
 		}
 	}
 	if title := session.TitleOf(first); title != "" {
-		s.titled = true
-		s.tell(wire.Update{Kind: wire.Titled, Title: title, Time: time.Now().UTC().Format(time.RFC3339)})
+		s.hasTitle = true
+		s.tell(wire.Update{Kind: wire.SessionTitle, Title: title, Time: time.Now().UTC().Format(time.RFC3339)})
 	}
 }
 

@@ -14,19 +14,19 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// hear handles one message. Messages are handled in order.
-func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
+// message handles one message. Messages are handled in order.
+func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 	switch {
 	case m.Wrong != nil && !m.Silent:
 		h.put(jsonrpc.Failure(m.ID, m.Wrong))
 	case m.Method == "":
-		h.answered(m)
+		h.response(m)
 	case m.Method == "initialize" && m.ID != nil:
 		h.initialize(m)
 	default:
 		h.mu.Lock()
-		agreed, version := h.agreed, h.encoder.Version
-		h.used = agreed
+		agreed, version := h.initialized, h.encoder.Version
+		h.otherMessages = agreed
 		h.mu.Unlock()
 		if !agreed {
 			h.refuse(m, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%s: initialize comes first", m.Method))
@@ -37,7 +37,7 @@ func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
 			h.refuse(m, wrong)
 			return
 		}
-		h.heed(ctx, m.ID, wanted)
+		h.dispatch(ctx, m.ID, wanted)
 	}
 }
 
@@ -57,11 +57,11 @@ func (h *Host) initialize(m jsonrpc.Message) {
 		version, wrong = wire.Agree(said.Wanted)
 	}
 	h.mu.Lock()
-	if wrong == nil && (h.used || h.agreed && version != h.encoder.Version) {
+	if wrong == nil && (h.otherMessages || h.initialized && version != h.encoder.Version) {
 		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
 	}
 	if wrong == nil {
-		h.agreed, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
+		h.initialized, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
 	}
 	encoder := h.encoder
 	h.mu.Unlock()
@@ -72,8 +72,8 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
-// heed carries out a request or a notification. Only a request has an id.
-func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
+// dispatch carries out a request or a notification. Only a request has an id.
+func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 	switch w := wanted.(type) {
 	case wire.CancelRequest:
 		h.cancelRequest(w.ID)
@@ -214,7 +214,7 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	for _, dir := range append([]string{place.Dir}, place.Dirs...) {
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return agent.Spec{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is no directory that can be opened", dir)
+			return agent.Spec{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is not a directory that can be opened", dir)
 		}
 	}
 	s := h.Spec
@@ -341,7 +341,7 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 	if w.Cursor != "" {
 		var err error
 		if from, err = strconv.Atoi(w.Cursor); err != nil || from < 0 {
-			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: the cursor is none of ours")
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: invalid cursor")
 		}
 	}
 	list, err := h.Past.list(ctx, w.Dir)

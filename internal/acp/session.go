@@ -28,7 +28,7 @@ type clientSession struct {
 	id       string
 	encoder  wire.Encoder
 	talk     *conversation.Conversation
-	begun    agent.Spec // what it began with
+	spec     agent.Spec // what it began with
 	requests chan func()
 	ended    chan struct{} // closed when everything is sent
 
@@ -45,15 +45,21 @@ type clientSession struct {
 
 // reading is what read knows from the events so far.
 type reading struct {
-	narrator narrator
-	titled   bool
-	turns    map[int64]bool   // that began and are not over
-	asked    map[string]int64 // open questions, and our requests to the client
-	failure  *jsonrpc.Error   // with which the turn ends
-	reason   string           // why the model stopped
+	narrator  narrator
+	hasTitle  bool
+	turns     map[int64]bool   // that began and are not over
+	questions map[string]int64 // open questions, and our requests to the client
+	failure   *jsonrpc.Error   // with which the turn ends
+	reason    string           // why the model stopped
 }
 
 // prompt is a request with a message, and its state.
+//
+//	                cancelled            cancelled: the conversation withdraws the turn
+//	                    ▲                    ▲
+//	request ──▶ queued ─┴─ Send ──▶ sent ────┴─ TurnBegan ──▶ begun ── Ended ──▶ answered
+//
+// In version 2 of the protocol the request is answered when the turn begins, and a state update reports its end.
 type prompt struct {
 	id        json.RawMessage
 	blocks    []wire.Block
@@ -70,11 +76,11 @@ func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.
 	titled bool,
 ) *clientSession {
 	return &clientSession{
-		host: h, id: id, encoder: encoder, talk: talk, begun: spec, model: spec.Shared.Model.Value,
+		host: h, id: id, encoder: encoder, talk: talk, spec: spec, model: spec.Shared.Model.Value,
 		requests: make(chan func(), mostRequests), ended: make(chan struct{}),
 		reading: reading{
-			narrator: newNarrator(ident.Hex(4), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{},
-			asked: map[string]int64{},
+			narrator: newNarrator(ident.Hex(4), spec.Dir, h.Mask), hasTitle: titled, turns: map[int64]bool{},
+			questions: map[string]int64{},
 		},
 	}
 }
@@ -279,7 +285,7 @@ func (s *clientSession) options() wire.Options {
 	facts := s.talk.Facts()
 	o := wire.Options{Mode: string(facts.Mode), Model: facts.Model}
 	if o.Mode == "" {
-		o.Mode = string(s.begun.Terms.Mode)
+		o.Mode = string(s.spec.Terms.Mode)
 	}
 	if !slices.ContainsFunc(s.host.Models, func(c wire.Choice) bool { return c.ID == o.Model }) {
 		s.mu.Lock()

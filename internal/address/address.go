@@ -1,8 +1,8 @@
 // Package address judges addresses of the internet.
 //
-// It promises one judgement for everything in this program that connects where a model or a page points: whether an
-// address is public, and if not, why, in words; addresses of the old kind that are wrapped into the new kind are judged
-// by what is inside. It refuses to look anything up: a name has no judgement, only the address that is dialled has.
+// Everything in this program that connects to where a model or a page points asks it whether an address is public, and
+// if not, why. An IPv4 address inside an IPv6 address is judged as itself. It looks nothing up: only the address that
+// is dialled can be judged, never a name.
 package address
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// NotPublic says why an address is none of the public internet; empty: it is one.
+// NotPublic returns why an address does not belong to the public internet, or "".
 func NotPublic(addr netip.Addr) (kind string) {
 	addr = addr.Unmap() // ::ffff:127.0.0.1
 	switch {
@@ -41,7 +41,7 @@ func NotPublic(addr netip.Addr) (kind string) {
 			{"240.0.0.0/4", "a reserved address"},
 		})
 	}
-	// an address of the old kind, translated
+	// an IPv4 address, translated (NAT64)
 	if bytes := addr.As16(); netip.MustParsePrefix("64:ff9b::/96").Contains(addr) {
 		return NotPublic(netip.AddrFrom4([4]byte(bytes[12:])))
 	}
@@ -51,7 +51,7 @@ func NotPublic(addr netip.Addr) (kind string) {
 	return special(addr, []reserved{
 		{"2001::/23", "a reserved address"}, // among them the tunnels of Teredo
 		{"2001:db8::/32", "an address for documentation"},
-		{"2002::/16", "an address of a tunnel"}, // has one of the old kind in it
+		{"2002::/16", "an address of a tunnel"}, // contains an IPv4 address
 		{"3fff::/20", "an address for documentation"},
 	})
 }
@@ -67,8 +67,8 @@ func special(addr netip.Addr, list []reserved) string {
 	return ""
 }
 
-// Numeric says whether a host that is no address in its usual form is one to some resolvers: 127.1, 0x7f000001 and
-// 2130706433 are. No name of the internet ends like that.
+// Numeric reports whether some resolvers take a host for an address although it lacks the usual form: 127.1, 0x7f000001
+// and 2130706433. No name of the internet ends like that.
 func Numeric(host string) bool {
 	last := strings.TrimSuffix(host, ".")
 	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])

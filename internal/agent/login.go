@@ -1,13 +1,13 @@
 package agent
 
-// Login is what variables and files tell of a login. Nobody was asked, so what a keychain holds is not known, nor
-// whether it still counts.
+// Login is what variables and files show of a login. The agent was not asked, so a login in a keychain is unknown, and
+// so is whether a login is still valid.
 type Login struct {
 	There Tri
-	By    string // the variable or the file that tells; empty: nothing does
+	By    string // the variable or the file of the login; empty: none
 }
 
-// LoginTeller is a Driver that knows where its agent keeps a login.
-type LoginTeller interface {
+// LoginFinder is a Driver that knows where its agent keeps a login.
+type LoginFinder interface {
 	Login(Env) Login
 }

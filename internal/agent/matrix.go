@@ -8,13 +8,13 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Level says how far an agent does what a flag asks for.
+// Level is how far an agent does what a flag asks for.
 type Level string
 
 // The levels.
 const (
 	Full    Level = "yes"
-	Nearest Level = "nearest" // something close to it, which the note tells
+	Nearest Level = "nearest" // something similar, see the note
 	None    Level = "no"
 )
 
@@ -25,28 +25,28 @@ const (
 	Output     = "output"
 	Model      = "model"
 	Web        = "web"
-	Schema     = "output-schema" // the agent itself holds its answer to a schema
-	Resume     = "resume"        // go on with an earlier session
+	Schema     = "output-schema" // the agent itself makes its answer fit a schema
+	Resume     = "resume"        // it can resume an earlier session
 	SessionID  = "session-id"    // we can choose the id
-	Ask        = "ask"           // it can put a question to a person
+	Ask        = "ask"           // it can ask a person
 	RepoConfig = "repo-config"   // a repository's own configuration changes what it does: yes, no
-	Denials    = "denials"       // a denied tool can be known afterwards
+	Denials    = "denials"       // denied tools are known after the run
 	Records    = "records"       // it keeps a transcript that we can read
 	ACP        = "acp"           // it speaks the Agent Client Protocol
 )
 
-// Matrix is what one agent can do, as data: flags are translated from it, and help, docs and `agents show` print it.
+// Matrix is what one agent can do, as data: it translates flags, and help, docs and `agents show` print it.
 type Matrix struct {
-	Measured string // the version that every cell was run with
+	Measured string // the version with which every cell was tested
 	Limit    Limit  // of a one-shot prompt
 	Rows     []Row
 }
 
-// Limit is the longest one-shot prompt. Zero: none is known.
+// Limit is the longest one-shot prompt. Zero: unknown.
 type Limit struct {
 	Characters int64
 	Bytes      int64
-	Note       string // what the agent does beyond it
+	Note       string // what the agent does with a longer one
 }
 
 // Row is one feature with one value. Features without values have one row, with an empty Value.
@@ -60,15 +60,15 @@ type Row struct {
 // Cell is what is sent, and what that means.
 type Cell struct {
 	Level Level
-	Args  []string // what is sent where a person asked for it
-	// what is sent where nobody did: a spelling that the passthrough can override; nil: the same, empty: nothing
+	Args  []string // what is sent if a person asked for it
+	// what is sent otherwise: a form that the passthrough can override; nil: the same, empty: nothing
 	Weak  []string
 	Env   []string // NAME=value
-	Note  string   // for people: a phrase
-	Needs []string // programs without which it does not hold
+	Note  string   // for people, a phrase
+	Needs []string // the programs that it needs
 }
 
-// Cell finds a cell. One that is not there is None.
+// Cell finds a cell. If there is none, its level is no.
 func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
 	i := m.find(feature, value)
 	if i < 0 {
@@ -77,7 +77,7 @@ func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
 	return m.Rows[i].Cell(mode)
 }
 
-// Cell is the cell of that mode.
+// Cell returns the cell of a mode.
 func (r Row) Cell(mode setting.Mode) Cell {
 	if mode == setting.Interactive {
 		return r.Interactive
@@ -85,12 +85,12 @@ func (r Row) Cell(mode setting.Mode) Cell {
 	return r.OneShot
 }
 
-// Both is a row whose cells are the same in both modes.
+// Both returns a row with the same cell in both modes.
 func Both(feature, value string, c Cell) Row { return Row{feature, value, c, c} }
 
-// ReadMatrix reads a matrix as a driver keeps it beside its code; measured is the version that it is of. A line that
-// begins a cell has the feature, its value if it has one, the mode if the other has a cell of its own, and the level;
-// the lines below it have the rest.
+// ReadMatrix reads the matrix in a driver's matrix.txt, which describes the version measured. The first line of a cell
+// has the feature, its value if there is one, the mode unless the cell is for both, and the level. The indented lines
+// below have the rest.
 func ReadMatrix(measured, table string) Matrix {
 	m := Matrix{Measured: measured}
 	var cells []*Cell
@@ -122,7 +122,7 @@ func ReadMatrix(measured, table string) Matrix {
 	return m
 }
 
-// cells are those that a line begins, in the row that has them or a new one.
+// cells returns the cells that a line begins, in an existing row or a new one.
 func (m *Matrix) cells(line string) []*Cell {
 	line, level, _ := strings.Cut(line, ": ")
 	line, mode, _ := strings.Cut(line, ", ")
@@ -145,7 +145,7 @@ func (m *Matrix) cells(line string) []*Cell {
 	return cells
 }
 
-// read takes a line below the first of a cell. Notes may have several.
+// read reads an indented line of a cell. A note may have several lines.
 func (c *Cell) read(key, rest string) {
 	switch key {
 	case "args":
@@ -163,8 +163,15 @@ func (c *Cell) read(key, rest string) {
 
 // Set gives a row of the matrix the same cell in both modes.
 func (m Matrix) Set(feature, value string, c Cell) {
-	i := m.find(feature, value)
-	m.Rows[i].Interactive, m.Rows[i].OneShot = c, c
+	m.Edit(feature, value, func(old *Cell) { *old = c })
+}
+
+// Edit changes both cells of a row, if there is one.
+func (m Matrix) Edit(feature, value string, edit func(*Cell)) {
+	if i := m.find(feature, value); i >= 0 {
+		edit(&m.Rows[i].Interactive)
+		edit(&m.Rows[i].OneShot)
+	}
 }
 
 func (m Matrix) find(feature, value string) int {

@@ -10,17 +10,17 @@ import (
 	"omniagent/internal/setting"
 )
 
-// DepthVariable counts in the environment how many agents have asked each other, one the other. Servers of an agent
-// that is asked get it; not every agent hands its own environment on.
+// DepthVariable is the environment variable that counts how many agents have asked one another in a row. The MCP
+// servers of an agent get it too, because not every agent passes its own environment on.
 const DepthVariable = "OMNIAGENT_DEPTH"
 
-// Change is what a host wants to be different. What is empty stays as it is.
+// Change is what a host wants to change. Empty members stay as they are.
 type Change struct {
 	Mode  setting.Approval
 	Model string
 }
 
-// Outcome is how a session went.
+// Outcome is how a conversation with an agent ended.
 type Outcome struct {
 	Exit     Exit
 	Evidence Evidence
@@ -28,16 +28,16 @@ type Outcome struct {
 
 // Services is what a Mind needs of its conversation, and through it of the host.
 type Services struct {
-	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call
-	// only.
+	// Tell takes the events, in order. It may block, but never for a host. Event.Raw need only be valid during the
+	// call.
 	Tell func(event.Event)
 
-	Grace   time.Duration // from the request to end to the kill
-	Connect time.Duration // from the start of the agent to the first sign of life; 0: any time
-	Timeout time.Duration // for a turn; 0: any time
+	Grace   time.Duration // from the request to exit to the kill
+	Connect time.Duration // from the start of the agent to its first output; 0: no limit
+	Timeout time.Duration // for a turn; 0: no limit
 	CanAsk  bool          // somebody answers questions
-	Hook    Hook          // nil: nobody has a word
-	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
+	Hook    Hook          // nil: the host does not intervene
+	// Serve passes a message to an MCP server that lives in the host, and returns its answer; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 	Tap   *Tap // nil: nobody looks
 	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
@@ -50,23 +50,23 @@ type Tap struct {
 	Stdout, Stderr io.Writer
 }
 
-// Hook is the host's word at a moment of the conversation, which waits for it.
+// Hook lets the host intervene at a moment of the conversation, which waits for its answer.
 type Hook func(context.Context, Moment) Word
 
-// Moment is where a host may have a word.
+// Moment is a point at which a host may intervene.
 type Moment struct {
 	Name   MomentName
-	Parent string        // the call whose sub-agent this happens to; empty: the agent itself
+	Parent string        // the call whose sub-agent this is about; empty: the agent itself
 	Call   *event.Call   // of a tool
 	Result *event.Result // of that call
-	Text   string        // the message, the answer, why a conversation began or is shortened
-	Again  bool          // with TurnEnds: the turn goes on already because of such a word
+	Text   string        // the message, the answer, or why a conversation began or is shortened
+	Again  bool          // with TurnEnds: the turn already continues because of a hook
 }
 
-// MomentName says which it is.
+// MomentName is the name of a moment.
 type MomentName string
 
-// The moments, by the names under which people know them.
+// The moments, by the names that Claude Code uses.
 const (
 	BeforeTool    MomentName = "PreToolUse"
 	AfterTool     MomentName = "PostToolUse"
@@ -80,13 +80,14 @@ const (
 	Shortening    MomentName = "PreCompact"
 )
 
-// Word is what a host says to a moment. The zero Word is nothing.
+// Word is a host's answer at a moment. The zero Word changes nothing.
 type Word struct {
-	// allow, ask or deny, of a call; deny also of a message, an answer and a turn's end, which then is none
+	// allow, ask or deny, for a call; deny also for a message, for an answer, and for the end of a turn, which then
+	// continues
 	Decision string
 	Reason   string          // of the decision: for the model, and of a message for the person
-	Input    json.RawMessage // what the tool is called with instead
-	Context  string          // what the model is told beside
-	End      string          // not empty: the turn ends here, for this reason
+	Input    json.RawMessage // replaces the input of the tool
+	Context  string          // additional text for the model
+	End      string          // not empty: the turn ends now, for this reason
 	Note     string          // for the person
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/vigil"
+	"omniagent/internal/guardwait"
 )
 
 // TestGuardWaitsBeforeAllElse: a guard that waits has not initialised what makes the program start slowly, and one that
@@ -28,9 +28,9 @@ func TestGuardWaitsBeforeAllElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer trace.Close()
-	cmd := exec.Command(program.File, "--"+vigil.Name)
-	cmd.Args[0] = vigil.Name
-	cmd.Env = []string{vigil.Variable + "=1", "GODEBUG=inittrace=1"}
+	cmd := exec.Command(program.File, "--"+guardwait.Name)
+	cmd.Args[0] = guardwait.Name
+	cmd.Env = []string{guardwait.Variable + "=1", "GODEBUG=inittrace=1"}
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, trace
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestGuardWaitsBeforeAllElse(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
-		if strings.TrimSpace(string(name)) == vigil.Name {
+		if strings.TrimSpace(string(name)) == guardwait.Name {
 			break
 		}
 		if time.Now().After(end) {

@@ -107,9 +107,9 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		Signals: signals, Mask: known.String,
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
-				Model:   typed(first),
-				Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
-				Web:     typed(c.String("web") == "on"),
+				Model:   fromFlag(first),
+				Sandbox: fromFlag(setting.Sandbox(c.String("sandbox"))),
+				Web:     fromFlag(c.String("web") == "on"),
 			},
 			Terms: agent.Terms{Network: c.String("network")},
 		}, agent.Change{Mode: mode}),

@@ -119,15 +119,10 @@ func cellOf(c agent.Cell) cellData {
 	if weak == nil {
 		weak = c.Args
 	}
-	return cellData{string(c.Level), listed(c.Args), listed(weak), listed(c.Env), listed(c.Needs), c.Note}
+	return cellData{string(c.Level), orEmpty(c.Args), orEmpty(weak), orEmpty(c.Env), orEmpty(c.Needs), c.Note}
 }
 
-func listed(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
+func orEmpty(list []string) []string { return append([]string{}, list...) }
 
 // PlainText returns the table with one paragraph for each row, since what is sent is too long for columns.
 func (d agentData) PlainText() string {

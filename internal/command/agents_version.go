@@ -48,11 +48,11 @@ func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string 
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTakes)
 	defer cancel()
-	said, err := c.SpawnIn(ctx, dir, in.Path, "--version")
-	if err != nil || said.ExitCode != 0 {
+	result, err := c.SpawnIn(ctx, dir, in.Path, "--version")
+	if err != nil || result.ExitCode != 0 {
 		return ""
 	}
-	version, err := versions(c.Paths).Keep(in.RealPath, string(said.Stdout))
+	version, err := versions(c.Paths).Keep(in.RealPath, string(result.Stdout))
 	if err != nil {
 		c.Debug("the version of %s is not kept: %v", in.Path, err)
 	}

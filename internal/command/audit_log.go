@@ -90,13 +90,13 @@ func auditLog() *contract.Command {
 // newest keeps the last n of a sequence, in their order.
 func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		kept := []T{}
+		last := []T{}
 		for v := range seq {
-			if kept = append(kept, v); len(kept) > 2*n { // rarely, so that it costs little
-				kept = append(kept[:0:0], kept[len(kept)-n:]...)
+			if last = append(last, v); len(last) > 2*n { // rarely, so that it costs little
+				last = append(last[:0:0], last[len(last)-n:]...)
 			}
 		}
-		for _, v := range kept[max(0, len(kept)-n):] {
+		for _, v := range last[max(0, len(last)-n):] {
 			if !yield(v) {
 				return
 			}
@@ -117,5 +117,5 @@ func since(written string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fault.New(fault.ArgError, "%q is no time", written)
+	return time.Time{}, fault.New(fault.ArgError, "%q is not a time", written)
 }

@@ -70,7 +70,7 @@ func parseChangelog(text string) ([]changelogEntry, error) {
 		case strings.HasPrefix(line, "## "):
 			m := heading.FindStringSubmatch(line)
 			if m == nil {
-				return nil, fault.New(fault.Internal, "the changelog has a heading that is no version: %q", line)
+				return nil, fault.New(fault.Internal, "a heading of the changelog is not a version: %q", line)
 			}
 			e := changelogEntry{
 				Version: m[1], Breaking: []string{}, Added: []string{}, Changed: []string{},

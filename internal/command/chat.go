@@ -54,7 +54,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if err != nil {
 		return 0, err
 	}
-	conv, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
 		return p.openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"omniagent/internal/config"
@@ -42,7 +41,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
 		return []fault.Problem{{
 			Param: "global", Code: fault.MissingArgument,
-			Message: "the home directory is no project; add --global to change your own configuration",
+			Message: "the home directory is not a project; add --global to change your own configuration",
 		}}
 	}
 	edit := config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}
@@ -69,12 +68,11 @@ func target(c *contract.Call) (config.Edit, string, error) {
 		edit.File = c.Path("config")
 		return edit, "session", nil
 	case c.Bool("global"):
-		if c.Paths.Config == "" {
+		if edit.File = c.Paths.UserConfig(); edit.File == "" {
 			return edit, "", fault.New(fault.NoHome,
 				"no home directory is known, so there is no configuration of your own").Hint(
 				"set HOME or XDG_CONFIG_HOME")
 		}
-		edit.File = filepath.Join(c.Paths.Config, "config.toml")
 		return edit, "global", nil
 	}
 	place := c.ProjectAt(c.Dir())
@@ -133,28 +131,32 @@ func configCommand(c contract.Command) *contract.Command {
 	return &c
 }
 
+// configEdit adds what the commands that change a file have in common.
+func configEdit(c contract.Command) *contract.Command {
+	c.Danger, c.DryRun, c.Reversible, c.LooseConfig, c.ConfigScope = contract.Mutating, true, true, true, "local"
+	c.Files = []contract.FileEffect{
+		{Path: ".omniagent/config.toml", Type: "config"},
+		{Path: "~/.config/omniagent/config.toml", Type: "config"},
+	}
+	c.Exits = append(c.Exits,
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
+		contract.Exit{Code: contract.Conflict, When: "another process is changing the file", Retryable: true},
+		contract.Exit{Code: contract.PermissionDenied, When: "the file cannot be written"})
+	return configCommand(c)
+}
+
 func configSet() *contract.Command {
-	return configCommand(contract.Command{
-		Path: "config set", Summary: "set a configuration value", Danger: contract.Mutating, DryRun: true,
-		Reversible: true,
+	return configEdit(contract.Command{
+		Path: "config set", Summary: "set a configuration value",
 		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A " +
 			"project file that was\n" +
 			"trusted before, or is new, is trusted with the new content.",
-		Output: contract.TypeOf[changeData](), ConfigScope: "local", LooseConfig: true,
+		Output: contract.TypeOf[changeData](),
 		Params: []contract.Param{keyParam(true), {
 			Name: "value", Kind: contract.Text, Position: 2, Required: true,
 			MaxLen: 4096, Help: "the value",
 		}, globalParam()},
-		Files: []contract.FileEffect{
-			{Path: ".omniagent/config.toml", Type: "config"},
-			{Path: "~/.config/omniagent/config.toml", Type: "config"},
-		},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the value is set, or was so already"},
-			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
-			{Code: contract.Conflict, When: "another process is changing the file", Retryable: true},
-			{Code: contract.PermissionDenied, When: "the file cannot be written"},
-		},
+		Exits: []contract.Exit{{Code: contract.Success, When: "the value is set, or was so already"}},
 		Examples: []contract.Example{
 			{Description: "Results as text in this project", Command: "omniagent config set output plain"},
 			{Description: "Keep more audit logs, everywhere", Command: "omniagent config set audit.keep 10 --global"},
@@ -208,21 +210,10 @@ func effectOf(old, value string) contract.Effect {
 }
 
 func configUnset() *contract.Command {
-	return configCommand(contract.Command{
-		Path: "config unset", Summary: "remove a configuration value", Danger: contract.Mutating, DryRun: true,
-		Reversible: true,
-		Output:     contract.TypeOf[unsetData](), ConfigScope: "local", LooseConfig: true,
-		Params: []contract.Param{keyParam(true), globalParam()},
-		Files: []contract.FileEffect{
-			{Path: ".omniagent/config.toml", Type: "config"},
-			{Path: "~/.config/omniagent/config.toml", Type: "config"},
-		},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the value is gone, or was not there"},
-			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
-			{Code: contract.Conflict, When: "another process is changing the file", Retryable: true},
-			{Code: contract.PermissionDenied, When: "the file cannot be written"},
-		},
+	return configEdit(contract.Command{
+		Path: "config unset", Summary: "remove a configuration value", Output: contract.TypeOf[unsetData](),
+		Params:   []contract.Param{keyParam(true), globalParam()},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "the value is gone, or was not there"}},
 		Examples: []contract.Example{{Description: "Back to the default", Command: "omniagent config unset output"}},
 		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -366,8 +357,6 @@ func configFiles(c *contract.Call) []pathRow {
 	if place := c.ProjectAt(c.Dir()); !place.Home {
 		add("project", place.File, trustedNow(c, place.File))
 	}
-	if c.Paths.Config != "" {
-		add("user", filepath.Join(c.Paths.Config, "config.toml"), true)
-	}
+	add("user", c.Paths.UserConfig(), true)
 	return rows
 }

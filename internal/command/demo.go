@@ -187,7 +187,7 @@ func sweepDemos(base string) {
 // demoAgents returns the agents found, from files and variables alone, and which command to try.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	rows := []demoAgent{}
-	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of}
+	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
 	for _, d := range p.Agents {
@@ -202,8 +202,8 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 			rows = append(rows, row)
 			continue
 		}
-		if teller, ok := d.(agent.LoginTeller); ok && known.Installed {
-			row.Login, row.LoginBy = told(teller.Login(env))
+		if finder, ok := d.(agent.LoginFinder); ok && known.Installed {
+			row.Login, row.LoginBy = loginWord(finder.Login(env))
 		}
 		switch {
 		case !known.Installed:
@@ -235,7 +235,7 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	return rows, next
 }
 
-func told(l agent.Login) (word string, by *string) {
+func loginWord(l agent.Login) (word string, by *string) {
 	switch l.There {
 	case agent.Yes:
 		return "yes", &l.By

@@ -28,7 +28,7 @@ type check struct {
 	Version  *string `json:"version"`
 	Detail   *string `json:"detail"`
 	Error    *string `json:"error"`
-	Fix      *string `json:"fix" doc:"a command that can be run as it stands, or what to change"`
+	Fix      *string `json:"fix" doc:"a command to run as written, or what to change"`
 }
 
 type dependency struct {
@@ -104,7 +104,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
-			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkApart())
+			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c), checkApart())
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)

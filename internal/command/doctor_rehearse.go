@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/ident"
+	"omniagent/internal/fingerprint"
 	"omniagent/internal/rehearsal"
 )
 
@@ -26,7 +25,7 @@ type rehearsalData struct {
 	Differs  int                 `json:"differs"`
 	Untried  int                 `json:"cannot_be_tried"`
 	Unknown  int                 `json:"unknown"`
-	Program  []rehearsal.File    `json:"program"`
+	Program  []fingerprint.File  `json:"program"`
 	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
 }
 
@@ -115,7 +114,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		if len(named) > 0 && !slices.Contains(named, d.Name()) {
 			continue
 		}
-		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of})
+		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
 		theirs := workspaceOf(c)
 		switch {
 		case err != nil && len(named) > 0:
@@ -150,7 +149,7 @@ func rehearseAll(
 		return fault.New(fault.NoHome,
 			"there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
-	temp, err := shortTemp(c)
+	temp, err := c.ShortTemp()
 	if err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func rehearseAll(
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
 		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Agents: drivers,
 		Grace: min(c.Config.Duration("grace"), 2*time.Second),
-		Tell:  func(p rehearsal.Progress) { tellRehearsal(c, p) },
+		Tell:  func(p rehearsal.Progress) { printRehearsal(c, p) },
 	})
 	if ctx.Err() != nil { // an incomplete result is not stored
 		return context.Cause(ctx)
@@ -171,37 +170,20 @@ func rehearseAll(
 	return nil
 }
 
-// shortTemp returns a temporary directory of this call with a short path, because agents create sockets in theirs. Its
-// mark lets cleanup recognise it.
-func shortTemp(c *contract.Call) (string, error) {
-	id := ident.Hex(4)
-	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		c.OnCleanup(func() { _ = os.RemoveAll(dir) })
-		err = os.WriteFile(filepath.Join(dir, ".made-by-call"), []byte(id), 0o600)
-	}
-	if err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
-	}
-	return dir, nil
-}
-
-// tellRehearsal prints the progress: a line for each agent, with --verbose a line for each run.
-func tellRehearsal(c *contract.Call, p rehearsal.Progress) {
+// printRehearsal prints the progress: a line for each agent, with --verbose a line for each run.
+func printRehearsal(c *contract.Call, p rehearsal.Progress) {
 	took := p.Took.Round(100 * time.Millisecond)
 	switch {
 	case p.Record == nil:
 		c.Progress("%s: %s took %s; %d of %d runs", p.Agent, p.Run, took, p.Done, p.Runs)
 	case c.Host.StderrTerminal && !c.Bool("quiet"):
-		sayLine(c, "%s: %s, in %s", p.Agent, counted(p.Record.Counts()), took)
+		logLine(c, "%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	default:
-		c.Progress("%s: %s, in %s", p.Agent, counted(p.Record.Counts()), took)
+		c.Progress("%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	}
 }
 
-func counted(n map[rehearsal.Verdict]int) string {
+func verdictCounts(n map[rehearsal.Verdict]int) string {
 	parts := []string{}
 	for _, v := range []struct {
 		verdict   rehearsal.Verdict
@@ -229,7 +211,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	record, state := rehearsals(c).Load(name, s.Install)
 	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
 	row := rehearsalData{
-		Agent: name, State: string(state), Program: []rehearsal.File{},
+		Agent: name, State: string(state), Program: []fingerprint.File{},
 		Findings: []rehearsal.Finding{},
 	}
 	again := "omniagent doctor --rehearse " + name
@@ -242,12 +224,12 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	row.Version, row.Date, row.TookMS = orNil(record.Version), &date, record.TookMS
 	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried],
 		n[rehearsal.Unknown]
-	k.Detail = orNil(date[:10] + ": " + counted(n))
+	k.Detail = orNil(date[:10] + ": " + verdictCounts(n))
 	if state != rehearsal.Fresh {
 		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
 	}
 	if bad := record.Failed(); len(bad) > 0 {
-		why, fix := amiss(bad, len(record.Findings)), again
+		why, fix := failureSummary(bad, len(record.Findings)), again
 		switch {
 		case n[rehearsal.Differs] == 0:
 			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows its output
@@ -263,8 +245,8 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	return row, k
 }
 
-// amiss describes which claims failed, and which are unknown and why.
-func amiss(bad []rehearsal.Finding, all int) string {
+// failureSummary describes which claims failed, and which are unknown and why.
+func failureSummary(bad []rehearsal.Finding, all int) string {
 	var differs, unknown []string
 	why := ""
 	for _, f := range bad {

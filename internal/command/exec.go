@@ -81,7 +81,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		if status != 0 {
 			failed++
 		}
-		if status != 0 && !c.Bool("ignore-errors") || c.Unheard() {
+		if status != 0 && !c.Bool("ignore-errors") || c.ReaderGone() {
 			break
 		}
 	}

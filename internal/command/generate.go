@@ -37,7 +37,7 @@ func generateCommand(c contract.Command) *contract.Command {
 	c.DryRun, c.Reversible = true, true
 	c.Exits = []contract.Exit{
 		{Code: contract.Success, When: "the files are written"},
-		{Code: contract.PreconditionFailed, When: "a file of that name is no regular file"},
+		{Code: contract.PreconditionFailed, When: "something other than a regular file has that name"},
 		{Code: contract.PermissionDenied, When: "the directory cannot be written"},
 	}
 	return &c

@@ -110,10 +110,10 @@ func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}
 }
 
-// apiWords are the words of --provider, for people.
+// apiWords returns the words of --provider, for people.
 func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
 
-// guarded is what has to be known of the agents to judge what a call does to them.
+// guarded returns what guard must know of the agents to judge a call.
 func (p Parts) guarded() guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {
@@ -125,7 +125,7 @@ func (p Parts) guarded() guard.Agents {
 	return all
 }
 
-// providing are the names of agents that --provider may name.
+// providing returns the names of agents that --provider may name.
 func (p Parts) providing() []string {
 	var names []string
 	for _, d := range p.Agents {

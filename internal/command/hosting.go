@@ -19,9 +19,9 @@ import (
 
 // Shared by the commands that hold a conversation.
 
-// attended runs do before the conversation handles signals itself. A signal ends the call meanwhile; what cannot be
-// interrupted, such as a read of standard input, ends with the process.
-func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
+// untilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
+// meanwhile; what cannot be interrupted, such as a read of standard input, ends with the process.
+func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
@@ -67,7 +67,7 @@ func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 // logger writes lines without the secrets of the environment.
 func logger(c *contract.Call) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	return func(format string, args ...any) { sayLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
+	return func(format string, args ...any) { logLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
 }
 
 // quiet removes the secrets of the environment from an error.
@@ -84,12 +84,12 @@ func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, e
 	}
 }
 
-func sayLine(c *contract.Call, format string, args ...any) {
+func logLine(c *contract.Call, format string, args ...any) {
 	clean, _ := text.Clean(fmt.Sprintf(format, args...))
 	_, _ = io.WriteString(c.Host.Stderr, "omniagent: "+strings.Join(strings.Fields(clean), " ")+"\n")
 }
 
-func typed[T comparable](v T) setting.Chosen[T] {
+func fromFlag[T comparable](v T) setting.Chosen[T] {
 	var none T
 	if v == none {
 		return setting.Chosen[T]{}

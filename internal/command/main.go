@@ -160,8 +160,8 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
 				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
-				Said:    versions(paths).Of,
-				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
+				RecordedVersion: versions(paths).Of,
+				Targets:         func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)

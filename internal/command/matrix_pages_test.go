@@ -213,11 +213,11 @@ func nativePage() string {
 		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value " +
 		"that holds a password is kept back.\n\n" +
 		"| Variables | Why |\n|---|---|\n")
-	for _, h := range shell.HandedOn() {
+	for _, h := range shell.InheritedVariables() {
 		fmt.Fprintf(&b, "| %s | %s |\n", codes(h.Names), h.Why)
 	}
 	b.WriteString(
-		"\nWhat a program needs beside them is named in your own configuration, which hands on exactly these; a " +
+		"\nA program may need others: name them in your own configuration, and exactly these are handed on; a " +
 			"repository's file cannot:\n\n" +
 			"```toml\n[native]\nenv = [\"SSH_AUTH_SOCK\", \"NPM_TOKEN\"]\n```\n\n" +
 			"Never handed on, whatever is named: `BASH_ENV`, `ENV`, `LD_PRELOAD`, `LD_AUDIT`, " +
@@ -232,7 +232,7 @@ func ability(feature string) string {
 	case agent.Schema:
 		return "holds its answer to a JSON schema"
 	case agent.Resume:
-		return "goes on with an earlier session"
+		return "continues an earlier session"
 	case agent.SessionID:
 		return "takes the id of its session from us"
 	case agent.Ask:

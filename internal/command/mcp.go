@@ -105,7 +105,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 			return askable(c, p.Agents, reads)
 		}, Open: o.converse,
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
-		Timeout: timeout, Most: turn, Connect: connect, Log: log,
+		Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {
 		return code, nil

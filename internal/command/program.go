@@ -5,6 +5,8 @@
 package command
 
 import (
+	"slices"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/codex"
@@ -29,7 +31,7 @@ type Parts struct {
 	Tools  tool.List // of the native agent
 }
 
-// Ours are the parts of this program.
+// Ours returns the parts of this program.
 func Ours() Parts {
 	apis := provider.APIs()
 	return Parts{
@@ -43,7 +45,7 @@ func Ours() Parts {
 // Program returns the whole command line.
 func Program() *contract.Program { return Ours().Program() }
 
-// Program is the command line over these parts.
+// Program returns the command line over these parts.
 func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
 
 func (p Parts) app() contract.App {
@@ -62,14 +64,17 @@ func (p Parts) app() contract.App {
 			"sandbox": "the walls around commands",
 			"session": "conversations, for every agent",
 		},
-		Keys:   append(shim.Keys(), ownKeys()...),
+		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
 			p.acpCommand(),
+			p.agentsAllow(),
+			p.agentsDeny(),
 			agentsList(p.Agents),
 			agentsShow(p.Agents),
 			p.answer(),
 			auditLog(),
+			auditLogVerify(),
 			changelog(),
 			p.chat(),
 			checkPermissions(),

@@ -23,7 +23,7 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	}
 	backend, err := modelserver.ParseScript(text)
 	if err != nil {
-		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is no script",
+		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is not a script",
 			script).Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}

@@ -32,7 +32,7 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 		if !c.Host.StderrTerminal || c.Bool("quiet") {
 			return
 		}
-		sayLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 		return
 	}
 	entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}

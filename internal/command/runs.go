@@ -159,8 +159,8 @@ func runsDelete() *contract.Command {
 func (p Parts) runsContinue() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs continue", Summary: "carry out a run that was left: queued, or answered",
-		Detail: "It is what run --detach leaves behind. A run whose outcome nobody saw is not begun again: runs retry " +
-			"does that.",
+		Detail: "It is what run --detach leaves behind. A run whose outcome nobody saw is not begun again: " +
+			"runs retry does that.",
 		Params: append([]contract.Param{runParam()}, runStart()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the task is done"},

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
@@ -91,7 +92,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 }
 
 func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
-	w, err := p.wanted(c)
+	w, err := p.sandboxOf(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -138,7 +139,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
-		data.Subject = lineOf(words)
+		data.Subject = text.Shell(words...)
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil

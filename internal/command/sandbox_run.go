@@ -75,8 +75,8 @@ func wallParams() []contract.Param {
 	}
 }
 
-// wanted returns the sandbox that a call asks for.
-func (p Parts) wanted(c *contract.Call) (enclosure.Wanted, error) {
+// sandboxOf returns the sandbox that a call asks for.
+func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
 		Root: c.Dir(), Home: home, Agents: p.guarded(), Network: cmp.Or(c.String("network"),
@@ -101,11 +101,11 @@ func (p Parts) wanted(c *contract.Call) (enclosure.Wanted, error) {
 }
 
 func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	w, err := p.wanted(c)
+	w, err := p.sandboxOf(c)
 	if err != nil {
 		return 0, err
 	}
-	w.Refused = func(host, why string) { sayLine(c, "the command was kept from %s: %s", host, why) }
+	w.Refused = func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) }
 	walls, err := enclosure.Open(w)
 	if err != nil {
 		return 0, err
@@ -113,7 +113,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
 		claim := walls.Claim()
-		sayLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why,
+		logLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why,
 			strings.Join(claim.Holes, "; "))
 	}
 	env := os.Environ()
@@ -128,19 +128,4 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 		program.Terminal = os.Stdin
 	}
 	return walls.Run(program)
-}
-
-// lineOf returns words as a command line for a shell.
-func lineOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = w
-		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-				strings.ContainsRune("_-./=:@%+,", r))
-		}) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

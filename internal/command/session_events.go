@@ -14,7 +14,7 @@ import (
 func sessionEvents() *contract.Command {
 	return &contract.Command{
 		Path: "session events", Summary: "print the records of one conversation, one line of JSON each",
-		Class: contract.Stream, Danger: contract.Safe,
+		Class: contract.Stream, Prints: true, Danger: contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Detail: "Each line has seq, time, turn and kind; seq counts from 1 without gaps, and a line of one record is " +
 			"always the same bytes. A place of the file that\n" +
@@ -34,7 +34,8 @@ func sessionEvents() *contract.Command {
 				When: "the records are printed; with --follow, no process has the session open any more",
 			},
 			{Code: contract.GeneralError, When: "the session or standard output cannot be used"},
-			{Code: contract.ArgError, When: "wrong call, or no such session"},
+			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.NotFound, When: "no such session"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent session events sess-1a2b3c4d"},

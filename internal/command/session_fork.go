@@ -38,7 +38,7 @@ func sessionFork() *contract.Command {
 			d := sessionForked{ID: orNil(c.String("as")), From: c.String("id"), Messages: v.State.Messages}
 			if c.DryRun() {
 				if d.ID != nil && store.Has(*d.ID) {
-					return contract.Result{}, session.Taken(*d.ID)
+					return contract.Result{}, session.IDTaken(*d.ID)
 				}
 				return contract.Result{
 					Data: d, Effect: contract.Created,

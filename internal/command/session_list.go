@@ -145,8 +145,8 @@ func sessionFilter(c *contract.Call) session.Filter {
 	return f
 }
 
-// tellSkipped warns of files that do not hold a session.
-func tellSkipped(c *contract.Call, skipped []session.Skipped) {
+// warnSkipped warns of files that do not hold a session.
+func warnSkipped(c *contract.Call, skipped []session.Skipped) {
 	for _, s := range skipped {
 		c.Warn("SESSION_UNREADABLE", "%v", s.Err)
 	}
@@ -171,7 +171,7 @@ func sessionList() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			tellSkipped(c, skipped)
+			warnSkipped(c, skipped)
 			rows := []contract.Foreign[sessionRow]{}
 			for _, i := range page {
 				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i, time.Now())})

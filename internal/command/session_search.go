@@ -42,7 +42,7 @@ func sessionSearch() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			tellSkipped(c, skipped)
+			warnSkipped(c, skipped)
 			rows := []contract.Foreign[sessionHit]{}
 			for _, h := range hits {
 				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{

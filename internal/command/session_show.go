@@ -31,12 +31,12 @@ type sessionData struct {
 	Denials     int                                `json:"denials"`
 	Compactions int                                `json:"compactions"`
 	ForkedFrom  *string                            `json:"forked_from"`
-	Session     *string                            `json:"agent_session" doc:"the agent's own id; null: it told none, or has none"`
+	Session     *string                            `json:"agent_session" doc:"the agent's own id; null: unknown, or there is none"`
 	Path        string                             `json:"path" doc:"its journal"`
 	Version     int                                `json:"version" doc:"of its records"`
 	Records     int64                              `json:"records" doc:"number of the last one"`
 	Writer      *sessionWriter                     `json:"writer" doc:"the process that has it open; null: none"`
-	Unfinished  []int64                            `json:"unfinished_turns" doc:"turns without an end; where writer is null, nobody knows what came of them"`
+	Unfinished  []int64                            `json:"unfinished_turns" doc:"turns that did not finish; if writer is null, what they changed is unknown"`
 	Questions   []contract.Foreign[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
 	Damaged     int                                `json:"damaged" doc:"places of its file that could not be read"`
 	Damage      []session.Damaged                  `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
@@ -59,10 +59,16 @@ type sessionAsk struct {
 // PlainText returns the figures, then the messages.
 func (d sessionData) PlainText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b,
-		"%s  %s\n%s, %s (%s) in %s\n%s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, "+
-			"%.4f USD\n", d.ID, d.Title, d.Agent, d.Model, d.Provider, d.Cwd, d.Path,
-		d.Messages, d.Turns, d.Calls, d.Compactions, d.Input, d.Output, d.CostUSD)
+	fmt.Fprintf(&b, "%s  %s\n%s", d.ID, d.Title, d.Agent)
+	if d.Model != "" {
+		b.WriteString(", " + d.Model)
+	}
+	if d.Provider != "" {
+		b.WriteString(" (" + d.Provider + ")")
+	}
+	fmt.Fprintf(&b, " in %s\n%s\n%s, %s, %s, %s; %d tokens in, %d out, %.4f USD\n", d.Cwd, d.Path,
+		plural(d.Messages, "message"), plural(d.Turns, "turn"), plural(d.Calls, "call"),
+		plural(d.Compactions, "compaction"), d.Input, d.Output, d.CostUSD)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
 		for _, hole := range d.Walls.Holes {
@@ -87,7 +93,7 @@ func (d sessionData) troubles(b *strings.Builder) {
 	}
 	for _, turn := range d.Unfinished {
 		if d.Writer == nil {
-			fmt.Fprintf(b, "Turn %d has no end, so nobody knows what came of it.\n", turn)
+			fmt.Fprintf(b, "Turn %d did not finish. What it changed is unknown.\n", turn)
 		}
 	}
 	for _, q := range d.Questions {
@@ -164,7 +170,7 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 		d.Todos.Value = append(d.Todos.Value, sessionTodo{t.Content, t.Status})
 	}
 	for _, m := range messages {
-		for _, spoken := range session.Speak(m) {
+		for _, spoken := range session.HistoryOf(m) {
 			shown := sessionMessage{Role: spoken.Role, Text: spoken.Content, Calls: []string{}}
 			for _, call := range spoken.Calls {
 				shown.Calls = append(shown.Calls, call.Name+" "+string(call.Input))

@@ -16,7 +16,7 @@ import (
 // passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
 // needs us to translate.
 func (p Parts) passes(c *contract.Call) bool {
-	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
+	if c.String("dialect") != claudeDialect || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") {
 		return false
 	}
@@ -39,11 +39,11 @@ func (p Parts) serveRelay(
 ) (int, error) {
 	in, stays := c.Host.Stdin, !c.Given("prompt")
 	if !stays {
-		said, err := attended(ctx, signals, func(context.Context) (input, error) { return listen(c, d, quit) })
+		prompt, err := untilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, d, quit) })
 		if err != nil {
 			return 0, err
 		}
-		line, err := claude.UserLine("", "", said.prompt)
+		line, err := claude.UserLine("", "", prompt.prompt)
 		if err != nil {
 			return 0, err
 		}

@@ -34,7 +34,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	case err != nil:
 		return r, err
 	case chosen != "":
-	case c.String("dialect") == nested: // without a person, Claude Code allows nothing
+	case c.String("dialect") == claudeDialect: // without a person, Claude Code allows nothing
 		mode = setting.Prompt
 	default:
 		mode = setting.Default
@@ -45,7 +45,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		History: c.Path("history-file"),
 		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
-		Rejoin:   c.String("dialect") != nested, // Claude Code refuses an id that is taken
+		Rejoin:   c.String("dialect") != claudeDialect, // Claude Code refuses an id that is taken
 	}
 	if slices.Contains(p.providing(), r.Provider) && r.Agent == native.Name && c.Command.Path == "start" &&
 		!c.Given("agent") {
@@ -62,9 +62,9 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
-			Model:   typed(c.String("model")),
-			Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
-			Web:     typed(c.String("web") == "on"),
+			Model:   fromFlag(c.String("model")),
+			Sandbox: fromFlag(setting.Sandbox(c.String("sandbox"))),
+			Web:     fromFlag(c.String("web") == "on"),
 		},
 	}
 	if r.Spec.Terms, err = termsOf(c, mode); err != nil {
@@ -89,7 +89,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	case "none":
 		asks = false
 	}
-	if c.String("dialect") != nested { // there the mode may change, and with it whether the host is asked
+	if c.String("dialect") != claudeDialect { // there the mode may change, and with it whether the host is asked
 		asks = asks && !r.host.Unasked
 	}
 	r.Services.CanAsk = asks
@@ -121,7 +121,7 @@ func (r request) named() (request, error) {
 	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
 		return r, nil
 	}
-	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume,
+	return r, fault.New(fault.ArgError, "--resume %s continues a session, but --session-id %s begins one", s.Resume,
 		s.Fresh).
 		Hint("omniagent session fork makes a session of another")
 }

@@ -18,12 +18,12 @@ import (
 	"omniagent/internal/stream"
 )
 
-const nested = "claude" // the name of that dialect
+const claudeDialect = "claude" // the name of that dialect
 
 // dialectOf returns the dialect of the call.
 func dialectOf(c *contract.Call) stream.Dialect {
 	id := cmp.Or(c.String("resume"), c.String("session-id"))
-	if c.String("dialect") != nested {
+	if c.String("dialect") != claudeDialect {
 		return stream.NewYume(id, modeWord(c))
 	}
 	e := claude.Encoder{UUID: ident.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
@@ -49,7 +49,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 		return
 	}
 	for _, line := range d.Refuse(f) {
-		if format != string(stream.Result) || d.Ends(line) {
+		if format != string(stream.Result) || stream.EndsTurn(line) {
 			_, _ = c.Host.Stdout.Write(append(line, '\n'))
 		}
 	}
@@ -72,7 +72,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
 	host.Log, host.Detail, host.Signals = log, detail, signals
-	in, err := attended(ctx, signals, func(context.Context) (input, error) { return listen(c, dialect, quit) })
+	in, err := untilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, dialect, quit) })
 	if err != nil {
 		return 0, err
 	}
@@ -92,7 +92,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 			return 0, err
 		}
 	}
-	opened, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+	opened, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
 		return p.openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func greet(
 		s.Fresh = ident.UUID()
 	}
 	if host.Stays {
-		g, err := attended(ctx, signals,
+		g, err := untilOpen(ctx, signals,
 			func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
 		if err != nil || !g.Open {
 			return r, false, err
@@ -149,11 +149,11 @@ func greet(
 }
 
 // ahead returns frames that were read before, and those to come.
-func ahead(first []stream.Said, rest <-chan stream.Said) <-chan stream.Said {
+func ahead(first []stream.Input, rest <-chan stream.Input) <-chan stream.Input {
 	if len(first) == 0 {
 		return rest
 	}
-	all := make(chan stream.Said, len(first))
+	all := make(chan stream.Input, len(first))
 	for _, s := range first {
 		all <- s
 	}

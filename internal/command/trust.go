@@ -115,7 +115,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		data.Results = append(data.Results, result)
 	}
 	if trustedNow(c, c.Config.ProjectFile()) {
-		c.Settled(config.UntrustedConfig)
+		c.ClearWarnings(config.UntrustedConfig)
 	}
 	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: return the reason, not a partial failure
 		return contract.Result{Data: data}, first

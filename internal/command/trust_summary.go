@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// mostTold is the most lines of a summary.
-const mostTold = 40
+// maxSummaryLines is the most lines of a summary.
+const maxSummaryLines = 40
 
 // whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
 // alone.
@@ -35,8 +35,8 @@ func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []stri
 			}
 		}
 	}
-	if len(lines) > mostTold {
-		lines = append(lines[:mostTold-1], fmt.Sprintf("… and %d more", len(lines)-mostTold+1))
+	if len(lines) > maxSummaryLines {
+		lines = append(lines[:maxSummaryLines-1], fmt.Sprintf("… and %d more", len(lines)-maxSummaryLines+1))
 	}
 	for i, line := range lines {
 		lines[i] = text.OneLine(line, 200)

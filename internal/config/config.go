@@ -10,6 +10,7 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,10 +77,10 @@ func Load(o Options) (*Set, error) {
 }
 
 type loader struct {
-	options  Options
-	set      *Set
-	problems problems
-	torn     bool // a file could not be read, so its definitions are unknown
+	options    Options
+	set        *Set
+	problems   problems
+	unreadable bool // a file could not be read, so its definitions are unknown
 }
 
 // layer is what one source sets.
@@ -129,14 +130,14 @@ func (l *loader) files() []file {
 
 // fail notes an error in a file. Its other layers still count.
 func (l *loader) fail(path string, pos literal.Pos, message, value string) {
-	l.torn = l.torn || pos.Line == 0
+	l.unreadable = l.unreadable || pos.Line == 0
 	l.problems.inFile(path, pos, message, value)
 }
 
 func (l *loader) count(files []file, f file, data []byte) []file {
 	var err error
 	if f.tree, err = literal.ParseTOML(data); err != nil {
-		l.torn = true
+		l.unreadable = true
 		l.problems.syntax(f.path, err)
 		return files
 	}
@@ -148,24 +149,19 @@ func (l *loader) warn(w Warning) { l.set.warnings = append(l.set.warnings, w) }
 
 func (l *loader) flags() layer {
 	out := layer{}
-	for _, name := range sortedNames(l.options.Overrides) {
-		given := l.options.Overrides[name]
+	for _, name := range slices.Sorted(maps.Keys(l.options.Overrides)) {
+		written := l.options.Overrides[name]
 		key, ok := findKey(l.options.Keys, name)
 		if !ok {
 			if name != contextKeyName {
 				l.problems.add(fault.Problem{
-					Param: name, Code: fault.ConfigKeyUnknown, Value: given,
+					Param: name, Code: fault.ConfigKeyUnknown, Value: written,
 					Message: unknownKey(name, l.options.Keys), Corrected: text.Nearest(name, keyNames(l.options.Keys)),
 				})
 			}
 			continue
 		}
-		raw, err := key.parse(given)
-		if err != nil {
-			l.problems.given(key, key.flag(), given, err)
-			continue
-		}
-		out[name] = Value{Raw: raw, Text: showRaw(raw, given), Source: "flag:" + key.flag()}
+		l.parse(out, key, written, "flag:", key.flag())
 	}
 	return out
 }
@@ -180,14 +176,19 @@ func (l *loader) environment() layer {
 		if !ok || text == "" {
 			continue
 		}
-		raw, err := key.parse(text)
-		if err != nil {
-			l.problems.given(key, key.Env, text, err)
-			continue
-		}
-		out[key.Name] = Value{Raw: raw, Text: showRaw(raw, text), Source: "env:" + key.Env}
+		l.parse(out, key, text, "env:", key.Env)
 	}
 	return out
+}
+
+// parse adds a value that a flag or a variable has as text.
+func (l *loader) parse(to layer, key Key, text, kind, name string) {
+	raw, err := key.parse(text)
+	if err != nil {
+		l.problems.atSource(key, name, text, err)
+		return
+	}
+	to[key.Name] = Value{Raw: raw, Text: showRaw(raw, text), Source: kind + name}
 }
 
 func (l *loader) defaults() layer {
@@ -235,7 +236,7 @@ func (l *loader) chooseContext(files []file) {
 		l.set.context = name
 		return
 	}
-	if l.torn {
+	if l.unreadable {
 		return // it may be in the file that could not be read, which is reported already
 	}
 	slices.Sort(available)

@@ -56,7 +56,7 @@ func (l *loader) fileLayers(f file) []layer {
 
 // withhold removes from a project's layers what a project may not set.
 func (l *loader) withhold(path string, layers ...layer) {
-	var held []Warning
+	var warnings []Warning
 	for _, key := range l.options.Keys {
 		for _, of := range layers {
 			v, ok := of[key.Name]
@@ -64,7 +64,7 @@ func (l *loader) withhold(path string, layers ...layer) {
 				continue
 			}
 			delete(of, key.Name)
-			held = append(held, Warning{
+			warnings = append(warnings, Warning{
 				Code: PersonalKey, File: path, Line: v.Pos.Line, Col: v.Pos.Col,
 				Message: fmt.Sprintf(
 					"%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path,
@@ -72,8 +72,8 @@ func (l *loader) withhold(path string, layers ...layer) {
 			})
 		}
 	}
-	slices.SortFunc(held, func(a, b Warning) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
-	for _, w := range held {
+	slices.SortFunc(warnings, func(a, b Warning) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
+	for _, w := range warnings {
 		l.warn(w)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -105,15 +104,6 @@ func keyNames(keys []Key) []string {
 	for i, k := range keys {
 		names[i] = k.Name
 	}
-	return names
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	sort.Strings(names)
 	return names
 }
 

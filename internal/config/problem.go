@@ -59,8 +59,8 @@ func (p *problems) value(path string, v literal.Value, key Key, err error) {
 	p.list[len(p.list)-1].Corrected = key.corrected(v.Str)
 }
 
-// given notes a value of a flag or a variable that is invalid for its key.
-func (p *problems) given(key Key, where, text string, err error) {
+// atSource notes a value of a flag or a variable that is invalid for its key.
+func (p *problems) atSource(key Key, where, text string, err error) {
 	f := p.add(fault.Problem{
 		Param: where, Code: fault.ConfigInvalid, Value: text, Corrected: key.corrected(text),
 		Message: fmt.Sprintf("%s: %s %s", where, key.Name, err.Error()),

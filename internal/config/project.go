@@ -15,7 +15,7 @@ func projectPath(dir string) string { return filepath.Join(dir, ".omniagent", "c
 func ProjectRoot(dir string) (root string, repository bool) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {
-		if at != dir && shared(at) {
+		if at != dir && isShared(at) {
 			return dir, false
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -27,8 +27,8 @@ func ProjectRoot(dir string) (root string, repository bool) {
 	}
 }
 
-// shared reports whether everyone may create files in a directory, but not remove those of others.
-func shared(dir string) bool {
+// isShared reports whether everyone may create files in a directory, but not remove those of others.
+func isShared(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0
 }
@@ -123,7 +123,7 @@ func (l *loader) trustedProject() ([]byte, bool) {
 	switch {
 	case err != nil && trust.knows(path):
 		l.problems.syntax(path, err)
-		l.torn = true
+		l.unreadable = true
 		return nil, false
 	case err != nil:
 		return untrusted("cannot be trusted: "+err.Error(),

@@ -94,7 +94,7 @@ func (a answer) code() Code {
 func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.out.end()
 	c.cleanup()
-	c = c.left()
+	c = c.snapshot()
 	c.strays()
 	if a.fault == nil && c.Bool("warnings-as-errors") && len(c.warnings) > 0 {
 		a.fault = fault.New(fault.WarningsAsErrors, "there were %d warnings",
@@ -123,17 +123,17 @@ func (c *Call) strays() {
 	if c.Host.stray == nil {
 		return
 	}
-	said := text.Flat(c.Host.stray())
-	if said == "" {
+	output := text.Flat(c.Host.stray())
+	if output == "" {
 		return
 	}
-	c.Debug("written to standard output: %s", said)
-	if strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[") {
-		said = ""
+	c.Debug("written to standard output: %s", output)
+	if strings.HasPrefix(output, "{") || strings.HasPrefix(output, "[") {
+		output = ""
 	}
 	c.warn(warning{
 		Code: "THIRD_PARTY_STDOUT", Message: "something else wrote to standard output",
-		Detail: map[string]any{"text": said},
+		Detail: map[string]any{"text": output},
 	})
 }
 

@@ -59,7 +59,7 @@ const prefix = "OMNIAGENT_"
 //go:embed keys.txt
 var keyTable string
 
-// Keys are the settings of the framework itself.
+// Keys returns the settings of the framework itself.
 func Keys() []config.Key { return config.ReadKeys(keyTable) }
 
 // ConfigKeys returns all settings.

@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -26,29 +27,29 @@ type Call struct {
 	Paths   Paths
 	Config  *config.Set // never nil
 
-	params   map[string]Param
-	given    map[string][]string // by parameter, as typed or from the payload
-	misgiven []fault.Problem     // problems of --raw-payload as a whole
-	words    []string            // the command line as typed, for hints and the record
-	id       string
-	started  time.Time
-	dir      string
-	instance string
-	confirm  bool
-	preview  bool // run only to see what it would do
+	params          map[string]Param
+	values          map[string][]string // by parameter, as typed or from the payload
+	payloadProblems []fault.Problem     // problems of --raw-payload as a whole
+	words           []string            // the command line as typed, for hints and the record
+	id              string
+	started         time.Time
+	dir             string
+	instance        string
+	confirm         bool
+	preview         bool // run only to see what it would do
 
 	out *out
 
-	mu       *sync.Mutex // an abandoned handler may still be writing
-	warnings []warning
-	warned   int // how many warnings there were
-	steps    stepLog
-	torn     error // the error of the configuration, if the command can run without it
-	cleanups []func()
-	temp     string
-	children bool
-	recorded *process.Register
-	over     bool // no more resources may be acquired
+	mu        *sync.Mutex // an abandoned handler may still be writing
+	warnings  []warning
+	warned    int // how many warnings there were
+	steps     stepLog
+	configErr error // the error of the configuration, if the command can run without it
+	cleanups  []func()
+	temp      string
+	children  bool
+	recorded  *process.Register
+	over      bool // no more resources may be acquired
 }
 
 type warning struct {
@@ -58,11 +59,11 @@ type warning struct {
 }
 
 // Given reports whether the caller gave the parameter.
-func (c *Call) Given(name string) bool { return len(c.given[name]) > 0 }
+func (c *Call) Given(name string) bool { return len(c.values[name]) > 0 }
 
 // String returns the value of a parameter, or its default.
 func (c *Call) String(name string) string {
-	if v := c.given[name]; len(v) > 0 {
+	if v := c.values[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
 	// the lifecycle reads every shared flag of every command; one that does not apply is never given
@@ -72,7 +73,7 @@ func (c *Call) String(name string) string {
 // Strings returns all values of a parameter that may be repeated.
 func (c *Call) Strings(name string) []string {
 	list := []string{}
-	for _, v := range c.given[name] {
+	for _, v := range c.values[name] {
 		if c.params[name].Kind == Names {
 			for item := range strings.SplitSeq(v, ",") {
 				if item = strings.TrimSpace(item); item != "" {
@@ -164,8 +165,8 @@ func (c *Call) warn(w warning) {
 // mostWarnings bounds the answer of a handler that warns in a loop.
 const mostWarnings = 100
 
-// Settled removes the warnings with a code, because the command has solved their problem.
-func (c *Call) Settled(code string) {
+// ClearWarnings removes the warnings with a code, because the command has solved their problem.
+func (c *Call) ClearWarnings(code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warnings = slices.DeleteFunc(c.warnings, func(w warning) bool { return w.Code == code })
@@ -201,13 +202,13 @@ func (c *Call) cleanup() {
 	select {
 	case <-done:
 	case <-time.After(cleanupLimit):
-		c.Log(levelError, "a cleanup did not end in time")
+		c.Log("a cleanup did not end in time")
 	}
 }
 
-// left returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes have
-// no effect any more.
-func (c *Call) left() *Call {
+// snapshot returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes
+// have no effect any more.
+func (c *Call) snapshot() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := *c
@@ -227,27 +228,25 @@ func (c *Call) tidy(hook func()) {
 
 const cleanupLimit = time.Second
 
-// Levels of messages on standard error while a call runs.
-const (
-	levelError = iota
-	levelWarn
-	levelInfo
-	levelDebug
-)
+// Log writes a line to standard error while a call runs, unless --quiet is given.
+func (c *Call) Log(format string, args ...any) {
+	if !c.Bool("quiet") {
+		c.say(fmt.Sprintf(format, args...))
+	}
+}
 
-// Log writes a line to standard error if its level is enabled: errors and warnings always, progress with --verbose or
-// if a person watches, traces with --debug. --quiet disables all of them.
-func (c *Call) Log(level int, format string, args ...any) {
-	if c.Bool("quiet") {
-		return
+// Progress reports progress to a person, with --verbose.
+func (c *Call) Progress(format string, args ...any) {
+	if c.Bool("verbose") || c.Bool("debug") {
+		c.Log(format, args...)
 	}
-	switch {
-	case level == levelInfo && !c.Bool("verbose") && !c.Bool("debug"):
-		return
-	case level == levelDebug && !c.Bool("debug"):
-		return
+}
+
+// Debug adds to the trace, with --debug.
+func (c *Call) Debug(format string, args ...any) {
+	if c.Bool("debug") {
+		c.Log(format, args...)
 	}
-	c.say(fmt.Sprintf(format, args...))
 }
 
 // say writes to standard error in one write: cleaned, without secrets, each line with the trace id.
@@ -260,12 +259,6 @@ func (c *Call) say(lines string) {
 	}
 	_, _ = io.WriteString(c.Host.Stderr, lines+"\n")
 }
-
-// Progress reports progress to a person.
-func (c *Call) Progress(format string, args ...any) { c.Log(levelInfo, format, args...) }
-
-// Debug adds to the trace.
-func (c *Call) Debug(format string, args ...any) { c.Log(levelDebug, format, args...) }
 
 func (c *Call) trace() string {
 	for _, name := range []string{prefix + "TRACE_ID", "TOOL_TRACE_ID"} {
@@ -287,22 +280,42 @@ func (c *Call) Temp() (string, error) {
 		return "", c.ended()
 	}
 	name := c.id
-	if session := c.given["session-id"]; len(session) > 0 {
+	if session := c.values["session-id"]; len(session) > 0 {
 		name = session[0] + "-" + c.id
 	}
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
-	}
-	if err := os.WriteFile(filepath.Join(dir, tempMark), []byte(c.id), 0o600); err != nil {
-		_ = os.RemoveAll(dir)
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be written",
-			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+	if err := makeTemp(dir, c.id); err != nil {
+		return "", err
 	}
 	c.temp = dir
 	c.cleanups = append(c.cleanups, func() { _ = os.RemoveAll(dir) })
 	return dir, nil
+}
+
+// ShortTemp returns another directory of this call with a short path, for programs that create sockets in theirs.
+func (c *Call) ShortTemp() (string, error) {
+	id := ident.Hex(4)
+	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
+	err := makeTemp(dir, id)
+	if err == nil {
+		c.OnCleanup(func() { _ = os.RemoveAll(dir) })
+	}
+	return dir, err
+}
+
+// makeTemp makes a directory with the mark by which OwnsTemp recognises it.
+func makeTemp(dir, id string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		if err = os.WriteFile(filepath.Join(dir, tempMark), []byte(id), 0o600); err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).
+			Hint("set TMPDIR to a directory that can be written")
+	}
+	return nil
 }
 
 // tempMark is a file that names the call that created a temporary directory.
@@ -320,13 +333,13 @@ func (p *Program) OwnsTemp(path string) bool {
 	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
 }
 
-// ended is the error for a handler that goes on after its call has ended.
+// ended returns the error for a handler that goes on after its call has ended.
 func (c *Call) ended() *fault.Fault {
 	return fault.New(fault.Interrupted, "the call of %s is over", c.title())
 }
 
 // ConfigError returns the error of the configuration, for commands that can run without it.
-func (c *Call) ConfigError() error { return c.torn }
+func (c *Call) ConfigError() error { return c.configErr }
 
 func (c *Call) undeclared(what string) *fault.Fault {
 	return fault.New(fault.UndeclaredCapability, "the command %s uses %s without having declared it", c.Command.Path,

@@ -80,7 +80,8 @@ func SharedExits() []SharedExit {
 	return list
 }
 
-// standards is the table of the shared codes. Some kinds have several exits: those of signals depend on the signal.
+// standards returns the table of the shared codes. Some kinds have several exits: those of signals depend on the
+// signal.
 func standards() []standard {
 	return []standard{
 		{Success, 0, Complete, "", "done"},

@@ -115,9 +115,7 @@ func (p *Program) Man(c *Command) string {
 		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(c.Detail))
 	}
 	b.WriteString(".SH OPTIONS\n")
-	for _, param := range c.allParams() {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(param.form())), roff(param.explain()))
-	}
+	roffParams(&b, c.allParams())
 	b.WriteString(".SH EXIT STATUS\n")
 	all := c.exits()
 	for _, n := range exitOrder(all) {
@@ -133,11 +131,6 @@ func (p *Program) Man(c *Command) string {
 // manual returns the program's own page: what a call without a command does, and which commands there are.
 func (p *Program) manual() string {
 	var b strings.Builder
-	paragraphs := func(list []Param) {
-		for _, param := range list {
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(param.form())), roff(param.explain()))
-		}
-	}
 	name := roff(p.Name)
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name), p.Name,
 		p.Version, name, roff(p.Summary))
@@ -148,7 +141,7 @@ func (p *Program) manual() string {
 	if p.Direct != nil {
 		d := p.Direct()
 		fmt.Fprintf(&b, ".SH CALLS WITHOUT A COMMAND\n%s.\n", roff(sentence(d.Summary)))
-		paragraphs(d.Params)
+		roffParams(&b, d.Params)
 		fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n.SH EXIT STATUS OF CALLS WITHOUT A COMMAND\n", roff(d.Detail))
 		for _, e := range d.Exits {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", e.Number, roff(e.When))
@@ -159,12 +152,18 @@ func (p *Program) manual() string {
 		fmt.Fprintf(&b, ".TP\n.BR %s\\-%s (1)\n%s\n", name, roff(strings.ReplaceAll(c.Path, " ", "-")), roff(c.Summary))
 	}
 	b.WriteString(".SH OPTIONS\n")
-	paragraphs(p.rootCommand().Params)
+	roffParams(&b, p.rootCommand().Params)
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range p.variables() {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(v.Name), roff(v.Description))
 	}
 	return b.String()
+}
+
+func roffParams(b *strings.Builder, list []Param) {
+	for _, param := range list {
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(param.form())), roff(param.explain()))
+	}
 }
 
 // roff escapes what the formatter would interpret.

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// conditions are what must hold of the surroundings before a command may run: a person where one is needed, the
-// configured rights. What is merely odd becomes a warning.
+// conditions checks what a command needs before it may run: a person who can answer, and the configured rights. What
+// is merely odd becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
 	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both become a budget in bytes.
@@ -255,7 +256,7 @@ func (c *Call) again(flags ...string) string {
 	for i := 0; i < len(typed); i++ {
 		name, _, joined := strings.Cut(typed[i], "=")
 		if typed[i] == "--" {
-			end = quotedAll(typed[i:])
+			end = typed[i:]
 			break
 		}
 		if at := slices.Index(flags, name); at >= 0 && at%2 == 0 {
@@ -264,18 +265,18 @@ func (c *Call) again(flags ...string) string {
 			}
 			continue
 		}
-		words = append(words, quoted(typed[i]))
+		words = append(words, typed[i])
 	}
 	for i := 0; i+1 < len(flags); i += 2 {
 		if flags[i+1] != "" {
 			words = append(words, flags[i], flags[i+1])
 		}
 	}
-	return strings.Join(slices.Concat([]string{c.Program.Name}, words, end), " ")
+	return text.Shell(slices.Concat([]string{c.Program.Name}, words, end)...)
 }
 
-// To continue where the last answer was cut, a caller skips what it has, counted in tokens of the longest string or
-// list. longest returns the path to that, member by member.
+// longest returns the path to the longest string or list, member by member. To continue where the last answer was cut,
+// a caller skips so many tokens of that.
 func longest(v any) (way []int) {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {

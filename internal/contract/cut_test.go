@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -115,7 +116,7 @@ func anyTree(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(append(leaves, lists, lists, // more than one chance in eight, or most trees are a leaf
 		rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z"é\\]{0,8}`), inner, 0, 6), func(m map[string]any) any {
 			o := object{}
-			for _, name := range sortedKeys(m) {
+			for _, name := range slices.Sorted(maps.Keys(m)) {
 				o = append(o, member{name, m[name]})
 			}
 			return o

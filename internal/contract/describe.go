@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (p *Program) manifest(whole bool) (object, string) {
 	for _, c := range p.Commands {
 		commands = append(commands, member{c.Key(), p.entry(c, whole)})
 	}
-	for _, group := range sortedKeys(p.Groups) {
+	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
 		commands = append(commands, member{strings.ReplaceAll(group, " ", "."), p.groupEntry(group)})
 	}
 	slices.SortStableFunc(commands[1:], func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -150,8 +151,7 @@ func (p *Program) withDirect(exits object) object {
 		}
 		exits = append(exits, member{e.Number, (&walker{}).tree(entry)})
 	}
-	slices.SortStableFunc(exits,
-		func(a, b member) int { return len(a.name)*1000 - len(b.name)*1000 + strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(exits, func(a, b member) int { return byNumber(a.name, b.name) })
 	return exits
 }
 
@@ -247,7 +247,7 @@ func hasMembers(schema object) bool {
 
 func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
-	o = o.when(p.Default != "", "default", p.typed())
+	o = o.when(p.Default != "", "default", p.defaultValue())
 	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
 	o = o.when(p.Short != "", "short", p.Short)
 	return o
@@ -264,7 +264,7 @@ func (p Param) brief() string {
 	return text
 }
 
-func (p Param) typed() any {
+func (p Param) defaultValue() any {
 	switch p.Kind {
 	case Int:
 		return json.Number(p.Default)
@@ -272,15 +272,6 @@ func (p Param) typed() any {
 		return p.Default == "true"
 	}
 	return p.Default
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := []string{}
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // extension returns the rest of the declaration: what applies, and what must be there even if it is empty.
@@ -318,6 +309,7 @@ func (p *Program) extension(c *Command) object {
 		{"stability", "stable"},
 		{"supports_streaming", c.Streaming},
 		{"streaming_default", c.StreamsRows},
+		{"prints", c.Prints},
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.Danger == Destructive},
 		{"option_placement", "any"},
@@ -432,10 +424,10 @@ func argGroups(c *Command) []any {
 	}
 	all := c.allParams()
 	for _, group := range exclusions() {
-		had := slices.DeleteFunc(group,
+		names := slices.DeleteFunc(group,
 			func(n string) bool { return !slices.ContainsFunc(all, func(p Param) bool { return p.Name == n }) })
-		if len(had) > 1 {
-			add(had, "at most one")
+		if len(names) > 1 {
+			add(names, "at most one")
 		}
 	}
 	for _, rule := range c.Rules {

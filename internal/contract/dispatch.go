@@ -30,15 +30,15 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 		call := &Call{
 			mu: &sync.Mutex{}, Program: c.Program, Command: c.Program.rootCommand(), Host: host,
 			words: []string{"exec"}, id: ident.Ordered(), started: c.started, dir: c.dir,
-			given: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
+			values: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
 		}
 		return call.finish(answer{fault: f, pure: true}, nil)
 	}
 	return c.Program.Run(ctx, host, nil)
 }
 
-// Unheard reports that nobody reads the answers any more: then a batch stops.
-func (c *Call) Unheard() bool {
+// ReaderGone reports that nobody reads the answers any more: then a batch stops.
+func (c *Call) ReaderGone() bool {
 	broken, err := c.out.state()
 	return broken || err != nil
 }

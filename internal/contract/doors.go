@@ -21,13 +21,13 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	return c.SpawnIn(ctx, c.dir, argv...)
 }
 
-// SpawnIn is Spawn in another directory.
+// SpawnIn starts a declared program in another directory.
 func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
 	return c.SpawnWith(ctx, dir, nil, argv...)
 }
 
-// SpawnWith is Spawn with only that environment. nil: ours, with settings that keep a program from waiting for a
-// person.
+// SpawnWith starts a declared program with only that environment. nil: ours, with settings that keep a program from
+// waiting for a person.
 func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
@@ -69,7 +69,7 @@ func (c *Call) pidFile() string {
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
 }
 
-// register is where children are recorded, nil where they cannot be.
+// register returns the register of the children of this call, or nil if it cannot be written.
 func (c *Call) register() *process.Register {
 	file := c.pidFile()
 	if file == "" {
@@ -162,20 +162,18 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 }
 
 func (c *Call) tooMuchStdin(received, limit int) error {
-	if c.Command.Stdin == nil {
-		return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
-			FixBy("give the values as arguments", "").With("context",
-			map[string]any{"received_bytes": received, "limit_bytes": limit})
-	}
-	return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
-		FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size").
+	f := fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
 		With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
+	if c.Command.Stdin == nil {
+		return f.FixBy("give the values as arguments", "")
+	}
+	return f.FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size")
 }
 
 // fromStdin replaces a parameter given as "-" by the lines of standard input, one value a line.
 func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.Fault {
 	for _, p := range c.Command.Params {
-		if values := c.given[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
+		if values := c.values[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
 			continue
 		}
 		attended, stop := c.attended(ctx, signals)
@@ -192,7 +190,7 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 				[]fault.Problem{wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
 					p.Name)})
 		}
-		c.given[p.Name] = lines
+		c.values[p.Name] = lines
 	}
 	return nil
 }

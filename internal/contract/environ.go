@@ -75,6 +75,17 @@ type Paths struct {
 	Temp   string // directory for temporary directories
 }
 
+// UserConfig returns the file of the user's own configuration, or "".
+func (p Paths) UserConfig() string { return inDir(p.Config, "config.toml") }
+
+// inDir returns the path of a name in a directory, or "" without one.
+func inDir(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
 // paths follows the XDG rules on Unix and the system's own on Windows. Each instance has its own state, data and cache.
 func (h Host) paths(name, instance string) Paths {
 	home := h.env("HOME")

@@ -46,5 +46,5 @@ func (g *stdoutGuard) collect() string {
 	if replaceStdout(int(null.Fd())) != nil {
 		return ""
 	}
-	return g.text.said()
+	return g.text.output()
 }

@@ -24,5 +24,5 @@ func guardStdout() *stdoutGuard {
 // closed.
 func (g *stdoutGuard) collect() string {
 	_ = g.pipe.Close()
-	return g.text.said()
+	return g.text.output()
 }

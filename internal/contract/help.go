@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -124,13 +126,11 @@ func writeExits(b *strings.Builder, c *Command) {
 }
 
 func exitOrder(all map[string]exitEntry) []string {
-	order := []string{}
-	for n := range all {
-		order = append(order, n)
-	}
-	slices.SortFunc(order, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
-	return order
+	return slices.SortedFunc(maps.Keys(all), byNumber)
 }
+
+// byNumber compares exit codes, which are written without leading zeros.
+func byNumber(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
 // rootHelp returns the help of the program: short for a bare call, with every shared flag and variable for --help.
 func (p *Program) rootHelp(whole bool) string {

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -244,5 +245,5 @@ func variablesAsked(t *testing.T) []string {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return sortedKeys(asked)
+	return slices.Sorted(maps.Keys(asked))
 }

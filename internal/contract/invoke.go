@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Run carries out one call and returns its exit status. signals are those that end it; it may be nil.
@@ -21,7 +21,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	words, rest := p.split(h.Args)
 	call := &Call{
 		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(), started: time.Now(), dir: h.Dir,
-		given: map[string][]string{}, Config: emptyConfig(),
+		values: map[string][]string{}, Config: emptyConfig(),
 	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
@@ -29,7 +29,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		return p.root(call, words, rest)
 	}
 	call.Command = command
-	if err := p.holds(command); err != nil {
+	if err := p.checkCommand(command); err != nil {
 		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
 	}
 	if command.Serve != nil {
@@ -38,7 +38,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	return call.finish(p.invoke(ctx, call, rest, signals), signals)
 }
 
-// invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
+// invoke carries out the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
 func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (a answer) {
 	defer func() { // a Validate may panic as well as a Run
 		if r := recover(); r != nil {
@@ -114,11 +114,7 @@ func (c *Call) prepare() *fault.Fault {
 
 // ProjectAt returns where the project around a directory has its configuration.
 func (c *Call) ProjectAt(dir string) config.Project {
-	options := config.Options{Dir: dir, Getenv: c.Host.Lookup}
-	if c.Paths.Config != "" {
-		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
-	}
-	return options.Project()
+	return config.Options{Dir: dir, Getenv: c.Host.Lookup, UserFile: c.Paths.UserConfig()}.Project()
 }
 
 // configure loads the configuration. Commands that must work with an invalid one read none of it, or what can be read.
@@ -126,11 +122,8 @@ func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
 		None: c.Bool("no-config") || c.Command.NoConfig, Overrides: map[string]string{},
+		UserFile: c.Paths.UserConfig(), TrustFile: c.TrustFile(),
 	}
-	if c.Paths.Config != "" {
-		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
-	}
-	options.TrustFile = c.TrustFile()
 	if c.Given("config") {
 		options.Explicit = c.Path("config")
 	}
@@ -150,7 +143,7 @@ func (c *Call) configure() *fault.Fault {
 		return nil
 	}
 	if c.Command.LooseConfig {
-		c.torn = err
+		c.configErr = err
 		c.Warn(string(fault.ConfigInvalid), "%s", err.Error())
 		return nil
 	}
@@ -161,22 +154,14 @@ func (c *Call) configure() *fault.Fault {
 // error.
 func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
 	paths := h.paths(p.Name, h.env(prefix+"INSTANCE_ID"))
-	options := config.Options{Keys: p.keys, Getenv: h.Lookup, Dir: dir, TrustFile: h.trustFile(p.Name)}
-	if paths.Config != "" {
-		options.UserFile = filepath.Join(paths.Config, "config.toml")
-	}
-	set, err := config.Load(options)
+	set, err := config.Load(config.Options{
+		Keys: p.keys, Getenv: h.Lookup, Dir: dir, UserFile: paths.UserConfig(), TrustFile: h.trustFile(p.Name),
+	})
 	return set, paths, err
 }
 
 // trustFile belongs to the user, not to an instance.
-func (h Host) trustFile(name string) string {
-	state := h.paths(name, "").State
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, "trust.json")
-}
+func (h Host) trustFile(name string) string { return inDir(h.paths(name, "").State, "trust.json") }
 
 // Trusted returns the record of contents that a person trusts.
 func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
@@ -187,13 +172,7 @@ func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
 // LockDir returns the directory of locks on other files, or "" without a home directory: then locks are next to the
 // files.
-func (c *Call) LockDir() string {
-	state := c.Host.paths(c.Program.Name, "").State
-	if state == "" {
-		return ""
-	}
-	return filepath.Join(state, "locks")
-}
+func (c *Call) LockDir() string { return inDir(c.Host.paths(c.Program.Name, "").State, "locks") }
 
 func emptyConfig() *config.Set {
 	set, _ := config.Load(config.Options{
@@ -226,25 +205,10 @@ func (c *Call) confirmed() bool {
 
 // line returns the call as typed, with more arguments: the command to run next.
 func (c *Call) line(more ...string) string {
-	words := quotedAll(redact.Args(c.words))
+	words := redact.Args(c.words)
 	end := slices.Index(words, "--") // everything after it is an argument
 	if end < 0 {
 		end = len(words)
 	}
-	return strings.Join(slices.Concat([]string{c.Program.Name}, words[:end], more, words[end:]), " ")
-}
-
-// quoted makes a word safe to paste into a shell.
-func quoted(word string) string {
-	plain := word != ""
-	for _, r := range word {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./:=,@+%", r)) {
-			plain = false
-		}
-	}
-	if plain {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return text.Shell(slices.Concat([]string{c.Program.Name}, words[:end], more, words[end:])...)
 }

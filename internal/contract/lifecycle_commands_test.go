@@ -312,8 +312,8 @@ func printingCommands() []*Command {
 			return Result{Data: anyData{"done"}}, nil
 		}}),
 		quick(Command{Path: "talks", Run: func(_ context.Context, c *Call) (Result, error) {
-			c.Log(levelError, "an error\nof two lines")
-			c.Log(levelWarn, "a warning")
+			c.Log("an error\nof two lines")
+			c.Log("a warning")
 			c.Progress("progress")
 			c.Debug("a detail\x1b[31m")
 			return Result{Data: anyData{"done"}}, nil

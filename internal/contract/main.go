@@ -46,7 +46,7 @@ func PlainVersion(args []string, version string) bool {
 // strayText is what other code wrote to standard output, up to a limit.
 type strayText struct {
 	mu   sync.Mutex
-	kept []byte
+	data []byte
 	done chan struct{}
 }
 
@@ -61,7 +61,7 @@ func (s *strayText) read(r io.Reader) {
 	for {
 		n, err := r.Read(buffer)
 		s.mu.Lock()
-		s.kept = append(s.kept, buffer[:min(n, strayLimit-len(s.kept))]...)
+		s.data = append(s.data, buffer[:min(n, strayLimit-len(s.data))]...)
 		s.mu.Unlock()
 		if err != nil {
 			return
@@ -69,13 +69,13 @@ func (s *strayText) read(r io.Reader) {
 	}
 }
 
-// said returns the text so far. It does not wait for a child that holds our standard output open.
-func (s *strayText) said() string {
+// output returns the text so far. It does not wait for a child that holds our standard output open.
+func (s *strayText) output() string {
 	select {
 	case <-s.done:
 	case <-time.After(strayWait):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return string(s.kept)
+	return string(s.data)
 }

@@ -22,15 +22,15 @@ import (
 //	                           └─ failure ─▶ store nothing ────▶ answer
 //	record ────▶ same arguments: the stored result; others: CONFLICT
 
-type kept struct {
+type storedResult struct {
 	Command string          `json:"command"`
-	Given   string          `json:"given"` // hash of the arguments
+	Hash    string          `json:"given"` // hash of the arguments
 	At      time.Time       `json:"at"`
 	Data    json.RawMessage `json:"data"`
 }
 
-// KeptFor is how long results are stored; cleanup removes older ones.
-const KeptFor = 24 * time.Hour
+// ResultLifetime is how long results are stored; cleanup removes older ones.
+const ResultLifetime = 24 * time.Hour
 
 func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() answer) answer {
 	key := c.String("idempotency-key")
@@ -46,10 +46,10 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 		return answer{fault: fault.Of(err)}
 	}
 	attended, stop := c.attended(ctx, signals)
-	held, err := workspace.Lock(attended, file+".lock", c.LockWait())
+	lock, err := workspace.Lock(attended, file+".lock", c.LockWait())
 	if f := stop(); f != nil {
-		if held != nil {
-			_ = held.Unlock()
+		if lock != nil {
+			_ = lock.Unlock()
 		}
 		return answer{fault: f}
 	}
@@ -59,16 +59,16 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	var a answer
 	defer func() {
 		if !a.dead { // an abandoned handler may still be at work: no other call may begin
-			_ = held.Unlock()
+			_ = lock.Unlock()
 		}
 	}()
-	given := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() +
+	arguments := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() +
 		string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
-	if a, found := c.repeat(file, given); found {
+	if a, found := c.repeat(file, arguments); found {
 		return a
 	}
 	if a = run(); a.done {
-		record, _ := json.Marshal(kept{c.Command.Path, given, time.Now().UTC(), appendJSON(nil, a.data)})
+		record, _ := json.Marshal(storedResult{c.Command.Path, arguments, time.Now().UTC(), appendJSON(nil, a.data)})
 		if err := workspace.WriteFile(file, record, 0o600); err != nil {
 			c.Warn("IDEMPOTENCY_NOT_RECORDED",
 				"the result could not be kept: %v; the key does not protect a second call", err)
@@ -81,7 +81,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 func (c *Call) own() map[string][]string {
 	own := map[string][]string{}
 	for _, p := range c.Command.Params {
-		if v, ok := c.given[p.Name]; ok {
+		if v, ok := c.values[p.Name]; ok {
 			own[p.Name] = v
 		}
 	}
@@ -89,12 +89,12 @@ func (c *Call) own() map[string][]string {
 }
 
 // repeat answers from the stored result, if there is one.
-func (c *Call) repeat(file, given string) (answer, bool) {
+func (c *Call) repeat(file, arguments string) (answer, bool) {
 	raw, err := workspace.ReadFile(file, 16<<20)
 	if errors.Is(err, fault.FileMissing) {
 		return answer{}, false
 	}
-	var k kept
+	var k storedResult
 	if err == nil {
 		err = json.Unmarshal(raw, &k)
 	}
@@ -102,10 +102,10 @@ func (c *Call) repeat(file, given string) (answer, bool) {
 		c.Warn("IDEMPOTENCY_RECORD_UNREADABLE", "%s cannot be read and is replaced", file)
 		return answer{}, false
 	}
-	if time.Since(k.At) > KeptFor {
+	if time.Since(k.At) > ResultLifetime {
 		return answer{}, false
 	}
-	if k.Given != given {
+	if k.Hash != arguments {
 		return answer{fault: fault.New(fault.IdempotencyKeyReused,
 			"the idempotency key was used at %s for another call (%s)", k.At.Format(time.RFC3339), k.Command).
 			Hint("use a new key for a new call")}, true

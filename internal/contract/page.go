@@ -67,7 +67,7 @@ func (c *Call) window() (*page, *fault.Problem) {
 
 // take walks the rows and keeps those of the page; it only counts the rest.
 func (w *walker) take(rows rower, path string, foreign bool) []any {
-	kept := []any{}
+	list := []any{}
 	pg := w.page
 	if pg == nil {
 		pg = &page{}
@@ -84,19 +84,19 @@ func (w *walker) take(rows rower, path string, foreign bool) []any {
 				return true
 			}
 		} else {
-			kept = append(kept, tree)
+			list = append(list, tree)
 		}
 		pg.returned++
 		return true
 	})
-	return kept
+	return list
 }
 
 // query identifies the list: a cursor is only valid for the same query.
 func (c *Call) query() string {
 	h := fnv.New32a()
 	names := []string{}
-	for name := range c.given {
+	for name := range c.values {
 		if p, own := c.Command.param(name); own && !p.Global {
 			names = append(names, name)
 		}
@@ -104,7 +104,7 @@ func (c *Call) query() string {
 	slices.Sort(names)
 	_, _ = h.Write([]byte(c.Command.Path))
 	for _, name := range names {
-		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(c.given[name], "\x00")))
+		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(c.values[name], "\x00")))
 	}
 	return strconv.FormatUint(uint64(h.Sum32()), 36)
 }

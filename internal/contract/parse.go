@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	if f != nil {
 		return f
 	}
-	if call.given = given; call.Bool("help") {
+	if call.values = given; call.Bool("help") {
 		positional = nil // whatever it is, nothing is done with it
 	}
 	return p.place(call, positional)
@@ -125,7 +126,7 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 	}
 	for _, name := range []string{"quiet", "stable-output", "output"} {
 		if values, ok := given[name]; ok {
-			call.given[name] = values
+			call.values[name] = values
 		}
 	}
 	switch {
@@ -137,32 +138,32 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 	return given, positional, nil
 }
 
-// typed is a flag as it was written in an argument. Without a name it is one that the command does not have.
-type typed struct {
+// flagUse is a flag as it was written in an argument. Without a name it is one that the command does not have.
+type flagUse struct {
 	Param
 	value  string
 	joined bool // the argument has the value, too
 }
 
 // named finds the flags in an argument: a long one, or a cluster of short ones.
-func (c *Call) named(arg string) []typed {
+func (c *Call) named(arg string) []flagUse {
 	if name, long := strings.CutPrefix(arg, "--"); long {
 		name, value, joined := strings.Cut(name, "=")
 		if !joined {
 			value = "true"
 		}
-		return []typed{{c.params[name], value, joined}}
+		return []flagUse{{c.params[name], value, joined}}
 	}
-	var found []typed
+	var found []flagUse
 	for left := arg[1:]; left != ""; {
-		one := typed{value: "true"}
+		one := flagUse{value: "true"}
 		for _, p := range c.params {
 			if p.Short != "" && p.Short == left[:1] {
 				one.Param = p
 			}
 		}
 		if one.Name == "" {
-			return []typed{one}
+			return []flagUse{one}
 		}
 		left = left[1:]
 		if value, is := strings.CutPrefix(left, "="); is || one.Kind != Bool && left != "" {
@@ -191,13 +192,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		problem.Message = c.Command.Path + " cannot stream; its answer is one envelope"
 		return problem
 	}
-	names := []string{}
-	for n := range c.params {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	near := text.Nearest(name, names)
-	if near != "" {
+	if near := text.Nearest(name, slices.Sorted(maps.Keys(c.params))); near != "" {
 		problem.Corrected = "--" + near
 	}
 	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, meant(problem.Corrected))
@@ -214,11 +209,11 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 			continue
 		}
 		if param.Variadic {
-			call.given[param.Name] = append(call.given[param.Name], args...)
+			call.values[param.Name] = append(call.values[param.Name], args...)
 			args = nil
 			break
 		}
-		call.given[param.Name] = args[:1:1]
+		call.values[param.Name] = args[:1:1]
 		args = args[1:]
 	}
 	if len(args) > 0 {
@@ -231,7 +226,7 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 
 // payload reads the arguments from --raw-payload, which excludes giving them any other way.
 func (p *Program) payload(call *Call) *fault.Fault {
-	raw, given := call.given["raw-payload"]
+	raw, given := call.values["raw-payload"]
 	if !given {
 		return nil
 	}
@@ -241,8 +236,9 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	}
 	for name, own := range call.params {
 		if !own.Global && call.Given(name) {
-			call.misgiven = append(call.misgiven, wrong(name, fault.ArgError, redact.String(call.String(name)),
-				"--%s and --raw-payload exclude each other", name))
+			call.payloadProblems = append(call.payloadProblems,
+				wrong(name, fault.ArgError, redact.String(call.String(name)),
+					"--%s and --raw-payload exclude each other", name))
 		}
 	}
 	v, _ := literal.ParseJSON5([]byte(raw[0]))
@@ -253,10 +249,10 @@ func (p *Program) payload(call *Call) *fault.Fault {
 				problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key,
 					call.Command.Path)
 			}
-			call.misgiven = append(call.misgiven, problem)
+			call.payloadProblems = append(call.payloadProblems, problem)
 			continue
 		}
-		call.given[m.Key] = texts(m.Value)
+		call.values[m.Key] = texts(m.Value)
 	}
 	return nil // validation reports these problems together with its own
 }

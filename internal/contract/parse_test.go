@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ func flagsOf(t *testing.T, w *world, p *Program, path string) []string {
 	a := w.inside(t, p, append(strings.Fields(path), "--schema"))
 	a.succeeded(t)
 	flags, _ := a.at(t, "data.flags").(map[string]any)
-	return sortedKeys(flags)
+	return slices.Sorted(maps.Keys(flags))
 }
 
 func TestSharedFlags(t *testing.T) {
@@ -316,7 +317,7 @@ func TestRawPayload(t *testing.T) {
 		t.Parallel()
 		a := w.run(t, "put", "n", "--count", "5", "--on", "--raw-payload", `{"name":"m"}`)
 		a.refused(t, fault.Invalid)
-		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "name", "on"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "name", "on"})
 		// shared flags are no arguments
 		w.inside(t, nil, []string{"put", "--quiet", "--dry-run", "--raw-payload", `{"name":"m"}`}).succeeded(t)
 	})
@@ -324,7 +325,10 @@ func TestRawPayload(t *testing.T) {
 		t.Parallel()
 		a := w.inside(t, nil, []string{"put", "--raw-payload", `{"count":99,"level":"odd","nothing":1,"settings":"x"}`})
 		a.refused(t, fault.Invalid)
-		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "level", "name", "nothing", "settings"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{
+			"count", "level", "name", "nothing",
+			"settings",
+		})
 		same(t, "missing", a.at(t, "error.missing_args"), []any{"name"})
 		w.inside(t, nil, []string{"put", "--raw-payload", `[]`}).refused(t, fault.InvalidJSON)
 		// shared flags are no members
@@ -344,7 +348,8 @@ func TestRawPayload(t *testing.T) {
 			want = append(want, param.Name)
 		}
 		slices.Sort(want)
-		same(t, "properties", sortedKeys(schema.at(t, "data.raw_payload_schema.properties").(map[string]any)), want)
+		properties := schema.at(t, "data.raw_payload_schema.properties").(map[string]any)
+		same(t, "properties", slices.Sorted(maps.Keys(properties)), want)
 		same(t, "required", schema.at(t, "data.raw_payload_schema.required"), []any{"name"})
 		same(t, "further members", schema.at(t, "data.raw_payload_schema.additionalProperties"), false)
 		accepts := schemaFrom(t, schema.at(t, "data.raw_payload_schema"))

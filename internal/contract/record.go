@@ -2,7 +2,6 @@ package contract
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,10 +19,7 @@ func (c *Call) AuditPath() string {
 	if set := c.Config.String("audit.path"); set != "" {
 		return c.Abs(set)
 	}
-	if c.Paths.Data == "" {
-		return ""
-	}
-	return filepath.Join(c.Paths.Data, "audit.jsonl")
+	return inDir(c.Paths.Data, "audit.jsonl")
 }
 
 // AuditLog returns the log of this instance.
@@ -71,7 +67,7 @@ func (c *Call) record(a answer, status int) {
 		entry.ErrorCode = string(a.fault.Code)
 	}
 	if err := c.AuditLog().Write(entry); err != nil {
-		c.Log(levelDebug, "the call is not recorded: %v", fault.Of(err))
+		c.Debug("the call is not recorded: %v", fault.Of(err))
 	}
 }
 

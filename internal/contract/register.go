@@ -41,8 +41,8 @@ func (p *Program) Check() error {
 	return r.result()
 }
 
-// holds checks one command, unless all were checked.
-func (p *Program) holds(c *Command) error {
+// checkCommand checks one command, unless all were checked.
+func (p *Program) checkCommand(c *Command) error {
 	if p.checked {
 		return nil
 	}
@@ -82,8 +82,8 @@ func (r *registrar) command(c *Command) {
 	r.exits(c)
 	r.output(c)
 	r.danger(c)
-	r.needs(c)
-	r.needs2(c)
+	r.resources(c)
+	r.modes(c)
 	r.lifetime(c)
 }
 
@@ -228,7 +228,7 @@ func (r *registrar) danger(c *Command) {
 	r.need(c, !c.SafeDefault || c.DryRun && c.Danger != Safe, "a safe default needs a dry run to fall back on")
 	r.need(c, c.Danger != Safe || !c.DryRun, "a safe command has nothing to try out")
 	r.need(c, c.Danger == Safe || !c.Quiet, "what changes something must leave a trace")
-	r.need(c, c.Scopes != nil, "the scopes must be said, even if there are none")
+	r.need(c, c.Scopes != nil, "the scopes must be declared, even if there are none")
 	r.need(c, slices.Contains([]string{"", "local", "global", "session"}, c.ConfigScope),
 		"the configuration scope %q is unknown", c.ConfigScope)
 	r.need(c, c.ConfigScope == "" || c.Danger != Safe, "a safe command writes no configuration")
@@ -238,8 +238,8 @@ func (r *registrar) danger(c *Command) {
 	}
 }
 
-// needs checks what the command declares that it uses.
-func (r *registrar) needs(c *Command) {
+// resources checks what the command declares that it uses.
+func (r *registrar) resources(c *Command) {
 	if n := c.Network; n != nil {
 		r.need(c, n.Timeout > 0 && n.Connect > 0, "a connection without a time limit is not allowed")
 	}
@@ -269,7 +269,7 @@ func (r *registrar) needs(c *Command) {
 	}
 }
 
-func (r *registrar) needs2(c *Command) {
+func (r *registrar) modes(c *Command) {
 	r.need(c, !c.Resumable || len(c.Steps) > 0, "only steps can be resumed")
 	for i, step := range c.Steps {
 		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i,
@@ -277,6 +277,7 @@ func (r *registrar) needs2(c *Command) {
 	}
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
 	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream || c.Emits, "there are no rows to stream")
+	r.need(c, !c.Prints || c.Class == Stream, "only a stream prints lines of its own")
 	r.need(c, !c.Emits || c.Streaming && c.List == nil, "only a stream without a list has lines of its own")
 	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")
 	schema := schemaOf(c.Output)

@@ -117,7 +117,7 @@ func brokenDeclarations() []broken {
 		{"no_danger", `the danger "" is unknown`, func(c *Command) { c.Danger = "" }},
 		{"no_danger", `the danger "mild" is unknown`, func(c *Command) { c.Danger = "mild" }},
 		{"no_output", "the type of its data is not declared", func(c *Command) { c.Output = nil }},
-		{"no_scopes", "the scopes must be said", func(c *Command) { c.Scopes = nil }},
+		{"no_scopes", "the scopes must be declared", func(c *Command) { c.Scopes = nil }},
 		{
 			"no_success", "SUCCESS is not declared",
 			func(c *Command) { c.Exits = []Exit{{Code: NotFound, When: "always"}} },

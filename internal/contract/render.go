@@ -105,10 +105,10 @@ func (c *Call) encode(a *answer, status int) []byte {
 		return append(body, '\n')
 	}
 	next := fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line())
-	whole, said := *a, len(c.warnings)
+	whole, warned := *a, len(c.warnings)
 	room := limit - 1 - (len(body) - size(a.data))
 	for range 5 { // the answer also has to report the cut, and the length of that is only known then
-		*a, c.warnings = whole, c.warnings[:said]
+		*a, c.warnings = whole, c.warnings[:warned]
 		a.meta = slices.Clone(whole.meta)
 		c.cut(a, max(0, room), next)
 		if body = appendJSON(nil, c.envelope(a, status)); len(body)+1 <= limit {
@@ -181,7 +181,7 @@ func (c *Command) identifies() bool {
 		slices.ContainsFunc(c.idMembers(), func(name string) bool { return hasField(schema, name) })
 }
 
-// table is tab-separated: a header and the rows; other data is one row.
+// table returns a header and the rows, separated by tabs. Data that is not a list is one row.
 func (c *Call) table(data any, separator string) []byte {
 	rows, isList := c.rows(data)
 	if !isList {
@@ -409,6 +409,9 @@ func (c *Call) complain(a answer, status int, format string) {
 		for _, w := range c.warnings {
 			c.say("warning: " + text.Flat(w.Message))
 		}
+	}
+	if rows, isList := c.rows(a.data); isList && len(rows) == 0 && a.human == "" && format == "plain" && status == 0 {
+		c.say("no " + strings.ReplaceAll(c.Command.List.Key, "_", " ") + " found")
 	}
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
 		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))

@@ -76,7 +76,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 }
 
 func onlyShared(call *Call) bool {
-	for name := range call.given {
+	for name := range call.values {
 		if !call.params[name].Global {
 			return false
 		}
@@ -142,8 +142,7 @@ func (p *Program) suggestion(word string) string {
 func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
 	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
 	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command follows an option
-		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...),
-			" ")
+		command := text.Shell(slices.Concat([]string{p.Name}, rest[i:], rest[:i])...)
 		f := fault.New(fault.UnknownCommand, "%s stands before the command; options come after it",
 			redact.String(rest[0]))
 		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input",
@@ -173,14 +172,6 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 		return f.Hint("%s", better)
 	}
 	return f.Hint("%s manifest lists the commands", p.Name)
-}
-
-func quotedAll(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quoted(w)
-	}
-	return out
 }
 
 // ShowConfig returns every setting, its value and its source.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
@@ -20,6 +21,7 @@ const blockedNumber = 3
 // serve carries out a command whose standard output is its own protocol: no envelope, no clock, no heartbeat. What is
 // wrong with the call is told on standard error and, by the command itself, in its protocol.
 func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (status int) {
+	command := call.Command
 	f := p.parse(call, rest)
 	if f == nil {
 		if call.Bool("help") {
@@ -43,6 +45,12 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 		call.warnings = nil
 		status, f = call.served(ctx, signals)
 	}
+	if f != nil && f.Code == fault.OutputFailed && command.Danger == Safe && readerGone(f) {
+		f = nil // as for an envelope: the reader wanted no more
+	}
+	if f != nil && command.Prints {
+		return call.finish(answer{fault: f}, signals)
+	}
 	if f != nil {
 		status = call.refuse(f)
 	}
@@ -65,7 +73,8 @@ func (c *Call) served(ctx context.Context, signals <-chan os.Signal) (status int
 	return status, nil
 }
 
-// refuse reports why the call cannot begin. In a stream the status of a wrong call is 2, as for an agent, otherwise 1.
+// refuse reports why the call failed. A stream exits with 2 for a wrong call and otherwise with 1, as agents do, unless
+// it declares NotFound.
 func (c *Call) refuse(f *fault.Fault) int {
 	for _, line := range c.errorLines(f) {
 		c.say(line)
@@ -73,15 +82,13 @@ func (c *Call) refuse(f *fault.Fault) int {
 	if c.Command.Refuse != nil {
 		c.Command.Refuse(c, f)
 	}
-	if c.Command.Class == Terminal {
-		status, _ := c.Command.number(codeFor(f))
+	code, kind := codeFor(f), f.Kind()
+	declared := slices.ContainsFunc(c.Command.Exits, func(e Exit) bool { return e.Code == code })
+	switch {
+	case c.Command.Class == Terminal, kind == fault.Cancelled, kind == fault.NotFound && declared:
+		status, _ := c.Command.number(code)
 		return status
-	}
-	if f.Kind() == fault.Cancelled {
-		status, _ := c.Command.number(codeFor(f))
-		return status
-	}
-	if k := f.Kind(); k == fault.Input || k == fault.NotFound {
+	case kind == fault.Input, kind == fault.NotFound:
 		return 2
 	}
 	return 1

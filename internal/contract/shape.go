@@ -7,8 +7,8 @@ import (
 )
 
 // schemaOf derives the JSON Schema (draft-07) of a Go type from what the walker writes, so that the two cannot
-// disagree. A field's `doc` tag becomes its description, `enum:"a,b"` its values, and `plain:"yes"` shows a value whose
-// name sounds like that of a secret.
+// disagree. A field's `doc` tag becomes its description, `enum:"a,b"` its values, and `plain:"yes"` says that it is not
+// a secret, whatever its name.
 func schemaOf(t reflect.Type) object {
 	if t == nil {
 		return object{{"type", "object"}}

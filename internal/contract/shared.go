@@ -26,7 +26,7 @@ var sharedParams = sync.OnceValue(func() []sharedParam {
 			words := strings.Fields(declared)
 			p := Param{Name: words[2], Kind: Kind(words[3]), Help: help}
 			for _, word := range words[4:] {
-				p.say(strings.Cut(word, "="))
+				p.set(strings.Cut(word, "="))
 			}
 			list = append(list, sharedParam{p, words[0]})
 		}
@@ -34,8 +34,8 @@ var sharedParams = sync.OnceValue(func() []sharedParam {
 	return list
 })
 
-// say takes what else a line of the table says of a flag.
-func (p *Param) say(what, value string, _ bool) {
+// set sets the field of a flag that a word of the table names.
+func (p *Param) set(what, value string, _ bool) {
 	n, _ := strconv.ParseInt(value, 10, 64)
 	switch what {
 	case "short":
@@ -53,8 +53,8 @@ func (p *Param) say(what, value string, _ bool) {
 	}
 }
 
-// on says whether a command has the flag.
-func (s sharedParam) on(c *Command) bool {
+// appliesTo reports whether a command has the flag.
+func (s sharedParam) appliesTo(c *Command) bool {
 	switch s.scope {
 	case "changes":
 		return c.Danger != Safe
@@ -88,7 +88,7 @@ func (s sharedParam) on(c *Command) bool {
 func (p *Program) sharedUsed() []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		if slices.ContainsFunc(p.Commands, s.on) {
+		if slices.ContainsFunc(p.Commands, s.appliesTo) {
 			list = append(list, s.Param)
 		}
 	}
@@ -99,8 +99,8 @@ func (p *Program) sharedUsed() []Param {
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		if s.on(c) && (c.Class == Envelope || s.Name == "help" || s.Name == "schema" || s.Name == "non-interactive" &&
-			c.NeedsPerson) {
+		always := c.Class == Envelope || s.Name == "help" || s.Name == "schema"
+		if s.appliesTo(c) && (always || s.Name == "non-interactive" && c.NeedsPerson) {
 			p := s.Param
 			p.Global = true
 			if p.Name == "limit" && c.List.Limit > 0 {

@@ -27,7 +27,7 @@ func stalling() []*Command {
 		}),
 		quick(Command{Path: "chatter", Run: func(_ context.Context, c *Call) (Result, error) {
 			for range 400 {
-				c.Log(levelWarn, "%s", strings.Repeat("x", 1000))
+				c.Log("%s", strings.Repeat("x", 1000))
 			}
 			return Result{Data: anyData{"done"}}, nil
 		}}),

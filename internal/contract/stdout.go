@@ -9,6 +9,10 @@ import (
 
 // out is standard output: whole lines, one writer at a time, and a record of how writing went. A write may block as
 // long as its reader likes, so the record has its own lock: reading it never waits for the reader.
+//
+//	open: beats and rows ─┬─ end ──────────────▶ last: only the answer is written
+//	                      ├─ the reader leaves ▶ broken: nothing is written
+//	                      └─ a write fails ────▶ err: nothing is written
 type out struct {
 	mu sync.Mutex // held while writing
 	w  io.Writer

@@ -3,8 +3,10 @@ package contract
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -117,7 +119,7 @@ func (c *Call) handle(ctx context.Context) answer {
 		exit: result.Exit, effect: result.Effect, target: result.Target,
 		fault: c.halfDone(systemFault(fault.Of(err))),
 	}
-	for _, name := range sortedKeys(result.Meta) {
+	for _, name := range slices.Sorted(maps.Keys(result.Meta)) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
 	}
 	a.bare = result.Lines
@@ -161,7 +163,7 @@ func cancelled(c *Call, s os.Signal) *fault.Fault {
 
 // panicked keeps the stack out of the answer: it goes to standard error, and only with --debug.
 func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
-	c.Log(levelDebug, "panic: %v\n%s", reason, stack)
+	c.Debug("panic: %v\n%s", reason, stack)
 	return fault.New(fault.Internal, "%s failed inside: %s", c.Command.Path, fmt.Sprint(reason)).Hint("%s",
 		c.line("--debug"))
 }
@@ -177,7 +179,7 @@ func (c *Call) heartbeat() (stop func()) {
 		say   func(elapsed time.Duration)
 	}
 	var beats []beat
-	if ms := c.Int("heartbeat-ms"); ms > 0 && (c.format() == "json" || c.format() == "jsonl") {
+	if ms := c.Int("heartbeat-ms"); ms > 0 && !c.emits() && (c.format() == "json" || c.format() == "jsonl") {
 		beats = append(beats, beat{time.Duration(ms) * time.Millisecond, func(elapsed time.Duration) {
 			o := object{
 				{"status", "running"},
@@ -192,7 +194,7 @@ func (c *Call) heartbeat() (stop func()) {
 	}
 	if s := c.Int("heartbeat-interval"); s > 0 && !c.Bool("quiet") {
 		beats = append(beats, beat{time.Duration(s) * time.Second, func(elapsed time.Duration) {
-			c.Log(levelWarn, "[%ds] running %s", int(elapsed.Seconds()), c.currentStep())
+			c.Log("[%ds] running %s", int(elapsed.Seconds()), c.currentStep())
 		}})
 	}
 	quit := make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -50,14 +51,14 @@ func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
-// only has the wanted members, and those that say something about the others.
+// only returns the wanted members, and those that mark the others as foreign or cut.
 func (o object) only(wanted []string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
 		return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_")
 	})
 }
 
-// when adds a member where something holds.
+// when adds a member if a condition holds.
 func (o object) when(holds bool, name string, value any) object {
 	if holds {
 		return append(o, member{name, value})
@@ -240,7 +241,7 @@ func (w *walker) mapping(v reflect.Value, path string, foreign bool) any {
 		keys[fmt.Sprint(k.Interface())] = k
 	}
 	o := make(object, 0, len(keys))
-	for _, name := range sortedKeys(keys) {
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		o = append(o, member{w.clean(name, path), w.named(name, v.MapIndex(keys[name]), path, foreign)})
 	}
 	// Names that differed only in removed characters still need a fixed order.

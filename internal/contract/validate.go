@@ -7,12 +7,13 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
 // and what the command itself checks. It may read, but changes nothing.
 func (c *Call) validate() *fault.Fault {
-	problems := c.misgiven
+	problems := c.payloadProblems
 	for _, param := range c.Command.allParams() {
 		problems = append(problems, c.checkParam(param)...)
 	}
@@ -34,13 +35,13 @@ func (c *Call) validate() *fault.Fault {
 	return nil
 }
 
-// wrong is one thing that is wrong with a parameter.
+// wrong returns a problem with a parameter.
 func wrong(param string, code fault.Code, value, format string, args ...any) fault.Problem {
 	return fault.Problem{Param: param, Code: code, Value: value, Message: fmt.Sprintf(format, args...)}
 }
 
 func (c *Call) checkParam(p Param) []fault.Problem {
-	values := c.given[p.Name]
+	values := c.values[p.Name]
 	if p.Required && len(values) == 0 {
 		where := "--" + p.Name
 		if p.Position > 0 {
@@ -86,14 +87,14 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 		for name, value := range rule.Default {
 			if !c.Given(name) {
-				c.given[name] = []string{value}
+				c.values[name] = []string{value}
 			}
 		}
 	}
 	return problems
 }
 
-// exclusions are shared flags of which a call may have only one.
+// exclusions returns the groups of shared flags of which a call may have only one.
 func exclusions() [][]string {
 	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
 }
@@ -181,12 +182,12 @@ func (c *Call) corrected(p fault.Problem) string {
 		case strings.HasSuffix(w, "="+p.Value), strings.HasPrefix(w, p.Value+"="):
 			w, found = strings.Replace(w, p.Value, p.Corrected, 1), true
 		}
-		words = append(words, quoted(w))
+		words = append(words, w)
 	}
 	if !found || strings.TrimSpace(p.Corrected) == "" {
 		return "use " + p.Corrected
 	}
-	return strings.Join(words, " ")
+	return text.Shell(words...)
 }
 
 func namesOf(problems []fault.Problem) []string {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ func TestRules(t *testing.T) {
 	a := w.run(t, "ruled", "--mode", "remote", "--folder", "x")
 	a.refused(t, fault.Invalid)
 	problems := a.problems(t)
-	same(t, "problems", sortedKeys(problems), []string{"folder", "host", "user"})
+	same(t, "problems", slices.Sorted(maps.Keys(problems)), []string{"folder", "host", "user"})
 	same(t, "missing_args", a.at(t, "error.missing_args"), []any{"host", "user"})
 	same(t, "code of what excludes", problems["folder"]["code"], "ARG_ERROR")
 	same(t, "value of what excludes", problems["folder"]["value"], "x")
@@ -256,21 +257,21 @@ func TestValidateBeforeRun(t *testing.T) {
 				same(t, name+" "+member, problem[member], value)
 			}
 		}
-		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "level", "name", "wait"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "level", "name", "wait"})
 		same(t, "meta.errors", a.at(t, "meta.errors"), a.at(t, "error.errors"))
 		same(t, "fix_required", a.at(t, "error.fix_required"), "correct count, level, name, wait")
 
 		// what the command itself checks comes with it, but not twice
 		a = w.inside(t, nil, []string{"checked", "--text", "wrong", "--id", "..", "--count", "0"})
 		a.refused(t, fault.Invalid)
-		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "id", "text"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "id", "text"})
 		same(t, "number of problems", len(a.at(t, "error.errors").([]any)), 3)
 		same(t, "the first to complain of id", a.problems(t)["id"]["code"], "INVALID_AGENT_INPUT")
 
 		// unknown flags are told all at once too
 		a = w.inside(t, nil, []string{"echo", "--cuont", "5", "--nothing", "-z"})
 		a.refused(t, fault.Invalid)
-		same(t, "unknown flags", sortedKeys(a.problems(t)), []string{"cuont", "nothing", "z"})
+		same(t, "unknown flags", slices.Sorted(maps.Keys(a.problems(t))), []string{"cuont", "nothing", "z"})
 		same(t, "what was meant", a.problems(t)["cuont"]["corrected"], "--count")
 		w.inside(t, nil, []string{"echo", "a", "b", "c"}).refused(t, fault.Invalid)
 		w.inside(t, nil, []string{"echo", "--count"}).refused(t, fault.Invalid)
@@ -350,7 +351,7 @@ func TestValidateOnly(t *testing.T) {
 		t.Parallel()
 		a := w.run(t, "put", "--count", "0", "--level", "odd", "--validate-only")
 		a.refused(t, fault.Invalid)
-		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "level", "name"})
+		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "level", "name"})
 		if left := w.left(t); len(left) > 0 {
 			t.Errorf("left %s", left)
 		}

@@ -90,15 +90,19 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 	a.TookMS = time.Since(began).Milliseconds()
 	if a.Session != nil {
 		s.mu.Lock()
-		s.sessions[*a.Session] = begun{r.Agent, r.Dir}
+		s.sessions[*a.Session] = startedSession{r.Agent, r.Dir}
 		s.mu.Unlock()
 	}
-	result := said(a.words(), a)
+	result := textResult(a.words(), a)
 	result.Failed = a.Status == failed || a.Status == timedOut
 	return result
 }
 
 // chat is a conversation of one message.
+//
+//	Open ── Send ──▶ listen ── Ended ───────────────────────────────▶ Close ──▶ answer
+//	  │                 └── a question, a time limit, cancelled ──▶ Interrupt, listen ──▶ Close ──▶ answer
+//	  └── error ──▶ answer
 type chat struct {
 	*server
 	request
@@ -106,7 +110,7 @@ type chat struct {
 
 	conversation *conversation.Conversation // nil: none was opened
 	end          *event.End
-	concluded    bool         // we ended the turn, so the agent may not have reported its tools
+	endedByUs    bool         // we ended the turn, so the agent may not have reported its tools
 	fault        *fault.Fault // why the turn failed
 	text         string
 	ask          *event.Ask
@@ -137,7 +141,7 @@ func (c *chat) spec() agent.Spec {
 
 // run opens the conversation, sends the prompt, reads the turn to its end and closes.
 func (c *chat) run(ctx context.Context) answer {
-	opening, opened := context.WithTimeoutCause(ctx, c.limit, c.late())
+	opening, opened := context.WithTimeoutCause(ctx, c.limit, c.timeoutFault())
 	defer opened()
 	conv, err := c.o.Open(opening, c.Agent, c.spec(), agent.Services{
 		CanAsk:  c.Mode.Approval(c.o.Reads) != setting.Default, // other modes can need a person
@@ -175,8 +179,8 @@ func (c *chat) run(ctx context.Context) answer {
 	return c.conclude(outcome, cmp.Or(err, lost))
 }
 
-// late returns the fault for a call that took too long.
-func (c *chat) late() error {
+// timeoutFault returns the fault for a call that took too long.
+func (c *chat) timeoutFault() error {
 	return fault.New(fault.TimedOut, "%s did not end within %s; what it did until then is done", c.Agent, c.limit)
 }
 
@@ -208,14 +212,14 @@ func (c *chat) listen(ctx context.Context, events *conversation.Events, turn int
 		case err != nil:
 			return fault.New(fault.AgentFailed, "%s ended in the middle of its turn", c.Agent)
 		case e.Turn == turn:
-			c.take(ctx, e)
+			c.event(ctx, e)
 		}
 	}
 	return nil
 }
 
-// take keeps what matters of an event. Of a sub-agent that is what it did.
-func (c *chat) take(ctx context.Context, e event.Event) {
+// event keeps what matters of an event. Of a sub-agent that is what it did.
+func (c *chat) event(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Text:
 		if e.Parent == "" && !e.Delta {
@@ -243,7 +247,7 @@ func (c *chat) take(ctx context.Context, e event.Event) {
 			c.fault = e.Fault
 		}
 	case event.Ended:
-		c.end, c.concluded = e.End, e.Synthetic
+		c.end, c.endedByUs = e.End, e.Synthetic
 	}
 }
 
@@ -262,7 +266,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 	for _, d := range c.denials {
 		a.Denials = append(a.Denials, denial{text.OneLine(d.Tool, 200), text.OneLine(d.Reason, 500)})
 	}
-	a.Text, a.Cut = c.said()
+	a.Text, a.Cut = c.answerText()
 	if c.conversation != nil {
 		id := c.conversation.ID()
 		a.Session = &id
@@ -303,7 +307,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	switch f := c.fault; {
 	case errors.Is(err, fault.TimedOut), f != nil && f.Detail["turn_timeout"] != nil: // our own time limit
-		return timedOut, fault.Of(c.late())
+		return timedOut, fault.Of(c.timeoutFault())
 	case err != nil && c.end == nil:
 		return failed, fault.Of(err)
 	case c.end == nil:
@@ -325,8 +329,8 @@ func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	return done, nil
 }
 
-// said returns the agent's answer.
-func (c *chat) said() (whole string, cut bool) {
+// answerText returns the agent's answer.
+func (c *chat) answerText() (whole string, cut bool) {
 	if c.end != nil {
 		whole = c.end.Text
 	}
@@ -340,7 +344,7 @@ func (c *chat) said() (whole string, cut bool) {
 // changed reports whether files were changed: true if a tool for that succeeded, false if nothing ran that could have.
 // It is unknown after a command, or with an agent that does not report its tools.
 func (c *chat) changed() *bool {
-	wrote, unclear := false, c.concluded || c.end == nil
+	wrote, unclear := false, c.endedByUs || c.end == nil
 	for id, u := range c.tools {
 		switch {
 		case slices.ContainsFunc(c.denials, func(d event.Denial) bool { return d.CallID == id }):

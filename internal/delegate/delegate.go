@@ -80,7 +80,6 @@ type Options struct {
 	Timeout time.Duration // default for a call
 	Most    time.Duration // of any call; 0: MaxTimeout
 	Connect time.Duration // from an agent's start to its first sign of life; 0: no limit
-	Log     func(format string, args ...any)
 }
 
 // The limits.
@@ -99,21 +98,21 @@ const (
 func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }
 
 type server struct {
-	o     Options
-	slots chan struct{}
-	out   *lines.Writer
-	life  context.Context
-	begun bool // a client has sent initialize
+	o           Options
+	slots       chan struct{}
+	out         *lines.Writer
+	life        context.Context
+	initialized bool // a client has sent initialize
 
 	mu       sync.Mutex
 	running  map[string]context.CancelCauseFunc // by the id of the request
-	sessions map[string]begun                   // conversations that were begun here, by name
+	sessions map[string]startedSession          // conversations that were begun here, by name
 
 	calls sync.WaitGroup
 }
 
-// begun is a conversation that may be resumed.
-type begun struct {
+// initialized is a conversation that may be resumed.
+type startedSession struct {
 	agent, dir string
 }
 
@@ -125,7 +124,7 @@ var errCancelled = errors.New("the call was cancelled")
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
 		o: o, slots: make(chan struct{}, maxAtOnce),
-		running: map[string]context.CancelCauseFunc{}, sessions: map[string]begun{},
+		running: map[string]context.CancelCauseFunc{}, sessions: map[string]startedSession{},
 	}
 	s.o.Reads = cmp.Or(s.o.Reads, setting.Prompt)
 	if s.o.Most <= 0 || s.o.Most > MaxTimeout {
@@ -143,7 +142,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		select {
 		case line, more := <-heard:
 			if over = !more; more {
-				s.hear(life, line)
+				s.message(life, line)
 			}
 		case <-life.Done():
 			over = true
@@ -181,15 +180,15 @@ func (s *server) say(line []byte) {
 	s.out.Send(line, s.life.Done()) // also when the server ends: an answer is sent if there is room
 }
 
-// murmur sends a line that may be dropped.
-func (s *server) murmur(line []byte) { s.out.Offer(line) }
+// offer sends a line that may be dropped.
+func (s *server) offer(line []byte) { s.out.Offer(line) }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
 	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))
 }
 
-// hear handles a line.
-func (s *server) hear(ctx context.Context, line lines.Line) {
+// message handles a line.
+func (s *server) message(ctx context.Context, line lines.Line) {
 	if line.Long {
 		s.refuse(nil, jsonrpc.InvalidRequest, "a message has at most %d bytes", maxLine)
 		return
@@ -203,11 +202,11 @@ func (s *server) hear(ctx context.Context, line lines.Line) {
 	case m.Wrong != nil:
 		s.refuse(usable(m.ID), m.Wrong.Code, "%s", m.Wrong.Message)
 	case m.ID == nil:
-		s.notified(m.Method, m.Params)
+		s.notification(m.Method, m.Params)
 	case usable(m.ID) == nil:
 		s.refuse(nil, jsonrpc.InvalidRequest, "an id is a text or a number")
 	default:
-		s.asked(ctx, m.ID, m.Method, m.Params)
+		s.request(ctx, m.ID, m.Method, m.Params)
 	}
 }
 
@@ -219,7 +218,7 @@ func usable(id json.RawMessage) json.RawMessage {
 	return id
 }
 
-func (s *server) notified(method string, params json.RawMessage) {
+func (s *server) notification(method string, params json.RawMessage) {
 	if method != "notifications/cancelled" {
 		return
 	}
@@ -237,13 +236,13 @@ func (s *server) notified(method string, params json.RawMessage) {
 	}
 }
 
-func (s *server) asked(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
+func (s *server) request(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
 	switch {
 	case method == "ping":
 		s.say(jsonrpc.Result(id, struct{}{}))
 	case method == "initialize":
 		s.greet(id, params)
-	case !s.begun:
+	case !s.initialized:
 		s.refuse(id, jsonrpc.InvalidRequest, "the first request is initialize")
 	case method == "tools/list":
 		s.say(jsonrpc.Result(id, map[string]any{"tools": s.tools()}))
@@ -266,7 +265,7 @@ func (s *server) greet(id, params json.RawMessage) {
 	if slices.Contains(versions(), p.Version) {
 		version = p.Version
 	}
-	s.begun = true
+	s.initialized = true
 	s.say(jsonrpc.Result(id, map[string]any{
 		"protocolVersion": version,
 		"capabilities":    map[string]any{"tools": struct{}{}},

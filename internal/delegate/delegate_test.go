@@ -46,7 +46,7 @@ func newBench(t *testing.T, script string) *bench {
 	}
 	t.Cleanup(func() { _ = b.model.Close() })
 	b.server = &server{
-		slots: make(chan struct{}, maxAtOnce), sessions: map[string]begun{},
+		slots: make(chan struct{}, maxAtOnce), sessions: map[string]startedSession{},
 		o: Options{
 			Ceiling: Yolo, Reads: setting.Prompt, Roots: []string{t.TempDir()}, Timeout: time.Minute, Most: MaxTimeout,
 			Depth: 1,
@@ -54,7 +54,7 @@ func newBench(t *testing.T, script string) *bench {
 			Agents: func() ([]Agent, error) {
 				return []Agent{{Name: "x", Installed: true, Modes: Modes(), GoesOn: true}}, nil
 			},
-			Open: b.open, Log: t.Logf,
+			Open: b.open,
 		},
 	}
 	return b
@@ -314,7 +314,6 @@ func TestNobodyReads(t *testing.T) {
 	go func() {
 		ended <- Serve(t.Context(), in, out, Options{
 			Ceiling: Read, Roots: []string{t.TempDir()}, Timeout: time.Minute,
-			Log: t.Logf,
 		})
 	}()
 	go func() {

@@ -55,7 +55,7 @@ func (s *server) tools() []map[string]any {
 					},
 					"session": object{
 						"type":        "string",
-						"description": "goes on with an earlier answer's session",
+						"description": "the session of an earlier answer, to continue it",
 					},
 					"timeout_seconds": object{
 						"type": "integer", "minimum": 1, "maximum": int(s.o.Most.Seconds()),
@@ -83,13 +83,13 @@ type content struct {
 	Text string `json:"text"`
 }
 
-func said(text string, structured any) outcome {
+func textResult(text string, structured any) outcome {
 	return outcome{Content: []content{{"text", text}}, Structured: structured}
 }
 
 // mistake returns the result for a call that the model can correct.
 func mistake(format string, args ...any) outcome {
-	o := said(fmt.Sprintf(format, args...), nil)
+	o := textResult(fmt.Sprintf(format, args...), nil)
 	o.Failed = true
 	return o
 }
@@ -152,7 +152,7 @@ func (s *server) progress(token json.RawMessage) func(string) {
 		defer mu.Unlock()
 		n++
 		params := map[string]any{"progressToken": token, "progress": n, "message": what}
-		s.murmur(jsonrpc.Notification("notifications/progress", params))
+		s.offer(jsonrpc.Notification("notifications/progress", params))
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *server) list(arguments json.RawMessage) outcome {
 		fmt.Fprintf(&b, "; modes: %s\n", strings.Join(words(a.Modes), ", "))
 	}
 	fmt.Fprintf(&b, "Directories: %s\n", strings.Join(s.o.Roots, ", "))
-	return said(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
+	return textResult(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
 }
 
 // agents returns the agents, each with the allowed modes.
@@ -320,7 +320,7 @@ func (s *server) place(r *request) error {
 		return fmt.Errorf("there is no directory %.300q", r.Dir)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return fmt.Errorf("%.300q is no directory", r.Dir)
+		return fmt.Errorf("%.300q is not a directory", r.Dir)
 	}
 	for _, root := range s.o.Roots {
 		if resolved, err := filepath.EvalSymlinks(root); err == nil {

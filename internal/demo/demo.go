@@ -24,6 +24,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/shim"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -211,7 +212,7 @@ func (sc *Scene) saw(format string, args ...any) {
 
 // run starts a command of a scene and checks how it ended.
 func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, bool) {
-	step := Step{Command: typed(argv), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
+	step := Step{Command: text.Shell(argv...), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
 	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
 	step.Exit = result.ExitCode
@@ -297,15 +298,4 @@ func target(c *event.Call) string {
 		return input.Command
 	}
 	return filepath.Base(input.Path)
-}
-
-// typed returns a command line as a person would type it.
-func typed(argv []string) string {
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		if words[i] = w; strings.ContainsAny(w, " '$") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -69,13 +69,13 @@ func (s *player) walls(ctx context.Context) Scene {
 			return sc
 		}
 	}
-	sc.Script = some(leaveScript)
+	sc.Script = optional(leaveScript)
 	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "tidy up next door", "--agent", "native",
 		"--approval", "yolo", "--sandbox", "workspace-write",
 		"--output", "stream-json", "--rehearse=../leave.json")
 	step.calls()
 	sc.Files = []File{
-		{Name: "../letter.txt", Before: some(letter), After: look(s.beside("letter.txt"))},
+		{Name: "../letter.txt", Before: optional(letter), After: look(s.beside("letter.txt"))},
 		{Name: "../planted", After: look(s.beside("planted"))},
 	}
 	if sc.Files[0].After == nil || *sc.Files[0].After != letter {
@@ -194,15 +194,15 @@ func (s *player) task(ctx context.Context) Scene {
 	if s.bare {
 		sandbox = "off"
 	}
-	sc.Script = some(fixScript)
+	sc.Script = optional(fixScript)
 	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "make check.sh pass", "--agent", "native",
 		"--approval", "yolo", "--sandbox", sandbox,
 		"--output", "stream-json", "--rehearse=../fix.json")
 	step.calls()
 	sc.Files = []File{
-		{Name: "sum.sh", Before: some(sumBroken), After: look(s.file("task", "sum.sh"))}, {
+		{Name: "sum.sh", Before: optional(sumBroken), After: look(s.file("task", "sum.sh"))}, {
 			Name:   "check.sh",
-			Before: some(sumCheck), After: look(s.file("task", "check.sh")),
+			Before: optional(sumCheck), After: look(s.file("task", "check.sh")),
 		},
 	}
 	if after := sc.Files[0].After; after == nil || *after != sumWhole {
@@ -235,4 +235,4 @@ func (s *player) task(ctx context.Context) Scene {
 	return sc
 }
 
-func some(s string) *string { return &s }
+func optional(s string) *string { return &s }

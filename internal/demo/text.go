@@ -46,11 +46,11 @@ func Text(scenes []Scene) string {
 // measured describes how long a scene took, and the tokens of its model.
 func measured(sc Scene) string {
 	m := sc.Measured()
-	told := fmt.Sprintf("%.1f s", float64(m.TookMS)/1000)
+	text := fmt.Sprintf("%.1f s", float64(m.TookMS)/1000)
 	if m.Input+m.Output > 0 {
-		told += fmt.Sprintf("; %d tokens in and %d out", m.Input, m.Output)
+		text += fmt.Sprintf("; %d tokens in and %d out", m.Input, m.Output)
 	}
-	return "Measured: " + told
+	return "Measured: " + text
 }
 
 // call writes a tool call and its result, without the text of files that were only read.

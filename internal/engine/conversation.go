@@ -24,7 +24,7 @@ func newConversation(history []model.Message, kept *session.Session) *conversati
 	var numbers []int64
 	if kept != nil {
 		history = kept.Messages()
-		numbers = numbered(kept.Seen())
+		numbers = numbered(kept.Visible())
 	}
 	if len(numbers) != len(history) { // something was repaired, so their places in the journal are not known
 		numbers = make([]int64, len(history))

@@ -117,7 +117,7 @@ func New(o Options) *Mind {
 	if o.Form != nil {
 		m.tools = append(m.tools, o.Form.tool())
 	}
-	m.evidence = agent.Evidence{Session: o.ID, DenialsTold: true, Answered: agent.No}
+	m.evidence = agent.Evidence{Session: o.ID, DenialsKnown: true, Answered: agent.No}
 	m.model = m.plain(Model{o.Client, o.Retry})
 	return m
 }

@@ -302,3 +302,19 @@ type Usage struct {
 	CostUSD   *float64 `json:"cost_usd,omitempty"`
 	Estimated bool     `json:"estimated,omitempty"` // counted by us, since nobody told
 }
+
+// Add adds the tokens of another usage, and its cost if that is known.
+func (u *Usage) Add(o Usage) {
+	u.Input += o.Input
+	u.Output += o.Output
+	u.Cached += o.Cached
+	u.Written += o.Written
+	u.Reasoning += o.Reasoning
+	if o.CostUSD != nil {
+		sum := *o.CostUSD
+		if u.CostUSD != nil {
+			sum += *u.CostUSD
+		}
+		u.CostUSD = &sum
+	}
+}

@@ -132,6 +132,29 @@ func TestIndexAndObjects(t *testing.T) {
 	}
 }
 
+// TestPartOfALargeObject has a small blob that the pack describes as a part of a much larger one.
+func TestPartOfALargeObject(t *testing.T) {
+	root := t.TempDir()
+	run(t, root, "init", "-q")
+	fill(t, root, 1)
+	large, err := os.ReadFile(filepath.Join(root, "dir0", "a long name of a file 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for i := range 40 {
+		text += strings.ReplaceAll(string(large), "\n", fmt.Sprintf(" %d\n", i))
+	}
+	for _, n := range []int{200, 5000, 120_000} {
+		write(t, root, "grows", text[:n])
+		run(t, root, "add", "-A")
+		run(t, root, "commit", "-qm", "grown")
+	}
+	run(t, root, "gc", "-q")
+	run(t, root, "checkout", "-q", "HEAD~2")
+	check(t, root)
+}
+
 func TestOtherPlaces(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "root")

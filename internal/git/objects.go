@@ -19,7 +19,8 @@ const (
 	mostPacks  = 4096 // in one of them
 	// The work for one object: a hostile chain of deltas could make any amount of it.
 	mostDeltas = 4096
-	perObject  = 16 // times the limit of the caller
+	perObject  = 16        // times the limit of the caller
+	forBases   = 256 << 20 // and this: a small object may be a part of a large one
 )
 
 // objects is a directory of objects: loose ones, and packs.
@@ -42,7 +43,7 @@ func (r *Repository) Close() {
 
 // Blob returns the content of a blob of at most limit bytes. It may be called by one goroutine at a time, as Size.
 func (r *Repository) Blob(id ID, limit int64) ([]byte, error) {
-	w := &work{repository: r, left: perObject * limit}
+	w := &work{repository: r, left: perObject*limit + forBases}
 	kind, size, data, err := w.find(id, true)
 	switch {
 	case err != nil:

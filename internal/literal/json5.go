@@ -10,13 +10,21 @@ import (
 // ParseJSON5 reads one value: JSON, and also comments, trailing commas, unquoted keys, single quotes, hexadecimal
 // numbers, numbers that begin or end with a dot, a leading plus, and lines continued with a backslash. The error is a
 // *SyntaxError.
-func ParseJSON5(data []byte) (Value, error) {
+func ParseJSON5(data []byte) (v Value, err error) {
+	defer catch(&v, &err)
 	p := &json5{data: data, locate: newLocator(data)}
-	v, err := p.document()
-	if err != nil {
-		return Value{}, err
+	return p.document(), nil
+}
+
+// catch turns the panic with which a parser gives up into its error.
+func catch(v *Value, err *error) {
+	switch refused := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*v, *err = Value{}, refused
+	default:
+		panic(refused)
 	}
-	return v, nil
 }
 
 type json5 struct {
@@ -47,41 +55,31 @@ func (p *json5) closing() string {
 
 func (p *json5) ended() bool { return p.at >= len(p.data) }
 
-func (p *json5) document() (Value, *SyntaxError) {
-	if err := p.space(); err != nil {
-		return Value{}, err
-	}
-	v, err := p.value()
-	if err != nil {
-		return Value{}, err
-	}
-	if err := p.space(); err != nil {
-		return Value{}, err
-	}
+func (p *json5) document() Value {
+	p.space()
+	v := p.value()
+	p.space()
 	if !p.ended() {
-		return Value{}, p.fail(p.at, "expected nothing after the value, found %s", found(p.data, p.at))
+		panic(p.fail(p.at, "expected nothing after the value, found %s", found(p.data, p.at)))
 	}
-	return v, nil
+	return v
 }
 
 // space skips white space and comments.
-func (p *json5) space() *SyntaxError {
+func (p *json5) space() {
 	for !p.ended() {
 		r, size := utf8.DecodeRune(p.data[p.at:])
 		switch {
 		case r == '/' && p.at+1 < len(p.data) && p.data[p.at+1] == '/':
 			p.lineComment()
 		case r == '/' && p.at+1 < len(p.data) && p.data[p.at+1] == '*':
-			if err := p.blockComment(); err != nil {
-				return err
-			}
+			p.blockComment()
 		case unicode.IsSpace(r) || string(r) == byteOrderMark:
 			p.at += size
 		default:
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 func (p *json5) lineComment() {
@@ -90,15 +88,15 @@ func (p *json5) lineComment() {
 	}
 }
 
-func (p *json5) blockComment() *SyntaxError {
+func (p *json5) blockComment() {
 	start := p.at
 	for p.at += 2; p.at+1 < len(p.data); p.at++ {
 		if p.data[p.at] == '*' && p.data[p.at+1] == '/' {
 			p.at += 2
-			return nil
+			return
 		}
 	}
-	return p.fail(start, "the comment is not closed with */")
+	panic(p.fail(start, "the comment is not closed with */"))
 }
 
 // lineEnd reports whether data begins with a line end of JavaScript: line feed, carriage return, U+2028 or U+2029.
@@ -107,54 +105,50 @@ func lineEnd(data []byte) bool {
 	return r == '\n' || r == '\r' || r == 0x2028 || r == 0x2029
 }
 
-func (p *json5) value() (Value, *SyntaxError) {
+func (p *json5) value() Value {
 	start := p.at
 	if p.ended() {
-		return Value{}, p.fail(start, "expected a value, found end of input")
+		panic(p.fail(start, "expected a value, found end of input"))
 	}
 	var v Value
-	var err *SyntaxError
 	switch c := p.data[p.at]; {
 	case c == '{':
-		v, err = p.object()
+		v = p.object()
 	case c == '[':
-		v, err = p.array()
+		v = p.array()
 	case c == '"' || c == '\'':
 		v.Kind = String
-		v.Str, err = p.text()
+		v.Str = p.text()
 	case c == '+' || c == '-' || c == '.' || isDigit(c):
 		v.Kind = Number
-		v.Num, err = p.number()
+		v.Num = p.number()
 	case p.script:
-		v, err = p.scriptValue()
+		v = p.scriptValue()
 	default:
-		v, err = p.word()
-	}
-	if err != nil {
-		return Value{}, err
+		v = p.word()
 	}
 	if v.End == 0 { // a value in parentheses has its own place
 		v.Pos, v.End = p.locate.pos(start), p.at
 	}
 	if p.script {
-		err = p.typed()
+		p.typed()
 	}
-	return v, err
+	return v
 }
 
-func (p *json5) word() (Value, *SyntaxError) {
+func (p *json5) word() Value {
 	start := p.at
 	switch name := p.identifier(); name {
 	case "true", "false":
-		return Value{Kind: Bool, Bool: name == "true"}, nil
+		return Value{Kind: Bool, Bool: name == "true"}
 	case "null":
-		return Value{Kind: Null}, nil
+		return Value{Kind: Null}
 	case "":
-		return Value{}, p.fail(start, "expected a value, found %s", found(p.data, start))
+		panic(p.fail(start, "expected a value, found %s", found(p.data, start)))
 	case "Infinity", "NaN":
-		return Value{}, p.fail(start, "%s has no form in JSON", name)
+		panic(p.fail(start, "%s has no form in JSON", name))
 	default:
-		return Value{}, p.fail(start, "expected a value, found %s: a string needs quotes", shorten(name))
+		panic(p.fail(start, "expected a value, found %s: a string needs quotes", shorten(name)))
 	}
 }
 
@@ -180,13 +174,13 @@ func (p *json5) identifier() string {
 	return string(p.data[start:p.at])
 }
 
-func (p *json5) enter(closer byte) *SyntaxError {
+func (p *json5) enter(closer byte) {
 	if len(p.open) >= maxDepth {
-		return p.fail(p.at, "nested deeper than %d levels", maxDepth)
+		panic(p.fail(p.at, "nested deeper than %d levels", maxDepth))
 	}
 	p.open = append(p.open, closer)
 	p.at++
-	return p.space()
+	p.space()
 }
 
 func (p *json5) leave() {
@@ -194,109 +188,84 @@ func (p *json5) leave() {
 	p.at++
 }
 
-func (p *json5) array() (Value, *SyntaxError) {
+func (p *json5) array() Value {
 	v := Value{Kind: Array, Items: []Value{}}
-	if err := p.enter(']'); err != nil {
-		return Value{}, err
-	}
+	p.enter(']')
 	for {
 		if p.ended() {
-			return Value{}, p.failWith(p.closing(), p.at, "expected a value or ']', found end of input")
+			panic(p.failWith(p.closing(), p.at, "expected a value or ']', found end of input"))
 		}
 		if p.data[p.at] == ']' {
 			p.leave()
-			return v, nil
+			return v
 		}
-		item, err := p.value()
-		if err != nil {
-			return Value{}, err
-		}
+		item := p.value()
 		v.Items = append(v.Items, item)
-		if err := p.separator(']', "an item"); err != nil {
-			return Value{}, err
-		}
+		p.separator(']', "an item")
 	}
 }
 
-func (p *json5) object() (Value, *SyntaxError) {
+func (p *json5) object() Value {
 	v := Value{Kind: Object, Members: []Member{}}
 	seen := map[string]Pos{}
-	if err := p.enter('}'); err != nil {
-		return Value{}, err
-	}
+	p.enter('}')
 	for {
 		if p.ended() {
-			return Value{}, p.failWith(p.closing(), p.at, "expected a key or '}', found end of input")
+			panic(p.failWith(p.closing(), p.at, "expected a key or '}', found end of input"))
 		}
 		if p.data[p.at] == '}' {
 			p.leave()
-			return v, nil
+			return v
 		}
-		m, err := p.member()
-		if err != nil {
-			return Value{}, err
-		}
+		m := p.member()
 		if first, twice := seen[m.Key]; twice {
-			return Value{}, &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v",
-				shorten(m.Key), first)}
+			panic(&SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v",
+				shorten(m.Key), first)})
 		}
 		seen[m.Key] = m.KeyPos
 		v.Members = append(v.Members, m)
-		if err := p.separator('}', "a member"); err != nil {
-			return Value{}, err
-		}
+		p.separator('}', "a member")
 	}
 }
 
-func (p *json5) member() (Member, *SyntaxError) {
+func (p *json5) member() Member {
 	start := p.at
 	m := Member{KeyPos: p.locate.pos(start)}
-	var err *SyntaxError
 	if c := p.data[p.at]; c == '"' || c == '\'' {
-		m.Key, err = p.text()
+		m.Key = p.text()
 	} else if m.Key = p.identifier(); m.Key == "" {
-		err = p.fail(start, "expected a key or '}', found %s", found(p.data, start))
+		panic(p.fail(start, "expected a key or '}', found %s", found(p.data, start)))
 	}
-	if err != nil {
-		return Member{}, err
-	}
-	if err = p.inherits(m); err != nil {
-		return Member{}, err
-	}
-	if err = p.space(); err != nil {
-		return Member{}, err
-	}
+	p.inherits(m)
+	p.space()
 	if p.ended() || p.data[p.at] != ':' {
-		return Member{}, p.fail(p.at, "expected ':' after the key %q, found %s", shorten(m.Key), found(p.data, p.at))
+		panic(p.fail(p.at, "expected ':' after the key %q, found %s", shorten(m.Key), found(p.data, p.at)))
 	}
 	p.at++
-	if err = p.space(); err != nil {
-		return Member{}, err
-	}
-	m.Value, err = p.value()
-	return m, err
+	p.space()
+	m.Value = p.value()
+	return m
 }
 
 // separator passes a comma, or stops before the closing bracket.
-func (p *json5) separator(closer byte, after string) *SyntaxError {
+func (p *json5) separator(closer byte, after string) {
 	afterValue := p.at
-	if err := p.space(); err != nil {
-		return err
-	}
+	p.space()
 	if p.ended() {
-		return p.failWith(p.closing(), p.at, "expected ',' or '%c' after %s, found end of input", closer, after)
+		panic(p.failWith(p.closing(), p.at, "expected ',' or '%c' after %s, found end of input", closer, after))
 	}
 	switch c := p.data[p.at]; c {
 	case closer:
-		return nil
+		return
 	case ',':
 		p.at++
-		return p.space()
+		p.space()
+		return
 	case '}', ']':
-		return p.failWith(string(closer), p.at, "expected ',' or '%c' after %s, found '%c'", closer, after, c)
+		panic(p.failWith(string(closer), p.at, "expected ',' or '%c' after %s, found '%c'", closer, after, c))
 	default:
 		err := p.failWith(",", p.at, "expected ',' or '%c' after %s, found %s", closer, after, found(p.data, p.at))
 		err.at = afterValue
-		return err
+		panic(err)
 	}
 }

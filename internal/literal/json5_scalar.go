@@ -10,67 +10,61 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isHexDigit(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
-func (p *json5) number() (string, *SyntaxError) {
+func (p *json5) number() string {
 	start := p.at
 	if c := p.data[p.at]; c == '+' || c == '-' {
 		p.at++
 	}
 	if name := p.identifier(); name == "Infinity" || name == "NaN" {
-		return "", p.fail(start, "%s has no form in JSON", string(p.data[start:p.at]))
+		panic(p.fail(start, "%s has no form in JSON", string(p.data[start:p.at])))
 	} else if name != "" {
-		return "", p.fail(start, "expected a number, found %s", shorten(string(p.data[start:p.at])))
+		panic(p.fail(start, "expected a number, found %s", shorten(string(p.data[start:p.at]))))
 	}
-	var err *SyntaxError
 	if p.at+1 < len(p.data) && p.data[p.at] == '0' && p.data[p.at+1]|0x20 == 'x' {
-		err = p.hexadecimal(start)
+		p.hexadecimal(start)
 	} else {
-		err = p.decimal()
-	}
-	if err != nil {
-		return "", err
+		p.decimal()
 	}
 	end := p.at
 	if p.identifier() != "" || !p.ended() && (p.data[p.at] == '.' || isDigit(p.data[p.at])) {
-		return "", p.fail(end, "expected the end of the number, found %s", found(p.data, end))
+		panic(p.fail(end, "expected the end of the number, found %s", found(p.data, end)))
 	}
-	return string(p.data[start:end]), nil
+	return string(p.data[start:end])
 }
 
-func (p *json5) hexadecimal(start int) *SyntaxError {
+func (p *json5) hexadecimal(start int) {
 	p.at += 2
 	if p.digits(isHexDigit) == 0 {
-		return p.fail(p.at, "expected a hexadecimal digit, found %s", found(p.data, p.at))
+		panic(p.fail(p.at, "expected a hexadecimal digit, found %s", found(p.data, p.at)))
 	}
 	if _, err := strconv.ParseInt(string(p.data[start:p.at]), 0, 64); err != nil {
-		return p.fail(start, "the number does not fit in 64 bits")
+		panic(p.fail(start, "the number does not fit in 64 bits"))
 	}
-	return nil
 }
 
-func (p *json5) decimal() *SyntaxError {
+func (p *json5) decimal() {
 	whole := p.at
 	count := p.digits(isDigit)
 	if count > 1 && p.data[whole] == '0' {
-		return p.fail(whole, "a number must not begin with 0")
+		panic(p.fail(whole, "a number must not begin with 0"))
 	}
 	if !p.ended() && p.data[p.at] == '.' {
 		p.at++
 		count += p.digits(isDigit)
 	}
 	if count == 0 {
-		return p.fail(p.at, "expected a digit, found %s", found(p.data, p.at))
+		panic(p.fail(p.at, "expected a digit, found %s", found(p.data, p.at)))
 	}
 	if p.ended() || p.data[p.at]|0x20 != 'e' {
-		return nil
+		return
 	}
 	p.at++
 	if !p.ended() && (p.data[p.at] == '+' || p.data[p.at] == '-') {
 		p.at++
 	}
 	if p.digits(isDigit) == 0 {
-		return p.fail(p.at, "expected a digit of the exponent, found %s", found(p.data, p.at))
+		panic(p.fail(p.at, "expected a digit of the exponent, found %s", found(p.data, p.at)))
 	}
-	return nil
 }
 
 // digits returns the number of digits that it skips.
@@ -83,30 +77,27 @@ func (p *json5) digits(is func(byte) bool) int {
 }
 
 // text reads a string in either kind of quotes.
-func (p *json5) text() (string, *SyntaxError) {
+func (p *json5) text() string {
 	quote := p.data[p.at]
 	p.at++
 	var out []byte
 	for {
 		if p.ended() {
-			return "", p.failWith(string(quote), p.at, "expected %c to close the string, found end of input", quote)
+			panic(p.failWith(string(quote), p.at, "expected %c to close the string, found end of input", quote))
 		}
 		r, size := utf8.DecodeRune(p.data[p.at:])
 		switch {
 		case r == rune(quote):
 			p.at++
-			return string(out), nil
+			return string(out)
 		case r == '\\':
-			var err *SyntaxError
-			if out, err = p.escape(out); err != nil {
-				return "", err
-			}
+			out = p.escape(out)
 		case r == '\n' || r == '\r':
-			return "", p.failWith(string(quote), p.at, "expected %c to close the string, found end of line", quote)
+			panic(p.failWith(string(quote), p.at, "expected %c to close the string, found end of line", quote))
 		case r == utf8.RuneError && size == 1:
-			return "", p.fail(p.at, "byte 0x%02X is not UTF-8", p.data[p.at])
+			panic(p.fail(p.at, "byte 0x%02X is not UTF-8", p.data[p.at]))
 		case r < 0x20 && r != '\t':
-			return "", p.fail(p.at, "the control character %U must be written as an escape", r)
+			panic(p.fail(p.at, "the control character %U must be written as an escape", r))
 		default:
 			out = append(out, p.data[p.at:p.at+size]...)
 			p.at += size
@@ -114,83 +105,78 @@ func (p *json5) text() (string, *SyntaxError) {
 	}
 }
 
-func (p *json5) escape(out []byte) ([]byte, *SyntaxError) {
+func (p *json5) escape(out []byte) []byte {
 	start := p.at
 	p.at++
 	if p.ended() {
-		return nil, p.fail(start, "expected a character after the backslash, found end of input")
+		panic(p.fail(start, "expected a character after the backslash, found end of input"))
 	}
 	r, size := utf8.DecodeRune(p.data[p.at:])
 	p.at += size
 	switch r {
 	case 'b':
-		return append(out, '\b'), nil
+		return append(out, '\b')
 	case 'f':
-		return append(out, '\f'), nil
+		return append(out, '\f')
 	case 'n':
-		return append(out, '\n'), nil
+		return append(out, '\n')
 	case 'r':
-		return append(out, '\r'), nil
+		return append(out, '\r')
 	case 't':
-		return append(out, '\t'), nil
+		return append(out, '\t')
 	case 'v':
-		return append(out, '\v'), nil
+		return append(out, '\v')
 	case '\r':
 		if !p.ended() && p.data[p.at] == '\n' {
 			p.at++
 		}
-		return out, nil
+		return out
 	case '\n', 0x2028, 0x2029:
-		return out, nil
+		return out
 	case 'x':
-		code, err := p.hexCode(start, 2)
-		return utf8.AppendRune(out, code), err
+		return utf8.AppendRune(out, p.hexCode(start, 2))
 	case 'u':
-		code, err := p.codePoint(start)
-		return utf8.AppendRune(out, code), err
+		return utf8.AppendRune(out, p.codePoint(start))
 	}
 	switch {
 	case r == utf8.RuneError && size == 1:
-		return nil, p.fail(p.at-1, "byte 0x%02X is not UTF-8", p.data[p.at-1])
+		panic(p.fail(p.at-1, "byte 0x%02X is not UTF-8", p.data[p.at-1]))
 	case r == '0' && (p.ended() || !isDigit(p.data[p.at])):
-		return append(out, 0), nil
+		return append(out, 0)
 	case r >= '0' && r <= '9':
-		return nil, p.fail(start, `\%c is not an escape`, r)
+		panic(p.fail(start, `\%c is not an escape`, r))
 	case r < 0x20:
-		return nil, p.fail(p.at-1, "the control character %U must be written as an escape", r)
+		panic(p.fail(p.at-1, "the control character %U must be written as an escape", r))
 	}
-	return utf8.AppendRune(out, r), nil // any other character stands for itself, as in JavaScript
+	return utf8.AppendRune(out, r) // any other character stands for itself, as in JavaScript
 }
 
 // codePoint reads what follows \u. Half of a surrogate pair becomes U+FFFD, as in encoding/json.
-func (p *json5) codePoint(start int) (rune, *SyntaxError) {
-	high, err := p.hexCode(start, 4)
-	if err != nil || !utf16.IsSurrogate(high) {
-		return high, err
+func (p *json5) codePoint(start int) rune {
+	high := p.hexCode(start, 4)
+	if !utf16.IsSurrogate(high) {
+		return high
 	}
 	second := p.at
 	if p.at+1 < len(p.data) && p.data[p.at] == '\\' && p.data[p.at+1] == 'u' {
 		p.at += 2
-		low, err := p.hexCode(second, 4)
-		if err != nil {
-			return 0, err
-		}
+		low := p.hexCode(second, 4)
 		if both := utf16.DecodeRune(high, low); both != utf8.RuneError {
-			return both, nil
+			return both
 		}
 		p.at = second
 	}
-	return utf8.RuneError, nil
+	return utf8.RuneError
 }
 
-func (p *json5) hexCode(start, count int) (rune, *SyntaxError) {
+func (p *json5) hexCode(start, count int) rune {
 	begin := p.at
 	for range count {
 		if p.ended() || !isHexDigit(p.data[p.at]) {
-			return 0, p.fail(start, "the escape needs %d hexadecimal digits, found %s", count, found(p.data, p.at))
+			panic(p.fail(start, "the escape needs %d hexadecimal digits, found %s", count, found(p.data, p.at)))
 		}
 		p.at++
 	}
 	code, _ := strconv.ParseUint(string(p.data[begin:p.at]), 16, 32) // the digits have just been checked
-	return rune(code), nil
+	return rune(code)
 }

@@ -16,11 +16,8 @@ const maxTOML = 1 << 30
 
 // ParseTOML reads a document; its Value is an Object. Dates have the kind Date. The error is a *SyntaxError.
 func ParseTOML(data []byte) (Value, error) {
-	statements, err := scanTOML(data)
-	if err != nil {
-		return Value{}, err
-	}
-	return buildTOML(data, statements)
+	_, v, err := readTOML(data)
+	return v, err
 }
 
 // keyPart is one name of a dotted key.

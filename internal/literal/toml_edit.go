@@ -139,7 +139,7 @@ func encodeTOML(value any) (string, Value, error) {
 		if !utf8.ValidString(v) {
 			return "", Value{}, errors.New("the value is not UTF-8")
 		}
-		return quoteTOML(v), Value{Kind: String, Str: v}, nil
+		return QuoteTOML(v), Value{Kind: String, Str: v}, nil
 	case bool:
 		return strconv.FormatBool(v), Value{Kind: Bool, Bool: v}, nil
 	case int64:
@@ -178,7 +178,8 @@ func encodeFloat(f float64) string {
 	return text
 }
 
-func quoteTOML(s string) string {
+// QuoteTOML writes a string as a basic string of TOML.
+func QuoteTOML(s string) string {
 	var out strings.Builder
 	out.WriteByte('"')
 	for _, r := range s {
@@ -209,7 +210,7 @@ func encodePath(path []string) string {
 	for i, name := range path {
 		names[i] = name
 		if name == "" || strings.Trim(name, bare) != "" {
-			names[i] = quoteTOML(name)
+			names[i] = QuoteTOML(name)
 		}
 	}
 	return strings.Join(names, ".")

@@ -48,25 +48,19 @@ type tomlTree struct {
 	depth  int
 }
 
-func buildTOML(data []byte, statements []statement) (Value, error) {
+func buildTOML(data []byte, statements []statement) (v Value, err error) {
+	defer catch(&v, &err)
 	b := &tomlTree{locate: newLocator(data)}
 	root := newTable()
 	current := root
 	for _, st := range statements {
-		var err *SyntaxError
 		if st.header {
-			current, err = b.header(root, st)
+			current = b.header(root, st)
 		} else {
-			err = b.pair(current, st.pair)
-		}
-		if err != nil {
-			return Value{}, err
+			b.pair(current, st.pair)
 		}
 	}
-	v, err := b.tableValue(root)
-	if err != nil {
-		return Value{}, err
-	}
+	v = b.tableValue(root)
 	v.Pos, v.End = Pos{Line: 1, Col: 1}, len(data)
 	return v, nil
 }
@@ -80,10 +74,10 @@ func (b *tomlTree) twice(key keyPart, what string, first *entry) *SyntaxError {
 		newLocator(b.locate.data).pos(first.key.start))
 }
 
-func (b *tomlTree) header(root *table, st statement) (*table, *SyntaxError) {
+func (b *tomlTree) header(root *table, st statement) *table {
 	last := st.keys[len(st.keys)-1]
 	if len(st.keys) > maxDepth {
-		return nil, b.fail(last, "nested deeper than %d levels", maxDepth)
+		panic(b.fail(last, "nested deeper than %d levels", maxDepth))
 	}
 	t := root
 	for _, key := range st.keys[:len(st.keys)-1] {
@@ -92,7 +86,7 @@ func (b *tomlTree) header(root *table, st statement) (*table, *SyntaxError) {
 			e = t.add(&entry{origin: impliedTable, key: key, table: newTable()})
 		}
 		if t = e.inside(); t == nil {
-			return nil, b.fail(key, "%q is a value and not a table", shorten(key.name))
+			panic(b.fail(key, "%q is a value and not a table", shorten(key.name)))
 		}
 	}
 	e := t.index[last.name]
@@ -105,28 +99,28 @@ func (b *tomlTree) header(root *table, st statement) (*table, *SyntaxError) {
 	case e.origin == impliedTable:
 		e.origin = headerTable
 	case e.origin == plainValue:
-		return nil, b.fail(last, "%q is a value and not a table", shorten(last.name))
+		panic(b.fail(last, "%q is a value and not a table", shorten(last.name)))
 	default:
-		return nil, b.twice(last, "table", e)
+		panic(b.twice(last, "table", e))
 	}
-	return e.table, nil
+	return e.table
 }
 
-func (b *tomlTree) arrayHeader(t *table, last keyPart, e *entry) (*table, *SyntaxError) {
+func (b *tomlTree) arrayHeader(t *table, last keyPart, e *entry) *table {
 	switch {
 	case e == nil:
 		e = t.add(&entry{origin: arrayOfHeaders, key: last})
 	case e.origin != arrayOfHeaders:
-		return nil, b.twice(last, "key", e)
+		panic(b.twice(last, "key", e))
 	}
 	e.tables = append(e.tables, newTable())
-	return e.inside(), nil
+	return e.inside()
 }
 
-func (b *tomlTree) pair(t *table, p pair) *SyntaxError {
+func (b *tomlTree) pair(t *table, p pair) {
 	last := p.keys[len(p.keys)-1]
 	if len(p.keys) > maxDepth {
-		return b.fail(last, "nested deeper than %d levels", maxDepth)
+		panic(b.fail(last, "nested deeper than %d levels", maxDepth))
 	}
 	for _, key := range p.keys[:len(p.keys)-1] {
 		e := t.index[key.name]
@@ -134,81 +128,65 @@ func (b *tomlTree) pair(t *table, p pair) *SyntaxError {
 			e = t.add(&entry{origin: dottedTable, key: key, table: newTable()})
 		}
 		if e.origin != dottedTable {
-			return b.twice(key, "key", e)
+			panic(b.twice(key, "key", e))
 		}
 		t = e.table
 	}
 	if e := t.index[last.name]; e != nil {
-		return b.twice(last, "key", e)
+		panic(b.twice(last, "key", e))
 	}
 	t.add(&entry{origin: plainValue, key: last, value: p.value})
-	return nil
 }
 
-func (b *tomlTree) tableValue(t *table) (Value, *SyntaxError) {
+func (b *tomlTree) tableValue(t *table) Value {
 	v := Value{Kind: Object, Members: make([]Member, 0, len(t.order))}
 	b.depth++
 	defer func() { b.depth-- }()
 	for _, e := range t.order {
 		if b.depth > maxDepth {
-			return Value{}, b.fail(e.key, "nested deeper than %d levels", maxDepth)
+			panic(b.fail(e.key, "nested deeper than %d levels", maxDepth))
 		}
 		m := Member{Key: e.key.name, KeyPos: b.locate.pos(e.key.start)}
-		var err *SyntaxError
 		switch {
 		case e.origin == plainValue:
-			m.Value, err = b.nodeValue(e.value)
+			m.Value = b.nodeValue(e.value)
 		case e.origin == arrayOfHeaders:
-			m.Value, err = b.tablesValue(e)
+			m.Value = b.tablesValue(e)
 		default:
-			m.Value, err = b.tableValue(e.table)
+			m.Value = b.tableValue(e.table)
 			m.Value.Pos, m.Value.End = m.KeyPos, e.key.end
-		}
-		if err != nil {
-			return Value{}, err
 		}
 		v.Members = append(v.Members, m)
 	}
-	return v, nil
+	return v
 }
 
-func (b *tomlTree) tablesValue(e *entry) (Value, *SyntaxError) {
+func (b *tomlTree) tablesValue(e *entry) Value {
 	v := Value{Kind: Array, Pos: b.locate.pos(e.key.start), End: e.key.end}
 	for _, t := range e.tables {
-		item, err := b.tableValue(t)
-		if err != nil {
-			return Value{}, err
-		}
+		item := b.tableValue(t)
 		item.Pos, item.End = v.Pos, v.End
 		v.Items = append(v.Items, item)
 	}
-	return v, nil
+	return v
 }
 
-func (b *tomlTree) nodeValue(n node) (Value, *SyntaxError) {
+func (b *tomlTree) nodeValue(n node) Value {
 	v := Value{Kind: n.kind, Str: n.str, Num: n.num, Bool: n.bool, Pos: b.locate.pos(n.start), End: n.end}
 	switch n.kind {
 	case Array:
 		v.Items = make([]Value, 0, len(n.items))
 		for _, item := range n.items {
-			itemValue, err := b.nodeValue(item)
-			if err != nil {
-				return Value{}, err
-			}
+			itemValue := b.nodeValue(item)
 			v.Items = append(v.Items, itemValue)
 		}
 	case Object:
 		t := newTable()
 		for _, p := range n.pairs {
-			if err := b.pair(t, p); err != nil {
-				return Value{}, err
-			}
+			b.pair(t, p)
 		}
-		inline, err := b.tableValue(t)
-		if err != nil {
-			return Value{}, err
-		}
+		inline := b.tableValue(t)
 		v.Members = inline.Members
 	}
-	return v, nil
+	return v
 }

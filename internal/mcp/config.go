@@ -85,7 +85,7 @@ func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), h
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var e Entry
 		if err := json.Unmarshal(all[name], &e); err != nil {
-			problems = append(problems, wrong(name, "has not the form of one: %v", err))
+			problems = append(problems, wrong(name, "cannot be read: %v", err))
 			continue
 		}
 		if e.Disabled {

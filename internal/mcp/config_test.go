@@ -60,14 +60,14 @@ func TestParseServers(t *testing.T) {
 	var all []string
 	for _, p := range problems {
 		if !errors.Is(p, fault.ConfigInvalid) || fault.Of(p).Suggestion == "" {
-			t.Errorf("%v is no fault with a hint", p)
+			t.Errorf("%v is not a fault with a hint", p)
 		}
 		all = append(all, p.Error())
 	}
 	text := strings.Join(all, "\n")
 	for _, part := range []string{
 		"unset needs NOPE, ALSO", "sse is of the type sse", "carrier-pigeon", "neither must",
-		"both must", "torn has not", "lacks is of", "header has", "variable has",
+		"both must", "torn cannot be read", "lacks is of", "header has", "variable has",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not told in\n%s", part, text)

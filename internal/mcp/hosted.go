@@ -48,7 +48,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	done := make(chan error, 1)
 	go func() {
 		defer h.group.Done()
-		answer, err := h.take(ctx, m)
+		answer, err := h.carryMessage(ctx, m)
 		switch {
 		case id == 0:
 		case err != nil:
@@ -77,8 +77,8 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	}
 }
 
-// take calls Carry and survives a panic of the host.
-func (h *hosted) take(ctx context.Context, m []byte) (answer []byte, err error) {
+// carryMessage calls Carry and survives a panic of the host.
+func (h *hosted) carryMessage(ctx context.Context, m []byte) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the host failed inside: %v", r)

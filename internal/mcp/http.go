@@ -48,7 +48,8 @@ type remote struct {
 func newHTTP(c *Conn) error {
 	u, err := url.Parse(c.server.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fault.New(fault.ConfigInvalid, "the url of the MCP server %s is no http or https address", c.server.Name)
+		return fault.New(fault.ConfigInvalid, "the url of the MCP server %s must begin with http:// or https://",
+			c.server.Name)
 	}
 	r := &remote{conn: c, url: u.String(), host: u.Host}
 	r.life, r.end = context.WithCancel(context.Background())
@@ -155,7 +156,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 		}
 		r.conn.receive(body)
 	default:
-		return fmt.Errorf("it answered with %q, which is no answer of this protocol", text.OneLine(kind, 60))
+		return fmt.Errorf("it answered with the content type %q, which MCP does not use", text.OneLine(kind, 60))
 	}
 	if r.conn.waits(id) {
 		return errors.New("its answer is to something else")

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
+	"omniagent/internal/toolspec"
 )
 
 // Server is a configured server: a program, an address, or a part of the host.
@@ -68,9 +69,8 @@ const (
 	maxPages    = 64
 	maxDescribe = 16 << 10 // of a tool's description
 	maxSchema   = 128 << 10
-	maxAbout    = 8 << 10  // of a server's description of itself
 	maxStderr   = 4 << 10  // the end is kept
-	maxTold     = 32       // log lines about one server, so that it cannot flood
+	maxLogged   = 32       // log lines about one server, so that it cannot flood
 	maxAnswers  = 64       // our answers to a server that does not read
 	maxProgress = 1 << 10  // of one progress message
 	maxHeader   = 64 << 10 // of HTTP, whose bodies have their own limits
@@ -83,27 +83,28 @@ const (
 )
 
 // Conn is a connected server. Its methods may be called concurrently.
+//
+//	Open: transport ── initialize ──▶ ready ── tools/list ──▶ in use ── Close ──▶ closed
+//	                                              ▲             │  └── the server ends: dead is set
+//	                                              └─ list_changed
 type Conn struct {
 	server  Server
 	options Options
 	wire    transport
 
-	// The server's description of itself. It does not change after Open.
-	Protocol     string
-	Title        string
-	Instructions string
+	Protocol string // the version that was agreed on; it does not change after Open
 
-	mu      sync.Mutex
-	tools   []Tool
-	next    int64
-	pending map[int64]*call
-	dead    error // why there will be no more answers
-	told    int
-	listing bool // a new list was requested
-	again   bool // and another one after it
-	busy    int  // number of background tasks
-	stop    chan struct{}
-	group   sync.WaitGroup
+	mu          sync.Mutex
+	tools       []toolspec.Tool
+	next        int64
+	pending     map[int64]*call
+	dead        error // why there will be no more answers
+	logged      int
+	listing     bool // a new list was requested
+	relistAgain bool // and another one after it
+	busy        int  // number of background tasks
+	stop        chan struct{}
+	group       sync.WaitGroup
 }
 
 // transport carries messages to a server. It passes the server's messages to Conn.receive.
@@ -152,7 +153,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 		err = c.list(ctx)
 	}
 	if err != nil {
-		err = c.because(err)
+		err = c.faultOf(err)
 		c.Close()
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 func (c *Conn) Name() string { return c.server.Name }
 
 // Tools returns the server's current tools, in its order.
-func (c *Conn) Tools() []Tool {
+func (c *Conn) Tools() []toolspec.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tools)
@@ -199,12 +200,6 @@ func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-
 // greeting is the server's answer to initialize.
 type greeting struct {
 	ProtocolVersion string `json:"protocolVersion"`
-	ServerInfo      struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	} `json:"serverInfo"`
-	Instructions string `json:"instructions"`
 }
 
 func (c *Conn) handshake(ctx context.Context) error {
@@ -213,8 +208,6 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return err
 	}
 	c.Protocol = answer.ProtocolVersion
-	c.Title = text.OneLine(cmp.Or(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
-	c.Instructions = cleanText(answer.Instructions, maxAbout)
 	c.wire.ready(c.Protocol)
 	return c.wire.send(ctx, 0, jsonrpc.Notification("notifications/initialized", nil))
 }
@@ -226,7 +219,7 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 		capabilities["roots"] = map[string]any{}
 	}
 	var answer greeting
-	err := c.ask(ctx, "initialize", map[string]any{
+	err := c.call(ctx, "initialize", map[string]any{
 		"protocolVersion": versions()[0], "capabilities": capabilities,
 		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
 	}, &answer)
@@ -241,13 +234,13 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 // log writes a line for people, up to a limit.
 func (c *Conn) log(line string) {
 	c.mu.Lock()
-	c.told++
-	told := c.told
+	c.logged++
+	told := c.logged
 	c.mu.Unlock()
-	if c.options.Log == nil || told > maxTold {
+	if c.options.Log == nil || told > maxLogged {
 		return
 	}
-	if told == maxTold {
+	if told == maxLogged {
 		line = "there is more to complain about, which is not told"
 	}
 	c.options.Log("MCP server " + c.server.Name + ": " + line)

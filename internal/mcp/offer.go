@@ -21,7 +21,7 @@ type Offer struct {
 
 type offered struct {
 	conn *Conn
-	tool Tool
+	name string // the server's own name for the tool
 }
 
 // NewOffer names the tools that the servers have now. The same servers in the same order give the same names.
@@ -30,10 +30,9 @@ func NewOffer(conns ...*Conn) *Offer {
 	for _, c := range conns {
 		for _, t := range c.Tools() {
 			name := o.free("mcp__" + plain(c.Name()) + "__" + plain(t.Name))
-			o.of[name] = offered{c, t}
-			spec := t.Tool
-			spec.Name = name
-			o.Tools = append(o.Tools, spec)
+			o.of[name] = offered{c, t.Name}
+			t.Name = name
+			o.Tools = append(o.Tools, t)
 		}
 	}
 	return o
@@ -67,14 +66,14 @@ func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, pr
 	if !ok {
 		return Result{}, fault.New(fault.NotFoundCode, "there is no tool %s", name)
 	}
-	return t.conn.Call(ctx, t.tool.Name, input, progress)
+	return t.conn.Call(ctx, t.name, input, progress)
 }
 
-// About returns the server of a tool, and the tool as the server describes it.
-func (o *Offer) About(name string) (server string, tool Tool, ok bool) {
+// About returns the server of a tool, and the server's own name for it.
+func (o *Offer) About(name string) (server, tool string, ok bool) {
 	t, ok := o.of[name]
 	if !ok {
-		return "", Tool{}, false
+		return "", "", false
 	}
-	return t.conn.Name(), t.tool, true
+	return t.conn.Name(), t.name, true
 }

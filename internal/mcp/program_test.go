@@ -90,11 +90,11 @@ func callText(t *testing.T, c *Conn, name, input string) string {
 func TestOpenAndCall(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
-	if c.Protocol != "2025-06-18" || c.Title != "scripted 1.2" || c.Instructions != "be kind" || c.Err() != nil {
-		t.Errorf("got %q %q %q %v", c.Protocol, c.Title, c.Instructions, c.Err())
+	if c.Protocol != "2025-06-18" || c.Err() != nil {
+		t.Errorf("got %q %v", c.Protocol, c.Err())
 	}
 	tools := c.Tools()
-	if len(tools) != 1 || tools[0].Name != "echo" || tools[0].Title != "Echo" || !tools[0].Hints.Destructive ||
+	if len(tools) != 1 || tools[0].Name != "echo" ||
 		!strings.Contains(string(tools[0].Input), "properties") {
 		t.Errorf("got %+v", tools)
 	}
@@ -280,7 +280,7 @@ func TestVersionsAndLists(t *testing.T) {
 			2,
 			"in a circle",
 		},
-		"many": {maxTools, "more than 512 tools"}, "odd": {2, "left out"}, "garbage": {1, "no message"},
+		"many": {maxTools, "more than 512 tools"}, "odd": {2, "left out"}, "garbage": {1, "other than a message"},
 	} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
@@ -296,7 +296,7 @@ func TestVersionsAndLists(t *testing.T) {
 			if got := callText(t, c, "echo", `{"a":1}`); got != `{"a":1}` {
 				t.Errorf("got %q", got)
 			}
-			if len(log.all) > maxTold {
+			if len(log.all) > maxLogged {
 				t.Errorf("%d lines are told", len(log.all))
 			}
 		})
@@ -319,7 +319,7 @@ func TestOddTools(t *testing.T) {
 		t.Errorf("got %+v, %s", first, first.Input)
 	}
 	server, tool, ok := o.About(first.Name)
-	if !ok || server != "test" || tool.Name != "a b/ü" || !tool.Hints.ReadOnly || tool.Hints.Destructive {
+	if !ok || server != "test" || tool != "a b/ü" {
 		t.Errorf("got %s %+v", server, tool)
 	}
 	if r, err := o.Call(t.Context(), o.Tools[2].Name, json.RawMessage(`{"x":2}`), nil); err != nil ||
@@ -389,7 +389,7 @@ func TestFlood(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	if len(log.all) > maxTold {
+	if len(log.all) > maxLogged {
 		t.Errorf("%d lines are told", len(log.all))
 	}
 }

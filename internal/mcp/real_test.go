@@ -31,7 +31,7 @@ func TestRealServer(t *testing.T) {
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)
 	}
-	t.Logf("%s, version %s, tools %v, told %q", c.Title, c.Protocol, names, log.all)
+	t.Logf("version %s, tools %v, told %q", c.Protocol, names, log.all)
 	if got := callText(t, c, "echo", `{"message":"hello"}`); got != "Echo: hello" {
 		t.Errorf("got %q", got)
 	}

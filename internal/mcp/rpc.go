@@ -28,12 +28,12 @@ type call struct {
 	progress chan string
 }
 
-// ask sends a request and waits for the answer.
-func (c *Conn) ask(ctx context.Context, method string, params, into any) error {
-	return c.askWith(ctx, method, params, into, nil)
+// call sends a request and waits for the answer.
+func (c *Conn) call(ctx context.Context, method string, params, into any) error {
+	return c.callWith(ctx, method, params, into, nil)
 }
 
-func (c *Conn) askWith(ctx context.Context, method string, params, into any, progress func(string)) error {
+func (c *Conn) callWith(ctx context.Context, method string, params, into any, progress func(string)) error {
 	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
 	c.mu.Lock()
 	if c.dead != nil {
@@ -54,7 +54,8 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return fault.New(fault.Internal, "the request to the MCP server %s is no JSON", c.server.Name).Because(err)
+		return fault.New(fault.Internal, "the request to the MCP server %s cannot be written as JSON",
+			c.server.Name).Because(err)
 	}
 	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 				progress(s)
 			}
 		case <-ctx.Done():
-			c.cancelled(id, method)
+			c.cancel(id, method)
 			return context.Cause(ctx)
 		}
 	}
@@ -86,13 +87,13 @@ func decode(m jsonrpc.Message, into any) error {
 		return m.Error
 	}
 	if err := json.Unmarshal(m.Result, into); err != nil {
-		return fmt.Errorf("its answer has not the form of one: %w", err)
+		return fmt.Errorf("invalid response: %w", err)
 	}
 	return nil
 }
 
-// cancelled tells the server that its answer is not needed any more. The first request may not be cancelled.
-func (c *Conn) cancelled(id int64, method string) {
+// cancel tells the server that its answer is not needed any more. The first request may not be cancelled.
+func (c *Conn) cancel(id int64, method string) {
 	if method == "initialize" {
 		return
 	}
@@ -191,17 +192,17 @@ func (c *Conn) receive(data []byte) {
 	switch {
 	case len(data) == 0:
 	case !ok:
-		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
+		c.log("it sent something other than a message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 	case m.Method != "" && m.ID != nil:
-		c.asked(m)
+		c.serverRequest(m)
 	case m.Method != "":
-		c.notified(m)
+		c.notification(m)
 	default:
-		c.answered(m)
+		c.response(m)
 	}
 }
 
-func (c *Conn) answered(m jsonrpc.Message) {
+func (c *Conn) response(m jsonrpc.Message) {
 	id, ok := number(m.ID)
 	if m.Result == nil && m.Error == nil {
 		m.Error = jsonrpc.Errorf(0, "the answer has neither a result nor an error")
@@ -227,8 +228,8 @@ func number(raw json.RawMessage) (int64, bool) {
 	return n, err == nil
 }
 
-// asked answers a request of the server.
-func (c *Conn) asked(m jsonrpc.Message) {
+// serverRequest answers a request of the server.
+func (c *Conn) serverRequest(m jsonrpc.Message) {
 	var result any
 	refusal := ""
 	switch m.Method {
@@ -265,8 +266,8 @@ func (c *Conn) roots() any {
 	return map[string]any{"roots": roots}
 }
 
-// notified handles a notification of the server. Unknown ones are ignored.
-func (c *Conn) notified(m jsonrpc.Message) {
+// notification handles a notification of the server. Unknown ones are ignored.
+func (c *Conn) notification(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		var p struct {
@@ -299,8 +300,8 @@ func (c *Conn) notified(m jsonrpc.Message) {
 	}
 }
 
-// because returns the fault for what ended a request.
-func (c *Conn) because(err error) error {
+// faultOf returns the fault for what ended a request.
+func (c *Conn) faultOf(err error) error {
 	var f *fault.Fault
 	var s slow
 	var refused *jsonrpc.Error

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -17,20 +16,6 @@ import (
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
-
-// Tool is a tool of a server, under the server's own name for it.
-type Tool struct {
-	toolspec.Tool
-	Title string
-	Hints Hints
-}
-
-// Hints describe a tool in the server's words. They help a person to decide, but they are unverified.
-type Hints struct {
-	ReadOnly    bool // it changes nothing
-	Destructive bool // it may destroy something; the default unless the tool is ReadOnly
-	OpenWorld   bool // it reaches beyond the server itself
-}
 
 // Result is the result of a call.
 type Result struct {
@@ -48,7 +33,7 @@ type Image struct {
 
 // list requests the tools, page by page.
 func (c *Conn) list(ctx context.Context) error {
-	var tools []Tool
+	var tools []toolspec.Tool
 	seen := map[string]bool{}
 	cursor, cursors := "", map[string]bool{}
 	for page := 1; ; page++ {
@@ -60,7 +45,7 @@ func (c *Conn) list(ctx context.Context) error {
 			Tools []json.RawMessage `json:"tools"`
 			Next  string            `json:"nextCursor"`
 		}
-		if err := c.ask(ctx, "tools/list", params, &answer); err != nil {
+		if err := c.call(ctx, "tools/list", params, &answer); err != nil {
 			if refused, ok := err.(*jsonrpc.Error); ok && refused.Code == jsonrpc.MethodNotFound && page == 1 {
 				return nil // it has no tools
 			}
@@ -102,54 +87,41 @@ func (c *Conn) list(ctx context.Context) error {
 }
 
 // readTool reads the description of a tool. why says what is wrong with it.
-func readTool(raw json.RawMessage) (t Tool, why string) {
+func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 	var d struct {
 		Name        string          `json:"name"`
-		Title       string          `json:"title"`
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
-		Annotations struct {
-			Title           string `json:"title"`
-			ReadOnlyHint    bool   `json:"readOnlyHint"`
-			DestructiveHint *bool  `json:"destructiveHint"`
-			OpenWorldHint   *bool  `json:"openWorldHint"`
-		} `json:"annotations"`
 	}
 	err := json.Unmarshal(raw, &d)
 	t.Name = d.Name
-	a := d.Annotations
 	switch {
 	case err != nil:
-		return t, "its description has not the form of one"
+		return t, "its description cannot be read"
 	case d.Name == "":
 		return t, "it has no name"
 	case len(d.InputSchema) > maxSchema:
 		return t, "the schema of its input is too long"
 	}
-	t.Title = text.OneLine(cmp.Or(d.Title, a.Title), 200)
 	t.Description = cleanText(d.Description, maxDescribe)
-	t.Hints = Hints{
-		ReadOnly: a.ReadOnlyHint, Destructive: !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint),
-		OpenWorld: a.OpenWorldHint == nil || *a.OpenWorldHint,
-	}
 	t.Input = json.RawMessage(`{"type":"object"}`)
 	if len(d.InputSchema) == 0 || string(d.InputSchema) == "null" {
 		return t, ""
 	}
 	var schema map[string]json.RawMessage
 	if json.Unmarshal(d.InputSchema, &schema) != nil {
-		return t, "the schema of its input is no object"
+		return t, "the schema of its input is not an object"
 	}
 	switch string(schema["type"]) {
 	case `"object"`:
 	case "", "null": // omitted, which model APIs do not accept
 		schema["type"] = json.RawMessage(`"object"`)
 	default:
-		return t, "its input is no object"
+		return t, "its input is not an object"
 	}
 	t.Input, err = json.Marshal(schema)
 	if err != nil {
-		return t, "the schema of its input is no JSON"
+		return t, "the schema of its input cannot be written as JSON"
 	}
 	return t, ""
 }
@@ -157,7 +129,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 // relist requests the tools again, one request at a time, and once more if they changed meanwhile.
 func (c *Conn) relist() {
 	c.mu.Lock()
-	c.again = c.listing
+	c.relistAgain = c.listing
 	start := !c.listing
 	c.listing = true
 	c.mu.Unlock()
@@ -181,8 +153,8 @@ func (c *Conn) relist() {
 			case <-time.After(time.Second):
 			}
 			c.mu.Lock()
-			more = c.again && ctx.Err() == nil
-			c.again, c.listing = false, more
+			more = c.relistAgain && ctx.Err() == nil
+			c.relistAgain, c.listing = false, more
 			c.mu.Unlock()
 		}
 	})
@@ -200,7 +172,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		input = json.RawMessage("{}")
 	}
 	if input[0] != '{' || !json.Valid(input) {
-		return Result{}, fault.New(fault.ArgError, "the input of %s is no JSON object",
+		return Result{}, fault.New(fault.ArgError, "the input of %s is not a JSON object",
 			name).Hint("Give the arguments as members of one object.")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,
@@ -214,9 +186,9 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
-	err := c.askWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
+	err := c.callWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
 	if err != nil {
-		return Result{}, c.because(err)
+		return Result{}, c.faultOf(err)
 	}
 	r := Result{Failed: answer.IsError}
 	if string(answer.Structured) != "null" {

@@ -103,6 +103,15 @@ func (b *Builder) collect(calls bool) []Block {
 	return all
 }
 
+// Unfinished marks the last call as broken if only its name came before the answer was cut off: then {} does not mean
+// that it has no arguments.
+func Unfinished(blocks []Block) {
+	if n := len(blocks) - 1; n >= 0 && blocks[n].Kind == Call && string(blocks[n].Input) == "{}" &&
+		blocks[n].Broken == "" {
+		blocks[n].Broken = CutOff
+	}
+}
+
 // object returns the arguments as a JSON object. Empty arguments mean none.
 func object(raw []byte) (input json.RawMessage, broken string) {
 	raw = bytes.TrimSpace(raw)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,29 +18,29 @@ const (
 	Rejected   Trouble = "rejected"      // 400 and other refusals of the request itself
 	Overflow   Trouble = "context-full"  // more than the model can take
 	Limited    Trouble = "rate-limited"  // 429
-	Quota      Trouble = "quota"         // 429 or 403 that waiting does not mend: the account is used up
+	Quota      Trouble = "quota"         // 429 or 403 that waiting does not solve: the account is used up
 	Overloaded Trouble = "overloaded"    // 503, 529
 	Broken     Trouble = "server-error"  // other 5xx, or an error in the stream
 	Offline    Trouble = "unreachable"   // no connection: name, network, certificate
 	Cut        Trouble = "cut"           // the connection ended before the answer did
 	Stalled    Trouble = "stalled"       // nothing came for too long
 	Garbage    Trouble = "garbage"       // what came is not the protocol
-	TooLarge   Trouble = "too-large"     // an event or an answer beyond every reason
+	TooLarge   Trouble = "too-large"     // an event or an answer above our limits
 	Stopped    Trouble = "stopped"       // ctx ended
 )
 
 // Error is why there is no answer.
 type Error struct {
 	Trouble Trouble
-	Status  int           // of HTTP; 0: none came
+	Status  int           // of HTTP; 0: there was no response
 	Code    string        // the API's own code or type
 	Message string        // one line for people: the API's words, or ours; no secret
 	Request string        // the API's id of the request
-	After   time.Duration // when the API says that asking again makes sense; 0: it does not say
-	// Heard: text or thinking had already been told to hear. Partial is what the answer was until then, without calls.
+	After   time.Duration // after which the API says to retry; 0: it does not say
+	// Heard: text or thinking was passed to hear before the failure. Partial is the answer until then, without calls.
 	Heard   bool
 	Partial []Block
-	Usage   Usage // where the API had told it already
+	Usage   Usage // as far as the API reported it
 	Cause   error
 }
 
@@ -51,6 +52,12 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Cause }
+
+// Ended reports whether the connection broke off or fell silent, which does not matter once an answer is whole.
+func Ended(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Trouble == Cut || e.Trouble == Stalled)
+}
 
 // Again reports whether the same request may succeed later.
 func (e *Error) Again() bool {

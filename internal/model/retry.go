@@ -47,14 +47,14 @@ func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
 	if told == nil {
 		told = func(Retry) {}
 	}
-	return &retrying{Client: c, o: o, told: told}
+	return &retrying{Client: c, o: o, notify: told}
 }
 
 type retrying struct {
 	Client
 
-	o    RetryOptions
-	told func(Retry)
+	o      RetryOptions
+	notify func(Retry)
 }
 
 func (r *retrying) Ask(ctx context.Context, q Request, hear func(Piece)) (*Answer, error) {
@@ -98,7 +98,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		if err == nil || !errors.As(err, &e) || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}
-		if e.Trouble == Cut || e.Trouble == Stalled {
+		if Ended(e) {
 			if breaks++; breaks > 1 {
 				return err
 			}
@@ -107,7 +107,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		if after > r.o.Limit {
 			return err
 		}
-		r.told(Retry{Attempt: attempt, Of: r.o.Tries, After: after, Error: e})
+		r.notify(Retry{Attempt: attempt, Of: r.o.Tries, After: after, Error: e})
 		if !pause(ctx, after) {
 			return &Error{
 				Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard,

@@ -86,13 +86,13 @@ type block struct {
 	call  Call
 }
 
-// said is the whole of an answer.
-type said struct {
+// reply is the whole of an answer.
+type reply struct {
 	blocks []*block
 	usage  Usage
 }
 
-func (s *said) calls() bool {
+func (s *reply) calls() bool {
 	for _, b := range s.blocks {
 		if b.kind == Calling {
 			return true
@@ -108,9 +108,9 @@ type encoder interface {
 	open(*block) [][]byte
 	delta(b *block, piece string) [][]byte
 	shut(*block) [][]byte
-	end(*said) [][]byte
+	end(*reply) [][]byte
 	fail(Failure) [][]byte   // within a stream
-	whole(*said) []byte      // instead of a stream
+	whole(*reply) []byte     // instead of a stream
 	refuse(Failure) []byte   // the body of an error
 	late(Failure) bool       // whether the API begins a stream before it says so
 	prefix(BlockKind) string // of the id of a block; empty where the wire has no such block
@@ -119,28 +119,34 @@ type encoder interface {
 // searching is the block of a search that the model's side runs.
 const searching BlockKind = "search"
 
-// answer is the Writer.
+// answer is the Writer. Of a stream:
+//
+//	new ── first block ──▶ started ── Text, Think, Call, Search ──▶ … ── finish ──▶ finished
+//	 │                        │
+//	 └── Fail: a status ──────┴── Fail: an event; a Break ──▶ finished, and no more is sent
+//
+// Any other answer is collected in reply, and sent as one body by finish.
 type answer struct {
-	ctx      context.Context
-	w        http.ResponseWriter
-	r        *Request
-	enc      encoder
-	name     func(prefix string) string
-	done     said
-	counted  bool // the usage was given
-	hurry    bool // as Options.Hurry
-	pause    time.Duration
-	brk      Break
-	begun    bool // headers are out
-	opened   bool // the stream's first events are made
-	finished bool
-	current  *block
-	held     [][]byte // with a break in the middle: everything, until it is known where the middle is
-	events   int
-	bytes    int
+	ctx           context.Context
+	w             http.ResponseWriter
+	r             *Request
+	enc           encoder
+	name          func(prefix string) string
+	reply         reply
+	counted       bool // the usage was given
+	hurry         bool // as Options.Hurry
+	pause         time.Duration
+	brk           Break
+	headersSent   bool // headers are out
+	streamStarted bool // the stream's first events are made
+	finished      bool
+	current       *block
+	heldFrames    [][]byte // with a break in the middle: everything, until it is known where the middle is
+	events        int
+	bytes         int
 }
 
-func (a *answer) Usage(u Usage)        { a.done.usage, a.counted = u, true }
+func (a *answer) Usage(u Usage)        { a.reply.usage, a.counted = u, true }
 func (a *answer) Slow(d time.Duration) { a.pause = d }
 func (a *answer) Break(b Break)        { a.brk = b }
 
@@ -205,8 +211,8 @@ func (a *answer) begin(b *block) error {
 	if err := a.shut(); err != nil {
 		return err
 	}
-	b.index, b.id = len(a.done.blocks), a.name(a.enc.prefix(b.kind))
-	a.done.blocks = append(a.done.blocks, b)
+	b.index, b.id = len(a.reply.blocks), a.name(a.enc.prefix(b.kind))
+	a.reply.blocks = append(a.reply.blocks, b)
 	a.current = b
 	if !a.r.Stream {
 		return a.ctx.Err()
@@ -219,10 +225,10 @@ func (a *answer) begin(b *block) error {
 
 // open makes the first events of a stream.
 func (a *answer) open() error {
-	if a.opened {
+	if a.streamStarted {
 		return nil
 	}
-	a.opened = true
+	a.streamStarted = true
 	return a.send(a.enc.start())
 }
 
@@ -264,10 +270,10 @@ func (a *answer) estimate() {
 		return
 	}
 	n := 0
-	for _, b := range a.done.blocks {
+	for _, b := range a.reply.blocks {
 		n += b.text.Len()
 	}
-	a.done.usage = Usage{Input: len(a.r.Raw)/4 + 1, Output: n/4 + 1}
+	a.reply.usage = Usage{Input: len(a.r.Raw)/4 + 1, Output: n/4 + 1}
 }
 
 // finish ends the answer.
@@ -284,13 +290,13 @@ func (a *answer) finish() error {
 			return err
 		}
 		a.estimate()
-		if err := a.send(a.enc.end(&a.done)); err != nil {
+		if err := a.send(a.enc.end(&a.reply)); err != nil {
 			return err
 		}
 		return a.release()
 	}
 	a.estimate()
-	return a.body(http.StatusOK, a.enc.whole(&a.done))
+	return a.body(http.StatusOK, a.enc.whole(&a.reply))
 }
 
 // Fail ends the answer with an error.
@@ -307,7 +313,7 @@ func (a *answer) Fail(f Failure) error {
 			return err
 		}
 	}
-	if a.begun || a.opened {
+	if a.headersSent || a.streamStarted {
 		if err := a.send(a.enc.fail(f)); err != nil {
 			return err
 		}
@@ -332,7 +338,7 @@ func (a *answer) body(status int, data []byte) error {
 	if a.brk.At == Headers {
 		return a.broken()
 	}
-	a.begun = true
+	a.headersSent = true
 	a.w.WriteHeader(status)
 	stop := len(data)
 	switch a.brk.At {
@@ -353,7 +359,7 @@ func (a *answer) body(status int, data []byte) error {
 // send writes the frames of a stream, each at once.
 func (a *answer) send(frames [][]byte) error {
 	if a.brk.At == Middle {
-		a.held = append(a.held, frames...)
+		a.heldFrames = append(a.heldFrames, frames...)
 		return a.ctx.Err()
 	}
 	for _, f := range frames {
@@ -369,16 +375,16 @@ func (a *answer) release() error {
 	if a.brk.At != Middle {
 		return nil
 	}
-	a.brk.At, a.brk.N = Events, max(1, len(a.held)/2)
-	return a.send(a.held)
+	a.brk.At, a.brk.N = Events, max(1, len(a.heldFrames)/2)
+	return a.send(a.heldFrames)
 }
 
 func (a *answer) frame(f []byte) error {
 	if a.brk.At == Headers {
 		return a.broken()
 	}
-	if !a.begun {
-		a.begun = true
+	if !a.headersSent {
+		a.headersSent = true
 		h := a.w.Header()
 		h.Set("Content-Type", a.enc.contentType())
 		h.Set("Cache-Control", "no-cache")
@@ -405,7 +411,7 @@ func (a *answer) frame(f []byte) error {
 // broken ends the answer where it is.
 func (a *answer) broken() error {
 	a.finished = true
-	if a.begun {
+	if a.headersSent {
 		_ = http.NewResponseController(a.w).Flush()
 	}
 	if a.brk.Hold {

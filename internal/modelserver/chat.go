@@ -151,14 +151,18 @@ func (e *chatEncoder) open(b *block) [][]byte {
 	if b.kind != Calling {
 		return nil
 	}
-	c := object("index", e.calls, "id", b.call.ID, "type", "function", "function",
-		object("name", b.call.Name, "arguments", ""))
-	if b.call.Kind == "custom" {
-		c = object("index", e.calls, "id", b.call.ID, "type", "custom", "custom",
-			object("name", b.call.Name, "input", ""))
-	}
+	c := chatCall(b.call, "", "index", e.calls)
 	e.calls++
 	return [][]byte{e.chunk(object("tool_calls", []any{c}), nil)}
+}
+
+// chatCall is a call: of a function with arguments, or of a custom tool with an input.
+func chatCall(c Call, input string, members ...any) JSON {
+	kind, member := "function", "arguments"
+	if c.Kind == "custom" {
+		kind, member = c.Kind, "input"
+	}
+	return object(append(members, "id", c.ID, "type", kind, kind, object("name", c.Name, member, input))...)
 }
 
 func (e *chatEncoder) delta(b *block, piece string) [][]byte {
@@ -176,7 +180,7 @@ func (e *chatEncoder) delta(b *block, piece string) [][]byte {
 
 func (e *chatEncoder) shut(*block) [][]byte { return nil }
 
-func chatStop(s *said) string {
+func chatStop(s *reply) string {
 	if s.calls() {
 		return "tool_calls"
 	}
@@ -190,7 +194,7 @@ func chatUsage(u Usage) JSON {
 		object("reasoning_tokens", 0))
 }
 
-func (e *chatEncoder) end(s *said) [][]byte {
+func (e *chatEncoder) end(s *reply) [][]byte {
 	out := [][]byte{e.chunk(object(), chatStop(s))}
 	if e.r.usage {
 		out = append(out,
@@ -199,7 +203,7 @@ func (e *chatEncoder) end(s *said) [][]byte {
 	return append(out, data(JSON("[DONE]")))
 }
 
-func (e *chatEncoder) whole(s *said) []byte {
+func (e *chatEncoder) whole(s *reply) []byte {
 	message := []any{"role", "assistant", "content", any(nil), "refusal", nil}
 	if text := joined(s, Text); text != "" || !s.calls() {
 		message[3] = text
@@ -209,13 +213,8 @@ func (e *chatEncoder) whole(s *said) []byte {
 	}
 	calls := []any{}
 	for _, b := range s.blocks {
-		switch {
-		case b.kind == Calling && b.call.Kind == "custom":
-			calls = append(calls, object("id", b.call.ID, "type", "custom", "custom",
-				object("name", b.call.Name, "input", b.text.String())))
-		case b.kind == Calling:
-			calls = append(calls, object("id", b.call.ID, "type", "function", "function",
-				object("name", b.call.Name, "arguments", b.text.String())))
+		if b.kind == Calling {
+			calls = append(calls, chatCall(b.call, b.text.String()))
 		}
 	}
 	if len(calls) > 0 {
@@ -233,7 +232,7 @@ func (e *chatEncoder) fail(f Failure) [][]byte { return [][]byte{data(e.refuse(f
 
 // openAIError is the error object of both APIs of OpenAI; input is what the API calls that which is too long.
 func openAIError(f Failure, model, api, input string) JSON {
-	kind, code, message := f.told(model, api, "openai")
+	kind, code, message := f.wording(model, api, "openai")
 	var param any
 	if f.ContextFull {
 		param = input

@@ -5,43 +5,43 @@ import (
 	"strings"
 )
 
-// conversation is what a script reads from a request.
+// conversation has what a script reads from a request.
 type conversation struct {
-	r        *Request
-	position int    // answers since the last message of the user
-	users    int    // messages of the user
-	input    string // the last of them, without what the agent put in
-	result   string // what the last tool answered
-	looked   string // what was asked for of the tools that are kept back
-	dirElse  string // the working directory where the request names none
-	said     bool   // this answer has text already
-	line     bool   // whose last part has a line of its own
-	given    map[string]bool
+	r           *Request
+	position    int    // answers since the last message of the user
+	users       int    // messages of the user
+	input       string // the last of them, without what the agent put in
+	result      string // what the last tool answered
+	lookups     string // the inputs of calls that looked up deferred tools
+	defaultDir  string // the working directory where the request names none
+	hasText     bool   // this answer has text already
+	separate    bool   // whose last part has a line of its own
+	calledTools map[string]bool
 }
 
 // converse finds the place in a conversation.
 func converse(r *Request, dir string) *conversation {
-	c := &conversation{r: r, given: map[string]bool{}, dirElse: dir}
+	c := &conversation{r: r, calledTools: map[string]bool{}, defaultDir: dir}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case Assistant:
-			c.answered(m)
+			c.assistantMessage(m)
 		case User:
-			c.heard(m)
+			c.userMessage(m)
 		}
 	}
 	return c
 }
 
-func (c *conversation) answered(m Message) {
+func (c *conversation) assistantMessage(m Message) {
 	lookups, others := 0, 0
 	for _, b := range m.Blocks {
 		switch {
 		case b.Kind == Calling && b.Name == lookup:
 			lookups++
-			c.looked += string(b.Input)
+			c.lookups += string(b.Input)
 		case b.Kind == Calling:
-			c.given[b.Name] = true
+			c.calledTools[b.Name] = true
 			others++
 		case b.Kind != Thinking:
 			others++
@@ -52,7 +52,7 @@ func (c *conversation) answered(m Message) {
 	}
 }
 
-func (c *conversation) heard(m Message) {
+func (c *conversation) userMessage(m Message) {
 	texts := []string{}
 	for _, b := range m.Blocks {
 		switch b.Kind {
@@ -69,7 +69,7 @@ func (c *conversation) heard(m Message) {
 	if len(texts) == 0 {
 		return
 	}
-	c.position, c.looked, c.given = 0, "", map[string]bool{}
+	c.position, c.lookups, c.calledTools = 0, "", map[string]bool{}
 	c.users++
 	c.input = strings.Trim(strings.Join(texts, "\n"), "\n")
 }
@@ -89,7 +89,7 @@ func injectedTags() []string {
 	}
 }
 
-// injectedBeginnings are other texts that no user wrote.
+// injectedBeginnings begin other texts that no user wrote.
 func injectedBeginnings() []string {
 	return []string{
 		"# AGENTS.md instructions", "[Request interrupted by user", "Please continue.", "Caveat: The messages below",
@@ -97,7 +97,7 @@ func injectedBeginnings() []string {
 	}
 }
 
-// ownWords is what the user wrote: without the blocks that the agent put before or behind it.
+// ownWords returns what the user wrote, without the blocks that the agent put before and after it.
 func ownWords(text string) string {
 	text = strings.TrimSpace(text)
 	for again := true; again && text != ""; {
@@ -126,8 +126,9 @@ func ownWords(text string) string {
 	return text
 }
 
-// errand reports whether a request without tools is known to be one beside the conversation.
-func (c *conversation) errand() bool {
+// isKnownErrand reports whether a request without tools is known not to belong to the conversation, such as one for a
+// title.
+func (c *conversation) isKnownErrand() bool {
 	if !absent(c.r.Schema) {
 		return true
 	}
@@ -144,10 +145,10 @@ func (c *conversation) errand() bool {
 	return c.input == "quota"
 }
 
-// gave reports whether a tool was called since the last message of the user.
-func (c *conversation) gave(name string) bool { return c.given[name] }
+// hasCalled reports whether a tool was called since the last message of the user.
+func (c *conversation) hasCalled(name string) bool { return c.calledTools[name] }
 
-// dir is the working directory that the agent told the model, or "".
+// dir returns the working directory that the agent told the model, or the default.
 func (c *conversation) dir() string {
 	named := regexp.MustCompile(
 		`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
@@ -167,5 +168,5 @@ func (c *conversation) dir() string {
 			return strings.TrimSpace(found[1])
 		}
 	}
-	return c.dirElse
+	return c.defaultDir
 }

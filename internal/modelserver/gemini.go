@@ -234,7 +234,7 @@ func (e *geminiEncoder) shut(b *block) [][]byte {
 	return [][]byte{e.frame(e.answer([]any{geminiPart(b, "")}, "", nil))}
 }
 
-func (e *geminiEncoder) end(s *said) [][]byte {
+func (e *geminiEncoder) end(s *reply) [][]byte {
 	out := [][]byte{e.frame(e.answer([]any{object("text", "")}, "STOP", &s.usage))}
 	if e.r.array {
 		out = append(out, []byte("]"))
@@ -242,7 +242,7 @@ func (e *geminiEncoder) end(s *said) [][]byte {
 	return out
 }
 
-func (e *geminiEncoder) whole(s *said) []byte {
+func (e *geminiEncoder) whole(s *reply) []byte {
 	parts := []any{}
 	for _, b := range s.blocks {
 		parts = append(parts, geminiPart(b, b.text.String()))
@@ -251,7 +251,7 @@ func (e *geminiEncoder) whole(s *said) []byte {
 }
 
 func (e *geminiEncoder) refuse(f Failure) []byte {
-	status, _, message := f.told(e.r.Model, "gemini")
+	status, _, message := f.wording(e.r.Model, "gemini")
 	code := f.Status
 	if f.ContextFull {
 		code = http.StatusBadRequest

@@ -22,7 +22,6 @@ func parseMessages(body []byte) (*Request, error) {
 			Schema      JSON   `json:"input_schema"`
 		} `json:"tools"`
 		Choice struct {
-			Type string `json:"type"`
 			Name string `json:"name"`
 		} `json:"tool_choice"`
 		Output struct {
@@ -98,7 +97,7 @@ type messagesEncoder struct {
 	o Options
 }
 
-// named is an event with its name, as Messages and Responses write it.
+// named returns an event with its name, as Messages and Responses write it.
 func named(name string, data JSON) []byte {
 	var b bytes.Buffer
 	b.WriteString("event: " + name + "\ndata: ")
@@ -145,7 +144,7 @@ func (e *messagesEncoder) block(b *block, whole bool) JSON {
 	}
 }
 
-// signature stands for the seal of a thought, which clients only send back.
+// signature returns a placeholder for the signature of a thought, which clients only send back.
 func signature(whole bool) string {
 	if whole {
 		return "c2lnbmF0dXJl"
@@ -177,14 +176,14 @@ func (e *messagesEncoder) shut(b *block) [][]byte {
 	return append(out, e.event("content_block_stop", "index", b.index))
 }
 
-func messagesStop(s *said) string {
+func messagesStop(s *reply) string {
 	if s.calls() {
 		return "tool_use"
 	}
 	return "end_turn"
 }
 
-func (e *messagesEncoder) end(s *said) [][]byte {
+func (e *messagesEncoder) end(s *reply) [][]byte {
 	return [][]byte{
 		e.event("message_delta", "delta", object("stop_reason", messagesStop(s), "stop_sequence", nil), "usage",
 			messagesUsage(s.usage)),
@@ -192,7 +191,7 @@ func (e *messagesEncoder) end(s *said) [][]byte {
 	}
 }
 
-func (e *messagesEncoder) whole(s *said) []byte {
+func (e *messagesEncoder) whole(s *reply) []byte {
 	content := []any{}
 	for _, b := range s.blocks {
 		content = append(content, e.block(b, true))
@@ -201,7 +200,7 @@ func (e *messagesEncoder) whole(s *said) []byte {
 }
 
 func (e *messagesEncoder) refuse(f Failure) []byte {
-	kind, _, message := f.told(e.r.Model, "messages")
+	kind, _, message := f.wording(e.r.Model, "messages")
 	return object("type", "error", "error", object("type", kind, "message", message), "request_id", e.o.name("req"))
 }
 
@@ -209,8 +208,8 @@ func (e *messagesEncoder) fail(f Failure) [][]byte {
 	return [][]byte{named("error", e.refuse(f))}
 }
 
-// joined is the text of all blocks of one kind.
-func joined(s *said, kind BlockKind) string {
+// joined returns the text of all blocks of one kind.
+func joined(s *reply, kind BlockKind) string {
 	var b strings.Builder
 	for _, x := range s.blocks {
 		if x.kind == kind {

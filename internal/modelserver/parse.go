@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -61,7 +62,15 @@ func mismatch(v literal.Value, what, want string) *fault.Fault {
 	return wrong(v.Pos, "%s must be %s, not %s", what, want, v.Kind)
 }
 
-// only refuses members that nobody knows.
+// objectOf refuses what is not an object, and members that are not known. form describes the object.
+func objectOf(v literal.Value, what, form string, known ...string) error {
+	if v.Kind != literal.Object {
+		return mismatch(v, what, form)
+	}
+	return only(v, what, known...)
+}
+
+// only refuses members that are not known.
 func only(v literal.Value, what string, known ...string) error {
 	for _, m := range v.Members {
 		if slices.Contains(known, m.Key) {
@@ -76,6 +85,24 @@ func only(v literal.Value, what string, known ...string) error {
 	return nil
 }
 
+// textOf reads a string.
+func textOf(v literal.Value, what string, into *string) error {
+	if v.Kind != literal.String {
+		return mismatch(v, what, "a string")
+	}
+	*into = v.Str
+	return nil
+}
+
+// textMember reads a required member of an object, which is a string.
+func textMember(v literal.Value, what, name string, into *string) error {
+	m, ok := v.Member(name)
+	if !ok {
+		return wrong(v.Pos, "%s has no member %s", what, name)
+	}
+	return textOf(m.Value, name, into)
+}
+
 func actions() []string {
 	return []string{"say", "think", "shell", "write", "read", "web", "search", "ask", "call", "calls", "json", "error"}
 }
@@ -85,22 +112,19 @@ func modifiers() []string {
 }
 
 func parseStep(v literal.Value) (step, error) {
-	var st step
-	if v.Kind != literal.Object {
-		return st, mismatch(v, "a step", "an object such as {\"say\":\"hello\"}")
-	}
-	if err := only(v, "a step", append(actions(), modifiers()...)...); err != nil {
+	st := step{do: trouble}
+	err := objectOf(v, "a step", `an object such as {"say":"hello"}`, append(actions(), modifiers()...)...)
+	if err != nil {
 		return st, err
 	}
-	st.do = trouble
 	first := ""
 	for _, m := range v.Members {
 		if !slices.Contains(actions(), m.Key) {
 			continue
 		}
 		if first != "" {
-			return st, wrong(m.KeyPos, "a step does one thing: %s stands beside %s", m.Key,
-				first).Hint("make two steps of it")
+			return st, wrong(m.KeyPos, "a step does one thing, not both %s and %s", m.Key, first).
+				Hint("make two steps of it")
 		}
 		first = m.Key
 		if err := st.act(m); err != nil {
@@ -111,8 +135,8 @@ func parseStep(v literal.Value) (step, error) {
 		return st, err
 	}
 	if first == "" && len(st.faults) == 0 {
-		return st, wrong(v.Pos, "the step does nothing").Hint("steps are %s, stall and cut",
-			strings.Join(actions(), ", "))
+		return st, wrong(v.Pos, "the step does nothing").
+			Hint("steps are %s, stall and cut", strings.Join(actions(), ", "))
 	}
 	return st, nil
 }
@@ -123,9 +147,10 @@ func (st *step) act(m literal.Member) error {
 	st.do = action(m.Key)
 	switch st.do {
 	case write:
-		if err := fields(v, m.Key, map[string]*string{"path": &st.text, "content": &st.content}); err != nil {
+		if err := objectOf(v, m.Key, "an object with content and path", "content", "path"); err != nil {
 			return err
 		}
+		return cmp.Or(textMember(v, m.Key, "content", &st.content), textMember(v, m.Key, "path", &st.text))
 	case invoke:
 		return st.actCall(v)
 	case several:
@@ -136,57 +161,23 @@ func (st *step) act(m literal.Member) error {
 		st.do = trouble
 		return st.actError(v)
 	default:
-		if v.Kind != literal.String {
-			return mismatch(v, m.Key, "a string")
-		}
-		st.text = v.Str
-	}
-	return nil
-}
-
-// fields reads an object of strings, all of them required.
-func fields(v literal.Value, what string, into map[string]*string) error {
-	if v.Kind != literal.Object {
-		return mismatch(v, what, "an object with "+strings.Join(sortedKeys(into), " and "))
-	}
-	if err := only(v, what, sortedKeys(into)...); err != nil {
-		return err
-	}
-	for _, name := range sortedKeys(into) {
-		m, ok := v.Member(name)
-		if !ok {
-			return wrong(v.Pos, "%s has no member %s", what, name)
-		}
-		if m.Value.Kind != literal.String {
-			return mismatch(m.Value, name, "a string")
-		}
-		*into[name] = m.Value.Str
+		return textOf(v, m.Key, &st.text)
 	}
 	return nil
 }
 
 func (st *step) actCall(v literal.Value) error {
-	if v.Kind != literal.Object {
-		return mismatch(v, "call", "an object with name and input")
-	}
-	if err := only(v, "call", "name", "input"); err != nil {
+	if err := objectOf(v, "call", "an object with name and input", "name", "input"); err != nil {
 		return err
 	}
-	name, ok := v.Member("name")
-	if !ok {
-		return wrong(v.Pos, "call has no member name")
-	}
-	if name.Value.Kind != literal.String {
-		return mismatch(name.Value, "name", "a string")
-	}
-	st.text, st.input = name.Value.Str, JSON("{}")
+	st.input = JSON("{}")
 	if input, ok := v.Member("input"); ok {
 		if k := input.Value.Kind; k != literal.Object && k != literal.String {
 			return mismatch(input.Value, "input", "an object, or a string for a tool that takes text")
 		}
 		st.input = input.Value.JSON()
 	}
-	return nil
+	return textMember(v, "call", "name", &st.text)
 }
 
 func (st *step) actSeveral(v literal.Value) error {
@@ -203,7 +194,8 @@ func (st *step) actSeveral(v literal.Value) error {
 			return wrong(item.Pos, "calls holds only steps that call a tool").Hint("put it before the step with calls")
 		}
 		if len(inner.faults) > 0 {
-			return wrong(item.Pos, "one of several calls cannot break by itself").Hint("put stall or cut beside calls")
+			return wrong(item.Pos, "one of several calls cannot break by itself").
+				Hint("put stall or cut into the step with calls")
 		}
 		st.calls = append(st.calls, inner)
 	}
@@ -223,29 +215,25 @@ func (st *step) actError(v literal.Value) error {
 	return nil
 }
 
-// modify reads what stands beside the action.
+// modify reads the modifiers: first stall and cut, which times needs.
 func (st *step) modify(v literal.Value, first string) error {
-	for _, m := range v.Members {
+	for _, name := range modifiers() {
+		m, ok := v.Member(name)
+		if !ok {
+			continue
+		}
 		var err error
-		switch m.Key {
+		switch name {
 		case "stall", "cut":
 			err = st.breaks(m, first)
-		case "slow":
-			err = st.slows(m.Value)
-		case "usage":
-			err = st.uses(m.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, m := range v.Members { // these need the fault that they belong to
-		var err error
-		switch m.Key {
 		case "times":
 			err = st.counts(m)
 		case "retry_after", "message":
 			err = st.words(m)
+		case "slow":
+			err = st.slows(m.Value)
+		case "usage":
+			err = st.uses(m.Value)
 		}
 		if err != nil {
 			return err
@@ -259,7 +247,7 @@ func (st *step) breaks(m literal.Member, first string) error {
 		return wrong(m.KeyPos, "only one of error, stall and cut can stand in a step").Hint("make two steps of it")
 	}
 	if first == "error" {
-		return wrong(m.KeyPos, "%s cannot stand beside error", m.Key)
+		return wrong(m.KeyPos, "%s and error cannot be in one step", m.Key)
 	}
 	b := Break{Hold: m.Key == "stall"}
 	v := m.Value
@@ -292,28 +280,18 @@ func (st *step) slows(v literal.Value) error {
 }
 
 func (st *step) uses(v literal.Value) error {
-	if v.Kind != literal.Object {
-		return mismatch(v, "usage", "an object with input, output and cached")
-	}
-	if err := only(v, "usage", "input", "output", "cached"); err != nil {
+	if err := objectOf(v, "usage", "an object with input, output and cached", "input", "output", "cached"); err != nil {
 		return err
 	}
-	u := Usage{}
+	st.usage = &Usage{}
+	into := map[string]*int{"input": &st.usage.Input, "output": &st.usage.Output, "cached": &st.usage.Cached}
 	for _, m := range v.Members {
 		n, ok := m.Value.Int()
 		if !ok || n < 0 || n > 1<<40 {
 			return mismatch(m.Value, m.Key, "a whole number from 0")
 		}
-		switch m.Key {
-		case "input":
-			u.Input = int(n)
-		case "output":
-			u.Output = int(n)
-		default:
-			u.Cached = int(n)
-		}
+		*into[m.Key] = int(n)
 	}
-	st.usage = &u
 	return nil
 }
 
@@ -335,11 +313,7 @@ func (st *step) words(m literal.Member) error {
 	}
 	f := st.faults[0].fail
 	if m.Key == "message" {
-		if m.Value.Kind != literal.String {
-			return mismatch(m.Value, "message", "a string")
-		}
-		f.Message = m.Value.Str
-		return nil
+		return textOf(m.Value, m.Key, &f.Message)
 	}
 	seconds, ok := m.Value.Float()
 	if !ok || seconds < 0 || seconds > 1e6 {

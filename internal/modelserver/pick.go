@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// lookup is the tool with which an agent lets the model ask for deferred tools.
+// lookup is the tool that gives the model the description of deferred tools.
 const lookup = "ToolSearch"
 
-// names are the names of tools for an action, by agent; the first one that is offered counts.
+// names returns the agents' names of the tool for an action; the first one that is offered counts.
 func names(do action) []string {
 	switch do {
 	case shell:
@@ -32,7 +32,7 @@ func names(do action) []string {
 	return nil
 }
 
-// members are how tools call the members of their input that a step fills, by what they hold.
+// members returns the names of the member of a tool's input for a value of a step.
 func members(of string) []string {
 	switch of {
 	case "command":
@@ -77,7 +77,7 @@ func (c *conversation) resolve(st step) []Call {
 	return nil
 }
 
-// structured is the tool with which the model gives an answer in the requested form.
+// structured returns the tool that takes an answer in the requested form.
 func (c *conversation) structured() (Tool, bool) {
 	for _, t := range c.r.Tools {
 		if t.Name == "StructuredOutput" || t.Name == c.r.Forced && t.Name != "" {
@@ -102,7 +102,7 @@ func (c *conversation) find(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// invoke is a call by name.
+// invoke returns a call by name.
 func (c *conversation) invoke(st step) Call {
 	t, ok := c.find(st.text)
 	if !ok {
@@ -130,14 +130,14 @@ func (c *conversation) own(st step) (Call, bool) {
 			}
 		}
 	}
-	if call, ok := c.keptBack(st.do); ok {
+	if call, ok := c.lookUpDeferred(st.do); ok {
 		return call, true
 	}
 	return c.byShell(st)
 }
 
-// keptBack asks for a tool whose description the agent defers.
-func (c *conversation) keptBack(do action) (Call, bool) {
+// lookUpDeferred returns a call that asks for a tool whose description the agent defers.
+func (c *conversation) lookUpDeferred(do action) (Call, bool) {
 	t, ok := c.find(lookup)
 	if !ok {
 		return Call{}, false
@@ -149,7 +149,7 @@ func (c *conversation) keptBack(do action) (Call, bool) {
 			}
 			for _, name := range names(do) {
 				asked := "select:" + name
-				if strings.Contains(b.Text+"\n", "\n"+name+"\n") && !strings.Contains(c.looked, asked+`"`) {
+				if strings.Contains(b.Text+"\n", "\n"+name+"\n") && !strings.Contains(c.lookups, asked+`"`) {
 					return Call{Name: t.Name, Kind: t.Kind, Input: object("query", asked, "max_results", 1)}, true
 				}
 			}
@@ -197,7 +197,7 @@ func (c *conversation) absolute(name string) string {
 	return path.Join(dir, name)
 }
 
-// patch adds a file in the form of apply_patch.
+// patch returns a patch that adds a file, in the form of apply_patch.
 func patch(name, content string) string {
 	var b strings.Builder
 	b.WriteString("*** Begin Patch\n*** Add File: " + name + "\n")
@@ -208,7 +208,7 @@ func patch(name, content string) string {
 	return b.String()
 }
 
-// values are what a step gives to a tool, by what it is.
+// values returns what a step gives to a tool, by the names of members.
 func (c *conversation) values(t Tool, st step) map[string]any {
 	switch st.do {
 	case shell:
@@ -293,7 +293,7 @@ func (p program) fill(st step) (JSON, bool) {
 	return nil, false
 }
 
-// call is a program that calls one tool and says what it returned.
+// call returns a program that calls one tool and prints its result.
 func (p program) call(outer Tool, name string, input JSON) Call {
 	var b strings.Builder
 	b.WriteString("const r = await tools." + name + "(")
@@ -336,7 +336,7 @@ func (r *Request) Offers(step string) bool {
 			return true
 		}
 	}
-	c.looked = "" // what was asked for already is offered too
-	_, kept := c.keptBack(do)
+	c.lookups = "" // what was asked for already is offered too
+	_, kept := c.lookUpDeferred(do)
 	return kept
 }

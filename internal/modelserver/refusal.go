@@ -11,8 +11,8 @@ import (
 //go:embed refusals.txt
 var refusals string
 
-// told is how an API words the failure: its kind, a code or nil, and the message.
-func (f Failure) told(model string, apis ...string) (kind string, code any, message string) {
+// wording is how an API words the failure: its kind, a code or nil, and the message.
+func (f Failure) wording(model string, apis ...string) (kind string, code any, message string) {
 	status := strconv.Itoa(f.Status)
 	if f.ContextFull {
 		status = "context"
@@ -35,7 +35,7 @@ func (f Failure) told(model string, apis ...string) (kind string, code any, mess
 	return "", nil, f.Message
 }
 
-// usual is what most APIs have in common.
+// usual has the methods that are the same for most APIs.
 type usual struct{}
 
 func (usual) contentType() string { return "text/event-stream; charset=utf-8" }

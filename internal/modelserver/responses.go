@@ -223,7 +223,7 @@ func (e *responsesEncoder) item(b *block, whole bool) JSON {
 	switch b.kind {
 	case Thinking:
 		if whole {
-			content = []any{object("type", "summary_text", "text", text)}
+			content = []any{summaryText(text)}
 		}
 		return object("id", b.id, "type", "reasoning", "summary", content, "encrypted_content", signature(whole))
 	case searching:
@@ -236,38 +236,35 @@ func (e *responsesEncoder) item(b *block, whole bool) JSON {
 }
 
 func callItem(b *block, status, input string) JSON {
-	c := b.call
-	var members []any
+	c, kind, member := b.call, "function_call", "arguments"
 	switch c.Kind {
 	case "local_shell":
 		return object("id", b.id, "type", "local_shell_call", "status", status, "call_id", c.ID, "action", c.Input)
 	case "custom":
-		members = []any{
-			"id", b.id, "type", "custom_tool_call", "status", status, "call_id", c.ID, "name", c.Name,
-			"input", input,
-		}
-	default:
-		members = []any{
-			"id", b.id, "type", "function_call", "status", status, "call_id", c.ID, "name", c.Name,
-			"arguments", input,
-		}
+		kind, member = "custom_tool_call", "input"
 	}
+	members := []any{"id", b.id, "type", kind, "status", status, "call_id", c.ID, "name", c.Name, member, input}
 	if c.Namespace != "" {
 		members = append(members, "namespace", c.Namespace)
 	}
 	return object(members...)
 }
 
+// about returns an event about an item.
+func (e *responsesEncoder) about(b *block, name string, members ...any) []byte {
+	return e.event(name, append([]any{"item_id", b.id, "output_index", b.index}, members...)...)
+}
+
+func summaryText(text string) JSON { return object("type", "summary_text", "text", text) }
+
 func (e *responsesEncoder) open(b *block) [][]byte {
 	out := [][]byte{e.event("response.output_item.added", "output_index", b.index, "item", e.item(b, false))}
 	switch b.kind {
 	case Text:
-		return append(out, e.event("response.content_part.added", "item_id", b.id, "output_index", b.index,
-			"content_index", 0, "part", outputText("")))
+		return append(out, e.about(b, "response.content_part.added", "content_index", 0, "part", outputText("")))
 	case Thinking:
-		return append(out, e.event("response.reasoning_summary_part.added", "item_id", b.id, "output_index", b.index,
-			"summary_index", 0,
-			"part", object("type", "summary_text", "text", "")))
+		return append(out,
+			e.about(b, "response.reasoning_summary_part.added", "summary_index", 0, "part", summaryText("")))
 	case searching:
 		for _, state := range []string{"in_progress", "searching", "completed"} {
 			out = append(out, e.event("response.web_search_call."+state, "output_index", b.index, "item_id", b.id))
@@ -290,16 +287,16 @@ func inputEvent(c Call) string {
 func (e *responsesEncoder) delta(b *block, piece string) [][]byte {
 	switch b.kind {
 	case Thinking:
-		return [][]byte{e.event("response.reasoning_summary_text.delta", "item_id", b.id, "output_index", b.index,
-			"summary_index", 0, "delta", piece)}
+		return [][]byte{e.about(b, "response.reasoning_summary_text.delta", "summary_index", 0, "delta", piece)}
 	case Calling:
 		if name := inputEvent(b.call); name != "" {
-			return [][]byte{e.event(name+".delta", "item_id", b.id, "output_index", b.index, "delta", piece)}
+			return [][]byte{e.about(b, name+".delta", "delta", piece)}
 		}
 		return nil
 	}
-	return [][]byte{e.event("response.output_text.delta", "item_id", b.id, "output_index", b.index, "content_index", 0,
-		"delta", piece, "logprobs", []any{})}
+	return [][]byte{
+		e.about(b, "response.output_text.delta", "content_index", 0, "delta", piece, "logprobs", []any{}),
+	}
 }
 
 func (e *responsesEncoder) shut(b *block) [][]byte {
@@ -308,24 +305,19 @@ func (e *responsesEncoder) shut(b *block) [][]byte {
 	switch b.kind {
 	case Text:
 		out = append(out,
-			e.event("response.output_text.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "text",
-				text, "logprobs", []any{}),
-			e.event("response.content_part.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "part",
-				outputText(text)))
+			e.about(b, "response.output_text.done", "content_index", 0, "text", text, "logprobs", []any{}),
+			e.about(b, "response.content_part.done", "content_index", 0, "part", outputText(text)))
 	case Thinking:
 		out = append(out,
-			e.event("response.reasoning_summary_text.done", "item_id", b.id, "output_index", b.index, "summary_index",
-				0, "text", text),
-			e.event("response.reasoning_summary_part.done", "item_id", b.id, "output_index", b.index, "summary_index",
-				0,
-				"part", object("type", "summary_text", "text", text)))
+			e.about(b, "response.reasoning_summary_text.done", "summary_index", 0, "text", text),
+			e.about(b, "response.reasoning_summary_part.done", "summary_index", 0, "part", summaryText(text)))
 	case Calling:
 		if name := inputEvent(b.call); name != "" {
 			member := "arguments"
 			if b.call.Kind == "custom" {
 				member = "input"
 			}
-			out = append(out, e.event(name+".done", "item_id", b.id, "output_index", b.index, member, text))
+			out = append(out, e.about(b, name+".done", member, text))
 		}
 	}
 	return append(out, e.event("response.output_item.done", "output_index", b.index, "item", e.item(b, true)))
@@ -338,7 +330,7 @@ func responsesUsage(u Usage) JSON {
 		"output_tokens_details", object("reasoning_tokens", 0), "total_tokens", in+u.Output)
 }
 
-func (e *responsesEncoder) completed(s *said) JSON {
+func (e *responsesEncoder) completed(s *reply) JSON {
 	items := []any{}
 	for _, b := range s.blocks {
 		items = append(items, e.item(b, true))
@@ -346,11 +338,11 @@ func (e *responsesEncoder) completed(s *said) JSON {
 	return e.response("completed", items, nil, responsesUsage(s.usage))
 }
 
-func (e *responsesEncoder) end(s *said) [][]byte {
+func (e *responsesEncoder) end(s *reply) [][]byte {
 	return [][]byte{e.event("response.completed", "response", e.completed(s))}
 }
 
-func (e *responsesEncoder) whole(s *said) []byte { return e.completed(s) }
+func (e *responsesEncoder) whole(s *reply) []byte { return e.completed(s) }
 
 func (e *responsesEncoder) refuse(f Failure) []byte {
 	return object("error", openAIError(f, e.r.Model, "responses", "input"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// call is what a path asks for.
+// call is the operation of a path.
 type call int
 
 const (
@@ -26,7 +26,7 @@ type place struct {
 	id     string // GET models/ID
 }
 
-// prefixes are parts of a path without meaning: every client adds its own to the base address, some of them twice.
+// prefixes returns parts of a path that mean nothing: each client adds its own to the base address, some of them twice.
 func prefixes() map[string]bool {
 	return map[string]bool{
 		"": true, "v1": true, "v1beta": true, "v1alpha": true, "api": true, "openai": true,
@@ -142,7 +142,7 @@ func (w Wire) callPrefix() string {
 	return "call"
 }
 
-// modelNames are the names in lists. A client may ask for any other.
+// modelNames returns the names in lists. A client may request any other.
 func modelNames(w Wire) []string {
 	switch w {
 	case Messages:

@@ -14,13 +14,13 @@ func readSchema(data JSON) *schema {
 	return s
 }
 
-// sample is a value that fits a schema.
+// sample returns a value that fits a schema.
 func sample(data JSON) JSON {
 	s := readSchema(data)
 	return encode(s.example("", s))
 }
 
-// member is the first of several names that the schema has.
+// member returns the first of several names that the schema has.
 func (s *schema) member(names []string) (string, bool) {
 	for _, n := range names {
 		if s.Properties[n] != nil {
@@ -30,7 +30,7 @@ func (s *schema) member(names []string) (string, bool) {
 	return "", false
 }
 
-// kind is the type in lower case, since one vendor writes it in upper case; the first of several that is not null.
+// kind returns the type, or the first of several that is not null, in lower case, since one vendor uses upper case.
 func (s *schema) kind() string {
 	switch t := s.Type.(type) {
 	case string:
@@ -77,7 +77,7 @@ func (s *schema) hold(value any, what string) any {
 	return []any{item}
 }
 
-// choices are two options of a question.
+// choices returns two options of a question.
 func (s *schema) choices() []any {
 	out := []any{}
 	for _, label := range []string{"yes", "no"} {
@@ -103,7 +103,7 @@ type sampler struct {
 
 const deepest, widest = 12, 2000
 
-// example is a value that fits; name is the member it is for.
+// example returns a value that fits; name is the member that it is for.
 func (s *schema) example(name string, root *schema) any {
 	return (&sampler{root, widest}).sample(s, name, 0)
 }

@@ -42,7 +42,7 @@ import (
 //	{"cut": "middle"}                the connection drops: "headers", "start", "middle", {"events": 3}
 //	                                 or {"bytes": 100}
 //
-// Stall and cut may also stand beside another action, whose answer then breaks. With "times": 2 an error, a stall or a
+// Stall and cut may also be added to another action, whose answer then breaks. With "times": 2 an error, a stall or a
 // cut happens to the first two attempts only, and the third attempt gets the answer; without it, to all of them. Any
 // step may have "slow": "50ms", a pause before each piece, and "usage": {"input": 1, "output": 2, "cached": 3}, where
 // input are the tokens that came from no cache.
@@ -55,7 +55,7 @@ import (
 // script as well.
 //
 // A script has no state in a conversation: which step answers follows from the request alone, from the number of
-// answers since the last message of the user. So repeated requests and requests beside the conversation shift nothing.
+// answers since the last message of the user. So repeated requests and requests outside the conversation shift nothing.
 // The latter (a title, a route, a summary of a page: all that offers the model no tool to call) get "ok", or an answer
 // that fits their schema. Only attempts, for "times", are counted.
 type Script struct {
@@ -119,8 +119,8 @@ const (
 // Answer is the part of a Backend.
 func (s *Script) Answer(_ context.Context, r *Request, w Writer) error {
 	c := converse(r, s.Dir)
-	if s.beside(r, c) {
-		return s.aside(r, w)
+	if s.isErrand(r, c) {
+		return s.answerErrand(r, w)
 	}
 	if len(s.steps) == 0 {
 		return s.last(r, c, w, nothing)
@@ -209,7 +209,7 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 	}
 	switch st.do {
 	case say:
-		return c.tell(w, c.expand(st.text), false)
+		return c.text(w, c.expand(st.text), false)
 	case think:
 		return w.Think(c.expand(st.text))
 	case several:
@@ -225,19 +225,19 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 	}
 	switch {
 	case st.do == answerJSON:
-		return c.tell(w, string(st.input), false)
+		return c.text(w, string(st.input), false)
 	case st.do == search && c.hostedSearch():
 		return w.Search(st.text)
 	}
-	return c.tell(w, "no "+string(st.do)+" tool is offered", true)
+	return c.text(w, "no "+string(st.do)+" tool is offered", true)
 }
 
-// tell says a text; what stands for a call has a line of its own.
-func (c *conversation) tell(w Writer, text string, line bool) error {
-	if c.said && (line || c.line) {
+// text says a text; what stands for a call has a line of its own.
+func (c *conversation) text(w Writer, text string, line bool) error {
+	if c.hasText && (line || c.separate) {
 		text = "\n" + text
 	}
-	c.said, c.line = true, line
+	c.hasText, c.separate = true, line
 	return w.Text(text)
 }
 
@@ -247,18 +247,18 @@ func (c *conversation) expand(text string) string {
 		"${result}", c.result).Replace(text)
 }
 
-// beside reports whether a request does not belong to the conversation.
-func (s *Script) beside(r *Request, c *conversation) bool {
+// isErrand reports whether a request does not belong to the conversation.
+func (s *Script) isErrand(r *Request, c *conversation) bool {
 	for _, t := range r.Tools {
 		if !t.Hosted() {
 			return false
 		}
 	}
-	return !s.toolless || len(r.Tools) > 0 || c.errand()
+	return !s.toolless || len(r.Tools) > 0 || c.isKnownErrand()
 }
 
-// aside answers a request that does not belong to the conversation.
-func (s *Script) aside(r *Request, w Writer) error {
+// answerErrand answers a request that does not belong to the conversation.
+func (s *Script) answerErrand(r *Request, w Writer) error {
 	if !absent(r.Schema) {
 		return w.Text(string(sample(r.Schema)))
 	}
@@ -267,7 +267,7 @@ func (s *Script) aside(r *Request, w Writer) error {
 
 // last answers after the script has ended. A request for a form gets one.
 func (s *Script) last(r *Request, c *conversation, w Writer, text string) error {
-	if t, ok := c.structured(); ok && !c.gave(t.Name) {
+	if t, ok := c.structured(); ok && !c.hasCalled(t.Name) {
 		return w.Call(Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: sample(t.Schema)})
 	}
 	if !absent(r.Schema) {

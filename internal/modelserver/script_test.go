@@ -343,7 +343,7 @@ func TestScriptsThatAreWrong(t *testing.T) {
 		`[{}]`:                                `1:2: the step does nothing`,
 		"[\n {\"sya\":\"x\"}]":                `2:3: a step has no member "sya"`,
 		`[{"say":3}]`:                         `1:9: say must be a string, not number`,
-		`[{"say":"a","shell":"b"}]`:           `1:13: a step does one thing: shell stands beside say`,
+		`[{"say":"a","shell":"b"}]`:           `1:13: a step does one thing, not both shell and say`,
 		`[{"write":"a"}]`:                     `1:11: write must be an object with content and path, not string`,
 		`[{"write":{"path":"a"}}]`:            `1:11: write has no member content`,
 		`[{"write":{"path":1,"content":""}}]`: `1:19: path must be a string`,

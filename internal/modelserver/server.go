@@ -32,11 +32,11 @@ const (
 	maxBytes = 64 << 20 // of their bodies together
 )
 
-// Options are what a server may be told.
+// Options configure a server.
 type Options struct {
 	Key string         // what the client must give as its API key; empty: any
 	Log func(*Request) // called for each request that could be read, before it is answered; not at once for several
-	// an error that says no time of its own asks for the next attempt at once, of the clients that listen
+	// an error without a RetryAfter tells clients to retry at once
 	Hurry bool
 
 	name func(prefix string) string // fixed ids, for tests
@@ -83,10 +83,10 @@ func Start(b Backend, o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is the address without a slash at its end.
+// URL returns the address, without a slash at its end.
 func (s *Server) URL() string { return s.url }
 
-// Requests is what came in so far: the last thousand that could be read.
+// Requests returns the last thousand requests that could be read.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// count keeps Close waiting for connections: the server itself does not.
+// count makes Close wait for connections, which http.Server.Close does not.
 func (s *Server) count(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -164,7 +164,7 @@ func (s *Server) ask(ctx context.Context, r *Request, a *answer) (err error) {
 	}
 }
 
-// guard refuses who must not talk to this server, and what it does not know.
+// guard refuses clients that must not use this server, and unknown paths.
 func (s *Server) guard(q *http.Request, where place) *Failure {
 	host := q.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -185,7 +185,7 @@ func (s *Server) guard(q *http.Request, where place) *Failure {
 	return nil
 }
 
-// key is the API key in whichever place a client puts it.
+// key returns the API key, from any place where clients put it.
 func key(q *http.Request) string {
 	if bearer, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer "); ok {
 		return bearer

@@ -24,11 +24,8 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		return nil, err
 	}
 	p.resumeMode(kept.State())
-	if mode := string(cli.ModeOf(p.request.Spec)); kept.State().Mode != mode {
-		if _, err := kept.Append(session.Changed{Mode: mode}); err != nil {
-			_ = kept.Close()
-			return nil, err
-		}
+	if err := p.recordMode(kept); err != nil {
+		return nil, err
 	}
 	o := conversation.Options{
 		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience,
@@ -54,6 +51,19 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	return nil, err
 }
 
+// recordMode records the mode if it has changed. After an error the session is closed.
+func (p *Plan) recordMode(kept *session.Session) error {
+	mode := string(cli.ModeOf(p.request.Spec))
+	if kept.State().Mode == mode {
+		return nil
+	}
+	_, err := kept.Append(session.Changed{Mode: mode})
+	if err != nil {
+		_ = kept.Close()
+	}
+	return err
+}
+
 // resumeMode uses the stricter of the session's mode and the requested one: resuming never loosens the mode. Set can.
 func (p *Plan) resumeMode(state session.State) {
 	s := &p.request.Spec
@@ -69,16 +79,12 @@ func (p *Plan) resumeMode(state session.State) {
 		return
 	}
 	if p.request.Mode {
-		p.env.Log(
-			"the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+
-				"conversation, "+
-				"or begin another",
-			mode,
-		)
+		p.env.Log("the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+
+			"conversation, or begin another", mode)
 	}
 	s.Terms.Mode = mode
 	if slices.Contains(setting.Common(), mode) {
-		s.Shared.Approval = typed(mode)
+		s.Shared.Approval = setting.AsTyped(mode)
 	}
 }
 
@@ -126,18 +132,7 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 }
 
 // isUUID reports whether an agent accepts an id as one of its own.
-func isUUID(id string) bool {
-	if len(id) != 36 {
-		return false
-	}
-	for i, r := range id {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdef", r) {
-			return false
-		}
-	}
-	return true
-}
+func isUUID(id string) bool { return cli.IsUUID(id) && id == strings.ToLower(id) }
 
 // create begins a session. own is the agent's id of its session, if it already has one.
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {

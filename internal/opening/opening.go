@@ -27,7 +27,6 @@ import (
 	"omniagent/internal/ident"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
-	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -43,7 +42,7 @@ type Env struct {
 	Machine  agent.Machine
 	Version  string // of this program
 	Agents   func() ([]Agent, error)
-	Versions func(program string) string // see agent.Env.Said
+	Versions func(program string) string // see agent.Env.Printed
 	Trusted  func(path string, content []byte) bool
 	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
 	Gate     func(a Agent, dir string) admission.Gate
@@ -165,10 +164,9 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 		return nil, fault.New(fault.Unsupported, "%s keeps no rules that ask, such as %s", name, ask[0]).
 			Hint("leave them out, or use the native agent")
 	}
-	i := slices.IndexFunc(
-		known,
-		func(a Agent) bool { return a.Name() == name || slices.Contains(a.Describe().Aliases, name) },
-	)
+	i := slices.IndexFunc(known, func(a Agent) bool {
+		return a.Name() == name || slices.Contains(a.Describe().Aliases, name)
+	})
 	if i < 0 {
 		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
 	}
@@ -176,16 +174,16 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if s.Dir == "" {
 		s.Dir = e.Dir
 	}
-	s.Install, err = a.Locate(agent.Env{Lookup: e.Lookup, Dir: s.Dir, Said: e.Versions})
+	s.Install, err = a.Locate(agent.Env{Lookup: e.Lookup, Dir: s.Dir, Printed: e.Versions})
 	if err != nil {
 		return nil, err
 	}
-	env := e.Environ
-	if s.Env != nil {
-		env = s.Env
-	}
+	env := orElse(s.Env, e.Environ)
 	s.Env, err = e.Gate(a, s.Dir).
-		Admit(admission.Request{Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env})
+		Admit(admission.Request{
+			Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
+			Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -195,13 +193,4 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
-}
-
-// typed marks a value as chosen, unless it is empty.
-func typed[T comparable](v T) setting.Chosen[T] {
-	var none T
-	if v == none {
-		return setting.Chosen[T]{}
-	}
-	return setting.Chosen[T]{Value: v, Origin: setting.Typed}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/conversation"
 	"omniagent/internal/redact"
-	"omniagent/internal/session"
 )
 
 // Passing is a conversation whose lines pass unchanged: the caller starts the agent, and we only keep the record.
@@ -27,11 +25,8 @@ func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 		return nil, err
 	}
 	kept.Mask(redact.Known(redact.Secrets(p.secrets)...).Bytes)
-	if mode := string(cli.ModeOf(p.request.Spec)); kept.State().Mode != mode {
-		if _, err := kept.Append(session.Changed{Mode: mode}); err != nil {
-			_ = kept.Close()
-			return nil, err
-		}
+	if err := p.recordMode(kept); err != nil {
+		return nil, err
 	}
 	return &Passing{Spec: p.request.Spec, Record: conversation.Record(kept, p.env.Log)}, nil
 }

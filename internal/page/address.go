@@ -37,15 +37,15 @@ func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, e
 	return t, "", nil
 }
 
-// refusal is an address that must not be connected to.
-type refusal struct {
+// refusedAddress is an address that must not be connected to.
+type refusedAddress struct {
 	addr string
 	kind string
 }
 
-func (r *refusal) Error() string { return r.addr + " is " + r.kind }
+func (r *refusedAddress) Error() string { return r.addr + " is " + r.kind }
 
-func (r *refusal) fault(host string) error {
+func (r *refusedAddress) fault(host string) error {
 	at := ""
 	if host != r.addr {
 		at = " is at " + r.addr + ", which"
@@ -56,10 +56,10 @@ func (r *refusal) fault(host string) error {
 func judgeDialled(dialled string) error {
 	ap, err := netip.ParseAddrPort(dialled)
 	if err != nil {
-		return &refusal{dialled, "no address of the internet"}
+		return &refusedAddress{dialled, "no address of the internet"}
 	}
 	if kind := address.NotPublic(ap.Addr()); kind != "" {
-		return &refusal{ap.Addr().String(), kind}
+		return &refusedAddress{ap.Addr().String(), kind}
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (f *Fetcher) judgeHost(host string) error {
 	addr, err := netip.ParseAddr(host)
 	if err == nil {
 		if kind := address.NotPublic(addr); kind != "" {
-			return (&refusal{host, kind}).fault(host)
+			return (&refusedAddress{host, kind}).fault(host)
 		}
 		return nil
 	}
@@ -95,7 +95,7 @@ func (f *Fetcher) judgeName(host string) error {
 	}
 	for _, suffix := range []string{"localhost", "local", "internal", "localdomain", "lan", "home.arpa"} {
 		if name == suffix || strings.HasSuffix(name, "."+suffix) {
-			return (&refusal{host, "a name of this machine or of a private network"}).fault(host)
+			return (&refusedAddress{host, "a name of this machine or of a private network"}).fault(host)
 		}
 	}
 	return nil

@@ -76,8 +76,8 @@ type row struct {
 	broken  bool // a line ended in it
 }
 
-// passed reports whether an element is skipped with its content.
-func passed(name string) bool {
+// isSkipped reports whether an element is skipped with its content.
+func isSkipped(name string) bool {
 	switch name {
 	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes",
 		"canvas", "audio", "video":
@@ -115,7 +115,7 @@ func (w *writer) take(t token) {
 	case textToken:
 		w.text(t.text)
 	case startTag:
-		if passed(t.name) {
+		if isSkipped(t.name) {
 			if !t.closed || t.name != "svg" {
 				w.skip, w.skipped = t.name, 1
 			}
@@ -127,7 +127,7 @@ func (w *writer) take(t token) {
 	}
 }
 
-// Long because it is a table.
+// start handles a start tag. It is long because it is a table.
 func (w *writer) start(t token) {
 	if n := lines(t.name); n > 0 && t.name != "li" && t.name != "ul" && t.name != "ol" && t.name != "menu" {
 		w.breakLines(n)

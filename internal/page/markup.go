@@ -51,7 +51,7 @@ func (s *scanner) start(closed bool) token {
 	for more {
 		var key, value []byte
 		key, value, more = s.z.TagAttr()
-		if !wanted(string(key)) {
+		if !isUsedAttribute(string(key)) {
 			continue
 		}
 		if _, there := t.attributes[string(key)]; !there {
@@ -64,8 +64,8 @@ func (s *scanner) start(closed bool) token {
 	return t
 }
 
-// wanted reports whether an attribute is used.
-func wanted(name string) bool {
+// isUsedAttribute reports whether an attribute is used.
+func isUsedAttribute(name string) bool {
 	switch name {
 	case "href", "src", "alt", "class", "start", "charset", "http-equiv", "content":
 		return true

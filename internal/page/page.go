@@ -232,7 +232,7 @@ func (p *Page) binary(size int64) error {
 // explain turns an error into one that helps the reader.
 func explain(ctx context.Context, at *url.URL, err error) error {
 	var known *fault.Fault
-	var refused *refusal
+	var refused *refusedAddress
 	var dns *net.DNSError
 	switch {
 	case err == nil:
@@ -253,8 +253,7 @@ func explain(ctx context.Context, at *url.URL, err error) error {
 	return fault.New(fault.Down, "%s could not be fetched", at).Because(err)
 }
 
-// shorten is a text from elsewhere fit for a message.
-
+// shorten makes a text from elsewhere fit for a message.
 func shorten(s string) string {
 	s, _ = text.Clean(s)
 	return text.Cut(s, 200)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/vigil"
+	"omniagent/internal/guardwait"
 )
 
 // namespace is a PID namespace for one child. Its first process, the keeper, ends with our end of a socket, and the
@@ -63,7 +63,7 @@ func newNamespace() (n *namespace, err error) {
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 	}
 	nothing := uintptr(null)
-	if n.starter, err = forkOurselves([]string{guardName, vigil.Starter}, &syscall.ProcAttr{
+	if n.starter, err = forkOurselves([]string{guardName, guardwait.Starter}, &syscall.ProcAttr{
 		Env: guardEnvironment(), Files: []uintptr{nothing, nothing, nothing, uintptr(theirs)}, Sys: attr,
 	}); err != nil {
 		return n, err
@@ -102,7 +102,7 @@ func maySetUp() bool {
 }
 
 // report waits for a report, as long as the starter lives.
-func (n *namespace) report() (r vigil.Report, err error) {
+func (n *namespace) report() (r guardwait.Report, err error) {
 	raw, err := n.conn.SyscallConn()
 	if err != nil {
 		return r, err
@@ -130,7 +130,7 @@ func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (p
 		return 0, -1, err
 	}
 	defer unix.Close(order)
-	o := vigil.Order{Arguments: int32(len(argv))}
+	o := guardwait.Order{Arguments: int32(len(argv))}
 	if n.drop {
 		o.Drop = 1
 	}
@@ -147,7 +147,7 @@ func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (p
 		block := (*[unsafe.Sizeof(o)]byte)(unsafe.Pointer(&o))[:]
 		err = unix.Sendmsg(int(fd), block, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
 	})
-	var r vigil.Report
+	var r guardwait.Report
 	if err = errors.Join(failed, err); err == nil {
 		r, err = n.report()
 	}

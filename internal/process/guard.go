@@ -3,13 +3,13 @@ package process
 import (
 	"slices"
 
-	"omniagent/internal/vigil"
+	"omniagent/internal/guardwait"
 )
 
 // The guard is this program again, started under another name with one argument. Neither we nor test binaries have a
 // flag of that name: if main does not call IsGuard, the second process ends with a usage error.
 const (
-	guardName     = vigil.Name
+	guardName     = guardwait.Name
 	guardArgument = "--omniagent-guard"
 )
 

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/vigil"
+	"omniagent/internal/guardwait"
 )
 
 // guardian is our side of the guard of one child. The guard is a second process of this program that holds one end of a
@@ -105,7 +105,7 @@ func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 // theirs.
 func guardEnvironment() []string {
 	// it starts faster with one, and waits most of its life
-	env := []string{vigil.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"}
+	env := []string{guardwait.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"}
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
 	}
@@ -227,14 +227,14 @@ func (g *guardian) dismiss() {
 func Guard() int {
 	signal.Ignore() // all signals that can be ignored
 	var w ward
-	if text, waited := vigil.Heard(); waited {
+	if text, waited := guardwait.Message(); waited {
 		for line := range strings.Lines(text) {
 			w.hear(line)
 		}
 		w.end()
 		return 0
 	}
-	conn := os.NewFile(vigil.Socket, "guard")
+	conn := os.NewFile(guardwait.Socket, "guard")
 	if info, err := conn.Stat(); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return 2
 	}

@@ -9,29 +9,15 @@ import (
 	"omniagent/internal/model"
 )
 
-// Layer is where something was declared. A higher one is more trusted.
+// Layer is where an address was declared.
 type Layer int
 
 // The layers.
 const (
-	Untrusted   Layer = iota // a project's file that is not trusted: it declares nothing
-	Project                  // a project's file whose content was trusted
-	User                     // the user's own files and logins
-	Environment              // a variable of this process
+	Environment Layer = iota // a variable of this process
 	Flag                     // typed for this call
 	Builtin                  // the vendor's own, known to this program
 )
-
-func (l Layer) String() string {
-	names := [...]string{
-		"an untrusted project", "the project", "the user's configuration", "the environment",
-		"the command line", "this program",
-	}
-	if l < 0 || int(l) >= len(names) {
-		return "nowhere"
-	}
-	return names[l]
-}
 
 // Endpoint is an address of an API.
 type Endpoint struct {
@@ -71,7 +57,6 @@ func (s Secret) String() string {
 
 // Credential authenticates a request.
 type Credential struct {
-	Layer  Layer
 	Source string // for people, such as "the key in OPENAI_API_KEY"
 
 	key    Secret
@@ -83,45 +68,25 @@ func (c Credential) none() bool { return c.key.text == nil && c.token.text == ni
 
 // Travel returns why a credential may not be sent to an endpoint, or nil.
 //
-// The endpoint gets the credential, so it must come from the same layer or a more trusted one: a repository must not
-// send the user's key to its own server. Over a network it also needs TLS, unless the address was typed for this very
-// call: a variable or a file may have been set long ago, and by somebody else, but typing http:// is a deliberate
-// decision.
+// Over a network it needs TLS, unless the address was typed for this very call: a variable may have been set long ago,
+// and by somebody else, but typing http:// is a deliberate decision. No file can declare an address, so a repository
+// cannot send the user's key to its own server.
 func Travel(c Credential, e Endpoint) error {
-	switch {
-	case c.none():
+	if c.none() || !strings.HasPrefix(e.URL, "http://") || e.Loopback() || e.Layer == Flag {
 		return nil
-	case e.Layer < c.Layer:
-		return fault.New(fault.PermissionDenied,
-			"%s is from %s, and %s, from %s, is not sent to what is declared with less trust than itself",
-			c.Source, c.Layer, e.URL, e.Layer).With("endpoint", e.URL).With("declared_by", e.From).
-			Hint("Give the address with --api-base, or declare the key where the address is declared.")
-	case strings.HasPrefix(e.URL, "http://") && !e.Loopback() && e.Layer != Flag:
-		return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it",
-			c.Source, e.URL, e.From).
-			With("endpoint", e.URL).Hint("Use https, or type the address with --api-base if that network is yours.")
 	}
-	return nil
+	return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it",
+		c.Source, e.URL, e.From).
+		With("endpoint", e.URL).Hint("Use https, or type the address with --api-base if that network is yours.")
 }
 
-// endpoint returns the address of the API. A profile with its own address or key is a unit: the environment's address
-// was not meant for its key.
+// endpoint returns the address of the API.
 func (o Options) endpoint(api model.API) (Endpoint, error) {
 	if o.Base != "" {
 		return parse(o.Base, Flag, "--api-base")
 	}
-	if p := o.Profile; p != nil && p.Base != "" {
-		if p.Layer <= Untrusted {
-			return Endpoint{}, fault.New(fault.PermissionDenied, "%s sets an address, and the project is not trusted",
-				p.name()).
-				Hint("Look at it, then run: omniagent trust")
-		}
-		return parse(p.Base, p.Layer, p.name())
-	}
-	if p := o.Profile; p == nil || p.Key.text == nil && p.Variable == "" {
-		if value, ok := o.get(api.BaseVar); ok {
-			return parse(value, Environment, api.BaseVar)
-		}
+	if value, ok := o.get(api.BaseVar); ok {
+		return parse(value, Environment, api.BaseVar)
 	}
 	return Endpoint{URL: api.Base, Layer: Builtin, From: "the vendor's own address"}, nil
 }

@@ -222,7 +222,7 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Choose(Options{Provider: Gemini, Home: home, Lookup: env()})
-	if err != nil || c.Login != "the application default credentials" || c.credential.Layer != User {
+	if err != nil || c.Login != "the application default credentials" {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	if _, err = c.bearer()(t.Context()); err == nil || !strings.Contains(err.Error(), path) ||

@@ -34,13 +34,8 @@ func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
 	return c, nil
 }
 
-// find searches the profile, then the environment and then, for Gemini, logins that return a token.
+// find searches the environment and then, for Gemini, logins that return a token.
 func (o Options) find(api model.API) (Credential, error) {
-	if p := o.Profile; p != nil && p.Layer > Untrusted {
-		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
-			return c, err
-		}
-	}
 	for _, v := range api.Keys {
 		value, ok := o.get(v.Variable)
 		if !ok {
@@ -49,7 +44,7 @@ func (o Options) find(api model.API) (Credential, error) {
 		if err := usable(value, v.Variable); err != nil {
 			return Credential{}, err
 		}
-		c := Credential{Layer: Environment, Source: "the key in " + v.Variable}
+		c := Credential{Source: "the key in " + v.Variable}
 		if v.Token {
 			c.Source, c.token = "the token in "+v.Variable, Hide(value)
 		} else {
@@ -59,22 +54,6 @@ func (o Options) find(api model.API) (Credential, error) {
 	}
 	if api.Google {
 		return o.googleLogin(), nil
-	}
-	return Credential{}, nil
-}
-
-// ofProfile returns the key in a profile, or the one in the variable that it names. A user's profile that names a
-// variable binds the key to its own address; a project cannot bind what belongs to the user.
-func (o Options) ofProfile(p *Profile) (Credential, error) {
-	if value, ok := o.get(p.Variable); p.Variable != "" && ok {
-		layer := Environment
-		if p.Layer >= User {
-			layer = p.Layer
-		}
-		return Credential{Layer: layer, Source: "the key in " + p.Variable, key: Hide(value)}, usable(value, p.Variable)
-	}
-	if key := strings.TrimSpace(p.Key.Reveal()); key != "" {
-		return Credential{Layer: p.Layer, Source: "the key of " + p.name(), key: Hide(key)}, usable(key, p.name())
 	}
 	return Credential{}, nil
 }
@@ -94,9 +73,6 @@ func (o Options) missing(api model.API, e Endpoint) error {
 	var names []string
 	for _, v := range api.Keys {
 		names = append(names, v.Variable)
-	}
-	if p := o.Profile; p != nil && p.Variable != "" {
-		names = []string{p.Variable}
 	}
 	unset := names[0] + " is not set"
 	if len(names) > 1 {
@@ -138,9 +114,8 @@ func (o Options) googleLogin() Credential {
 	if g.gcloud != "" {
 		names = append(names, "the login of gcloud")
 	}
-	layer := User
 	if path, ok := o.get("GOOGLE_APPLICATION_CREDENTIALS"); ok {
-		g.file, layer = path, Environment
+		g.file = path
 		names = append(names, "the credentials in GOOGLE_APPLICATION_CREDENTIALS")
 	} else if path := o.wellKnown(); path != "" {
 		g.file = path
@@ -149,7 +124,7 @@ func (o Options) googleLogin() Credential {
 	if len(names) == 0 {
 		return Credential{}
 	}
-	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
+	return Credential{Source: strings.Join(names, ", else "), google: g}
 }
 
 // quotaProject returns the project to charge for a person's login.

@@ -6,14 +6,13 @@ import (
 	"omniagent/internal/model"
 )
 
-// TableOf is the date of the data about models, which are from the vendors' pages on models and prices. Prices are list
-// prices for prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer
-// than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of
-// such a prompt is too low.
-const TableOf = "2026-11-21"
+// The data about models is of 2026-11-21, from the vendors' pages on models and prices. Prices are list prices for
+// prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer than 100,000
+// (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of such a prompt
+// is too low.
 
-// known is what is known of a model, by the longest prefix of its name, whichever API it is asked through. Of one that
-// nobody knows it is a careful guess, without a price.
+// known returns the profile of a model, by the longest prefix of its name, for any API. For an unknown model it is a
+// careful guess, without a price.
 func (l list) known(api model.API, name string) model.Profile {
 	p := model.Profile{
 		Provider: api.Name, Model: name, Window: 128_000, Output: 8192, Compact: 0.6, Search: api.Search,

@@ -1,10 +1,9 @@
 // Package provider decides which model is used, behind which API, with which credential.
 //
-// It promises: the choice depends on what was typed, then on a profile, then on the one key in the environment, and
-// never on what happens to listen or to be installed; a credential is only sent to an endpoint that was declared at
-// least as reliably as itself, never in the clear over a network that the user did not choose, and never appears in our
-// texts; and an error names what would make the choice. It never stores anything, never guesses between two accounts,
-// and never invents a price.
+// It promises: the choice depends on what was typed, then on the one key in the environment, and never on what happens
+// to listen or to be installed, nor on a file of a repository; a credential is never sent in the clear over a network
+// that the user did not choose, and never appears in our texts; and an error names what would make the choice. It never
+// stores anything, never guesses between two accounts, and never invents a price.
 package provider
 
 import (
@@ -22,12 +21,12 @@ import (
 	"omniagent/internal/text"
 )
 
-// APIs are the model APIs that this program knows, in the order in which they are told: the list to which one is added.
+// APIs returns the model APIs of this program, in the order of lists: to add an API is to add it here.
 func APIs() []model.API {
 	return []model.API{anthropic.API(), openai.Chat(), openai.Responses(), gemini.API()}
 }
 
-// Names are the words of --provider.
+// Names returns the words of --provider.
 func Names(apis []model.API) []string {
 	var names []string
 	for _, api := range apis {
@@ -36,7 +35,7 @@ func Names(apis []model.API) []string {
 	return names
 }
 
-// Keys are the usual variables of keys, one for each account.
+// Keys returns the usual variables of keys, one for each account.
 func Keys(apis []model.API) []string {
 	var keys []string
 	for _, api := range apis {
@@ -47,7 +46,7 @@ func Keys(apis []model.API) []string {
 	return keys
 }
 
-// Variables are all that choose an API, prove who asks, or name another address.
+// Variables returns the variables of keys and addresses.
 func Variables(apis []model.API) []string {
 	var all []string
 	for _, api := range apis {
@@ -59,7 +58,7 @@ func Variables(apis []model.API) []string {
 	return all
 }
 
-// Owner is the name of the first API of which a variable tells; empty: of none.
+// Owner returns the name of the first API that reads a variable, or "".
 func Owner(apis []model.API, variable string) string {
 	i := slices.IndexFunc(apis, func(api model.API) bool {
 		return slices.Contains(Variables([]model.API{api}), variable)
@@ -70,10 +69,10 @@ func Owner(apis []model.API, variable string) string {
 	return apis[i].Name
 }
 
-// list are the APIs among which is chosen.
+// list has the APIs to choose from.
 type list []model.API
 
-// find is the API of a word.
+// find returns the API for a word of --provider.
 func (l list) find(word string) (model.API, bool) {
 	for _, api := range l {
 		if api.Name == word || slices.Contains(api.Aliases, word) {
@@ -83,7 +82,7 @@ func (l list) find(word string) (model.API, bool) {
 	return model.API{}, false
 }
 
-// account is the API whose keys, address and models an API has.
+// account returns the name of the API that has the keys, the address and the models of an API.
 func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
 // Options is what the choice depends on.
@@ -93,12 +92,11 @@ type Options struct {
 	APIs   []model.API // nil: APIs
 	Agents []string    // programs that a caller may drive in place of a model API. Choose refuses them
 
-	Profile *Profile                         // what configuration says; nil: nothing
-	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
-	Home    string                           // where the application default credentials of gcloud are
-	HTTP    *http.Client                     // nil: the wire's own
-	First   time.Duration                    // until the headers of an answer; 0: the wire's own
-	Idle    time.Duration                    // between two bytes of it; 0: the wire's own
+	Lookup func(name string) (string, bool) // the environment; a variable that is empty counts as not set
+	Home   string                           // where the application default credentials of gcloud are
+	HTTP   *http.Client                     // nil: the wire's own
+	First  time.Duration                    // until the headers of an answer; 0: the wire's own
+	Idle   time.Duration                    // between two bytes of it; 0: the wire's own
 }
 
 // Choice is the chosen model. It can be printed: fmt and json show no secret of it.
@@ -134,9 +132,6 @@ func Choose(o Options) (Choice, error) {
 		return Choice{}, err
 	}
 	c.Provider = c.api.Name
-	if p := o.Profile; p != nil && !p.speaks(o.list(), c.api) {
-		o.Profile, c.options.Profile = nil, nil // it is about somebody else
-	}
 	if c.Endpoint, err = o.endpoint(c.api); err != nil {
 		return Choice{}, err
 	}
@@ -170,8 +165,8 @@ func (c Choice) With(name string) (Choice, error) {
 	return c, nil
 }
 
-// Strange says whether a name is another API's short name of a model, and none of this one's.
-func (c Choice) Strange(name string) bool {
+// ForeignShortName reports whether a name is a short name of a model of another API only.
+func (c Choice) ForeignShortName(name string) bool {
 	return c.api.Short[name] == "" &&
 		slices.ContainsFunc(c.options.list(), func(api model.API) bool { return api.Short[name] != "" })
 }
@@ -180,9 +175,6 @@ func (c Choice) Strange(name string) bool {
 func (o Options) known(c Choice) model.Profile {
 	known := o.list().known(c.api, c.Model)
 	known.Search = known.Search && c.Endpoint.Layer == Builtin
-	if p := o.Profile; p != nil && p.Output > 0 {
-		known.Output = p.Output
-	}
 	return known
 }
 
@@ -191,10 +183,6 @@ func (o Options) provider() (api model.API, how string, err error) {
 	if o.Provider != "" {
 		api, err = o.word(o.Provider)
 		return api, "--provider", err
-	}
-	if p := o.Profile; p != nil && p.Provider != "" {
-		api, err = o.word(p.Provider)
-		return api, p.name(), err
 	}
 	var found []sign
 	for _, s := range o.list().signs() {
@@ -234,13 +222,12 @@ func (o Options) word(given string) (model.API, error) {
 		return model.API{}, fault.New(fault.ArgError, "%s is a program, not a model API", word).
 			Hint("Drive the installed program: omniagent start --agent %s", word)
 	}
-	names := Names(o.list())
-	f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
-		strings.Join(names, ", "))
+	names := append(Names(o.list()), o.Agents...)
+	f := fault.New(fault.ArgError, "there is no provider %q", given)
 	if near := text.Nearest(word, names); near != "" {
-		f = f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
+		return model.API{}, f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
 	}
-	return model.API{}, f
+	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
 }
 
 // sign is a variable that shows which provider the user has.
@@ -297,10 +284,7 @@ func (o Options) nothingChosen() error {
 
 // model returns the model's name.
 func (o Options) model(api model.API, e Endpoint) (string, error) {
-	name, from := strings.TrimSpace(o.Model), "--model"
-	if name == "" && o.Profile != nil {
-		name, from = strings.TrimSpace(o.Profile.Model), o.Profile.name()
-	}
+	name := strings.TrimSpace(o.Model)
 	if name == "" {
 		if api.Named && e.Layer != Builtin {
 			// Asking such a server for the vendor's default would fail later and say less.
@@ -310,8 +294,8 @@ func (o Options) model(api model.API, e Endpoint) (string, error) {
 		return api.Default, nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
-		return "", fault.New(fault.ArgError, "%q, from %s, is not the name of a model", name,
-			from).Hint("The default is %s.", api.Default)
+		return "", fault.New(fault.ArgError, "%q, from --model, is not the name of a model", name).
+			Hint("The default is %s.", api.Default)
 	}
 	return name, nil
 }

@@ -143,53 +143,6 @@ func TestChoose(t *testing.T) {
 			OpenAI, "m", "http://10.0.0.5:8000/v1", "--provider",
 			"the key in OPENAI_API_KEY",
 		},
-		"profile": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
-				Key: Hide(canary), Layer: User,
-			}, Lookup: env("ANTHROPIC_API_KEY=x", "OPENAI_BASE_URL=https://other")},
-			OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p",
-		},
-		"own key, no base": {
-			Options{
-				Profile: &Profile{Name: "p", Provider: "openai", Key: Hide(canary), Layer: User},
-				Lookup:  env("OPENAI_BASE_URL=https://other", "OPENAI_API_KEY=x"),
-			},
-			OpenAI, Default(OpenAI),
-			"https://api.openai.com/v1", "the profile p", "the key of the profile p",
-		},
-		"profile binds": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
-				Variable: "MINE", Layer: User,
-			}, Lookup: env("MINE"+key, "OPENAI_API_KEY=x")},
-			OpenAI, "m", "https://h/v1",
-			"the profile p", "the key in MINE",
-		},
-		"typed model": {
-			Options{Model: "n", Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m",
-				Base: "https://h/v1", Key: Hide(canary), Layer: User,
-			}},
-			OpenAI, "n", "https://h/v1", "the profile p",
-			"the key of the profile p",
-		},
-		"another profile": {
-			Options{Provider: "gemini", Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m",
-				Base: "https://h/v1", Key: Hide("x"), Layer: User,
-			}, Lookup: env("GEMINI_API_KEY" + key)},
-			Gemini,
-			Default(Gemini), "https://generativelanguage.googleapis.com", "--provider", "the key in GEMINI_API_KEY",
-		},
-		"local, project": {
-			Options{Profile: &Profile{
-				Provider: "openai", Model: "m", Base: "http://127.0.0.1:9/v1",
-				Layer: Project,
-			}, Lookup: env("OPENAI_API_KEY=x")},
-			OpenAI, "m", "http://127.0.0.1:9/v1",
-			"the model in the configuration", "no key: the server is on this machine",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Choose(c.o)
@@ -260,6 +213,11 @@ func TestChooseRefuses(t *testing.T) {
 			[]string{"GEMINI_API_KEY", "gcloud"},
 		},
 		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
+		"a program is listed": {
+			Options{Provider: "nosuch", Agents: []string{"copilot"}, Lookup: env()},
+			fault.ArgError,
+			[]string{"anthropic, openai, codex, gemini, copilot"},
+		},
 		"copilot": {
 			Options{Provider: "copilot", Agents: []string{"copilot"}, Lookup: env()},
 			fault.ArgError,
@@ -290,38 +248,6 @@ func TestChooseRefuses(t *testing.T) {
 			Options{Provider: "openai", Model: "m", Base: "https://h/v1", Lookup: env()},
 			fault.AuthRequired,
 			[]string{"OPENAI_API_KEY", "https://h/v1"},
-		},
-		"user's address": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
-				Layer: User,
-			}, Lookup: env("OPENAI_API_KEY=" + canary)},
-			fault.PermissionDenied,
-			[]string{"OPENAI_API_KEY", "https://h/v1", "--api-base"},
-		},
-		"project's": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
-				Variable: "OPENAI_API_KEY", Layer: Project,
-			}, Lookup: env("OPENAI_API_KEY=" + canary)},
-			fault.PermissionDenied,
-			[]string{"the project"},
-		},
-		"untrusted": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m",
-				Base: "http://127.0.0.1:1", Layer: Untrusted,
-			}, Lookup: env("OPENAI_API_KEY=" + canary)},
-			fault.PermissionDenied,
-			[]string{"omniagent trust"},
-		},
-		"variable not set": {
-			Options{Profile: &Profile{
-				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
-				Variable: "MINE", Layer: User,
-			}, Lookup: env("OPENAI_API_KEY=" + canary)},
-			fault.AuthRequired,
-			[]string{"MINE is not set"},
 		},
 		"torn key": {
 			Options{Provider: "openai", Lookup: env("OPENAI_API_KEY=" + canary + "\nsecond")},
@@ -377,16 +303,15 @@ func TestChooseRefuses(t *testing.T) {
 
 func TestTravel(t *testing.T) {
 	t.Parallel()
-	for layer := Project; layer <= Flag; layer++ {
-		for at := Untrusted; at <= Builtin; at++ {
-			err := Travel(Credential{Layer: layer, Source: "a key", key: Hide(canary)},
-				Endpoint{URL: "https://h", Layer: at, From: "x"})
-			if (err == nil) != (at >= layer) {
-				t.Errorf("a credential of %v to an endpoint of %v: %v", layer, at, err)
+	for layer := Environment; layer <= Builtin; layer++ {
+		for _, url := range []string{"https://h", "http://h", "http://127.0.0.1:1"} {
+			err := Travel(Credential{Source: "a key", key: Hide(canary)}, Endpoint{URL: url, Layer: layer, From: "x"})
+			if (err == nil) != (url != "http://h" || layer == Flag) {
+				t.Errorf("a credential to %s of the layer %v: %v", url, layer, err)
 			}
 		}
 	}
-	if err := Travel(Credential{}, Endpoint{URL: "http://h", Layer: Untrusted}); err != nil {
+	if err := Travel(Credential{}, Endpoint{URL: "http://h", Layer: Environment}); err != nil {
 		t.Errorf("no credential is refused: %v", err)
 	}
 }

@@ -48,9 +48,12 @@ func findFormat(s string, low int) (start, end int, kind string) {
 func format(s string, low, i int) (start, end int, kind string) {
 	switch s[i] {
 	case '-':
-		return dashed(s, low, i)
+		if strings.HasPrefix(s[i:], "-----BEGIN ") && (i == 0 || s[i-1] != '-') {
+			return privateKey(s, i)
+		}
+		return prefixedKey(s, low, i)
 	case '_':
-		return underscored(s, low, i)
+		return prefixedKey(s, low, i)
 	case '.':
 		if start, ok := prefixed(s, low, i, "ya29"); ok {
 			return body(s, start, i+1, 16, "-_", anything, "google-oauth")
@@ -95,44 +98,55 @@ func body(s string, start, i, least int, extra string, want demand, kind string)
 	return start, end, kind
 }
 
-func dashed(s string, low, i int) (int, int, string) {
-	if i > 0 {
-		switch s[i-1] {
-		case 'k':
-			if start, ok := prefixed(s, low, i, "sk"); ok {
-				switch rest := s[i+1:]; {
-				case strings.HasPrefix(rest, "ant-"):
-					return body(s, start, i+5, 12, "-_", anything, "anthropic")
-				case strings.HasPrefix(rest, "proj-"):
-					return body(s, start, i+6, 12, "-_", anything, "openai")
-				}
-				return body(s, start, i+1, 16, "-_", oneDigit, "openai")
-			}
-		case 't':
-			if start, ok := prefixed(s, low, i, "glpat"); ok {
-				return body(s, start, i+1, 16, "-_.", anything, "gitlab")
-			}
-		case 'i':
-			if start, ok := prefixed(s, low, i, "pypi"); ok {
-				return body(s, start, i+1, 16, "-_", threeSort, "pypi")
-			}
-		case 'a', 'b', 'p', 'r', 's':
-			if start, ok := prefixed(s, low, i-1, "xox"); ok {
-				return body(s, start, i+1, 10, "-", oneDigit, "slack")
-			}
-		case '-':
-			return 0, 0, ""
+// keyFormat is a format of keys: prefix, more, and a body.
+type keyFormat struct {
+	prefix string // ends with the dash or the underscore that triggers the search
+	more   string // what has to follow it; a format with more precedes the one without
+	least  int    // bytes of the body
+	extra  string // bytes of the body that are neither letters nor digits
+	want   demand
+	kind   string
+}
+
+// prefixedKey recognises the keys that begin with a prefix. A new format is a new row.
+func prefixedKey(s string, low, i int) (int, int, string) {
+	if i < 2 || strings.IndexByte("abfikmoprstu", s[i-1]) < 0 { // the last letters of the prefixes; most texts end here
+		return 0, 0, ""
+	}
+	for _, k := range &[...]keyFormat{
+		{"sk-", "ant-", 12, "-_", anything, "anthropic"},
+		{"sk-", "proj-", 12, "-_", anything, "openai"},
+		{"sk-", "", 16, "-_", oneDigit, "openai"},
+		{"glpat-", "", 16, "-_.", anything, "gitlab"},
+		{"pypi-", "", 16, "-_", threeSort, "pypi"},
+		{"xoxa-", "", 10, "-", oneDigit, "slack"},
+		{"xoxb-", "", 10, "-", oneDigit, "slack"},
+		{"xoxp-", "", 10, "-", oneDigit, "slack"},
+		{"xoxr-", "", 10, "-", oneDigit, "slack"},
+		{"xoxs-", "", 10, "-", oneDigit, "slack"},
+		{"ghp_", "", 16, "_", anything, "github"},
+		{"gho_", "", 16, "_", anything, "github"},
+		{"ghu_", "", 16, "_", anything, "github"},
+		{"ghs_", "", 16, "_", anything, "github"},
+		{"ghr_", "", 16, "_", anything, "github"},
+		{"github_pat_", "", 16, "_", anything, "github"},
+		{"npm_", "", 30, "", anything, "npm"},
+		{"hf_", "", 30, "", anything, "huggingface"},
+	} {
+		last := len(k.prefix) - 1
+		if s[i] != k.prefix[last] || s[i-1] != k.prefix[last-1] {
+			continue
+		}
+		if start, ok := prefixed(s, low, i, k.prefix[:last]); ok && strings.HasPrefix(s[i+1:], k.more) {
+			return body(s, start, i+1+len(k.more), k.least, k.extra, k.want, k.kind)
 		}
 	}
-	return privateKey(s, i)
+	return 0, 0, ""
 }
 
 // privateKey returns a PEM block, or its beginning if the end is missing.
 func privateKey(s string, i int) (int, int, string) {
 	const begin, dashes = "-----BEGIN ", "-----"
-	if !strings.HasPrefix(s[i:], begin) {
-		return 0, 0, ""
-	}
 	label, _, ok := strings.Cut(s[i+len(begin):min(len(s), i+len(begin)+64)], dashes)
 	if !ok || !strings.HasSuffix(label, "PRIVATE KEY") && !strings.HasSuffix(label, "PRIVATE KEY BLOCK") {
 		return 0, 0, ""
@@ -152,31 +166,6 @@ func privateKey(s string, i int) (int, int, string) {
 		}
 	}
 	return i, end, "private-key"
-}
-
-func underscored(s string, low, i int) (int, int, string) {
-	if i < 2 {
-		return 0, 0, ""
-	}
-	switch s[i-1] {
-	case 'p', 'o', 'u', 's', 'r':
-		if start, ok := prefixed(s, low, i-1, "gh"); ok {
-			return body(s, start, i+1, 16, "_", anything, "github")
-		}
-	case 't':
-		if start, ok := prefixed(s, low, i, "github_pat"); ok {
-			return body(s, start, i+1, 16, "_", anything, "github")
-		}
-	case 'm':
-		if start, ok := prefixed(s, low, i, "npm"); ok {
-			return body(s, start, i+1, 30, "", anything, "npm")
-		}
-	case 'f':
-		if start, ok := prefixed(s, low, i, "hf"); ok {
-			return body(s, start, i+1, 30, "", anything, "huggingface")
-		}
-	}
-	return 0, 0, ""
 }
 
 func capital(s string, i int) (int, int, string) {

@@ -9,7 +9,9 @@ import (
 	"strings"
 )
 
-// leastKnown is the length from which a value is masked everywhere. A shorter one is part of too many words.
+// leastKnown is the length from which a value is masked everywhere. A shorter one is part of too many words: masking a
+// key "k" would remove every letter k of a journal. 8 is also the least length of a password in Credentials; the keys
+// of every vendor have 20 and more.
 const leastKnown = 8
 
 // piece is the length of the parts by which a long value is recognised, such as a line of a private key.

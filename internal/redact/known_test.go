@@ -52,6 +52,19 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+// TestKnownIgnoresShortValues: a value of fewer than eight bytes is part of ordinary words, and masks nothing.
+func TestKnownIgnoresShortValues(t *testing.T) {
+	t.Parallel()
+	const text = `{"type":"session.background_tasks_changed","kind":"back"}`
+	const name = "background"
+	for length := 1; length < len(name); length++ {
+		masked := Known(name[:length]).String(text)
+		if short := length < 8; (masked == text) != short {
+			t.Errorf("%d bytes: %s", length, masked)
+		}
+	}
+}
+
 // leaks: six bytes of the canary in a row are left, plain or decoded.
 func leaks(s string) bool {
 	for i := 0; i+6 <= len(canary); i++ {

@@ -13,12 +13,6 @@ func Name(name string) bool {
 	var lowered [64]byte
 	var marks [16]word
 	text, words := split(name, lowered[:0], marks[:0])
-	for len(words) > 0 && words[0].start == words[0].end {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return false
-	}
 	at := func(i int) []byte { return text[words[i].start:words[i].end] }
 	last := len(words) - 1
 	if last > 0 && (describes(at(last)) || asks(at(0))) {
@@ -42,44 +36,19 @@ func Name(name string) bool {
 // promising rules out most names by pairs of letters, which saves splitting them; a JSON text is full of names. Every
 // word of secretWord, and api, has one of these pairs.
 func promising(name string) bool {
-	var before byte
-	for i := 0; i < len(name); i++ {
-		c := name[i] | 0x20
-		switch c {
-		case 'e': // token, key
-			if before == 'k' || before == 'b' { // bearer
-				return true
-			}
-		case 'r': // secret, credential
-			if before == 'c' {
-				return true
-			}
-		case 's': // password
-			if before == 's' {
-				return true
-			}
-		case 't': // auth
-			if before == 'u' {
-				return true
-			}
-		case 'i': // cookie
-			if before == 'k' {
-				return true
-			}
-		case 'd': // pwd
-			if before == 'w' {
-				return true
-			}
-		case 'w': // jwt
-			if before == 'j' {
-				return true
-			}
-		case 'p': // api
-			if before == 'a' {
-				return true
-			}
+	for i := 1; i < len(name); i++ {
+		switch [2]byte{name[i-1] | 0x20, name[i] | 0x20} {
+		case [2]byte{'k', 'e'}, // token, key
+			[2]byte{'b', 'e'}, // bearer
+			[2]byte{'c', 'r'}, // secret, credential
+			[2]byte{'s', 's'}, // password
+			[2]byte{'u', 't'}, // auth
+			[2]byte{'k', 'i'}, // cookie
+			[2]byte{'w', 'd'}, // pwd
+			[2]byte{'j', 'w'}, // jwt
+			[2]byte{'a', 'p'}: // api
+			return true
 		}
-		before = c
 	}
 	return false
 }

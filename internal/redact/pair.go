@@ -321,21 +321,12 @@ func nameByte(c byte) bool { return alnum(c) || c == '_' || c == '-' || c == '.'
 
 // isHeader reports whether a header is masked to the end of the line.
 func isHeader(name string) bool {
-	switch len(name) {
-	case 6:
-		return strings.EqualFold(name, "cookie")
-	case 9:
-		return strings.EqualFold(name, "x-api-key")
-	case 10:
-		return strings.EqualFold(name, "set-cookie")
-	case 12:
-		return strings.EqualFold(name, "x-auth-token")
-	case 13:
-		return strings.EqualFold(name, "authorization")
-	case 14:
-		return strings.EqualFold(name, "x-goog-api-key")
-	case 19:
-		return strings.EqualFold(name, "proxy-authorization")
+	for _, header := range [...]string{
+		"authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token", "x-goog-api-key", "proxy-authorization",
+	} {
+		if len(name) == len(header) && strings.EqualFold(name, header) {
+			return true
+		}
 	}
 	return false
 }

@@ -28,7 +28,7 @@ func (s *stage) over() (refused, wrong string) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return "", err.Error()
 	}
-	errs := &kept{most: 64 << 10, end: true}
+	errs := &process.Tail{}
 	x := s.wait(ctx, process.Plan{
 		Path: s.o.Self, Argv: []string{"omniagent", "--agent", s.Driver.Name(), "--trace-translate=only"}, Dir: home,
 		Stdin: bytes.NewReader(letters(limit+1, "the end")), Stderr: errs,
@@ -39,7 +39,7 @@ func (s *stage) over() (refused, wrong string) {
 		return "", "this program cannot be started: " + x.Failed.Error()
 	case x.ByUs != "":
 		return "", "this program did not answer"
-	case x.Code != 2 || !strings.Contains(string(errs.bytes()), "longer than"):
+	case x.Code != 2 || !strings.Contains(string(errs.Bytes()), "longer than"):
 		return "", "one character more was not refused"
 	}
 	return "; one more is refused with exit code 2", ""

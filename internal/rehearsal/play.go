@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ type outcome struct {
 	evidence agent.Evidence
 	fault    *fault.Fault // nil: it succeeded
 	stdout   []byte
-	asked    []modelserver.Request // requests of the conversation: the ones with tools
+	requests []modelserver.Request // requests of the conversation: the ones with tools
 	made     []string              // inside, written, outside, hidden, beyond: which of the model's files exist
 	reached  bool                  // a command reached a port of this machine
 	marks    []string
@@ -75,7 +76,7 @@ func (o *outcome) trouble() string {
 		return "the call ended while it ran"
 	case o.exit.Failed != nil:
 		return "it cannot be started: " + o.exit.Failed.Error()
-	case len(o.asked) > 0:
+	case len(o.requests) > 0:
 		return ""
 	case o.exit.Signal != "":
 		return "it was ended by " + o.exit.Signal + " before it asked the model" + o.words()
@@ -137,12 +138,12 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	prompt := s.prompt(t)
 	s.once(ctx, t, o, script, prompt)
 	o.reached = door.calls.Load() > 0
-	if o.size, o.whole = len(prompt), arrived(o.asked, prompt); t.size && o.whole == 0 && o.fault != nil &&
+	if o.size, o.whole = len(prompt), o.arrived(prompt); t.size && o.whole == 0 && o.fault != nil &&
 		o.exit.ByUs == "" && len(prompt) > short {
 		// A model's own limit is lower than the program's: then a shorter prompt has to arrive.
 		again := &outcome{bench: o.bench}
 		s.once(ctx, t, again, script, prompt[len(prompt)-short:])
-		o.later = &try{short, arrived(again.asked, prompt[len(prompt)-short:]) == short}
+		o.later = &try{short, again.arrived(prompt[len(prompt)-short:]) == short}
 		o.took += again.took
 	}
 	return o
@@ -169,19 +170,19 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 		return
 	}
 	observer := s.Driver.Observe(o.launch)
-	began, out, errs := time.Now(), &kept{most: 32 << 20}, &kept{most: 64 << 10, end: true}
+	began, out, errs := time.Now(), &head{most: 32 << 20}, &process.Tail{}
 	o.exit = s.wait(ctx, process.Plan{
 		Path: o.launch.Path, Argv: append([]string{s.Driver.Describe().Binary}, o.launch.Args...), Dir: o.launch.Dir,
 		Env:   o.launch.Env,
 		Stdin: bytes.NewReader(prompt), Stdout: out, Stderr: errs, Grace: s.o.Grace,
 	})
 	o.took = time.Since(began)
-	o.exit.Stderr, o.stdout = errs.bytes(), out.bytes()
+	o.exit.Stderr, o.stdout = errs.Bytes(), out.bytes()
 	o.evidence = observer.After(o.exit)
 	o.fault = cli.Judge(o.exit, o.evidence, o.launch.UsageCodes...)
 	for _, r := range server.Requests() {
 		if len(r.Tools) > 0 {
-			o.asked = append(o.asked, r)
+			o.requests = append(o.requests, r)
 		}
 	}
 	o.look()
@@ -215,26 +216,22 @@ func (s *stage) wait(ctx context.Context, plan process.Plan) agent.Exit {
 }
 
 func (s *stage) spec(t trial, b bench, url string) agent.Spec {
-	shared := setting.Defaults()
-	t.choose(s, &shared)
 	spec := agent.Spec{
-		Install: s.Install, Mode: setting.OneShot, Shared: shared.Derive(), Dir: b.work, Env: cli.Environ(s.env,
-			[]string{"TMPDIR=" + b.temp}), Machine: s.machine,
-		Fresh: ident.UUID(), Temp: filepath.Join(b.temp, "launch-"+ident.Hex(8)), Rehearsal: &agent.Rehearsal{
-			URL: url,
-			Key: s.key, Model: "rehearsal", Home: b.home,
-		},
+		Install: s.Install, Mode: setting.OneShot, Shared: t.shared(s), Dir: b.work,
+		Env: cli.Environ(s.env, []string{"TMPDIR=" + b.temp}), Machine: s.machine,
+		Fresh: ident.UUID(), Temp: filepath.Join(b.temp, "launch-"+ident.Hex(8)),
+		Rehearsal: &agent.Rehearsal{URL: url, Key: s.key, Model: "rehearsal", Home: b.home},
 	}
-	if t.goesOn != "" {
-		spec.Resume = s.outcome(t.goesOn).evidence.Session
+	if t.resumes != "" {
+		spec.Resume = s.outcome(t.resumes).evidence.Session
 	}
 	return spec
 }
 
 // bench creates the place of a run. A run that continues another uses the same place.
 func (s *stage) bench(t trial) (bench, error) {
-	if t.goesOn != "" {
-		return s.outcome(t.goesOn).bench, nil
+	if t.resumes != "" {
+		return s.outcome(t.resumes).bench, nil
 	}
 	base := filepath.Join(s.base, t.name)
 	b := bench{
@@ -316,21 +313,32 @@ func (b bench) tried() map[string]string {
 	}
 }
 
-// arrived returns how many bytes of the prompt a message to the model contains.
-func arrived(asked []modelserver.Request, prompt []byte) int {
-	whole, longest := string(prompt), 0
-	for _, r := range asked {
-		for _, m := range r.Messages {
-			for _, b := range m.Blocks {
-				if m.Role != modelserver.User || b.Kind != modelserver.Text {
-					continue
+// blocks yields the blocks of all messages in the requests, with the role of their message.
+func (o *outcome) blocks() iter.Seq2[string, modelserver.Block] {
+	return func(yield func(string, modelserver.Block) bool) {
+		for _, r := range o.requests {
+			for _, m := range r.Messages {
+				for _, b := range m.Blocks {
+					if !yield(m.Role, b) {
+						return
+					}
 				}
-				if strings.Contains(b.Text, whole) {
-					return len(prompt)
-				}
-				longest = max(longest, min(len(b.Text), len(prompt)-1))
 			}
 		}
+	}
+}
+
+// arrived returns how many bytes of the prompt a message to the model contains.
+func (o *outcome) arrived(prompt []byte) int {
+	whole, longest := string(prompt), 0
+	for role, b := range o.blocks() {
+		if role != modelserver.User || b.Kind != modelserver.Text {
+			continue
+		}
+		if strings.Contains(b.Text, whole) {
+			return len(prompt)
+		}
+		longest = max(longest, min(len(b.Text), len(prompt)-1))
 	}
 	return longest
 }
@@ -369,31 +377,22 @@ func (d *door) close() {
 	<-d.over
 }
 
-// kept keeps the beginning or the end of a run's stream.
-type kept struct {
+// head keeps the beginning of a run's output.
+type head struct {
 	most int
-	end  bool
 	mu   sync.Mutex
 	data []byte
 }
 
-func (k *kept) Write(p []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch {
-	case k.end:
-		k.data = append(k.data, p...)
-		if over := len(k.data) - k.most; over > 0 {
-			k.data = append(k.data[:0], k.data[over:]...)
-		}
-	case len(k.data) < k.most:
-		k.data = append(k.data, p[:min(len(p), k.most-len(k.data))]...)
-	}
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.data = append(h.data, p[:min(len(p), h.most-len(h.data))]...)
 	return len(p), nil
 }
 
-func (k *kept) bytes() []byte {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return bytes.Clone(k.data)
+func (h *head) bytes() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Clone(h.data)
 }

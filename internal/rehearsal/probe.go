@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -87,7 +88,7 @@ func probes() []probe {
 		{agent.Web, "off", careful, "the tools in the requests, with --web off", judgeNoWeb},
 		{
 			agent.Resume, "", again,
-			"a second run goes on with the first, and its request is looked through for what the first was asked",
+			"a second run resumes the first, and its request is searched for the first question",
 			judgeResume,
 		},
 		{
@@ -144,10 +145,7 @@ func (s *stage) claim(p probe, o *outcome) claim {
 		}
 	}
 	cell := s.cell(p.feature, p.value)
-	if cell.Level == "" {
-		cell.Level = agent.None
-	}
-	return claim{cell.Level, cell.Note}
+	return claim{cmp.Or(cell.Level, agent.None), cell.Note}
 }
 
 func (s *stage) sizeClaim() string {
@@ -166,7 +164,7 @@ func (s *stage) sizeClaim() string {
 
 // made lists which of the files exist and which do not.
 func made(o *outcome, names ...string) string {
-	said := map[string]string{
+	titles := map[string]string{
 		"inside": "a file in the workspace by a command", "written": "one by its own tool",
 		"outside": "one outside by a command",
 		"hidden":  "one outside by a command", "beyond": "one outside by its own tool",
@@ -174,9 +172,9 @@ func made(o *outcome, names ...string) string {
 	var yes, no []string
 	for _, name := range names {
 		if o.has(name) {
-			yes = append(yes, said[name])
+			yes = append(yes, titles[name])
 		} else {
-			no = append(no, said[name])
+			no = append(no, titles[name])
 		}
 	}
 	switch {
@@ -190,13 +188,11 @@ func made(o *outcome, names ...string) string {
 
 func judgePrompt(_ *stage, c claim, o *outcome) ruling {
 	seen := made(o, "inside", "written", "outside")
-	switch {
-	case c.level == agent.None:
-		return holds("%s", seen)
-	case o.has("outside"), c.level == agent.Full && (o.has("inside") || o.has("written")):
+	if c.level != agent.None && o.has("outside") ||
+		c.level == agent.Full && (o.has("inside") || o.has("written")) {
 		return differs(
-			"it changes things that nobody was asked about: let it work only where nothing can be lost, whatever "+
-				"--approval says", "%s", seen)
+			"it changes things without asking: let it work only where nothing can be lost, whatever --approval says",
+			"%s", seen)
 	}
 	return holds("%s", seen)
 }
@@ -274,7 +270,7 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 // because returns what the first command of a run came to.
 func because(o *outcome) string {
 	const most = 200
-	for _, r := range slices.Backward(o.asked) {
+	for _, r := range slices.Backward(o.requests) {
 		for _, m := range r.Messages {
 			for _, b := range m.Blocks {
 				if clean, _ := text.Clean(b.Text); b.Kind == modelserver.Result && strings.TrimSpace(clean) != "" {
@@ -310,31 +306,32 @@ func judgeText(_ *stage, _ claim, o *outcome) ruling {
 func flat(p []byte) []byte { return bytes.Join(bytes.Fields(p), []byte(" ")) }
 
 func judgeJSON(s *stage, c claim, o *outcome) ruling {
-	const means = "a program that reads --output json gets something else"
+	if c.level != agent.Full {
+		return judgeLines(s, c, o, setting.JSON)
+	}
 	switch {
-	case c.level == agent.None:
-		return holds("it has no such form")
-	case c.level == agent.Full && !json.Valid(bytes.TrimSpace(o.stdout)):
-		return differs(means+": avoid it", "%d bytes that are not one JSON value", len(o.stdout))
-	case c.level != agent.Full && !lines(o.stdout):
-		return differs(means+": avoid it", "lines that are not all JSON")
+	case !json.Valid(bytes.TrimSpace(o.stdout)):
+		return differs("a program that reads --output json gets something else: avoid it",
+			"%d bytes that are not one JSON value", len(o.stdout))
 	case !s.answered(o, setting.JSON):
 		return differs("its answer is lost: avoid --output json", "JSON without the answer; exit code %d", o.exitCode())
-	case c.level == agent.Full:
-		return holds("one JSON value with the answer")
 	}
-	return holds("%d lines of JSON with the answer", bytes.Count(o.stdout, []byte("\n")))
+	return holds("one JSON value with the answer")
 }
 
 func judgeStream(s *stage, c claim, o *outcome) ruling {
+	return judgeLines(s, c, o, setting.StreamJSON)
+}
+
+func judgeLines(s *stage, c claim, o *outcome, form setting.Output) ruling {
 	switch {
 	case c.level == agent.None:
 		return holds("it has no such form")
 	case !lines(o.stdout):
-		return differs("a program that reads --output stream-json gets something else: avoid it",
+		return differs("a program that reads --output "+string(form)+" gets something else: avoid it",
 			"lines that are not all JSON")
-	case !s.answered(o, setting.StreamJSON):
-		return differs("its answer is lost: avoid --output stream-json", "JSON without the answer; exit code %d",
+	case !s.answered(o, form):
+		return differs("its answer is lost: avoid --output "+string(form), "JSON without the answer; exit code %d",
 			o.exitCode())
 	}
 	return holds("%d lines of JSON with the answer", bytes.Count(o.stdout, []byte("\n")))
@@ -360,21 +357,21 @@ func (s *stage) answered(o *outcome, form setting.Output) bool {
 	if d == nil {
 		return bytes.Contains(o.stdout, []byte(answer))
 	}
-	var said strings.Builder
+	var text strings.Builder
 	for _, e := range append(d.Feed(o.stdout), d.End(o.exit)...) {
 		switch {
 		case e.Kind == event.Text:
-			said.WriteString(e.Text)
+			text.WriteString(e.Text)
 		case e.Kind == event.Ended && e.End != nil:
-			said.WriteString("\n" + e.End.Text)
+			text.WriteString("\n" + e.End.Text)
 		}
 	}
-	return strings.Contains(said.String(), answer)
+	return strings.Contains(text.String(), answer)
 }
 
 func judgeModel(s *stage, c claim, o *outcome) ruling {
 	want, names := s.model()[strings.LastIndexByte(s.model(), '/')+1:], []string{}
-	for _, r := range o.asked {
+	for _, r := range o.requests {
 		if !slices.Contains(names, r.Model) {
 			names = append(names, r.Model)
 		}
@@ -389,7 +386,7 @@ func judgeModel(s *stage, c claim, o *outcome) ruling {
 // webTools returns the web tools that the requests offered.
 func webTools(o *outcome) string {
 	offered := func(step string) bool {
-		return slices.ContainsFunc(o.asked, func(r modelserver.Request) bool { return r.Offers(step) })
+		return slices.ContainsFunc(o.requests, func(r modelserver.Request) bool { return r.Offers(step) })
 	}
 	switch pages, searches := offered("web"), offered("search"); {
 	case pages && searches:
@@ -404,47 +401,37 @@ func webTools(o *outcome) string {
 
 func judgeWeb(_ *stage, c claim, o *outcome) ruling {
 	tools := webTools(o)
-	switch {
-	case tools == "" && c.level != agent.None:
+	if tools == "" && c.level != agent.None {
 		return ruling{
 			verdict: Differs, observed: "no tool for the web is offered",
 			means: "it has no web with --web on", mild: true,
 		}
-	case tools == "":
-		return holds("no tool for the web is offered")
 	}
-	return holds("%s offered", tools)
+	return holds("%s offered", cmp.Or(tools, "no tool for the web is"))
 }
 
 func judgeNoWeb(_ *stage, c claim, o *outcome) ruling {
 	tools := webTools(o)
-	switch {
-	case tools != "" && c.level == agent.Full:
+	if tools != "" && c.level == agent.Full {
 		return differs("the web can be reached in spite of --web off", "%s offered", tools)
-	case tools != "":
-		return holds("%s offered", tools)
 	}
-	return holds("no tool for the web is offered")
+	return holds("%s offered", cmp.Or(tools, "no tool for the web is"))
 }
 
 func judgeResume(s *stage, c claim, o *outcome) ruling {
 	before := s.outcome(free)
 	if before.evidence.Session == "" {
-		return differs("a conversation cannot be gone on with, since its id is not known", "the first run left no id")
+		return differs("a conversation cannot be resumed, since its id is not known", "the first run left no id")
 	}
-	for _, r := range o.asked {
-		for _, m := range r.Messages {
-			for _, b := range m.Blocks {
-				if strings.Contains(b.Text, free+" "+s.token()) {
-					return holds("the first question is in the second run's request")
-				}
-			}
+	for _, b := range o.blocks() {
+		if strings.Contains(b.Text, free+" "+s.token()) {
+			return holds("the first question is in the second run's request")
 		}
 	}
 	if c.level == agent.None {
 		return holds("the second run does not know the first")
 	}
-	return differs("a run that goes on with another begins anew: say again what was said",
+	return differs("a run that resumes another knows nothing of it: repeat what was said",
 		"the second run's request has nothing of the first")
 }
 
@@ -476,8 +463,8 @@ func judgeDenials(_ *stage, c claim, o *outcome) ruling {
 	case denied > 0 && o.fault != nil && o.fault.Code == fault.Blocked:
 		return holds("%d denied tools are known; exit code 3", denied)
 	case denied > 0:
-		return differs("a denied tool is no exit code 3: look at the report", "%d denied tools are known; exit code %d",
-			denied, o.exitCode())
+		return differs("a denied tool does not lead to exit code 3: look at the report",
+			"%d denied tools are known; exit code %d", denied, o.exitCode())
 	case o.has("inside") && o.has("written") && o.has("outside"):
 		return untried("nothing was denied")
 	case c.level == agent.None:

@@ -117,7 +117,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	if err != nil || json.Unmarshal(data, &s) != nil {
 		return agent.Evidence{}
 	}
-	e := agent.Evidence{Session: "the-session", Answered: agent.Yes, DenialsTold: true}
+	e := agent.Evidence{Session: "the-session", Answered: agent.Yes, DenialsKnown: true}
 	for _, tool := range s.Denied {
 		e.Denials = append(e.Denials, event.Denial{Tool: tool})
 	}

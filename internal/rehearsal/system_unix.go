@@ -3,18 +3,8 @@
 package rehearsal
 
 import (
-	"os"
-	"syscall"
-
 	"golang.org/x/sys/unix"
 )
-
-func inode(info os.FileInfo) uint64 {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return s.Ino
-	}
-	return 0
-}
 
 // kernel returns its release.
 func kernel() string {

@@ -26,7 +26,7 @@ func trap(b bench) error {
 			}
 		}
 	}
-	quoted := strconv.Quote(filepath.ToSlash(b.marks)) // as it stands in a string of JSON, TOML or JavaScript
+	quoted := strconv.Quote(filepath.ToSlash(b.marks)) // as in a string of JSON, TOML or JavaScript
 	for name, content := range files {
 		files[name] = strings.ReplaceAll(content, agent.Marks, quoted[1:len(quoted)-1])
 	}

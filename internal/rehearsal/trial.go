@@ -23,14 +23,42 @@ const (
 	long    = "long"    // the longest prompt
 )
 
-// trial is one run of an agent.
+// trial is one run of an agent. Flags that are not set have their default.
 type trial struct {
-	name   string
-	goesOn string // the run whose session it continues
-	size   bool   // its prompt has the maximum length
-	choose func(*stage, *setting.Shared)
-	lay    func(bench) error
-	script func(s *stage, b bench, port string) []step
+	name     string
+	resumes  string // the run whose session it continues
+	size     bool   // its prompt has the maximum length
+	approval setting.Approval
+	sandbox  setting.Sandbox
+	output   setting.Output
+	web      string // on or off
+	model    bool   // names a model
+	lay      func(bench) error
+	script   func(s *stage, b bench, port string) []step
+}
+
+// shared returns the flags of the run.
+func (t trial) shared(s *stage) setting.Shared {
+	sh := setting.Defaults()
+	choose(&sh.Approval, t.approval)
+	choose(&sh.Sandbox, t.sandbox)
+	choose(&sh.Output, t.output)
+	if t.sandbox == setting.WorkspaceWrite && s.wallsUntried() != "" {
+		sh.Sandbox.Value = setting.Off
+	}
+	if t.web != "" {
+		sh.Web = setting.AsTyped(t.web == "on")
+	}
+	if t.model {
+		sh.Model = setting.AsTyped(s.model())
+	}
+	return sh.Derive()
+}
+
+func choose[T ~string](flag *setting.Chosen[T], value T) {
+	if value != "" {
+		*flag = setting.AsTyped(value)
+	}
 }
 
 // step is a step of a script.
@@ -52,18 +80,12 @@ func calls(port string) step {
 	return shell("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + port + "'")
 }
 
-func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
-
 // trials returns the runs, the first of which decides whether the others are needed.
-//
-// Long because it is a table.
 func trials() []trial {
+	answerOnly := func(*stage, bench, string) []step { return []step{answers()} }
 	return []trial{
 		{
-			name: free,
-			choose: func(_ *stage, sh *setting.Shared) {
-				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.Text)
-			},
+			name: free, approval: setting.Yolo, sandbox: setting.Off, output: setting.Text,
 			script: func(_ *stage, b bench, port string) []step {
 				return []step{
 					shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"]),
@@ -72,20 +94,14 @@ func trials() []trial {
 			},
 		},
 		{
-			name: careful,
-			choose: func(s *stage, sh *setting.Shared) {
-				sh.Approval, sh.Web, sh.Model = typed(setting.Prompt), typed(false), typed(s.model())
-			},
+			name: careful, approval: setting.Prompt, web: "off", model: true,
 			script: func(s *stage, b bench, _ string) []step {
 				steps := []step{shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"])}
 				return append(append(steps, s.anyway(b)...), answers())
 			},
 		},
 		{
-			name: edits,
-			choose: func(_ *stage, sh *setting.Shared) {
-				sh.Approval, sh.Web = typed(setting.AutoEdit), typed(true)
-			},
+			name: edits, approval: setting.AutoEdit, web: "on",
 			script: func(_ *stage, b bench, _ string) []step {
 				return []step{
 					write("written.txt"), shell("touch inside.txt"), shell("touch " + b.tried()["outside"]),
@@ -94,13 +110,7 @@ func trials() []trial {
 			},
 		},
 		{
-			name: walls,
-			choose: func(s *stage, sh *setting.Shared) {
-				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.StreamJSON)
-				if s.wallsUntried() == "" {
-					sh.Sandbox = typed(setting.WorkspaceWrite)
-				}
-			},
+			name: walls, approval: setting.Yolo, sandbox: setting.WorkspaceWrite, output: setting.StreamJSON,
 			script: func(_ *stage, b bench, port string) []step {
 				// an agent that parses commands finds no outside path in this one
 				hidden := "D=" + b.outside + "; touch $D/hidden.txt"
@@ -111,22 +121,14 @@ func trials() []trial {
 			},
 		},
 		{
-			name: again, goesOn: free,
-			choose: func(_ *stage, sh *setting.Shared) {
-				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.JSON)
-			},
-			script: func(*stage, bench, string) []step { return []step{answers()} },
+			name: again, resumes: free, approval: setting.Yolo, sandbox: setting.Off, output: setting.JSON,
+			script: answerOnly,
 		},
 		{
-			name: foreign, lay: trap,
-			choose: func(_ *stage, sh *setting.Shared) { sh.Approval = typed(setting.Prompt) },
+			name: foreign, lay: trap, approval: setting.Prompt,
 			script: func(*stage, bench, string) []step { return []step{shell("touch inside.txt"), answers()} },
 		},
-		{
-			name: long, size: true,
-			choose: func(*stage, *setting.Shared) {},
-			script: func(*stage, bench, string) []step { return []step{answers()} },
-		},
+		{name: long, size: true, script: answerOnly},
 	}
 }
 
@@ -156,20 +158,15 @@ func (s *stage) model() string {
 
 const modelName = "claude-rehearsal" // a beginning that an agent which knows models by name takes for its own
 
-// anyway calls a tool that a careful run may withhold, as the free run called it: only so is it seen whether that is
-// denied and reported.
+// anyway calls a tool that a careful run may withhold, as the free run called it: only then a denial, and whether it is
+// reported, can be seen.
 func (s *stage) anyway(b bench) []step {
 	before := s.outcome(free)
-	for _, r := range before.asked {
-		for _, m := range r.Messages {
-			for _, block := range m.Blocks {
-				if m.Role != modelserver.Assistant || block.Kind != modelserver.Calling ||
-					!bytes.Contains(block.Input, []byte("touch inside.txt")) || block.Input[0] != '{' {
-					continue
-				}
-				input := bytes.ReplaceAll(block.Input, []byte(before.bench.work), []byte(b.work))
-				return []step{{"call": step{"name": block.Name, "input": raw(input)}}}
-			}
+	for role, block := range before.blocks() {
+		if role == modelserver.Assistant && block.Kind == modelserver.Calling &&
+			bytes.Contains(block.Input, []byte("touch inside.txt")) && block.Input[0] == '{' {
+			input := bytes.ReplaceAll(block.Input, []byte(before.bench.work), []byte(b.work))
+			return []step{{"call": step{"name": block.Name, "input": raw(input)}}}
 		}
 	}
 	return nil
@@ -198,15 +195,10 @@ func (s *stage) wallsUntried() string {
 			}
 		}
 	}
-	if beneath(s.base, systemTemp()) {
+	if cli.Beneath(s.base, systemTemp()) {
 		return "the state directory lies in the system's temporary directory, where sandboxes let commands write"
 	}
 	return ""
-}
-
-func beneath(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 const (

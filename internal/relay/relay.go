@@ -26,6 +26,10 @@ import (
 )
 
 // Relay is one conversation.
+//
+//	host ── In ──▶ forward ──▶ agent ── its exit ──▶ code
+//	host ◀── Out ── Watch ◀─── agent
+//	a signal, ctx, or a host that no longer reads ──▶ the agent is ended; a second signal kills it
 type Relay struct {
 	Launch  agent.Launch
 	Name    string // of the program, as the user should call it

@@ -25,8 +25,12 @@ import (
 
 // Plain runs a conversation line by line, for any terminal and for a pipe.
 //
-// Three goroutines share it: Run handles signals, listen prints events, and heed handles what is typed. So a signal
-// works even if the screen blocks or a message is still being written to disk.
+// Three goroutines share it: Run handles signals, listen prints events, and handleInput handles typed lines. So a
+// signal works even if the screen blocks or a message is still being written to disk.
+//
+//	idle ── message ──▶ busy ── Question ──▶ asking ── answer, Withdrawn ──▶ busy
+//	 ▲                   │                     │
+//	 └────── Ended ──────┴────── Ctrl-C ───────┘      Ctrl-C while idle ends the conversation
 type Plain struct {
 	Conversation *conversation.Conversation
 	In           io.Reader
@@ -35,11 +39,11 @@ type Plain struct {
 	Greet        string
 	Signals      <-chan os.Signal
 
-	asked atomic.Int64 // questions shown so far
-	over  atomic.Bool  // nothing is printed any more
-	busy  atomic.Bool  // a turn runs or is about to
+	questionsShown atomic.Int64 // questions shown so far
+	quiet          atomic.Bool  // nothing is printed any more
+	busy           atomic.Bool  // a turn runs or is about to
 
-	moved chan struct{} // a question is shown, or no turn runs any more; heed waits for it
+	changed chan struct{} // a question is shown, or no turn runs any more; handleInput waits for it
 
 	mu        sync.Mutex
 	screen    screen
@@ -62,15 +66,15 @@ const closing = 10 * time.Second
 func (p *Plain) Run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer p.over.Store(true)
+	defer p.quiet.Store(true)
 	broken, said := make(chan error, 1), make(chan struct{})
-	p.moved, p.turns = make(chan struct{}, 1), map[int64]string{}
-	p.screen = screen{out: p.Out, over: &p.over, broken: broken}
+	p.changed, p.turns = make(chan struct{}, 1), map[int64]string{}
+	p.screen = screen{out: p.Out, over: &p.quiet, broken: broken}
 	events := p.Conversation.Events(p.Conversation.Last() + 1)
 	go p.listen(ctx, events)
 	go func() {
 		defer close(said)
-		p.heed(ctx, p.read(ctx))
+		p.handleInput(ctx, p.read(ctx))
 	}()
 	for {
 		select {
@@ -114,7 +118,7 @@ func (p *Plain) read(ctx context.Context) <-chan line {
 	typed := make(chan line, room)
 	go func() {
 		defer close(typed)
-		from := &stamped{Reader: p.In, now: &p.asked}
+		from := &stamped{Reader: p.In, now: &p.questionsShown}
 		for in := lines.NewReader(from, longestLine); in.Next(); {
 			if in.Long {
 				p.mu.Lock()
@@ -147,8 +151,8 @@ func (s *stamped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// heed handles typed lines, until the input ends or the person leaves, and everything is answered.
-func (p *Plain) heed(ctx context.Context, lines <-chan line) {
+// handleInput handles typed lines, until the input ends or the person leaves, and everything is answered.
+func (p *Plain) handleInput(ctx context.Context, lines <-chan line) {
 	p.mu.Lock()
 	p.screen.say(p.Greet)
 	p.screen.ask()
@@ -169,7 +173,7 @@ func (p *Plain) heed(ctx context.Context, lines <-chan line) {
 			default:
 				leaves = p.message(ctx, l.text)
 			}
-		case <-p.moved:
+		case <-p.changed:
 		case <-ctx.Done():
 			return
 		}
@@ -186,7 +190,7 @@ func (p *Plain) questioned() bool {
 func (p *Plain) answers(ctx context.Context, l line) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.questions) == 0 || p.Typed && l.after < p.asked.Load() {
+	if len(p.questions) == 0 || p.Typed && l.after < p.questionsShown.Load() {
 		return false
 	}
 	q := p.questions[0]
@@ -295,7 +299,7 @@ func (p *Plain) send(ctx context.Context, blocks []event.Block, steers bool) (nu
 func (p *Plain) update() {
 	p.busy.Store(p.sending || len(p.turns) > 0)
 	select {
-	case p.moved <- struct{}{}:
+	case p.changed <- struct{}{}:
 	default:
 	}
 }

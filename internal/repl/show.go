@@ -24,13 +24,13 @@ func (p *Plain) listen(ctx context.Context, events *conversation.Events) {
 			return
 		}
 		p.mu.Lock()
-		p.hear(e)
+		p.event(e)
 		p.mu.Unlock()
 	}
 }
 
-// hear prints an event, and updates the state. The caller holds the lock.
-func (p *Plain) hear(e event.Event) {
+// event prints an event, and updates the state. The caller holds the lock.
+func (p *Plain) event(e event.Event) {
 	s := &p.screen
 	switch e.Kind {
 	case event.Prompted:
@@ -118,12 +118,12 @@ func (p *Plain) show(q *event.Ask) {
 	defer p.update()
 	if q.Form { // the question of a tool, which a person answers in words
 		s.say("? " + strings.ReplaceAll(text.Visible(q.Text), "\n", "\n  "))
-		p.asked.Add(1)
+		p.questionsShown.Add(1)
 		s.print("  say what you choose, Return says nothing: ")
 		s.open = true
 		return
 	}
-	s.say("? " + text.Name(asked(q)))
+	s.say("? " + text.Name(questionText(q)))
 	// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a terminal
 	// hides.
 	if c := q.Tool; c != nil {
@@ -133,7 +133,7 @@ func (p *Plain) show(q *event.Ask) {
 		}
 		s.say("  " + strings.ReplaceAll(text.Visible(what), "\n", "\n  "))
 	}
-	p.asked.Add(1) // before the text that an answer follows, however fast that is
+	p.questionsShown.Add(1) // before the text that an answer follows, however fast that is
 	always := ""
 	if slices.Contains(q.Options, event.Always) {
 		always = "a allows exactly this from now on, "
@@ -185,8 +185,8 @@ func (s *screen) print(text string) {
 	}
 }
 
-// asked returns the question without the command, which is shown in full below it.
-func asked(q *event.Ask) string {
+// questionText returns the question without the command, which is shown in full below it.
+func questionText(q *event.Ask) string {
 	if q.Tool != nil && q.Tool.Command != "" {
 		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
 			return "May this run" + why

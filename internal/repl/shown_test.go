@@ -18,8 +18,8 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}}
-		p.hear(event.Event{Kind: event.ToolCall, Call: &call})
-		p.hear(event.Event{Kind: event.Question, Ask: &event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}})
+		p.event(event.Event{Kind: event.ToolCall, Call: &call})
+		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}})
 		got := out.String()
 		if !strings.Contains(got, "important") || strings.ContainsAny(got, "\x1b\x07\u009d\u202e") ||
 			!strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
@@ -34,15 +34,16 @@ func TestOneQuestionAtATime(t *testing.T) {
 	var out bytes.Buffer
 	p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}, turns: map[int64]string{}}
 	for _, id := range []string{"q1.1", "q1.2", "q1.3"} {
-		p.hear(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}})
+		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}})
 	}
-	if got := out.String(); !strings.Contains(got, "q1.1") || strings.Contains(got, "q1.2") || p.asked.Load() != 1 {
+	if got := out.String(); !strings.Contains(got, "q1.1") || strings.Contains(got, "q1.2") ||
+		p.questionsShown.Load() != 1 {
 		t.Errorf("%q", got)
 	}
-	p.hear(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}})
-	p.hear(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}})
+	p.event(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}})
+	p.event(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}})
 	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") ||
-		p.asked.Load() != 2 || p.questions[0].ID != "q1.3" {
+		p.questionsShown.Load() != 2 || p.questions[0].ID != "q1.3" {
 		t.Errorf("%q", got)
 	}
 }

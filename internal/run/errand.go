@@ -203,7 +203,10 @@ func (w *errand) watched(ctx context.Context) (context.Context, func()) {
 				return
 			case w.Alive != nil && w.Alive():
 				w.alive()
-			default:
+			default: // a prompt explains the silence better
+				if found := w.prompted(true); found != nil {
+					cancel(&prompted{found})
+				}
 				cancel(ErrIdle)
 				return
 			}

@@ -12,12 +12,12 @@ import (
 	"omniagent/internal/text"
 )
 
-// Hooks are the person's own commands around a run. Each is a line for a shell.
+// Hooks are the person's own programs around a run, each with its arguments.
 type Hooks struct {
 	// Before and After get the run as JSON on their standard input. Before each attempt, an exit code of 2 forbids it;
 	// any other is a warning, and so is every one of After.
-	Before, After string
-	Notify        string // runs at a question and at the end, without waiting for it longer than a moment
+	Before, After []string
+	Notify        []string // runs at a question and at the end, without waiting for it longer than a moment
 	Env           []string
 }
 
@@ -88,11 +88,11 @@ func (o *Owner) notify(agent string) {
 	}
 }
 
-// hook runs a command. words is the first line that it wrote to standard error, or else to standard output.
-func (o *Owner) hook(ctx context.Context, line string, clock time.Duration, m moment) (code int, words string,
+// hook runs a program. words is the first line that it wrote to standard error, or else to standard output.
+func (o *Owner) hook(ctx context.Context, argv []string, clock time.Duration, m moment) (code int, words string,
 	err error,
 ) {
-	if line == "" {
+	if len(argv) == 0 {
 		return 0, "", nil
 	}
 	input, err := json.Marshal(m)
@@ -104,7 +104,7 @@ func (o *Owner) hook(ctx context.Context, line string, clock time.Duration, m mo
 	env := append(process.Environment(o.Hooks.Env, process.EnvOptions{}),
 		"OMNIAGENT_RUN_ID="+m.Run, "OMNIAGENT_RUN_STATUS="+string(m.State), "OMNIAGENT_RUN_AGENT="+m.Agent)
 	result, err := process.Run(ctx, process.Spec{
-		Argv: []string{"sh", "-c", line}, Dir: o.Run.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
+		Argv: argv, Dir: o.Run.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
 	})
 	if err != nil {
 		return 0, "", err

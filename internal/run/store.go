@@ -21,6 +21,8 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // where the conversations of the runs are
+	// Placeholders are the paths that exist only while commands run behind walls; nil: there are none.
+	Placeholders func() []string
 }
 
 // The files of a run.
@@ -45,7 +47,7 @@ func (s Store) Path(id string) string { return filepath.Join(s.Dir, id) }
 type Run struct {
 	Record
 	store   Store
-	held    *workspace.Held
+	held    *workspace.FileLock
 	secrets map[string]string // answers that are kept nowhere, by question
 }
 
@@ -175,8 +177,10 @@ func (s Store) orphaned(r Record) bool {
 	return r.State != NeedsInput && !r.untouched() || r.Socket != ""
 }
 
-// untouched reports whether nothing has been done for a run: any process may take it up.
-func (r *Record) untouched() bool { return r.State == Queued && len(r.Attempts) == 0 }
+// untouched reports whether no agent works for a run, nor has to be asked about: any process may take it up.
+func (r *Record) untouched() bool {
+	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
+}
 
 // Owner returns the process that carries a run out.
 func (s Store) Owner(id string) (by workspace.Holder, alive bool) {
@@ -294,8 +298,8 @@ func (s Store) Delete(ctx context.Context, id string) error {
 // pruned is how many runs Prune looks at, the oldest ones.
 const pruned = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so that
-// it costs little.
+// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so
+// that it costs little.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
 	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
 	if err != nil || keep <= 0 {

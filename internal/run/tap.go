@@ -27,6 +27,8 @@ type tap struct {
 	talks bool          // its input and output are a protocol
 	cpu   time.Duration // of its processes, when it was last looked at
 	ends  [2]end        // of its streams
+
+	looked time.Time // for a prompt
 }
 
 // end is the end of a stream.
@@ -59,14 +61,22 @@ func (t *tap) prompt(exited bool) *prompt.Signal {
 	t.mu.Lock()
 	p, pid := prompt.Program{Protocol: t.talks, Exited: exited}, t.pid
 	out, err := t.ends[0].at, t.ends[1].at
+	soon := !exited && time.Since(t.looked) < promptGap
+	if !soon {
+		t.looked = time.Now()
+	}
 	t.mu.Unlock()
-	if pid == 0 || p.Protocol && exited {
+	if pid == 0 || soon || p.Protocol && exited {
 		return nil
 	}
 	p.Stdout = prompt.Stream{Tail: t.ends[0].Bytes(), Quiet: time.Since(out)}
 	p.Stderr = prompt.Stream{Tail: t.ends[1].Bytes(), Quiet: time.Since(err)}
-	if !exited && min(p.Stdout.Quiet, p.Stderr.Quiet) < prompt.Quiet {
-		return nil
+	if !exited {
+		if min(p.Stdout.Quiet, p.Stderr.Quiet) < prompt.Quiet {
+			return nil
+		}
+		pids, _ := family(pid)
+		p.Wait = prompt.Waiting(nil, pids)
 	}
 	return prompt.Detect(p)
 }
@@ -125,6 +135,9 @@ func (t *tap) fill(a *Attempt) {
 // tailSize is how much of the end of a stream is looked at.
 const tailSize = 8 << 10
 
+// promptGap lies between two looks for a prompt, because each asks the kernel about every process.
+const promptGap = 300 * time.Millisecond
+
 // busy is how much time of a processor the processes of a silent agent have to take between two looks to count as work.
 const busy = 2 * time.Second
 
@@ -135,7 +148,7 @@ func (t *tap) alive() bool {
 	if t.pid == 0 {
 		return false
 	}
-	cpu := cpuOf(t.pid)
+	_, cpu := family(t.pid)
 	worked := cpu - t.cpu
 	t.cpu = cpu
 	return worked >= busy

@@ -115,9 +115,9 @@ func (o *order) next(number int64) (gap string, ok bool) {
 	return gap, true
 }
 
-// ours reports whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system
-// that loses power: the beginning of the record with that number, and zeros in place of the rest.
-func ours(end []byte, number int64) bool {
+// isUnfinishedRecord reports whether the end of a file is what a writer leaves that dies in the middle of a record, or
+// a file system that loses power: the beginning of the record with that number, and zeros in place of the rest.
+func isUnfinishedRecord(end []byte, number int64) bool {
 	text := bytes.TrimRight(end, "\x00")
 	start := fmt.Appendf(nil, `{"n":%d,"p":`, number)
 	n := min(len(text), len(start))

@@ -44,27 +44,27 @@ func finite(cost float64) float64 {
 }
 
 func fitBlocks(blocks []model.Block) []model.Block {
-	var mended []model.Block // a copy, made at the first repair: the caller's blocks must not change
+	var fixed []model.Block // a copy, made at the first repair: the caller's blocks must not change
 	for i, b := range blocks {
 		input, opaque := len(b.Input) == 0 || json.Valid(b.Input), len(b.Opaque) == 0 || json.Valid(b.Opaque)
 		parts := fitBlocks(b.Parts)
 		if input && opaque && (len(parts) == 0 || &parts[0] == &b.Parts[0]) {
 			continue
 		}
-		if mended == nil {
-			mended = append(mended, blocks...)
+		if fixed == nil {
+			fixed = append(fixed, blocks...)
 		}
-		if mended[i].Parts = parts; !input {
-			mended[i].Input, mended[i].Broken = json.RawMessage("{}"), string(b.Input)
+		if fixed[i].Parts = parts; !input {
+			fixed[i].Input, fixed[i].Broken = json.RawMessage("{}"), string(b.Input)
 		}
 		if !opaque {
-			mended[i].Opaque, mended[i].Wire = nil, ""
+			fixed[i].Opaque, fixed[i].Wire = nil, ""
 		}
 	}
-	if mended == nil {
+	if fixed == nil {
 		return blocks
 	}
-	return mended
+	return fixed
 }
 
 // loggable reports why an event cannot be recorded by itself. Kinds that change the conversation's state have records
@@ -81,18 +81,18 @@ func loggable(e *event.Event) error {
 
 // fitEvent replaces whatever JSON cannot represent in an event.
 func fitEvent(e *event.Event) *event.Event {
-	mended := *e
+	fixed := *e
 	if e.Answer != nil {
 		answer := *e.Answer
-		answer.Usage, mended.Answer = fitUsage(answer.Usage), &answer
+		answer.Usage, fixed.Answer = fitUsage(answer.Usage), &answer
 	}
 	if e.End != nil {
 		end := *e.End
-		end.Usage, mended.End = fitUsage(end.Usage), &end
+		end.Usage, fixed.End = fitUsage(end.Usage), &end
 	}
 	if e.Fault != nil {
 		f := *e.Fault
-		f.Detail, mended.Fault = map[string]any{}, &f
+		f.Detail, fixed.Fault = map[string]any{}, &f
 		for name, value := range e.Fault.Detail {
 			if _, err := json.Marshal(value); err != nil {
 				value = fmt.Sprint(value)
@@ -100,7 +100,7 @@ func fitEvent(e *event.Event) *event.Event {
 			f.Detail[name] = value
 		}
 	}
-	return &mended
+	return &fixed
 }
 
 func fitUsage(u *event.Usage) *event.Usage {

@@ -37,7 +37,7 @@ type Numbered struct {
 type fold struct {
 	journal *journal
 	state   State
-	seen    []int // places of messages
+	visible []int // places of messages
 	summary *Numbered
 }
 
@@ -54,10 +54,13 @@ func foldAt(j *journal, number int64) (*fold, error) {
 	if e, ok := f.entry(0); ok {
 		if b, ok := e.Record.(Begin); ok {
 			f.state.Begin = b
-			f.state.Total = Total{Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode, Held: b.Held}
+			f.state.Total = Total{
+				Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode,
+				Confinement: b.Confinement,
+			}
 		}
 	}
-	f.spent()
+	f.sumTotals()
 	f.branch(way)
 	f.unfinished()
 	f.state.Damaged, f.state.Damage = j.broken(), j.list()
@@ -75,9 +78,9 @@ func (f *fold) entry(i int) (Entry, bool) {
 	return e, err == nil
 }
 
-// spent adds up what never goes back: the totals of the last end of a turn, and what came after it in a turn that never
-// ended.
-func (f *fold) spent() {
+// sumTotals adds up what never goes back: the totals of the last end of a turn, and what came after it in a turn that
+// never ended.
+func (f *fold) sumTotals() {
 	places := f.journal.places
 	end, total := len(places)-1, Total{}
 	for ; end >= 0; end-- {
@@ -168,7 +171,7 @@ func (f *fold) branch(way []int) {
 	}
 	for at, i := range way {
 		if places[i].kind == kindMessage && (at >= from || keep > 0 && places[i].number >= keep) {
-			f.seen = append(f.seen, i)
+			f.visible = append(f.visible, i)
 		}
 	}
 	if f.state.Title == "" {
@@ -218,7 +221,7 @@ func (f *fold) messages() []Numbered {
 	if f.summary != nil {
 		all = append(all, *f.summary)
 	}
-	for _, i := range f.seen {
+	for _, i := range f.visible {
 		if e, ok := f.entry(i); ok {
 			all = append(all, Numbered{e.Number, e.Record.(Message).Message})
 		}

@@ -58,8 +58,8 @@ func journalHistory(file string) ([]model.Message, error) {
 	return v.Messages(), nil
 }
 
-// foreign is an object of a history in any of the forms.
-type foreign struct {
+// foreignMessage is an object of a history in any of the forms.
+type foreignMessage struct {
 	Role    string            `json:"role"`
 	Content json.RawMessage   `json:"content"`
 	Calls   []foreignCall     `json:"tool_calls"`
@@ -159,7 +159,7 @@ func (h *historian) value(value json.RawMessage, alone bool) error {
 		}
 		return h.list(list)
 	case '{':
-		var f foreign
+		var f foreignMessage
 		if err := json.Unmarshal(value, &f); err != nil {
 			return readable(err)
 		}
@@ -173,7 +173,7 @@ func (h *historian) value(value json.RawMessage, alone bool) error {
 
 func (h *historian) list(list []json.RawMessage) error {
 	for i, value := range list {
-		var f foreign
+		var f foreignMessage
 		err := readable(json.Unmarshal(value, &f))
 		if err == nil {
 			err = h.object(f)
@@ -198,7 +198,7 @@ func readable(err error) error {
 }
 
 // object reads a message, or a line of a transcript.
-func (h *historian) object(f foreign) error {
+func (h *historian) object(f foreignMessage) error {
 	if f.Role != "" {
 		return h.message(f)
 	}
@@ -210,7 +210,7 @@ func (h *historian) object(f foreign) error {
 	case f.Type != "user" && f.Type != "assistant", f.Sidechain, f.Meta:
 		// the rest of a transcript
 	default:
-		var inner foreign
+		var inner foreignMessage
 		if err := json.Unmarshal(f.Message, &inner); err != nil {
 			return fmt.Errorf("message: %w", readable(err))
 		}
@@ -222,7 +222,7 @@ func (h *historian) object(f foreign) error {
 	return nil
 }
 
-func (h *historian) message(f foreign) error {
+func (h *historian) message(f foreignMessage) error {
 	blocks, err := h.content(f.Content)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func killOnce(t *testing.T, s Store) (torn int) {
 	if state.Head < acknowledged || state.Head > acknowledged+1 || state.Damaged > 0 {
 		t.Errorf("record %d was written, and %d is the last; %d are damaged", acknowledged, state.Head, state.Damaged)
 	}
-	for _, m := range own.Seen() {
+	for _, m := range own.Visible() {
 		if want := killed(m.Number); m.Number%20 != 0 && m.Blocks[0].Text != want.Blocks[0].Text {
 			t.Errorf("record %d is not what was written", m.Number)
 		}

@@ -13,13 +13,13 @@ import (
 
 // projection is the object that other programs read. The order of the members is that of the file.
 type projection struct {
-	ID       string    `json:"id"`
-	Provider string    `json:"provider"`
-	Model    string    `json:"model"`
-	Cwd      string    `json:"cwd"`
-	Created  time.Time `json:"created"`
-	Updated  time.Time `json:"updated"`
-	History  []Spoken  `json:"history"`
+	ID       string         `json:"id"`
+	Provider string         `json:"provider"`
+	Model    string         `json:"model"`
+	Cwd      string         `json:"cwd"`
+	Created  time.Time      `json:"created"`
+	Updated  time.Time      `json:"updated"`
+	History  []HistoryEntry `json:"history"`
 	Usage    struct {
 		Input  int64   `json:"total_input_tokens"`
 		Output int64   `json:"total_output_tokens"`
@@ -31,16 +31,16 @@ type projection struct {
 	} `json:"metadata"`
 }
 
-// Spoken is an entry of a projection's history: what a user or the model said, or the result of a tool.
-type Spoken struct {
-	Role    string   `json:"role"`
-	Content string   `json:"content"`
-	Calls   []Called `json:"tool_calls,omitempty"`
-	CallID  string   `json:"tool_call_id,omitempty"`
+// HistoryEntry is an entry of a projection's history: what a user or the model said, or the result of a tool.
+type HistoryEntry struct {
+	Role    string        `json:"role"`
+	Content string        `json:"content"`
+	Calls   []HistoryCall `json:"tool_calls,omitempty"`
+	CallID  string        `json:"tool_call_id,omitempty"`
 }
 
-// Called is a tool call in a history.
-type Called struct {
+// HistoryCall is a tool call in a history.
+type HistoryCall struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
@@ -49,20 +49,20 @@ type Called struct {
 func project(s State, messages []model.Message) projection {
 	p := projection{
 		ID: s.Begin.ID, Provider: s.Provider, Model: s.Model, Cwd: s.Begin.Cwd, Created: s.Begin.Created,
-		Updated: s.Updated, History: []Spoken{},
+		Updated: s.Updated, History: []HistoryEntry{},
 	}
 	p.Usage.Input, p.Usage.Output, p.Usage.Cost = s.Usage.Context(), s.Usage.Output, s.Cost
 	p.Metadata.Title, p.Metadata.Compactions = s.Title, s.Compactions
 	for _, m := range messages {
-		p.History = append(p.History, Speak(m)...)
+		p.History = append(p.History, HistoryOf(m)...)
 	}
 	return p
 }
 
-// Speak returns a message as entries of a history.
-func Speak(m model.Message) []Spoken {
-	var all []Spoken
-	said := Spoken{Role: string(m.Role)}
+// HistoryOf returns a message as entries of a history.
+func HistoryOf(m model.Message) []HistoryEntry {
+	var all []HistoryEntry
+	entry := HistoryEntry{Role: string(m.Role)}
 	for _, b := range m.Blocks {
 		switch b.Kind {
 		case model.Result:
@@ -70,19 +70,19 @@ func Speak(m model.Message) []Spoken {
 			for _, part := range b.Parts {
 				content = paragraph(content, inWords(part))
 			}
-			all = append(all, Spoken{Role: "tool", Content: content, CallID: b.ID})
+			all = append(all, HistoryEntry{Role: "tool", Content: content, CallID: b.ID})
 		case model.Call:
 			input := b.Input
 			if len(input) == 0 {
 				input = json.RawMessage("{}")
 			}
-			said.Calls = append(said.Calls, Called{b.ID, b.Name, input})
+			entry.Calls = append(entry.Calls, HistoryCall{b.ID, b.Name, input})
 		default:
-			said.Content = paragraph(said.Content, inWords(b))
+			entry.Content = paragraph(entry.Content, inWords(b))
 		}
 	}
-	if said.Content != "" || said.Calls != nil {
-		all = append(all, said)
+	if entry.Content != "" || entry.Calls != nil {
+		all = append(all, entry)
 	}
 	return all
 }
@@ -117,7 +117,7 @@ func (s *Session) writeProjection() error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := project(s.state, plain(s.seen)).write(&b); err != nil {
+	if err := project(s.state, plain(s.visible)).write(&b); err != nil {
 		return err
 	}
 	if err := workspace.WriteDerived(s.store.file(s.id, projectionEnding), b.Bytes(), 0o600); err != nil {

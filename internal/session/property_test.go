@@ -149,7 +149,7 @@ func TestAnySessionFoldsToTheSame(t *testing.T) {
 			"end":     func(t *rapid.T) { put(End{Cost: float64(rapid.IntRange(0, 9).Draw(t, "cost"))}) },
 			"compact": func(t *rapid.T) {
 				keep := int64(0)
-				seen := slices.DeleteFunc(own.Seen(), func(m Numbered) bool {
+				seen := slices.DeleteFunc(own.Visible(), func(m Numbered) bool {
 					_, ok := mind.record[m.Number].(Message)
 					return !ok
 				})

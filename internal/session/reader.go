@@ -17,7 +17,7 @@ import (
 // same records. A slow one delays no writer and needs no memory: it reads from the file.
 type Reader struct {
 	own    *Session // the writer, if it is in this process
-	file   *shared
+	file   *sharedFile
 	blobs  blobs
 	lock   string // with follow: the lock file of the writer
 	follow bool   // wait for more at the end of the file
@@ -27,29 +27,29 @@ type Reader struct {
 	at      int64 // where the next line begins
 	start   int64 // where pending was read from; at most at
 	pending []byte
-	queue   []read // of the line before at
-	again   bool   // the line at at was damaged, and is read a second time
+	queue   []readItem // of the line before at
+	again   bool       // the line at at was damaged, and is read a second time
 }
 
-// read is a record of a line, or the damage found there.
-type read struct {
+// readItem is a record of a line, or the damage found there.
+type readItem struct {
 	line   []byte // of the record; nil: damage
 	number int64
 	damage Damaged
 }
 
-// shared is a file that a session and its readers have open. The last of them closes it, so that a file without a name
-// can be read to its end.
-type shared struct {
+// sharedFile is a file that a session and its readers have open. The last of them closes it, so that a file without a
+// name can be read to its end.
+type sharedFile struct {
 	*os.File
 	mu    sync.Mutex
 	users int
 }
 
-func share(f *os.File) *shared { return &shared{File: f, users: 1} }
+func share(f *os.File) *sharedFile { return &sharedFile{File: f, users: 1} }
 
 // use adds a user, unless the file is closed.
-func (s *shared) use() bool {
+func (s *sharedFile) use() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == 0 {
@@ -60,7 +60,7 @@ func (s *shared) use() bool {
 }
 
 // leave removes a user.
-func (s *shared) leave() error {
+func (s *sharedFile) leave() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users--; s.users == 0 {
@@ -120,6 +120,11 @@ func (r *Reader) Next(ctx context.Context) (Entry, error) {
 }
 
 // next also returns the line of a record. It is valid until the next call.
+//
+//	queue has records ─▶ return the first
+//	queue is empty ────▶ read a line ─┬─ there is one ─▶ queue
+//	                                  └─ end of file ──┬─ not followed, or the writer is gone ─▶ io.EOF
+//	                                                   └─ otherwise ─▶ wait ─▶ read a line
 func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 	idle, gone := time.Now(), false
 	for {
@@ -156,7 +161,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 		case over || gone:
 			return Entry{}, nil, io.EOF
 		case r.own == nil && time.Since(idle) > lookForWriter:
-			idle, gone = time.Now(), r.left() // its last records still have to be read
+			idle, gone = time.Now(), r.writerGone() // its last records still have to be read
 		default:
 			if err := wait(ctx, changed); err != nil {
 				return Entry{}, nil, err
@@ -166,7 +171,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 }
 
 // decoded returns the entry for a record. If the line is intact but its data is not, it returns Damaged.
-func (r *Reader) decoded(first read) (Entry, error) {
+func (r *Reader) decoded(first readItem) (Entry, error) {
 	if first.line == nil {
 		return Entry{Number: first.number, Record: first.damage}, nil
 	}
@@ -185,8 +190,8 @@ const (
 	lookForWriter = 250 * time.Millisecond
 )
 
-// left reports whether the session has lost its writer.
-func (r *Reader) left() bool {
+// writerGone reports whether the session has lost its writer.
+func (r *Reader) writerGone() bool {
 	if _, held := workspace.HolderOf(r.lock); !held {
 		return true
 	}
@@ -218,17 +223,18 @@ func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, fo
 	if k, ok := s.recent.get(wanted, r.at); ok {
 		r.order, r.at = order{last: wanted}, k.at+int64(len(k.line))+1
 		r.start, r.pending = r.at, r.pending[:0]
-		r.queue = append(r.queue[:0], read{line: k.line, number: wanted, damage: Damaged{At: k.at, Size: len(k.line)}})
+		r.queue = append(r.queue[:0],
+			readItem{line: k.line, number: wanted, damage: Damaged{At: k.at, Size: len(k.line)}})
 		return 0, nil, false, true
 	}
-	s.awaited = true
+	s.hasWaiter = true
 	return s.journal.end, s.changed, s.over, false
 }
 
 // wake wakes the readers. The caller holds the lock.
 func (s *Session) wake() {
-	if s.awaited {
-		s.awaited = false
+	if s.hasWaiter {
+		s.hasWaiter = false
 		close(s.changed)
 		s.changed = make(chan struct{})
 	}
@@ -253,24 +259,24 @@ func (r *Reader) read(end int64) error {
 		damage := Damaged{r.at + int64(p.at), p.size, p.reason}
 		if p.reason != "" {
 			r.order.lost = true
-			r.queue = append(r.queue, read{number: r.order.last + 1, damage: damage})
+			r.queue = append(r.queue, readItem{number: r.order.last + 1, damage: damage})
 			continue
 		}
 		before := r.order.last + 1
 		gap, ok := r.order.next(p.head.number)
 		if gap != "" {
-			r.queue = append(r.queue, read{number: before, damage: Damaged{damage.At, 0, gap}})
+			r.queue = append(r.queue, readItem{number: before, damage: Damaged{damage.At, 0, gap}})
 		}
 		if !ok {
 			damage.Reason = repeated
-			r.queue = append(r.queue, read{number: before, damage: damage})
+			r.queue = append(r.queue, readItem{number: before, damage: damage})
 			continue
 		}
-		r.queue = append(r.queue, read{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
+		r.queue = append(r.queue, readItem{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
 	}
 	if len(line) < size-1 { // a line that is too long for a record
 		r.order.lost = true
-		r.queue = append(r.queue[:0], read{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
+		r.queue = append(r.queue[:0], readItem{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
 	}
 	r.at += int64(size)
 	return nil
@@ -327,11 +333,11 @@ func (r *Reader) endless(end int64) (int, error) {
 // recent holds the last lines of a session in memory, up to a limit, so that readers that keep up need not read the
 // file.
 type recent struct {
-	entries []kept
+	entries []cachedLine
 	size    int
 }
 
-type kept struct {
+type cachedLine struct {
 	number int64
 	at     int64  // in the file
 	line   []byte // without its newline
@@ -352,21 +358,21 @@ func (r *recent) add(number, at int64, line []byte) {
 	}
 	for len(r.entries) > 0 && (len(r.entries) >= mostRecent || r.size+len(line) > recentBytes) {
 		r.size -= len(r.entries[0].line)
-		r.entries[0] = kept{}
+		r.entries[0] = cachedLine{}
 		r.entries = r.entries[1:]
 	}
-	r.entries, r.size = append(r.entries, kept{number, at, bytes.Clone(line)}), r.size+len(line)
+	r.entries, r.size = append(r.entries, cachedLine{number, at, bytes.Clone(line)}), r.size+len(line)
 }
 
 // get returns the record of that number for a reader that has read up to offset at. Bytes between at and the first
 // record in memory must be read from the file, because they may be damaged.
-func (r *recent) get(number, at int64) (kept, bool) {
+func (r *recent) get(number, at int64) (cachedLine, bool) {
 	if len(r.entries) == 0 {
-		return kept{}, false
+		return cachedLine{}, false
 	}
 	i := number - r.entries[0].number
 	if i < 0 || i >= int64(len(r.entries)) || i == 0 && r.entries[0].at != at {
-		return kept{}, false
+		return cachedLine{}, false
 	}
 	return r.entries[i], true
 }

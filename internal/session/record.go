@@ -65,23 +65,14 @@ func nameOf(r Record) string {
 
 // known returns the kind with that name.
 func known(name []byte) kind {
+	for k := kindBegin; k <= kindDenied; k++ {
+		if string(name) == k.String() {
+			return k
+		}
+	}
 	switch string(name) {
-	case "message":
-		return kindMessage
-	case "end":
-		return kindEnd
-	case "begin":
-		return kindBegin
-	case "compacted":
-		return kindCompacted
-	case "adopted":
-		return kindAdopted
-	case "changed", "mode", "facts":
+	case "mode", "facts":
 		return kindChanged
-	case "todos":
-		return kindTodos
-	case "denied":
-		return kindDenied
 	case string(event.Prompted), string(event.TurnBegan), string(event.Question), string(event.Replied),
 		string(event.Withdrawn):
 		return kindMark
@@ -102,7 +93,7 @@ type Begin struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Mode     string `json:"mode,omitempty"`
-	Held
+	Confinement
 	Cwd     string    `json:"cwd"`
 	Created time.Time `json:"created"` // zero: now
 	Title   string    `json:"title,omitempty"`
@@ -164,11 +155,11 @@ type Total struct {
 	Model       string      `json:"model,omitempty"`
 	Mode        string      `json:"mode,omitempty"`
 	Session     string      `json:"agent_session,omitempty"` // the agent's own id of it
-	Held
+	Confinement
 }
 
-// Held says what the session's commands were confined by. It is empty if that is unknown.
-type Held struct {
+// Confinement says what the session's commands were confined by. It is empty if that is unknown.
+type Confinement struct {
 	Sandbox string `json:"sandbox,omitempty"` // workspace-write, or off
 	Network string `json:"network,omitempty"` // off, on, or the reachable hosts, separated by commas
 	Walls   string `json:"walls,omitempty"`   // what was in force, as tried: namespaces, landlock, seatbelt, none
@@ -200,7 +191,7 @@ type Changed struct {
 	Model    string `json:"model,omitempty"`
 	Mode     string `json:"mode,omitempty"`
 	Session  string `json:"agent_session,omitempty"`
-	Held
+	Confinement
 	Title string `json:"title,omitempty"`
 
 	Event *event.Event `json:"event,omitempty"` // as sent to hosts

@@ -21,19 +21,19 @@ type place struct {
 
 // journal is an index of a file; the records themselves are not kept in memory.
 type journal struct {
-	file    io.ReaderAt
-	blobs   blobs
-	places  []place // of the tree, by number, which is the order in the file
-	marks   []place // of the kind kindMark, as far as they were read when the file was opened
-	latest  place   // the last record of any kind
-	order   order
-	end     int64          // after the last complete line
-	size    int64          // bytes read; more than end: the last line is torn
-	unsure  bool           // only the head of the last record was read
-	half    bool           // part of a history that was being adopted follows end
-	damaged int            // places that are damaged
-	damage  []Damaged      // the first of them
-	bad     map[int]string // places that could not be decoded, and why
+	file           io.ReaderAt
+	blobs          blobs
+	places         []place // of the tree, by number, which is the order in the file
+	marks          []place // of the kind kindMark, as far as they were read when the file was opened
+	latest         place   // the last record of any kind
+	order          order
+	end            int64          // after the last complete line
+	size           int64          // bytes read; more than end: the last line is torn
+	unverified     bool           // only the head of the last record was read
+	partialHistory bool           // part of a history that was being adopted follows end
+	damaged        int            // places that are damaged
+	damage         []Damaged      // the first of them
+	bad            map[int]string // places that could not be decoded, and why
 }
 
 const (
@@ -85,7 +85,7 @@ func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			if j.unsure {
+			if j.unverified {
 				j.lookAgain()
 			}
 			j.leaveHalf()
@@ -102,7 +102,7 @@ func (j *journal) endless(buffer []byte) error {
 	for {
 		n, err := j.file.ReadAt(buffer, j.size)
 		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
-			j.hurt(j.end, int(j.size+int64(i)-j.end), notARecord)
+			j.noteDamage(j.end, int(j.size+int64(i)-j.end), notARecord)
 			j.end = j.size + int64(i) + 1
 			j.size = j.end
 			return nil
@@ -134,7 +134,7 @@ func (j *journal) leaveHalf() {
 	if err != nil || last >= e.Number+int64(e.Record.(Adopted).Messages) {
 		return
 	}
-	j.end, j.half = j.places[i].at, true
+	j.end, j.partialHistory = j.places[i].at, true
 	j.order = order{last: j.places[i].number - 1}
 	j.places = j.places[:i]
 }
@@ -155,12 +155,12 @@ func (j *journal) line(line []byte) {
 	// the case of nearly all lines
 	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' {
 		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
-			j.order.last, j.order.lost, j.unsure = h.number, false, unsure
+			j.order.last, j.order.lost, j.unverified = h.number, false, unsure
 			j.add(place{h.number, h.parent, j.end, len(line), h.kind})
 			return
 		}
 	}
-	if j.unsure && len(line) > 0 { // the next line was perhaps merged with it
+	if j.unverified && len(line) > 0 { // the next line was perhaps merged with it
 		j.lookAgain()
 	}
 	j.take(line, j.end)
@@ -171,25 +171,25 @@ func (j *journal) take(line []byte, start int64) {
 	for _, p := range pieces(line) {
 		at := start + int64(p.at)
 		if p.reason != "" {
-			j.hurt(at, p.size, p.reason)
+			j.noteDamage(at, p.size, p.reason)
 			continue
 		}
 		gap, ok := j.order.next(p.head.number)
 		switch {
 		case gap != "":
-			j.tell(Damaged{at, 0, gap})
+			j.note(Damaged{at, 0, gap})
 			fallthrough
 		case ok:
 			j.add(place{p.head.number, p.head.parent, at, p.size, p.head.kind})
 		default:
-			j.hurt(at, p.size, repeated)
+			j.noteDamage(at, p.size, repeated)
 		}
 	}
 }
 
 // lookAgain adds the last line again, an event of which only the head was read.
 func (j *journal) lookAgain() {
-	j.unsure = false
+	j.unverified = false
 	line, err := j.rawAt(j.latest)
 	if _, ok := whole(line); err != nil || ok {
 		return
@@ -203,13 +203,13 @@ func (j *journal) lookAgain() {
 	j.take(line, at)
 }
 
-// hurt records a damaged place.
-func (j *journal) hurt(at int64, size int, reason string) {
+// noteDamage records a damaged place.
+func (j *journal) noteDamage(at int64, size int, reason string) {
 	j.order.lost = true
-	j.tell(Damaged{at, size, reason})
+	j.note(Damaged{at, size, reason})
 }
 
-func (j *journal) tell(d Damaged) {
+func (j *journal) note(d Damaged) {
 	if j.damaged++; len(j.damage) < mostDamage {
 		j.damage = append(j.damage, d)
 	}

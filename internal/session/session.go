@@ -14,33 +14,33 @@ import (
 
 // Session is a conversation that this process has open for writing. Its methods may be called concurrently.
 type Session struct {
-	torn   bool     // an incomplete line follows the last record
-	cutOff *Damaged // the incomplete line that was cut off when the journal was opened
-	store  Store
-	id     string
-	lock   *workspace.Held
+	partialTail bool     // an incomplete line follows the last record
+	cutOff      *Damaged // the incomplete line that was cut off when the journal was opened
+	store       Store
+	id          string
+	lock        *workspace.FileLock
 
-	mu      sync.Mutex
-	file    *os.File // nil: closed
-	handle  *shared  // of file, which readers use as well
-	journal *journal
-	state   State
-	buffer  []byte // for lines
-	spare   []byte // for their data
-	entered bool   // the directory entry of the file is on disk
+	mu        sync.Mutex
+	file      *os.File    // nil: closed
+	handle    *sharedFile // of file, which readers use as well
+	journal   *journal
+	state     State
+	buffer    []byte // for lines
+	spare     []byte // for their data
+	dirSynced bool   // the directory entry of the file is on disk
 
 	fold    *fold // until the messages are decoded
-	seen    []Numbered
+	visible []Numbered
 	turn    Total // spent since the last end of a turn
 	stale   bool  // the projection
 	project error // why the projection could not be written
 
-	mask    func([]byte) []byte // removes secrets from lines; nil: leaves them
-	number  int64               // of the running turn; messages are marked with it
-	recent  recent              // the last records, for readers in this process
-	changed chan struct{}       // closed, and replaced, when there is more to read
-	awaited bool                // a reader waits for changed
-	over    bool
+	mask      func([]byte) []byte // removes secrets from lines; nil: leaves them
+	number    int64               // of the running turn; messages are marked with it
+	recent    recent              // the last records, for readers in this process
+	changed   chan struct{}       // closed, and replaced, when there is more to read
+	hasWaiter bool                // a reader waits for changed
+	over      bool
 }
 
 // Mask sets a function that removes secrets from every line before it is written. Its result is used if it is still a
@@ -65,7 +65,7 @@ func (s *Session) Sync() error {
 		s.mu.Unlock()
 		return closed(s.id)
 	}
-	handle, entered := s.handle, s.entered || s.lock == nil
+	handle, entered := s.handle, s.dirSynced || s.lock == nil
 	handle.use()
 	s.mu.Unlock()
 	defer func() { _ = handle.leave() }()
@@ -78,7 +78,7 @@ func (s *Session) Sync() error {
 	}
 	if !entered {
 		s.mu.Lock()
-		s.entered = true
+		s.dirSynced = true
 		s.mu.Unlock()
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *Session) load(number int64) error {
 	if f.state.Begin.ID == "" {
 		f.state.Begin.ID = s.id
 	}
-	s.state, s.fold, s.seen, s.turn = f.state, f, nil, Total{}
+	s.state, s.fold, s.visible, s.turn = f.state, f, nil, Total{}
 	s.damaged()
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *Session) decoded() {
 	if s.fold == nil {
 		return
 	}
-	s.seen, s.fold = s.fold.messages(), nil
+	s.visible, s.fold = s.fold.messages(), nil
 	s.damaged()
 }
 
@@ -146,7 +146,7 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 		return 0, fault.New(fault.Internal, "a session begins once, with its first record")
 	}
 	r = fit(r)
-	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.sees(c.Keep) {
+	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.isVisible(c.Keep) {
 		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them",
 			c.Keep)
 	}
@@ -204,14 +204,14 @@ func (s *Session) write(entries []Entry) error {
 	if s.buffer = text; cap(text) > largestBody {
 		s.buffer = nil
 	}
-	if s.torn { // a partial line that could not be removed would merge with this one
+	if s.partialTail { // a partial line that could not be removed would merge with this one
 		if err := s.file.Truncate(s.journal.end); err != nil {
 			return unwritable(s.file.Name(), err)
 		}
-		s.torn = false
+		s.partialTail = false
 	}
 	if n, err := s.file.Write(text); err != nil {
-		s.torn = n > 0 && s.file.Truncate(s.journal.end) != nil
+		s.partialTail = n > 0 && s.file.Truncate(s.journal.end) != nil
 		return unwritable(s.file.Name(), err)
 	}
 	for i, e := range entries {
@@ -224,7 +224,7 @@ func (s *Session) write(entries []Entry) error {
 		j.end += int64(sizes[i])
 		j.size = j.end
 		text = text[sizes[i]:]
-		s.see(e)
+		s.updateVisible(e)
 	}
 	s.wake()
 	return nil
@@ -298,33 +298,33 @@ func subtract(a, b model.Usage) model.Usage {
 	}
 }
 
-// see updates what the model sees.
-func (s *Session) see(e Entry) {
+// updateVisible updates what the model sees.
+func (s *Session) updateVisible(e Entry) {
 	switch r := e.Record.(type) {
 	case Message:
 		if s.fold != nil {
-			s.fold.seen = append(s.fold.seen, len(s.journal.places)-1)
+			s.fold.visible = append(s.fold.visible, len(s.journal.places)-1)
 		} else {
-			s.seen = append(s.seen, Numbered{e.Number, r.Message})
+			s.visible = append(s.visible, Numbered{e.Number, r.Message})
 		}
 	case Compacted:
 		s.decoded()
-		seen := []Numbered{{e.Number, r.Summary}}
-		for _, m := range s.seen {
+		visible := []Numbered{{e.Number, r.Summary}}
+		for _, m := range s.visible {
 			if r.Keep > 0 && m.Number >= r.Keep && s.isMessage(m.Number) {
-				seen = append(seen, m)
+				visible = append(visible, m)
 			}
 		}
-		s.seen = seen
+		s.visible = visible
 	case Adopted:
-		s.fold, s.seen = nil, nil
+		s.fold, s.visible = nil, nil
 	}
 }
 
-// sees reports whether a record is a message that the model sees.
-func (s *Session) sees(number int64) bool {
+// isVisible reports whether a record is a message that the model sees.
+func (s *Session) isVisible(number int64) bool {
 	s.decoded()
-	for _, m := range s.seen {
+	for _, m := range s.visible {
 		if m.Number == number {
 			return s.isMessage(number)
 		}
@@ -368,24 +368,24 @@ func (s *Session) Messages() []model.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decoded()
-	return plain(s.seen)
+	return plain(s.visible)
 }
 
-func plain(seen []Numbered) []model.Message {
-	all := make([]model.Message, len(seen))
-	for i, m := range seen {
+func plain(visible []Numbered) []model.Message {
+	all := make([]model.Message, len(visible))
+	for i, m := range visible {
 		all[i] = m.Message
 	}
 	return consistent(all)
 }
 
-// Seen returns the messages as they were recorded, with their numbers, for a compaction to choose from. The first one
-// may be a summary, with the number of its compaction.
-func (s *Session) Seen() []Numbered {
+// Visible returns the messages as they were recorded, with their numbers, for a compaction to choose from. The first
+// one may be a summary, with the number of its compaction.
+func (s *Session) Visible() []Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decoded()
-	return append([]Numbered(nil), s.seen...)
+	return append([]Numbered(nil), s.visible...)
 }
 
 // State returns the current state.

@@ -69,23 +69,11 @@ func notFound(id string) *fault.Fault {
 // fault.AlreadyExists.
 func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	chosen := b.ID == ""
-	if chosen {
-		b.ID = NewID()
-	}
-	if err := CheckID(b.ID); err != nil {
+	b, err := b.completed()
+	if err != nil {
 		return nil, err
 	}
-	if b.Created.IsZero() {
-		b.Created = time.Now()
-	}
-	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
-	made, err := s.begin(ctx, b.ID, func(w io.Writer) error {
-		line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-		if err == nil {
-			_, err = w.Write(line)
-		}
-		return err
-	})
+	made, err := s.create(ctx, b.ID, b.write)
 	if chosen && errors.Is(err, fault.AlreadyExists) {
 		b.ID = ""
 		return s.Create(ctx, b)
@@ -93,18 +81,33 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	return made, err
 }
 
-// Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
-func (s Store) Unlinked(b Begin) (*Session, error) {
+// completed returns the first record of a new session.
+func (b Begin) completed() (Begin, error) {
 	if b.ID == "" {
 		b.ID = NewID()
-	}
-	if err := CheckID(b.ID); err != nil {
-		return nil, err
 	}
 	if b.Created.IsZero() {
 		b.Created = time.Now()
 	}
 	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
+	return b, CheckID(b.ID)
+}
+
+// write writes the first line of a journal.
+func (b Begin) write(w io.Writer) error {
+	line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
+	if err == nil {
+		_, err = w.Write(line)
+	}
+	return err
+}
+
+// Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
+func (s Store) Unlinked(b Begin) (*Session, error) {
+	b, err := b.completed()
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", ".omniagent-tmp-")
 	if err != nil {
 		return nil, fault.New(codeOf(err),
@@ -114,10 +117,7 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 		_ = f.Close()
 		return nil, unwritable(f.Name(), err)
 	}
-	line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-	if err == nil {
-		_, err = f.Write(line)
-	}
+	err = b.write(f)
 	own := &Session{store: s, id: b.ID, file: f, handle: share(f), changed: make(chan struct{})}
 	if err == nil {
 		own.journal, err = readJournal(f, "")
@@ -134,26 +134,26 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 
 // New begins a session for a conversation: on disk, or in a file without a name if keep is false. If the directory
 // cannot be written, told gets the reason and the session has no name; the conversation can still go on.
-func (s Store) New(ctx context.Context, b Begin, keep bool, told func(string, ...any)) (*Session, error) {
+func (s Store) New(ctx context.Context, b Begin, keep bool, warn func(string, ...any)) (*Session, error) {
 	if !keep {
 		return s.Unlinked(b)
 	}
-	kept, err := s.Create(ctx, b)
+	created, err := s.Create(ctx, b)
 	if err == nil || errors.Is(err, fault.AlreadyExists) || errors.Is(err, fault.ArgError) {
-		return kept, err
+		return created, err
 	}
-	told("nothing of the conversation is kept: %v", err)
+	warn("nothing of the conversation is kept: %v", err)
 	return s.Unlinked(b)
 }
 
-// begin creates a new journal atomically: it appears with all the records that write gives it, or not at all.
-func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
+// create makes a new journal atomically: it appears with all the records that write gives it, or not at all.
+func (s Store) create(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
 	if err := workspace.MkdirAll(s.dir); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
 	if errors.Is(err, fault.LockHeld) {
-		return nil, Taken(id)
+		return nil, IDTaken(id)
 	}
 	if err != nil {
 		return nil, err
@@ -161,14 +161,14 @@ func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error
 	path := s.file(id, journalEnding)
 	if s.Has(id) {
 		_ = held.Unlock()
-		return nil, Taken(id)
+		return nil, IDTaken(id)
 	}
 	if err := s.put(path, write); err != nil {
 		_ = s.removeBlobs(id)
 		_ = held.Unlock()
 		return nil, unwritable(path, err)
 	}
-	own, err := s.opened(id, held)
+	own, err := s.openLocked(id, held)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +176,8 @@ func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error
 	return own, nil
 }
 
-// Taken returns the error for a session id that already exists.
-func Taken(id string) error {
+// IDTaken returns the error for a session id that already exists.
+func IDTaken(id string) error {
 	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id",
 		id).Hint("resume it, or choose another id")
 }
@@ -230,12 +230,12 @@ func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	if err != nil {
 		return nil, lockedBy(id, err)
 	}
-	return s.opened(id, held)
+	return s.openLocked(id, held)
 }
 
-// opened reads a session whose lock we hold.
-func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
-	own := &Session{store: s, id: id, lock: held, changed: make(chan struct{})}
+// openLocked reads a session whose lock we hold.
+func (s Store) openLocked(id string, lock *workspace.FileLock) (_ *Session, err error) {
+	own := &Session{store: s, id: id, lock: lock, changed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			_ = own.abandon()
@@ -410,21 +410,21 @@ func lockedBy(id string, err error) error {
 }
 
 func unreadable(path string, err error) error {
-	var known *fault.Fault
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	return fault.New(codeOf(err), "the session file %s cannot be used", path).With("path",
-		path).Because(err).Hint("look at the file, or delete the session")
+	return fileFault(path, "used", err, "look at the file, or delete the session")
 }
 
 func unwritable(path string, err error) error {
+	return fileFault(path, "written", err, "make room, and "+filepath.Dir(path)+" writable")
+}
+
+// fileFault returns an error that is not a fault yet as one about a file of a session.
+func fileFault(path, verb string, err error, hint string) error {
 	var known *fault.Fault
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.New(codeOf(err), "the session file %s cannot be written", path).With("path",
-		path).Because(err).Hint("make room, and %s writable", filepath.Dir(path))
+	return fault.New(codeOf(err), "the session file %s cannot be %s", path, verb).With("path", path).Because(err).
+		Hint("%s", hint)
 }
 
 func codeOf(err error) fault.Code {

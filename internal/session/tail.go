@@ -36,7 +36,7 @@ func (s *Session) heal() error {
 	if rest == 0 {
 		return nil
 	}
-	if j.half {
+	if j.partialHistory {
 		return s.cut(Damaged{j.end, int(rest), cutAway})
 	}
 	if rest > longestLine {
@@ -55,7 +55,7 @@ func (s *Session) heal() error {
 			used = false
 		}
 	}
-	if !used && ours(line, j.seq()+1) {
+	if !used && isUnfinishedRecord(line, j.seq()+1) {
 		if len(bytes.TrimRight(line, "\x00")) == 0 {
 			return s.cut(Damaged{j.end, int(rest), zeroedTail + "; it was cut off"})
 		}
@@ -81,7 +81,7 @@ func (s *Session) endLine(line []byte) error {
 	}
 	j := s.journal
 	if line == nil {
-		j.hurt(j.end, int(j.size-j.end), notARecord)
+		j.noteDamage(j.end, int(j.size-j.end), notARecord)
 	} else {
 		j.line(line)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"omniagent/internal/fault"
 	"omniagent/internal/model"
 )
 
@@ -124,15 +123,11 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	if v.State.Begin.Version > version {
 		return nil, newer(v.State.Begin)
 	}
-	return s.begin(ctx, newID, func(w io.Writer) error {
+	return s.create(ctx, newID, func(w io.Writer) error {
 		b := v.State.Begin
 		b.Version, b.ID, b.Created = version, newID, time.Now().UTC().Truncate(time.Millisecond)
 		b.Forked = &Origin{ID: id, Record: v.State.Head}
-		line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
-		if err != nil {
-			return fault.New(fault.Internal, "the session %s cannot be forked", id).Because(err)
-		}
-		if _, err := w.Write(line); err != nil {
+		if err := b.write(w); err != nil {
 			return err
 		}
 		c := copying{

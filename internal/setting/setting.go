@@ -1,9 +1,8 @@
 // Package setting holds the flags that all agents share, as values.
 //
-// It promises one spelling for each: what the command line, the configuration and the drivers mean by a word is written
-// down here and nowhere else. Every value knows where it came from, because that decides how firmly it is passed on:
-// what a person typed is sent as it is, a default is sent so that the agent's own flags can still override it. It
-// refuses words that are not in its lists.
+// Each word has one spelling and one meaning, for the command line, the configuration and the drivers. Every value
+// knows where it came from, because that decides how it is passed on: what a person typed is sent as it is, a default
+// is sent so that the agent's own flags can still override it.
 package setting
 
 import (
@@ -11,7 +10,7 @@ import (
 	"strings"
 )
 
-// Mode says whether somebody sits in front of the agent.
+// Mode tells whether a person sits in front of the agent.
 type Mode string
 
 // The modes.
@@ -20,20 +19,20 @@ const (
 	OneShot     Mode = "one-shot"
 )
 
-// Approval says what an agent may do without a question. It is the one vocabulary for this: flags, configuration,
-// hosts, drivers and the engine all use it.
+// Approval is what an agent may do without a question. Flags, configuration, hosts, drivers and the engine all use
+// these words.
 type Approval string
 
 // The approvals, from the strictest.
 const (
 	DenyAll Approval = "deny" // no tool runs
-	AskAll  Approval = "ask"  // every call is asked about, also those that only read
-	Plan    Approval = "plan" // what only reads runs, the rest is denied: the agent says what it would do
-	// what only reads runs, the rest is asked about; where nobody can be asked, it is denied
+	AskAll  Approval = "ask"  // every call needs approval, even one that only reads
+	Plan    Approval = "plan" // calls that only read run, others are denied: the agent describes what it would do
+	// calls that only read run, others need approval; if nobody can be asked, they are denied
 	Prompt Approval = "prompt"
-	// as prompt; where nobody can be asked, what the walls hold inside the workspace runs
+	// as prompt; if nobody can be asked, calls that the walls hold inside the workspace run
 	Default  Approval = "default"
-	AutoEdit Approval = "auto-edit" // files of the workspace may be changed as well
+	AutoEdit Approval = "auto-edit" // files of the workspace may be changed too
 	Yolo     Approval = "yolo"      // everything runs
 )
 
@@ -42,15 +41,14 @@ func Approvals() []Approval {
 	return []Approval{DenyAll, AskAll, Plan, Prompt, Default, AutoEdit, Yolo}
 }
 
-// Edits says whether files of the workspace are changed without a question, whoever is there.
+// Edits reports whether files of the workspace are changed without a question, even if a person could be asked.
 func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
 
-// Stricter says whether less runs without a question than with prompt.
+// Stricter reports whether fewer calls run without a question than with prompt.
 func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
 
-// ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo
-// and interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that
-// protocol.
+// ParseApproval reads an approval: one of the seven words, or an older word for one: auto for yolo, interactive for
+// ask. It ignores case and surrounding blanks. The words of an agent's own protocol belong to that protocol.
 func ParseApproval(word string) (Approval, bool) {
 	switch word = strings.ToLower(strings.TrimSpace(word)); word {
 	case "auto":
@@ -61,7 +59,7 @@ func ParseApproval(word string) (Approval, bool) {
 	return Parse(word, Approvals())
 }
 
-// Words are what a person is shown of an approval: its name, and what it means.
+// Words returns what a person sees of an approval: its name and its meaning.
 func (a Approval) Words() (name, about string) {
 	switch a {
 	case DenyAll:
@@ -86,7 +84,7 @@ func (a Approval) Words() (name, about string) {
 // Common lists the approvals that every installed agent has a word for, from the strictest.
 func Common() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
 
-// Sandbox says what an agent's commands can reach.
+// Sandbox is what an agent's commands can reach.
 type Sandbox string
 
 // The sandboxes.
@@ -111,7 +109,7 @@ const (
 // Outputs lists them.
 func Outputs() []Output { return []Output{Text, JSON, StreamJSON} }
 
-// Origin says who chose a value.
+// Origin is who chose a value.
 type Origin uint8
 
 // The origins, from the weakest.
@@ -132,11 +130,14 @@ type Chosen[T any] struct {
 	Origin Origin
 }
 
-// Typed says whether it stands on the command line.
+// Typed reports whether the value comes from the command line.
 func (c Chosen[T]) Typed() bool { return c.Origin == Typed }
 
-// Asked says whether a person chose it, now or earlier.
+// Asked reports whether a person chose the value, now or earlier.
 func (c Chosen[T]) Asked() bool { return c.Origin >= Configured }
+
+// AsTyped returns a value as if a person had typed it.
+func AsTyped[T any](v T) Chosen[T] { return Chosen[T]{v, Typed} }
 
 // Shared are the flags that mean the same for every agent.
 type Shared struct {
@@ -156,7 +157,7 @@ func Defaults() Shared {
 	}
 }
 
-// Derive sets what follows from other values: with yolo the sandbox is off, unless somebody chose one.
+// Derive sets the values that follow from others: with yolo the sandbox is off, unless a person chose one.
 func (s Shared) Derive() Shared {
 	if s.Approval.Value == Yolo && !s.Sandbox.Asked() {
 		s.Sandbox = Chosen[Sandbox]{Off, Derived}
@@ -164,7 +165,7 @@ func (s Shared) Derive() Shared {
 	return s
 }
 
-// Parse finds the word among the allowed ones. Case does not matter, nor do blanks around it.
+// Parse finds the word among the allowed ones. It ignores case and surrounding blanks.
 func Parse[T ~string](word string, allowed []T) (T, bool) {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if i := slices.Index(allowed, T(word)); i >= 0 {

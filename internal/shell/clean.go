@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// settled returns whole lines as a terminal would show them: without escape sequences and without what a carriage
+// cleaned returns whole lines as a terminal would show them: without escape sequences and without what a carriage
 // return or a backspace has overwritten. It replaces what is not text. open: the text before ended within the line that
 // now continues, so that nothing of that can be overwritten.
-func settled(chunk string, open bool) string {
+func cleaned(chunk string, open bool) string {
 	if !strings.ContainsAny(chunk, "\r\b") {
 		clean, _ := text.Clean(chunk)
 		return clean

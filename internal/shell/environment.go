@@ -14,9 +14,9 @@ import (
 // childMark is how the guards of package process find their processes. An outer guard has to find ours too.
 const childMark = "OMNIAGENT_CHILD_MARK"
 
-// Inheritance decides which variables a program that we start gets: those in HandedOn, and those that the user adds. It
-// drops all others. An environment collects things that nobody thinks of, so a list of forbidden variables would always
-// be too short.
+// Inheritance decides which variables a program that we start gets: those in InheritedVariables, and those that the
+// user adds. It drops all others. An environment collects things that nobody thinks of, so a list of forbidden
+// variables would always be too short.
 type Inheritance struct {
 	Roots []string // the workspace and its repository, absolute: directories beneath them are removed from PATH
 	More  []string // further variables that the user allows
@@ -52,7 +52,8 @@ func (i Inheritance) Of(base []string) []string {
 		case Takeover(name):
 			continue
 		case named: // the user allowed it, even if it is a secret
-		case !slices.ContainsFunc(table, func(h Handed) bool { return h.is(name) }), redact.String(value) != value:
+		case !slices.ContainsFunc(table, func(h VariableGroup) bool { return h.contains(name) }),
+			redact.String(value) != value:
 			continue
 		}
 		kept = append(kept, entry)
@@ -60,8 +61,8 @@ func (i Inheritance) Of(base []string) []string {
 	return kept
 }
 
-func (i Inheritance) table() []Handed {
-	table := HandedOn()
+func (i Inheritance) table() []VariableGroup {
+	table := InheritedVariables()
 	if i.Opens {
 		table = append(table, windows())
 	}

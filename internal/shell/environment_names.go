@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Handed is a group of variables that programs get, with the reason.
-type Handed struct {
+// VariableGroup is a group of variables that programs get, with the reason.
+type VariableGroup struct {
 	Names []string // LC_* stands for all names with that prefix
 	Why   string
 }
 
-func (h Handed) is(name string) bool {
+func (h VariableGroup) contains(name string) bool {
 	return slices.ContainsFunc(h.Names, func(known string) bool {
 		prefix, open := strings.CutSuffix(known, "*")
 		return sameName(known, name) || open && strings.HasPrefix(name, prefix)
@@ -23,8 +23,8 @@ func (h Handed) is(name string) bool {
 //go:embed handed.txt
 var handed string
 
-// HandedOn is what programs get of an environment, decided one by one. What is not here is kept back; these are
-// deliberately not:
+// InheritedVariables returns what programs get of an environment, decided one by one. What is not here is not passed
+// on; these are deliberately not:
 //
 //   - what makes a program load or run something: NODE_OPTIONS, NODE_PATH, PYTHONPATH, PYTHONSTARTUP, PERL5OPT,
 //     PERL5LIB, RUBYOPT, RUBYLIB, JAVA_TOOL_OPTIONS, GOFLAGS (-toolexec), RUSTC_WRAPPER, MAKEFLAGS, LD_*, DYLD_*, GIT_*
@@ -34,8 +34,8 @@ var handed string
 //   - CI, which changes what tools do, and what colours.
 //
 // The table is handed.txt.
-func HandedOn() []Handed {
-	var list []Handed
+func InheritedVariables() []VariableGroup {
+	var list []VariableGroup
 	skip := false
 	for line := range strings.Lines(handed) {
 		switch words := strings.Fields(line); {
@@ -43,7 +43,7 @@ func HandedOn() []Handed {
 		case line[0] != ' ':
 			why, others := strings.CutPrefix(strings.TrimSpace(line), "windows: ")
 			if skip = others && runtime.GOOS != "windows"; !skip {
-				list = append(list, Handed{nil, why})
+				list = append(list, VariableGroup{nil, why})
 			}
 		case !skip:
 			last := &list[len(list)-1]
@@ -53,7 +53,7 @@ func HandedOn() []Handed {
 	return list
 }
 
-// windows are for programs that show something to the user, who configured them.
-func windows() Handed {
-	return Handed{[]string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"}, "the screen"}
+// windows returns the variables for programs that open windows, which the user configured.
+func windows() VariableGroup {
+	return VariableGroup{[]string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"}, "the screen"}
 }

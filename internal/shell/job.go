@@ -70,7 +70,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 		defer s.running.Done()
 		defer stop()
 		j.outcome = s.await(ctx, run, 0)
-		run.left()
+		run.finalDir()
 		r.finish()
 		close(j.ended)
 	}()
@@ -161,7 +161,7 @@ func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	j.reading.Lock()
 	defer j.reading.Unlock()
 	state := j.state() // before reading, so that the output of an ended command is complete
-	state.Outcome.Stdout, state.Outcome.Stderr = j.news(filter, !state.Running)
+	state.Outcome.Stdout, state.Outcome.Stderr = j.unread(filter, !state.Running)
 	state.Outcome.Masked = j.record.masked()
 	if !state.Running {
 		j.record.discard()
@@ -180,8 +180,8 @@ func (s *Shell) Kill(id string) (Job, error) {
 	return j.state(), nil
 }
 
-// news reads the new output of both streams.
-func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
+// unread reads the new output of both streams.
+func (j *job) unread(filter *regexp.Regexp, ended bool) (out, err string) {
 	r := j.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,7 @@ func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
 		each.to.of = each.from
 		*each.read = each.from.since(*each.read, each.to, filter, ended)
 	}
-	return both.shown()
+	return both.text()
 }
 
 // since copies the output after position from to another stream, and returns how many bytes it copied. In a filtered

@@ -30,9 +30,9 @@ type record struct {
 
 func newRecord(s *spills, live bool) *record {
 	return &record{
-		spills: s, live: live, out: stream{name: "stdout", veil: s.secrets.Stream()}, err: stream{
+		spills: s, live: live, out: stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{
 			name: "stderr",
-			veil: s.secrets.Stream(),
+			mask: s.secrets.Stream(),
 		},
 	}
 }
@@ -57,7 +57,7 @@ func (r *record) write(s *stream, p []byte) {
 	if end := bytes.LastIndexByte(p, '\n') + 1; end > 0 {
 		chunk := string(append(s.pending, p[:end]...))
 		s.pending, p = s.pending[:0], p[end:]
-		r.add(s, settled(chunk, s.open))
+		r.add(s, cleaned(chunk, s.open))
 	}
 	s.pending = append(s.pending, p...)
 	if len(s.pending) <= maxPending {
@@ -79,13 +79,13 @@ func (r *record) take(s *stream) {
 		cut = len(s.pending)
 	}
 	if cut > 0 {
-		r.add(s, settled(string(s.pending[:cut]), s.open))
+		r.add(s, cleaned(string(s.pending[:cut]), s.open))
 		s.pending = append(s.pending[:0], s.pending[cut:]...)
 	}
 }
 
 // add appends text to a stream, without secrets: what may be the beginning of a secret waits for the rest.
-func (r *record) add(s *stream, text string) { r.append(s, s.veil.Feed(text)) }
+func (r *record) add(s *stream, text string) { r.append(s, s.mask.Feed(text)) }
 
 // append appends cleaned text. Once it is too long to show, it goes to a file too.
 func (r *record) append(s *stream, text string) {
@@ -108,8 +108,8 @@ func (r *record) append(s *stream, text string) {
 	}
 }
 
-// tell reports new output to progress periodically. The returned function reports the rest, and ends it.
-func (r *record) tell(progress func(string)) (end func()) {
+// reportProgress reports new output to progress periodically. The returned function reports the rest, and ends it.
+func (r *record) reportProgress(progress func(string)) (end func()) {
 	if progress == nil {
 		return func() {}
 	}
@@ -124,7 +124,7 @@ func (r *record) tell(progress func(string)) (end func()) {
 			case <-over:
 				last = true
 			}
-			if fresh := r.news(); fresh != "" {
+			if fresh := r.unreported(); fresh != "" {
 				progress(fresh)
 			}
 		}
@@ -135,8 +135,9 @@ func (r *record) tell(progress func(string)) (end func()) {
 	}
 }
 
-// news returns what was not reported yet. Of an unfinished line, it is the part that nothing can overwrite any more.
-func (r *record) news() string {
+// unreported returns what was not reported yet. Of an unfinished line, it is the part that nothing can overwrite any
+// more.
+func (r *record) unreported() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range []*stream{&r.out, &r.err} {
@@ -157,29 +158,29 @@ func (r *record) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range []*stream{&r.out, &r.err} {
-		r.add(s, settled(string(s.pending), s.open))
-		r.append(s, s.veil.End())
+		r.add(s, cleaned(string(s.pending), s.open))
+		r.append(s, s.mask.End())
 		s.pending = nil
 	}
 }
 
-// shown returns the text of both streams, at most MaxShown characters.
-func (r *record) shown() (out, err string) {
+// text returns the text of both streams, at most MaxShown characters.
+func (r *record) text() (out, err string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ours, theirs := r.out.characters(), r.err.characters()
 	if ours+theirs <= MaxShown {
-		return r.out.shown(MaxShown), r.err.shown(MaxShown)
+		return r.out.excerpt(MaxShown), r.err.excerpt(MaxShown)
 	}
 	theirs = min(theirs, max(MaxShown/3, MaxShown-ours))
-	return r.out.shown(MaxShown - theirs), r.err.shown(theirs)
+	return r.out.excerpt(MaxShown - theirs), r.err.excerpt(theirs)
 }
 
 // masked returns how many secrets were removed.
 func (r *record) masked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.out.veil.Masked() + r.err.veil.Masked()
+	return r.out.mask.Masked() + r.err.mask.Masked()
 }
 
 // discard drops the record, and removes the files that were never mentioned.
@@ -193,7 +194,7 @@ func (r *record) discard() {
 		}
 		_ = s.file.Close()
 		r.spills.release(s.file.Name())
-		if !s.named {
+		if !s.mentioned {
 			_ = os.Remove(s.file.Name())
 		}
 		s.file, s.failed = nil, os.ErrClosed

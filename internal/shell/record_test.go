@@ -25,7 +25,7 @@ func printed(t *testing.T, pieces ...string) string {
 		}
 	}
 	r.finish()
-	out, _ := r.shown()
+	out, _ := r.text()
 	r.discard()
 	return out
 }
@@ -70,11 +70,11 @@ func TestOfALineThatIsReadEarlyNothingIsTakenBack(t *testing.T) {
 			r := newRecord(&spills{given: t.TempDir()}, true)
 			w := r.to(&r.out)
 			_, _ = w.Write([]byte(in[:cut]))
-			told := r.news()
+			told := r.unreported()
 			_, _ = w.Write([]byte(in[cut:]))
 			r.finish()
-			told += r.news()
-			if out, _ := r.shown(); out != want || told != want {
+			told += r.unreported()
+			if out, _ := r.text(); out != want || told != want {
 				t.Errorf("%q cut at %d: %q, told %q", in, cut, out, told)
 			}
 		}
@@ -82,9 +82,9 @@ func TestOfALineThatIsReadEarlyNothingIsTakenBack(t *testing.T) {
 	r := newRecord(&spills{}, true)
 	w := r.to(&r.out)
 	_, _ = w.Write([]byte("10%"))
-	told := r.news()
+	told := r.unreported()
 	_, _ = w.Write([]byte("\r20%\r30%\n"))
-	if told += r.news(); told != "10%\n30%\n" {
+	if told += r.unreported(); told != "10%\n30%\n" {
 		t.Errorf("%q", told)
 	}
 }
@@ -149,7 +149,7 @@ func TestEndlessOutputIsBounded(t *testing.T) { // alone, since it measures the 
 			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
 				t.Errorf("%d bytes are held", grown)
 			}
-			out, _ := r.shown()
+			out, _ := r.text()
 			if !strings.HasSuffix(out, "the end\n") || utf8.RuneCountInString(out) > MaxShown+400 ||
 				!utf8.ValidString(out) {
 				t.Errorf("%d characters, ends in %q", utf8.RuneCountInString(out), out[max(0, len(out)-40):])
@@ -172,15 +172,16 @@ func TestOutputThatCannotBeKeptIsSaid(t *testing.T) {
 	for n := range 50_000 {
 		fmt.Fprintln(w, n)
 	}
-	out, _ := r.shown()
+	out, _ := r.text()
 	if !strings.Contains(out, "could not be kept: ") || !strings.HasPrefix(out, "0\n1\n") ||
 		!strings.HasSuffix(out, "\n49999\n") {
 		t.Errorf("%q", out[:200])
 	}
 	var to stream
 	to.of = &r.out
-	if r.out.since(100, &to, nil, true) != r.out.size || !strings.Contains(to.shown(MaxShown), "could not be kept: ") {
-		t.Errorf("%.200q", to.shown(MaxShown))
+	if r.out.since(100, &to, nil, true) != r.out.size ||
+		!strings.Contains(to.excerpt(MaxShown), "could not be kept: ") {
+		t.Errorf("%.200q", to.excerpt(MaxShown))
 	}
 }
 
@@ -215,12 +216,12 @@ func FuzzStreams(f *testing.F) {
 		for p := range slices.Chunk(data, 1+int(size)) {
 			_, _ = w.Write(p)
 			if size%2 == 0 {
-				told += r.news()
+				told += r.unreported()
 			}
 		}
 		r.finish()
-		told += r.news()
-		out, _ := r.shown()
+		told += r.unreported()
+		out, _ := r.text()
 		if clean, _ := text.Clean(out); clean != out && len(data) < MaxShown/4 {
 			t.Errorf("%q is not clean", out)
 		}
@@ -246,7 +247,7 @@ func TestRoomIsMadeOfWhatNobodyNeeds(t *testing.T) {
 		if err := os.Truncate(r.out.file.Name(), maxSpill); err != nil { // a hole: it takes no room
 			t.Fatal(err)
 		}
-		if _, err := r.shown(); err != "" {
+		if _, err := r.text(); err != "" {
 			t.Fatal(err)
 		}
 		records = append(records, r)

@@ -176,20 +176,20 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	if err != nil {
 		return Outcome{}, err
 	}
-	told := r.tell(progress)
+	stopProgress := r.reportProgress(progress)
 	o := s.await(ctx, run, limit)
 	r.finish()
-	told()
+	stopProgress()
 	o.Limit = limit
-	if lost := run.left(); lost != "" {
+	if lost := run.finalDir(); lost != "" {
 		o.Moved = s.move(lost)
 	}
-	o.Stdout, o.Stderr = r.shown()
+	o.Stdout, o.Stderr = r.text()
 	o.Masked = r.masked()
 	return o, nil
 }
 
-// enter has to be followed by running.Done.
+// enter counts a command that is about to run. The caller has to call running.Done.
 func (s *Shell) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,11 @@ func (s *Shell) enter() error {
 }
 
 // await waits for the end of a command, and ends it when the time is over or somebody wants it to end.
-func (s *Shell) await(ctx context.Context, run *started, limit time.Duration) Outcome {
+//
+//	running ─┬─ it ends ─────────────────────────▶ ByItself
+//	         ├─ time limit ─▶ SIGTERM, grace, kill ─▶ OutOfTime
+//	         └─ ctx, Close ─▶ SIGTERM, grace, kill ─▶ Stopped
+func (s *Shell) await(ctx context.Context, run *runningLine, limit time.Duration) Outcome {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- run.child.Wait() }()
 	var clock <-chan time.Time

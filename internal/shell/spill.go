@@ -22,11 +22,11 @@ type spills struct {
 
 	mu    sync.Mutex
 	dir   string
-	files []spilled // the oldest first
+	files []spillFile // the oldest first
 	gone  bool
 }
 
-type spilled struct {
+type spillFile struct {
 	name string
 	open bool // a record writes to it or reads from it
 }
@@ -56,7 +56,7 @@ func (s *spills) create(stream string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.files = append(s.files, spilled{f.Name(), true})
+	s.files = append(s.files, spillFile{f.Name(), true})
 	return f, nil
 }
 
@@ -77,7 +77,7 @@ func (s *spills) makeRoom() {
 			total += info.Size()
 		}
 	}
-	var kept []spilled
+	var kept []spillFile
 	for i, f := range s.files {
 		if f.open || total <= maxSpills-maxSpill {
 			kept = append(kept, f)
@@ -89,7 +89,7 @@ func (s *spills) makeRoom() {
 	s.files = kept
 }
 
-// release says that a record does not need its file any more.
+// release marks the file of a record as no longer needed.
 func (s *spills) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

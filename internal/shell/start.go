@@ -64,14 +64,14 @@ func find(env []string) (path string, bash bool, err error) {
 		Hint("Install bash, or put the directory that has it into PATH.")
 }
 
-// started is a running line.
-type started struct {
+// runningLine is a running line.
+type runningLine struct {
 	child *process.Child
 	dir   *os.File // the shell writes its last directory here
 }
 
 // begin starts a line in the directory of the conversation.
-func (s *Shell) begin(c Command, r *record) (*started, error) {
+func (s *Shell) begin(c Command, r *record) (*runningLine, error) {
 	line := c.Line
 	if strings.TrimSpace(line) == "" {
 		return nil, fault.New(fault.MissingArgument, "the command is empty")
@@ -102,11 +102,11 @@ func (s *Shell) begin(c Command, r *record) (*started, error) {
 		_ = ours.Close()
 		return nil, err
 	}
-	return &started{child, ours}, nil
+	return &runningLine{child, ours}, nil
 }
 
-// left returns the directory that the shell reported, or "". All processes with the pipe are dead.
-func (r *started) left() string {
+// finalDir returns the directory that the shell reported, or "". All processes with the pipe are dead.
+func (r *runningLine) finalDir() string {
 	defer r.dir.Close()
 	// The deadline only matters on systems where processes can escape.
 	_ = r.dir.SetReadDeadline(time.Now().Add(50 * time.Millisecond))

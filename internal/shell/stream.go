@@ -11,19 +11,19 @@ import (
 
 // stream is one output stream, as text.
 type stream struct {
-	name    string
-	veil    *redact.Stream
-	pending []byte // raw bytes of an unfinished line
-	open    bool   // the text ends within a line, which pending continues
-	size    int64  // bytes of text
-	head    []byte // its beginning; all of it as long as there is no file
-	tail    []byte // its end, once it is longer than the head
-	file    *os.File
-	named   bool    // the file was mentioned to somebody
-	of      *stream // the stream of which this is a part
-	stored  int64   // bytes in the file
-	limit   int64   // maximum bytes in the file
-	failed  error   // why the file is not complete
+	name      string
+	mask      *redact.Stream
+	pending   []byte // raw bytes of an unfinished line
+	open      bool   // the text ends within a line, which pending continues
+	size      int64  // bytes of text
+	head      []byte // its beginning; all of it as long as there is no file
+	tail      []byte // its end, once it is longer than the head
+	file      *os.File
+	mentioned bool    // the file was mentioned to somebody
+	of        *stream // the stream of which this is a part
+	stored    int64   // bytes in the file
+	limit     int64   // maximum bytes in the file
+	failed    error   // why the file is not complete
 }
 
 // characters returns the number of characters; for a stream longer than the head, a number that is too large.
@@ -81,8 +81,8 @@ func (s *stream) end() string {
 	return string(s.tail)
 }
 
-// shown returns the text, or its beginning and its end with a line between them that says what is missing.
-func (s *stream) shown(most int) string {
+// excerpt returns the text, or its beginning and its end with a line between them that says what is missing.
+func (s *stream) excerpt(most int) string {
 	if s.characters() <= most {
 		return string(s.head)
 	}
@@ -94,7 +94,7 @@ func (s *stream) shown(most int) string {
 		s.size, s.where()) + tail
 }
 
-// where says where the complete output is.
+// where describes where the complete output is.
 func (s *stream) where() string {
 	if s.of != nil {
 		return s.of.where()
@@ -102,7 +102,7 @@ func (s *stream) where() string {
 	if s.file == nil {
 		return fmt.Sprintf("they could not be kept: %v", s.failed)
 	}
-	s.named = true
+	s.mentioned = true
 	switch {
 	case s.stored == s.size:
 		return "all of it is in " + s.file.Name()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -142,7 +143,8 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	_ = os.Remove(file.Name()) // on Windows it remains until it is closed
 	c.temp.closes(file)
 	counter := counter{limit: limit}
-	if err := keep(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter); err != nil {
+	if err := copyPrompt(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}),
+		&counter); err != nil {
 		return err
 	}
 	if err := c.tooLong(counter); err != nil {
@@ -156,8 +158,8 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	return err
 }
 
-// keep copies to the end, or until it is more than the agent accepts.
-func keep(file io.Writer, source io.Reader, counter *counter) error {
+// copyPrompt copies to the end, or until it is more than the agent accepts.
+func copyPrompt(file io.Writer, source io.Reader, counter *counter) error {
 	block := make([]byte, firstLook)
 	for {
 		n, err := source.Read(block)
@@ -274,18 +276,11 @@ func (c *call) tooLong(n counter) error {
 
 // grouped writes 1048576 as 1,048,576.
 func grouped(n int64) string {
-	digits := []byte{}
-	for i := 0; n > 0 || i == 0; i++ {
-		if i > 0 && i%3 == 0 {
-			digits = append(digits, ',')
-		}
-		digits = append(digits, byte('0'+n%10))
-		n /= 10
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
 	}
-	for i, j := 0, len(digits)-1; i < j; i, j = i+1, j-1 {
-		digits[i], digits[j] = digits[j], digits[i]
-	}
-	return string(digits)
+	return digits
 }
 
 var errEnough = errors.New("more than the limit")

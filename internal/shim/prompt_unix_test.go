@@ -234,12 +234,13 @@ func TestFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	err = keep(full, strings.NewReader("text"), &counter{})
+	err = copyPrompt(full, strings.NewReader("text"), &counter{})
 	if f := fault.Of(err); f.Code != fault.DiskFull || exitCode(f) != Failed ||
 		!strings.Contains(f.Suggestion, "TMPDIR") {
 		t.Error(err)
 	}
-	if err := keep(io.Discard, iotest.ErrReader(errors.New("gone")), &counter{}); !errors.Is(err, fault.ArgError) {
+	if err := copyPrompt(io.Discard, iotest.ErrReader(errors.New("gone")), &counter{}); !errors.Is(err,
+		fault.ArgError) {
 		t.Error(err)
 	}
 }

@@ -19,33 +19,33 @@ import (
 
 // Report is what --report writes: the request, what was started, and how it ended.
 type Report struct {
-	Schema      int             `json:"schema"` // 1
-	Tool        string          `json:"tool_version"`
-	Agent       string          `json:"agent"`
-	Version     *string         `json:"agent_version"`
-	Path        string          `json:"path"`
-	Argv        []string        `json:"argv"` // without the prompt; secrets are masked
-	Dir         string          `json:"cwd"`
-	Mode        string          `json:"mode"`
-	Began       string          `json:"started_at"`
-	DurationMS  int64           `json:"duration_ms"`
-	ExitCode    int             `json:"exit_code"`
-	AgentExit   *int            `json:"agent_exit_code"` // null: it was killed by a signal, or did not start
-	AgentSignal *string         `json:"agent_signal"`
-	EndedBy     *string         `json:"ended_by"` // the signal that we got, or "timeout"
-	Error       *reportError    `json:"error"`
-	Session     *string         `json:"session_id"`
-	Model       *string         `json:"model"`
-	Answered    *bool           `json:"answered"`      // null: unknown
-	Denials     []reportDenial  `json:"denials"`       //
-	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
-	Usage       *reportUsage    `json:"usage"`         //
-	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
-	Sandbox     *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
-	Warnings    []reportWarning `json:"warnings"`      //
-	Records     []string        `json:"records"`       // files that the evidence was read from
-	Attempts    int             `json:"attempts"`      // with --output-schema
-	Rehearsed   bool            `json:"rehearsed"`     // on the scripted model
+	Schema       int             `json:"schema"` // 1
+	Tool         string          `json:"tool_version"`
+	Agent        string          `json:"agent"`
+	Version      *string         `json:"agent_version"`
+	Path         string          `json:"path"`
+	Argv         []string        `json:"argv"` // without the prompt; secrets are masked
+	Dir          string          `json:"cwd"`
+	Mode         string          `json:"mode"`
+	Began        string          `json:"started_at"`
+	DurationMS   int64           `json:"duration_ms"`
+	ExitCode     int             `json:"exit_code"`
+	AgentExit    *int            `json:"agent_exit_code"` // null: it was killed by a signal, or did not start
+	AgentSignal  *string         `json:"agent_signal"`
+	EndedBy      *string         `json:"ended_by"` // the signal that we got, or "timeout"
+	Error        *reportError    `json:"error"`
+	Session      *string         `json:"session_id"`
+	Model        *string         `json:"model"`
+	Answered     *bool           `json:"answered"`      // null: unknown
+	Denials      []reportDenial  `json:"denials"`       //
+	DenialsKnown bool            `json:"denials_known"` // false: none in the list does not mean none
+	Usage        *reportUsage    `json:"usage"`         //
+	Policies     []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
+	Sandbox      *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
+	Warnings     []reportWarning `json:"warnings"`      //
+	Records      []string        `json:"records"`       // files that the evidence was read from
+	Attempts     int             `json:"attempts"`      // with --output-schema
+	Rehearsed    bool            `json:"rehearsed"`     // on the scripted model
 }
 
 type reportError struct {
@@ -109,7 +109,7 @@ func (c *call) reportable() error {
 	case !info.Mode().IsRegular():
 		return notAFile(c.args.Report)
 	}
-	c.place = root
+	c.reportDir = root
 	return nil
 }
 
@@ -121,7 +121,7 @@ func notAFile(path string) error {
 // moved the directory and put another in its place, writing into the old one would be useless.
 func (c *call) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
-	held, err := c.place.Stat(".")
+	held, err := c.reportDir.Stat(".")
 	if err != nil {
 		return cause(err)
 	}
@@ -130,7 +130,7 @@ func (c *call) putReport(data []byte) error {
 	}
 	// named like those of package workspace, which removes them if we are killed here
 	temporary := ".omniagent-tmp-" + ident.Hex(12)
-	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := c.reportDir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return cause(err)
 	}
@@ -145,10 +145,10 @@ func (c *call) putReport(data []byte) error {
 		err = e
 	}
 	if err == nil {
-		err = c.place.Rename(temporary, name)
+		err = c.reportDir.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = c.place.Remove(temporary)
+		_ = c.reportDir.Remove(temporary)
 		var le *os.LinkError
 		if errors.As(err, &le) {
 			return le.Err
@@ -167,13 +167,15 @@ func absolute(dir, path string) string {
 
 func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
 	r := Report{
-		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: some(c.install.Version), Path: launch.Path,
+		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: optional(c.install.Version),
+		Path: launch.Path,
 		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir,
 		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
-		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(cmp.Or(o.evidence.Session,
+		AgentSignal: optional(o.exit.Signal), EndedBy: optional(o.exit.ByUs),
+		Session: optional(cmp.Or(o.evidence.Session,
 			launch.Session)),
-		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
+		Model: optional(o.evidence.Model), Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
 		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
 		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
 	}
@@ -218,7 +220,7 @@ func usage(u *event.Usage) *reportUsage {
 	return &reportUsage{u.Input, u.Output, u.Cached, u.Reasoning, u.CostUSD}
 }
 
-func some(s string) *string {
+func optional(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -245,14 +247,15 @@ type translation struct {
 // trace prints one line with a fixed beginning, for tools.
 func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 	t := translation{
-		Agent: c.driver.Name(), Version: some(c.install.Version), Mode: string(c.mode), Command: launch.Path,
+		Agent: c.driver.Name(), Version: optional(c.install.Version), Mode: string(c.mode), Command: launch.Path,
 		Args: redact.Args(launch.Args), ShimArgs: redact.Args(launch.Args[:launch.Translated]),
 		Passthrough: redact.Args(launch.Args[launch.Translated:]),
 		Environment: redact.Env(added(c.host.Env, launch.Env)), Prompt: "none", Warnings: []string{},
 		Policies: launch.Policies,
 		Requests: map[string]any{
 			"approval": c.shared.Approval.Value, "sandbox": c.shared.Sandbox.Value, "output": c.shared.Output.Value,
-			"model": some(c.shared.Model.Value), "web": c.shared.Web.Value, "sandboxExplicit": c.shared.Sandbox.Typed(),
+			"model": optional(c.shared.Model.Value), "web": c.shared.Web.Value,
+			"sandboxExplicit": c.shared.Sandbox.Typed(),
 		},
 	}
 	if c.mode == "one-shot" {

@@ -61,7 +61,7 @@ func (c *call) start() int {
 	if err != nil {
 		return c.shim.fail(c.host, err)
 	}
-	c.asked = spec
+	c.driverSpec = spec
 	launch, warnings, err := c.driver.Command(spec)
 	if err != nil {
 		return c.shim.fail(c.host, err)
@@ -199,7 +199,7 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Ta
 	}
 	// If both go to the same place, their order matters more than the evidence.
 	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
-		c.relay = &tee{kept: tail, to: c.host.Stderr}
+		c.relay = &tee{tail: tail, to: c.host.Stderr}
 		plan.Stderr = c.relay
 	}
 	return nil
@@ -234,6 +234,12 @@ func sameFile(a, b *os.File) bool {
 }
 
 // wait waits for the end, a signal or the time limit.
+//
+//	running ─┬─ the agent ends ─────────────────────────────▶ Exit
+//	         ├─ SIGINT, in a session ─▶ forwarded; running
+//	         ├─ another signal ───────▶ ending ─┬─ the agent ends ────────────▶ Exit, by us
+//	         │                                  └─ a second one, 500 ms later ─▶ killed ─▶ Exit, by us
+//	         └─ time limit ───────────▶ ending
 func (c *call) wait(child *process.Child) agent.Exit {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- child.Wait() }()
@@ -248,7 +254,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 		select {
 		case e := <-ended:
 			x := agent.Exit{Code: e.ExitCode, Signal: e.Signal}
-			if e.Ended || byUs == handedOn && (x.Signal == "SIGINT" || x.Code == Interrupted) {
+			if e.Ended || byUs == forwardedInterrupt && (x.Signal == "SIGINT" || x.Code == Interrupted) {
 				x.ByUs = byUs
 			}
 			return x
@@ -257,19 +263,19 @@ func (c *call) wait(child *process.Child) agent.Exit {
 			if s == os.Interrupt && c.mode == setting.Interactive {
 				child.Signal(s)
 				if byUs == "" {
-					byUs = handedOn
+					byUs = forwardedInterrupt
 				}
 				continue
 			}
 			switch {
-			case byUs == "" || byUs == handedOn && s != os.Interrupt:
+			case byUs == "" || byUs == forwardedInterrupt && s != os.Interrupt:
 				byUs, since = signalName(s), time.Now()
-			case time.Since(since) < again:
+			case time.Since(since) < repeatWindow:
 				continue
 			}
 			child.End(s)
 		case <-over:
-			if byUs == "" || byUs == handedOn {
+			if byUs == "" || byUs == forwardedInterrupt {
 				byUs = "timeout"
 			}
 			child.End(syscall.SIGTERM)
@@ -278,12 +284,12 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	}
 }
 
-// again is the time after which a second signal means that the agent shall not be waited for. One key, or a closed
-// window, often sends two: from the terminal, and from the shell or a program around us.
-const again = 500 * time.Millisecond
+// repeatWindow is the time after which a second signal means that the agent shall not be waited for. One key, or a
+// closed window, often sends two: from the terminal, and from the shell or a program around us.
+const repeatWindow = 500 * time.Millisecond
 
-// handedOn is the end of an agent at a terminal that died of an interrupt that we passed on.
-const handedOn = "SIGINT"
+// forwardedInterrupt is the end of an agent at a terminal that died of an interrupt that we passed on.
+const forwardedInterrupt = "SIGINT"
 
 func signalName(s os.Signal) string {
 	switch s {
@@ -300,7 +306,7 @@ func signalName(s os.Signal) string {
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
-	c.tell(launch, o)
+	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
 		if err := c.report(launch, warnings, o, code); err != nil {
 			c.note("the report cannot be written: %v", err)
@@ -312,8 +318,8 @@ func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome
 	return code
 }
 
-// tell prints what the agent itself may not have said.
-func (c *call) tell(launch agent.Launch, o outcome) {
+// explainOutcome prints what the agent itself may not have said.
+func (c *call) explainOutcome(launch agent.Launch, o outcome) {
 	f := o.fault
 	if f == nil {
 		return
@@ -350,7 +356,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 
 // tee passes the agent's stderr on and keeps its end. A write error, such as a full disk, does not end the agent.
 type tee struct {
-	kept   *process.Tail
+	tail   *process.Tail
 	to     io.Writer
 	broken bool
 	inLine bool // the last line is incomplete
@@ -365,7 +371,7 @@ func (t *tee) endLine() {
 }
 
 func (t *tee) Write(p []byte) (int, error) {
-	n, _ := t.kept.Write(p)
+	n, _ := t.tail.Write(p)
 	if !t.broken {
 		_, err := t.to.Write(p)
 		t.broken, t.inLine = err != nil, len(p) > 0 && p[len(p)-1] != '\n'

@@ -234,7 +234,7 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 // again translates the call again, and adds the error to the prompt. It uses a new session id, because some agents
 // refuse a known one, and new private directories, because the agent may have left links in the old ones.
 func (c *call) again(answer string, wrong error) (agent.Launch, error) {
-	spec := c.asked
+	spec := c.driverSpec
 	spec.Fresh, spec.Temp = ident.UUID(), c.temp.path(c.settings.Temp)
 	if spec.Rehearsal != nil {
 		rehearsal := *spec.Rehearsal
@@ -257,13 +257,13 @@ func (c *call) again(answer string, wrong error) (agent.Launch, error) {
 	return launch, err
 }
 
-// said is the answer of a run.
-type said struct {
+// runAnswer is the answer of a run.
+type runAnswer struct {
 	text       string
 	structured json.RawMessage
 }
 
-func (c *call) fitting(a said) ([]byte, error) {
+func (c *call) fitting(a runAnswer) ([]byte, error) {
 	if len(a.structured) > 0 {
 		return c.schema.conforming(string(a.structured))
 	}
@@ -271,7 +271,7 @@ func (c *call) fitting(a said) ([]byte, error) {
 }
 
 // ask runs the agent once and reads its answer from its stream, or from its text if it has no decoder.
-func (c *call) ask(launch agent.Launch) (said, outcome) {
+func (c *call) ask(launch agent.Launch) (runAnswer, outcome) {
 	listener := &listener{decoder: c.driver.Decode(setting.StreamJSON)}
 	o := c.runOnce(launch, listener)
 	return listener.answer(o.exit), o
@@ -284,7 +284,7 @@ type listener struct {
 	decoder agent.Decoder
 	text    bytes.Buffer // without a decoder
 	pieces  strings.Builder
-	last    said
+	last    runAnswer
 }
 
 func (l *listener) Write(p []byte) (int, error) {
@@ -327,12 +327,12 @@ func (l *listener) take(events []event.Event) {
 	}
 }
 
-func (l *listener) answer(x agent.Exit) said {
+func (l *listener) answer(x agent.Exit) runAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
 	if l.decoder == nil {
-		return said{text: l.text.String()}
+		return runAnswer{text: l.text.String()}
 	}
 	l.take(l.decoder.End(x))
 	if l.last.text == "" {
@@ -382,14 +382,14 @@ func instruction(schema []byte) string {
 func repairs(schema []byte, native bool, answer string, wrong error) []string {
 	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"
 	why := "What was wrong with it: " + shorten(wrong.Error(), errorsQuoted) + "\n"
-	said := func(answer, why string) string {
+	message := func(answer, why string) string {
 		return "\nYou have answered this before, and the answer was not valid" + answer + why +
 			"Answer again, correctly.\n"
 	}
 	s := instruction(schema)
-	list := []string{s + said(answer, why), s + said(".\n", why), s + said(".\n", "")}
+	list := []string{s + message(answer, why), s + message(".\n", why), s + message(".\n", "")}
 	if native {
-		list = append(list, said(".\n", why), said(".\n", ""))
+		list = append(list, message(".\n", why), message(".\n", ""))
 	}
 	return list
 }

@@ -64,10 +64,10 @@ type Settings struct {
 	Err   error         // a fault that names everything that is wrong
 	Trust *config.Trust // which contents of repositories are trusted
 	State string        // the directory for our own files; empty: none
-	// Said returns the recorded version of a program; nil if none are kept.
-	Said   func(program string) string
-	Temp   string         // where temporary directories are made
-	Custom []agent.Driver // agents that the configuration defines
+	// RecordedVersion returns the recorded version of a program; nil if none are kept.
+	RecordedVersion func(program string) string
+	Temp            string         // where temporary directories are made
+	Custom          []agent.Driver // agents that the configuration defines
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
 }
@@ -105,16 +105,16 @@ func (s *Shim) Main(h Host) int {
 		return s.Root([]string{"--version", "--output", "json"})
 	case a.Version:
 		return s.Root([]string{"--version"})
-	case len(h.Args) == 0 && nobodyThere(h.Stdin):
+	case len(h.Args) == 0 && hasNoInput(h.Stdin):
 		return s.Root(nil)
 	}
 	c := &call{shim: s, host: h, args: a}
 	return c.run()
 }
 
-// nobodyThere reports whether standard input is closed or the null device, so that neither a prompt nor a person is
+// hasNoInput reports whether standard input is closed or the null device, so that neither a prompt nor a person is
 // there.
-func nobodyThere(stdin *os.File) bool {
+func hasNoInput(stdin *os.File) bool {
 	info, err := stdin.Stat()
 	if err != nil {
 		return true
@@ -125,25 +125,25 @@ func nobodyThere(stdin *os.File) bool {
 
 // call is one call in progress.
 type call struct {
-	shim     *Shim
-	host     Host
-	args     Arguments
-	mode     setting.Mode
-	dir      string
-	began    time.Time
-	settings Settings
-	driver   agent.Driver
-	custom   []agent.Driver
-	shared   setting.Shared
-	install  agent.Install
-	prompt   prompt
-	schema   *schema
-	temp     *temporary
-	standby  *process.Standby // nil: nothing will be started
-	relay    *tee             // nil: the agent's stderr is not copied
-	attempts int              // with --output-schema
-	place    *os.Root         // the directory of the report; nil: no report
-	asked    agent.Spec       // the spec that the driver got
+	shim       *Shim
+	host       Host
+	args       Arguments
+	mode       setting.Mode
+	dir        string
+	began      time.Time
+	settings   Settings
+	driver     agent.Driver
+	custom     []agent.Driver
+	shared     setting.Shared
+	install    agent.Install
+	prompt     prompt
+	schema     *schema
+	temp       *temporary
+	standby    *process.Standby // nil: nothing will be started
+	relay      *tee             // nil: the agent's stderr is not copied
+	attempts   int              // with --output-schema
+	reportDir  *os.Root         // the directory of the report; nil: no report
+	driverSpec agent.Spec       // the spec that the driver got
 }
 
 func (c *call) run() int {
@@ -276,7 +276,7 @@ func Keys() []config.Key {
 }
 
 func (c *call) locate() error {
-	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Said: c.settings.Said})
+	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Printed: c.settings.RecordedVersion})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,15 +23,15 @@ type Claude struct {
 	Repeats bool // a message is repeated when it is accepted
 	Models  []string
 
-	host     *Host
-	mu       sync.Mutex
-	waiting  map[string]chan claude.Reply // our requests that an agent waits for
-	gone     chan struct{}                // closed when the host's input has ended
-	over     sync.Once
-	greeting *claude.Request // initialize, until it is answered
-	words    *claude.Initialize
-	asked    map[string]claude.Question // by the id of our request
-	scene    claude.Scene
+	host        *Host
+	mu          sync.Mutex
+	requests    map[string]chan claude.Reply // our requests that an agent waits for
+	gone        chan struct{}                // closed when the host's input has ended
+	over        sync.Once
+	greeting    *claude.Request // initialize, until it is answered
+	initialized *claude.Initialize
+	questions   map[string]claude.Question // by the id of our request
+	scene       claude.Scene
 }
 
 var _ Dialect = (*Claude)(nil)
@@ -46,8 +45,8 @@ const (
 // NewClaude returns the dialect for an encoder, which has the conversation's id if there is one yet.
 func NewClaude(e claude.Encoder) *Claude {
 	return &Claude{
-		Encoder: e, waiting: map[string]chan claude.Reply{}, gone: make(chan struct{}),
-		asked: map[string]claude.Question{},
+		Encoder: e, requests: map[string]chan claude.Reply{}, gone: make(chan struct{}),
+		questions: map[string]claude.Question{},
 	}
 }
 
@@ -56,12 +55,12 @@ func (d *Claude) bind(h *Host) { d.host = h }
 // Greeting is the first thing that a host wants.
 type Greeting struct {
 	Init    *claude.Initialize // what it says about the conversation; nil: it begins without that
-	Further []Said             // frames that came before it
+	Further []Input            // frames that came before it
 	Open    bool               // the host wants something
 }
 
 // Greet waits for the first thing that the host wants.
-func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (g Greeting) {
+func (d *Claude) Greet(ctx context.Context, frames <-chan Input) (g Greeting) {
 	for {
 		select {
 		case said, more := <-frames:
@@ -69,7 +68,7 @@ func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (g Greeting) {
 				return g
 			}
 			if said.Err != nil {
-				d.host.Log("a line on standard input was passed over: %v", said.Err)
+				d.host.Log("ignored a line on standard input: %v", said.Err)
 				continue
 			}
 			if g.Open = true; said.Frame.greeting == nil {
@@ -89,7 +88,7 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	f, err := claude.Parse(line)
 	var bad *claude.BadRequest
 	if errors.As(err, &bad) {
-		return d.do(func(context.Context) { d.tell(claude.No(bad.ID, bad.Why)) }), nil
+		return d.do(func(context.Context) { d.write(claude.No(bad.ID, bad.Why)) }), nil
 	}
 	switch {
 	case err != nil:
@@ -106,11 +105,11 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 		return d.do(func(ctx context.Context) { d.answer(ctx, *f.Reply) }), nil
 	case f.Request != nil && f.Request.Subtype == "initialize":
 		late := func(context.Context) {
-			d.tell(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
+			d.write(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
 		}
 		return Frame{Do: late, greeting: f.Request}, nil
 	case f.Request != nil:
-		return d.do(func(ctx context.Context) { d.carryOut(ctx, *f.Request) }), nil
+		return d.do(func(ctx context.Context) { d.handle(ctx, *f.Request) }), nil
 	}
 	return Frame{}, nil
 }
@@ -141,7 +140,7 @@ func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.words, d.greeting = init, &r
+	d.initialized, d.greeting = init, &r
 	return init
 }
 
@@ -152,28 +151,28 @@ func (d *Claude) Deny(why string) {
 	d.greeting = nil
 	d.mu.Unlock()
 	if r != nil {
-		d.tell(claude.No(r.ID, why))
+		d.write(claude.No(r.ID, why))
 	}
 }
 
-// tell writes a line.
-func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
+// write writes a line.
+func (d *Claude) write(line []byte) { d.host.write([][]byte{line}) }
 
 // Begin implements Dialect.
 func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	d.Encoder.Know(id, f)
-	d.look()
+	d.updateScene()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.greeting != nil {
-		lines = append(lines, claude.OK(d.greeting.ID, d.Encoder.Welcome(d.Models, len(d.words.Hooks) > 0)))
+		lines = append(lines, claude.OK(d.greeting.ID, d.Encoder.Welcome(d.Models, len(d.initialized.Hooks) > 0)))
 		d.greeting = nil
 	}
 	return lines
 }
 
-// look notes what hooks are told.
-func (d *Claude) look() {
+// updateScene notes what hooks are told.
+func (d *Claude) updateScene() {
 	f := d.Encoder.Facts()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,7 +189,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	}
 	lines = append(lines, d.Encoder.Event(e)...)
 	if e.Facts != nil {
-		d.look()
+		d.updateScene()
 	}
 	if e.Kind == event.Question {
 		lines = append(lines, d.ask(*e.Ask)...)
@@ -205,19 +204,19 @@ func (d *Claude) ask(a event.Ask) [][]byte {
 		const why = "in the permission mode dontAsk nobody is asked"
 		no, _, _ := q.Verdict(claude.Reply{Error: why})
 		no.Text, no.ByUs = why, true
-		d.say(context.Background(), a.ID, no)
+		d.answerQuestion(context.Background(), a.ID, no)
 		return nil
 	}
 	id := d.Encoder.UUID()
-	d.asked[id] = q
+	d.questions[id] = q
 	return [][]byte{claude.Ask(id, q.Request)}
 }
 
 // withdraw takes back a question that needs no answer any more.
 func (d *Claude) withdraw(question string) (lines [][]byte) {
-	for id, q := range d.asked {
+	for id, q := range d.questions {
 		if q.Ask.ID == question {
-			delete(d.asked, id)
+			delete(d.questions, id)
 			lines = append(lines, claude.Withdraw(id))
 		}
 	}
@@ -226,12 +225,12 @@ func (d *Claude) withdraw(question string) (lines [][]byte) {
 
 // answer handles the host's answer to one of our questions.
 func (d *Claude) answer(ctx context.Context, r claude.Reply) {
-	q, open := d.asked[r.ID]
+	q, open := d.questions[r.ID]
 	if !open {
 		d.host.Detail("an answer to no open question was passed over")
 		return
 	}
-	delete(d.asked, r.ID)
+	delete(d.questions, r.ID)
 	a, mode, notes := q.Verdict(r)
 	if mode != nil && mode.Mode == setting.Yolo && !d.Bypass {
 		a, mode = event.Reply{Option: "deny", Text: bypassRefused}, nil
@@ -240,27 +239,27 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	for _, n := range notes {
 		d.host.Log("%s", n)
 	}
-	d.say(ctx, q.Ask.ID, a)
+	d.answerQuestion(ctx, q.Ask.ID, a)
 	if mode != nil {
-		d.meant(*mode)
+		d.applyMode(*mode)
 	}
 }
 
-func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
+func (d *Claude) answerQuestion(ctx context.Context, question string, a event.Reply) {
 	a.Question = question
 	if err := d.host.Conversation.Answer(ctx, a); err != nil {
 		d.host.Log("an answer was passed over: %v", err)
 	}
 }
 
-// meant notes whether the host is asked in the mode that it chose. An event reports a change of the mode, unless this
-// is all that changed.
-func (d *Claude) meant(m claude.Mode) {
+// applyMode notes whether the host is asked in the mode that it chose. An event reports a change of the mode, unless
+// this is all that changed.
+func (d *Claude) applyMode(m claude.Mode) {
 	d.Encoder.Unasked = m.Unasked
 	if d.Encoder.Facts().Mode == m.Mode {
 		d.host.write(d.Encoder.Status())
 	}
-	d.look()
+	d.updateScene()
 }
 
 const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with " +
@@ -268,9 +267,6 @@ const bypassRefused = "Cannot set permission mode to bypassPermissions because t
 
 // Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
-
-// Ends implements Dialect.
-func (d *Claude) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
 // Gone implements Dialect.
 func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }
@@ -287,9 +283,9 @@ func (d *Claude) Code(h *Host, last *event.End) int {
 func (d *Claude) deliver(r claude.Reply) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	waits, found := d.waiting[r.ID]
+	waits, found := d.requests[r.ID]
 	if found {
-		delete(d.waiting, r.ID)
+		delete(d.requests, r.ID)
 		waits <- r // buffered
 	}
 	return found
@@ -299,11 +295,11 @@ func (d *Claude) deliver(r claude.Reply) bool {
 func (d *Claude) request(ctx context.Context, patience time.Duration, body claude.Control) ([]byte, error) {
 	id, answer := d.Encoder.UUID(), make(chan claude.Reply, 1)
 	d.mu.Lock()
-	d.waiting[id] = answer
+	d.requests[id] = answer
 	d.mu.Unlock()
 	forget := func() {
 		d.mu.Lock()
-		delete(d.waiting, id)
+		delete(d.requests, id)
 		d.mu.Unlock()
 	}
 	d.host.out.Put(append(claude.Ask(id, body), '\n'))
@@ -337,7 +333,7 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 	}
 	var places []place
 	d.mu.Lock()
-	scene, words := d.scene, d.words
+	scene, words := d.scene, d.initialized
 	d.mu.Unlock()
 	if words == nil {
 		return agent.Word{}

@@ -10,25 +10,25 @@ import (
 	"omniagent/internal/setting"
 )
 
-// carryOut executes a request of the host and answers it.
-func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
+// handle executes a request of the host and answers it.
+func (d *Claude) handle(ctx context.Context, r claude.Request) {
 	var body claude.Control
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		d.tell(claude.No(r.ID, "the request is not what it should be"))
+		d.write(claude.No(r.ID, "the request is not what it should be"))
 		return
 	}
 	switch r.Subtype {
 	case "interrupt":
 		d.host.Conversation.Interrupt(true)
-		d.tell(claude.OK(r.ID, map[string][]string{"still_queued": {}}))
+		d.write(claude.OK(r.ID, map[string][]string{"still_queued": {}}))
 	case "set_permission_mode":
 		d.setMode(ctx, r, body.Mode)
 	case "set_model":
 		d.setModel(ctx, r, body.Model)
 	case "mcp_status":
-		d.tell(claude.OK(r.ID, d.Encoder.Servers()))
+		d.write(claude.OK(r.ID, d.Encoder.Servers()))
 	default:
-		d.tell(claude.No(r.ID, claude.Unsupported(r.Subtype)))
+		d.write(claude.No(r.ID, claude.Unsupported(r.Subtype)))
 	}
 }
 
@@ -38,12 +38,12 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 		why = bypassRefused
 	}
 	if why != "" {
-		d.tell(claude.No(r.ID, "Cannot set permission mode: "+why))
+		d.write(claude.No(r.ID, "Cannot set permission mode: "+why))
 		return
 	}
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
-		d.tell(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
-		d.meant(m)
+		d.write(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
+		d.applyMode(m)
 	})
 }
 
@@ -54,7 +54,7 @@ func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then
 		err := wait()
 		return func() {
 			if err != nil {
-				d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
+				d.write(claude.No(r.ID, fault.Of(err).Sentence()))
 				return
 			}
 			then()
@@ -66,10 +66,10 @@ func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then
 func (d *Claude) setModel(ctx context.Context, r claude.Request, name string) {
 	if name == "" || name == "default" {
 		if len(d.Models) == 0 {
-			d.tell(claude.No(r.ID, "there is no model of that name: say which"))
+			d.write(claude.No(r.ID, "there is no model of that name: say which"))
 			return
 		}
 		name = d.Models[0]
 	}
-	d.set(ctx, r, agent.Change{Model: name}, func() { d.tell(claude.OK(r.ID, map[string]string{"model": name})) })
+	d.set(ctx, r, agent.Change{Model: name}, func() { d.write(claude.OK(r.ID, map[string]string{"model": name})) })
 }

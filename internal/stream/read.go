@@ -23,8 +23,8 @@ type Frame struct {
 	greeting *claude.Request // what a host says before the conversation
 }
 
-// Said is a line of the other side, or the end of its input.
-type Said struct {
+// Input is a line of the other side, or the end of its input.
+type Input struct {
 	Frame Frame
 	Err   error // the line is wrong; io.EOF: the input has ended
 }
@@ -36,10 +36,10 @@ const Ahead = 256
 const longestFrame = 64 << 20
 
 // Read reads frames until the input ends. It skips a line that is too long.
-func Read(r io.Reader, d Dialect, frames chan<- Said, quit <-chan struct{}) {
+func Read(r io.Reader, d Dialect, frames chan<- Input, quit <-chan struct{}) {
 	defer close(frames)
 	for in := lines.NewReader(r, longestFrame); in.Next(); {
-		var said Said
+		var said Input
 		switch {
 		case in.Long:
 			said.Err = fmt.Errorf("it is longer than %d MiB", longestFrame>>20)

@@ -8,6 +8,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -52,8 +53,6 @@ type Dialect interface {
 	Refuse(f *fault.Fault) [][]byte
 	// Read parses a line of the other side, in the reader's goroutine. An empty Frame is ignored.
 	Read(line []byte) (Frame, error)
-	// Ends reports whether one of our lines is the end of a turn.
-	Ends(line []byte) bool
 	// Gone is called when the other side's input has ended.
 	Gone()
 	// Code returns the exit code for the end of the last turn; nil: no turn ended.
@@ -61,13 +60,16 @@ type Dialect interface {
 }
 
 // Host translates between a conversation and its other side.
+//
+//	running ── the last turn ends, a signal, no reader, ctx ──▶ closing ── last events ──▶ closed ── Finish ──▶ code
+//	   └── a second signal, or patience runs out: hurry ──────────┴── does not wait for the agent
 type Host struct {
 	Conversation *conversation.Conversation
 	Dialect      Dialect
 	Form         Form
 	Log          func(format string, args ...any) // for people, on standard error
 	Detail       func(format string, args ...any) // the same, only with --verbose
-	Frames       <-chan Said                      // lines of the other side; nil: none
+	Frames       <-chan Input                     // lines of the other side; nil: none
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
 	// that the conversation was opened with.
 	Stays bool
@@ -75,28 +77,28 @@ type Host struct {
 	Quiet   bool
 	Signals <-chan os.Signal
 
-	out      *lines.Writer
-	lost     <-chan struct{} // closed when standard output has no reader any more
-	answered chan func()     // results of slow operations
-	ended    chan struct{}   // closed when Run is over
+	out     *lines.Writer
+	lost    <-chan struct{} // closed when standard output has no reader any more
+	results chan func()     // results of slow operations
+	ended   chan struct{}   // closed when Run is over
 
-	open    map[int64]bool // turns of messages that have not ended
-	newest  int64          // the last turn of a message that an event reported
-	awaited int            // answers still to come
-	why     fault.Code     // why the last turn failed
-	last    *event.End
-	denied  bool
-	signal  os.Signal
-	gone    error         // set when standard output cannot be written
-	closing func()        // stops waiting for the closing; nil: the conversation is not being closed
-	closed  chan struct{} // closed when it is closed
-	failure error         // of the closing; read it after closed
+	open        map[int64]bool // turns of messages that have not ended
+	newest      int64          // the last turn of a message that an event reported
+	pending     int            // answers still to come
+	failCode    fault.Code     // why the last turn failed
+	last        *event.End
+	denied      bool
+	signal      os.Signal
+	outputError error         // set when standard output cannot be written
+	closing     func()        // stops waiting for the closing; nil: the conversation is not being closed
+	closed      chan struct{} // closed when it is closed
+	failure     error         // of the closing; read it after closed
 }
 
 // New returns a host that can write, and answer a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
-		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.Unheard(out), answered: make(chan func()),
+		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.Unheard(out), results: make(chan func()),
 		ended: make(chan struct{}),
 		open:  map[int64]bool{}, closed: make(chan struct{}),
 	}
@@ -131,13 +133,13 @@ func (h *Host) Run(ctx context.Context) int {
 		h.loseTurns()
 	}
 	code := h.code()
-	if h.gone != nil {
-		h.Log("standard output cannot be written: %v", h.gone)
+	if h.outputError != nil {
+		h.Log("standard output cannot be written: %v", h.outputError)
 	} else if h.Finish() && h.out.Err() != nil { // of the last lines
-		h.gone = h.out.Err()
-		h.Log("standard output cannot be written: %v", h.gone)
+		h.outputError = h.out.Err()
+		h.Log("standard output cannot be written: %v", h.outputError)
 	}
-	if h.gone != nil && h.signal == nil {
+	if h.outputError != nil && h.signal == nil {
 		return failed
 	}
 	return code
@@ -191,13 +193,13 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 	frames, lost, written, over := h.Frames, h.lost, h.out.Written(), ctx.Done()
 	var late <-chan time.Time
 	for {
-		if h.closing == nil && len(h.open) == 0 && h.awaited == 0 && (!h.Stays || frames == nil || h.signal != nil) {
+		if h.closing == nil && len(h.open) == 0 && h.pending == 0 && (!h.Stays || frames == nil || h.signal != nil) {
 			h.close()
 		}
 		next, said := events, frames
 		room := h.out.Room()
 		// the agent does not wait for them: they are in its journal
-		if queued, _ := h.out.State(); h.gone == nil && queued >= lines.Full {
+		if queued, _ := h.out.State(); h.outputError == nil && queued >= lines.Full {
 			next = nil
 			if queued >= mostQueued {
 				said = nil
@@ -209,7 +211,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 				h.close()
 				return
 			}
-			h.tell(e)
+			h.event(e)
 		case s, more := <-said:
 			if !more || errors.Is(s.Err, io.EOF) {
 				frames = nil
@@ -217,9 +219,9 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 				h.Conversation.NobodyAnswers()
 				continue
 			}
-			h.take(ctx, s)
-		case do := <-h.answered:
-			h.awaited--
+			h.input(ctx, s)
+		case do := <-h.results:
+			h.pending--
 			do()
 		case <-room:
 		case s := <-h.Signals:
@@ -252,8 +254,8 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 
 // lose ends a conversation whose output has no reader.
 func (h *Host) lose(why error) {
-	if h.gone == nil {
-		h.gone = why
+	if h.outputError == nil {
+		h.outputError = why
 		h.Dialect.Gone()
 		h.close()
 	}
@@ -284,11 +286,11 @@ func (h *Host) close() {
 
 // later waits for a slow operation in a goroutine of its own.
 func (h *Host) later(wait func() (then func())) {
-	h.awaited++
+	h.pending++
 	go func() {
 		then := wait()
 		select {
-		case h.answered <- then:
+		case h.results <- then:
 		case <-h.ended:
 		}
 	}()
@@ -321,7 +323,7 @@ func (h *Host) sent(f Frame, turn int64, steered bool, err error) {
 	}
 }
 
-func (h *Host) tell(e event.Event) {
+func (h *Host) event(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
 		h.open[e.Turn], h.newest = true, e.Turn
@@ -345,7 +347,7 @@ func (h *Host) tell(e event.Event) {
 		h.Detail("%s was denied: %s", e.Denial.Tool, e.Denial.Reason)
 	case event.Failed:
 		if e.Terminal {
-			h.why = e.Fault.Code
+			h.failCode = e.Fault.Code
 		}
 		h.Log("%s", e.Fault.Message)
 		for _, hint := range []string{e.Fault.Suggestion, e.Fault.FixCommand} {
@@ -368,16 +370,16 @@ func (h *Host) tell(e event.Event) {
 // loseTurns reports turns that have no end because the journal could not be written.
 func (h *Host) loseTurns() {
 	for range h.open {
-		h.tell(event.Event{Kind: event.Failed, Terminal: true, Synthetic: true, Fault: fault.Of(h.failure)})
-		h.tell(event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
+		h.event(event.Event{Kind: event.Failed, Terminal: true, Synthetic: true, Fault: fault.Of(h.failure)})
+		h.event(event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
 	}
 }
 
-func (h *Host) take(ctx context.Context, said Said) {
+func (h *Host) input(ctx context.Context, said Input) {
 	f := said.Frame
 	switch {
 	case said.Err != nil:
-		h.Log("a line on standard input was passed over: %v", said.Err)
+		h.Log("ignored a line on standard input: %v", said.Err)
 	case f.User != nil && h.signal != nil:
 		h.Log("a message was passed over: the conversation is being ended")
 	case f.User != nil && !h.Stays:
@@ -392,14 +394,17 @@ func (h *Host) take(ctx context.Context, said Said) {
 // write writes lines, each at once.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {
-		if h.Form == Lines || h.Form == Result && h.Dialect.Ends(line) {
+		if h.Form == Lines || h.Form == Result && EndsTurn(line) {
 			h.put(append(line, '\n'))
 		}
 	}
 }
 
+// EndsTurn reports whether a line of either dialect is the end of a turn.
+func EndsTurn(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
+
 func (h *Host) put(data []byte) {
-	if h.gone == nil {
+	if h.outputError == nil {
 		h.out.Put(data)
 	}
 }

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 
 	"omniagent/internal/agent"
@@ -32,9 +31,6 @@ func (y *Yume) Event(e event.Event) [][]byte { return y.encoder.Event(e) }
 
 // Refuse implements Dialect.
 func (y *Yume) Refuse(f *fault.Fault) [][]byte { return y.encoder.Refuse(f) }
-
-// Ends implements Dialect.
-func (y *Yume) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
 
 // Gone implements Dialect.
 func (y *Yume) Gone() {}
@@ -92,7 +88,7 @@ func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
 	case last == nil && h.Stays:
 		return done
-	case last != nil && !last.OK && !h.Stays && h.denied && h.why == fault.Blocked: // the denial ended it
+	case last != nil && !last.OK && !h.Stays && h.denied && h.failCode == fault.Blocked: // the denial ended it
 		return blocked
 	case last == nil || !last.OK && !h.Stays:
 		return failed

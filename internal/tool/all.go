@@ -11,10 +11,10 @@ type Entry struct {
 	Open func(*Env) bool // whether the doors that it needs are open; nil: it needs none but Files
 }
 
-// List is the tools of a program, in the order in which a model is told of them.
+// List has the tools of a program, in the order in which a model sees them.
 type List []Entry
 
-// Ours are the tools of this program: the list to which one is added.
+// Ours returns the tools of this program. A new tool is added here.
 func Ours() List {
 	commands := func(env *Env) bool { return env.Shell != nil }
 	person := func(env *Env) bool { return env.Person }
@@ -38,7 +38,7 @@ func Ours() List {
 	}
 }
 
-// In are the tools whose doors are open in env.
+// In returns the tools whose doors are open in env.
 func (l List) In(env *Env) (all []Tool) {
 	for _, e := range l {
 		if e.Open == nil || e.Open(env) {
@@ -51,7 +51,7 @@ func (l List) In(env *Env) (all []Tool) {
 // SearchName is the search of a model API: no tool of ours, yet one that rules can name.
 const SearchName = "WebSearch"
 
-// Specs are what is known of the tools, to read rules and to show calls.
+// Specs describes the tools, to read rules and to show calls.
 func (l List) Specs() (all []toolspec.Tool) {
 	for _, e := range l {
 		all = append(all, e.Make(&Env{}).Tool)

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -32,48 +31,40 @@ type Shell interface {
 // Bash runs a command.
 func Bash(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			line, description := in.text("command", true), in.text("description", false)
-			milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")
-			if in.raw("command") != nil && len(in.problems) == 0 && strings.TrimSpace(line) == "" {
-				in.problem("%q is empty", "command")
+	return s.plan(func(in *input) (Action, error) {
+		line, description := in.text("command", true), in.text("description", false)
+		milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")
+		if in.raw("command") != nil && len(in.problems) == 0 && strings.TrimSpace(line) == "" {
+			in.problem("%q is empty", "command")
+		}
+		for _, name := range []string{"cwd", "workdir", "working_directory", "directory"} {
+			if dir := in.raw(name); dir != nil && string(dir) != `""` {
+				in.problem("%q is not known here: begin the command with cd", name)
 			}
-			for _, name := range []string{"cwd", "workdir", "working_directory", "directory"} {
-				if dir := in.raw(name); dir != nil && string(dir) != `""` {
-					in.problem("%q is not known here: begin the command with cd", name)
+		}
+		c := shell.Command{Line: line, Timeout: time.Duration(milliseconds) * time.Millisecond}
+		at := func() string {
+			if env.Shell != nil {
+				c.At = env.Shell.At()
+			}
+			return c.At
+		}
+		return Action{
+			At: at, Command: line, Title: commandTitle(line, description),
+			Run: func(ctx context.Context, progress func(string)) Result {
+				if background {
+					return startInBackground(ctx, env, c)
 				}
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			c := shell.Command{Line: line, Timeout: time.Duration(milliseconds) * time.Millisecond}
-			at := func() string {
-				if env.Shell != nil {
-					c.At = env.Shell.At()
-				}
-				return c.At
-			}
-			return Action{
-				At: at, Kind: event.Shell, Changes: true, Command: line, Title: commandTitle(line, description),
-				Input: in.json(),
-				Run: func(ctx context.Context, progress func(string)) Result {
-					if background {
-						return startInBackground(ctx, env, c)
-					}
-					return runCommand(ctx, env, c, progress)
-				},
-			}, nil
-		},
-	}
+				return runCommand(ctx, env, c, progress)
+			},
+		}, nil
+	})
 }
 
 // commandTitle returns the description, or the first line of the command.
 func commandTitle(line, description string) string {
-	for _, said := range []string{description, line} {
-		for part := range strings.Lines(said) {
+	for _, candidate := range []string{description, line} {
+		for part := range strings.Lines(candidate) {
 			if words := strings.Join(strings.Fields(part), " "); words != "" {
 				return text.Name(clip(words))
 			}

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 
@@ -15,44 +14,37 @@ import (
 // BashOutput reads what a command in the background prints.
 func BashOutput(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "BashOutput", Kind: event.Other, With: "Bash"})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			id, pattern := in.text("bash_id", true), in.text("filter", false)
-			var filter *regexp.Regexp
-			if pattern != "" {
-				var err error
-				if filter, err = regexp.Compile(pattern); err != nil {
-					in.problem("%q is not a regular expression: %v", "filter", err)
+	return s.plan(func(in *input) (Action, error) {
+		id, pattern := in.text("bash_id", true), in.text("filter", false)
+		var filter *regexp.Regexp
+		if pattern != "" {
+			var err error
+			if filter, err = regexp.Compile(pattern); err != nil {
+				in.problem("%q is not a regular expression: %v", "filter", err)
+			}
+		}
+		return Action{
+			// The command was allowed, so reading its output needs no question.
+			Title: "Read the output of " + text.Name(clip(id)),
+			Run: func(context.Context, func(string)) Result {
+				if env.Shell == nil {
+					return noCommands()
 				}
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				// The command was allowed, so reading its output needs no question.
-				Kind: event.Other, Title: "Read the output of " + text.Name(clip(id)), Input: in.json(),
-				Run: func(context.Context, func(string)) Result {
-					if env.Shell == nil {
-						return noCommands()
-					}
-					job, err := env.Shell.Output(id, filter)
-					if err != nil {
-						return failed(err)
-					}
-					printed := printedText(job.Outcome)
-					if printed == "" {
-						printed = "(no new output)"
-					}
-					return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked, Waits: job.Running}
-				},
-			}, nil
-		},
-	}
+				job, err := env.Shell.Output(id, filter)
+				if err != nil {
+					return failed(err)
+				}
+				printed := printedText(job.Outcome)
+				if printed == "" {
+					printed = "(no new output)"
+				}
+				return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked, Waits: job.Running}
+			},
+		}, nil
+	})
 }
 
-// jobState is one line on how a command in the background is.
+// jobState returns the state of a background command in one line.
 func jobState(job shell.Job) string {
 	o := job.Outcome
 	switch {

@@ -3,7 +3,6 @@ package tool
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,38 +17,31 @@ import (
 // Edit replaces a text in a file.
 func Edit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written, c := in.text("file_path", true), readChange(in)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			file, err := newSubject(env, written)
-			if err != nil {
-				return Action{}, err
-			}
-			e := editor{subject: file, env: env, changes: []change{c}}
-			return Action{
-				Kind: event.Write, Changes: true, Paths: file.paths, Title: "Edit " + file.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					run := e // an Action may run more than once
-					spots, text, err := run.run(ctx)
-					if err != nil {
-						return failed(err)
-					}
-					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
-					}
-					return Result{
-						Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
-						Change: run.change,
-					}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written, c := in.text("file_path", true), readChange(in)
+		file, err := newSubject(env, written)
+		if err != nil {
+			return Action{}, err
+		}
+		e := editor{subject: file, env: env, changes: []change{c}}
+		return Action{
+			Paths: file.paths, Title: "Edit " + file.shown,
+			Run: func(ctx context.Context, _ func(string)) Result {
+				run := e // an Action may run more than once
+				spots, text, err := run.run(ctx)
+				if err != nil {
+					return failed(err)
+				}
+				if !run.existed {
+					return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
+				}
+				return Result{
+					Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
+					Change: run.change,
+				}
+			},
+		}, nil
+	})
 }
 
 // change is one replacement.
@@ -77,37 +69,37 @@ type editor struct {
 }
 
 // run makes all replacements or none, and returns where the last one changed the text.
-func (e *editor) run(ctx context.Context) (found, []byte, error) {
+func (e *editor) run(ctx context.Context) (occurrences, []byte, error) {
 	data, print, err := e.env.Files.Load(e.name, largestFile)
 	e.existed = err == nil
 	switch {
 	case errors.Is(err, fault.FileMissing):
 		if e.changes[0].old != "" {
-			return found{}, nil, missing(e.env.Files, e.name)
+			return occurrences{}, nil, missing(e.env.Files, e.name)
 		}
 	case err != nil:
-		return found{}, nil, reader{env: e.env, name: e.name, shown: e.shown}.explain(err)
+		return occurrences{}, nil, reader{env: e.env, name: e.name, shown: e.shown}.explain(err)
 	default:
 		if err := e.env.Seen.check(e.name, e.shown, print); err != nil {
-			return found{}, nil, err
+			return occurrences{}, nil, err
 		}
 	}
 	was := shownBefore(data, e.existed)
 	d := decode(data)
 	text := d.text // ours to change: nothing else has the bytes from Load
 	ends := endingsOf(text)
-	var spots found
+	var spots occurrences
 	for i, c := range e.changes {
 		if err := ctx.Err(); err != nil {
-			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed",
+			return occurrences{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed",
 				e.shown).Because(err)
 		}
 		hits, new, err := e.find(ctx, text, ends, c)
 		if err != nil {
-			return found{}, nil, e.numbered(i, err)
+			return occurrences{}, nil, e.numbered(i, err)
 		}
 		if more := hits.count * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
-			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB",
+			return occurrences{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB",
 				e.shown, largestFile>>20))
 		}
 		text, spots = splice(text, hits, new)
@@ -116,7 +108,7 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	out := d.encode(text)
 	err = e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print, Target: e.target})
 	if err != nil {
-		return found{}, nil, writeFailed(e.shown, err)
+		return occurrences{}, nil, writeFailed(e.shown, err)
 	}
 	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
 	e.change = changeOf(e.env, e.subject, was, out)
@@ -141,20 +133,20 @@ func writeFailed(shown string, err error) error {
 }
 
 // find returns where the change applies and what to insert there.
-func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) (found, string, error) {
+func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) (occurrences, string, error) {
 	if c.old == "" {
 		if len(text) > 0 {
-			return found{}, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.shown).
+			return occurrences{}, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.shown).
 				Hint("Give the text to replace, or use Write to replace the whole file.")
 		}
-		return found{count: 1, first: []spot{{0, 0}}}, c.new, nil
+		return occurrences{count: 1, first: []spot{{0, 0}}}, c.new, nil
 	}
 	hits := count(locate(text, ends, c.old))
 	switch {
 	case hits.count == 0:
-		return found{}, "", notFound(ctx, text, ends, c.old, e.shown)
+		return occurrences{}, "", notFound(ctx, text, ends, c.old, e.shown)
 	case hits.count > 1 && !c.all:
-		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.shown, hits.count,
+		return occurrences{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.shown, hits.count,
 			linesOf(text, hits.first)).
 			Hint("Give more lines around the one you mean, or replace_all: true to change all of them.")
 	}
@@ -166,18 +158,18 @@ type spot struct{ start, end int }
 
 // found is how often a text was found, and where. The positions of one letter in a large file would need many times its
 // size, so they are found again where all are needed.
-type found struct {
+type occurrences struct {
 	count int
 	bytes int // bytes of all hits together
 	first []spot
 	all   iter.Seq[spot]
 }
 
-// firstKept is one more than any message lists.
-const firstKept = 11
+// maxFirst is one more than any message lists.
+const maxFirst = 11
 
-func count(all iter.Seq[spot]) found {
-	f := found{all: all}
+func count(all iter.Seq[spot]) occurrences {
+	f := occurrences{all: all}
 	for s := range all {
 		f.count++
 		f.bytes += s.end - s.start
@@ -186,8 +178,8 @@ func count(all iter.Seq[spot]) found {
 	return f
 }
 
-func (f *found) keep(s spot) {
-	if len(f.first) < firstKept {
+func (f *occurrences) keep(s spot) {
+	if len(f.first) < maxFirst {
 		f.first = append(f.first, s)
 	}
 }
@@ -216,7 +208,7 @@ func locate(text []byte, e endings, old string) iter.Seq[spot] {
 func locateExactly(text, needle []byte) iter.Seq[spot] {
 	return func(yield func(spot) bool) {
 		for at := 0; ; {
-			i := index(text[at:], needle)
+			i := bytes.Index(text[at:], needle)
 			if i < 0 || !yield(spot{at + i, at + i + len(needle)}) {
 				return
 			}
@@ -284,8 +276,8 @@ func inEndings(e endings, c change) string {
 }
 
 // splice replaces each hit by new, and returns the new positions. It may change the bytes of text.
-func splice(text []byte, hits found, new string) ([]byte, found) {
-	spots := found{count: hits.count}
+func splice(text []byte, hits occurrences, new string) ([]byte, occurrences) {
+	spots := occurrences{count: hits.count}
 	if hits.count == 1 {
 		h := hits.first[0]
 		text = replaceBytes(text, h, new)

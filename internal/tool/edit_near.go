@@ -42,7 +42,7 @@ func notFound(ctx context.Context, text []byte, ends endings, old, written strin
 		return f.Hint("Nothing in the file is like it. Read the file again.")
 	}
 	var b strings.Builder
-	showLines(&b, text[n.at:], n.line, n.line+min(len(n.wanted), linesOfSpot)-1)
+	showLines(&b, text[n.at:], n.line, n.line+min(len(n.lines), linesOfSpot)-1)
 	return f.Hint("The nearest place is line %d:%s\n%s", n.line, b.String(), n.difference(text[n.at:]))
 }
 
@@ -74,7 +74,7 @@ type near struct {
 	ctx    context.Context
 	until  time.Time
 	seed   maphash.Seed
-	wanted []string
+	lines  []string
 	hashes map[uint64][]int // positions of a line in wanted
 	pairs  [1 << 16]bool    // pairs of letters in the longest line of wanted
 	count  int              // number of pairs
@@ -89,19 +89,19 @@ func newNear(ctx context.Context, old string) *near {
 		ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{},
 		at: -1,
 	}
-	n.wanted = strings.Split(strings.ReplaceAll(strings.Trim(old, "\n"), "\r\n", "\n"), "\n")
-	n.wanted = n.wanted[:min(len(n.wanted), most)]
+	n.lines = strings.Split(strings.ReplaceAll(strings.Trim(old, "\n"), "\r\n", "\n"), "\n")
+	n.lines = n.lines[:min(len(n.lines), most)]
 	var buffer []byte
-	for i, l := range n.wanted {
+	for i, l := range n.lines {
 		if buffer = fold(buffer[:0], []byte(l)); len(buffer) > 0 {
 			sum := maphash.Bytes(n.seed, buffer)
 			n.hashes[sum] = append(n.hashes[sum], i)
 		}
-		if len(l) > len(n.wanted[n.anchor]) {
+		if len(l) > len(n.lines[n.anchor]) {
 			n.anchor = i
 		}
 	}
-	buffer = fold(buffer[:0], []byte(n.wanted[n.anchor]))
+	buffer = fold(buffer[:0], []byte(n.lines[n.anchor]))
 	for i := 1; i < len(buffer); i++ {
 		if pair := &n.pairs[pairAt(buffer, i)]; !*pair {
 			*pair = true
@@ -117,7 +117,7 @@ func (n *near) search(text []byte) {
 	votes := map[int]*place{}
 	best, bestLine := place{}, 0
 	likest, likestAt, likestLine := 0.35, -1, 0 // less is not similar
-	starts := make([]int, len(n.wanted))        // starts of the last lines, in a ring
+	starts := make([]int, len(n.lines))         // starts of the last lines, in a ring
 	var buffer []byte
 	line := 0
 	for at, rest := 0, text; len(rest) > 0; line++ {
@@ -138,7 +138,7 @@ func (n *near) search(text []byte) {
 					p = &place{0, starts[first%len(starts)]}
 					votes[first] = p
 				}
-				if p.votes += len(n.wanted[i]); p.votes > best.votes {
+				if p.votes += len(n.lines[i]); p.votes > best.votes {
 					best, bestLine = *p, first
 				}
 			}
@@ -148,7 +148,7 @@ func (n *near) search(text []byte) {
 					likest, likestAt, likestLine = like, starts[first%len(starts)], first
 				}
 			}
-			delete(votes, line-len(n.wanted)) // no later line can vote for it
+			delete(votes, line-len(n.lines)) // no later line can vote for it
 		}
 		at += len(rest) - len(after)
 		rest = after
@@ -222,7 +222,7 @@ func asciiLike(r rune) byte {
 
 // difference describes the first line that differs.
 func (n *near) difference(text []byte) string {
-	for i, want := range n.wanted {
+	for i, want := range n.lines {
 		if len(text) == 0 {
 			return fmt.Sprintf("The file ends where old_string continues with %q.", shorten([]byte(want)))
 		}

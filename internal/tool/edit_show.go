@@ -34,7 +34,7 @@ func linesOf(text []byte, hits []spot) string {
 }
 
 // around shows the lines at each of the first spots, numbered.
-func around(text []byte, spots found) string {
+func around(text []byte, spots occurrences) string {
 	var b strings.Builder
 	if spots.count > 1 {
 		fmt.Fprintf(&b, " in %d places", spots.count)

@@ -3,8 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -24,33 +22,28 @@ const globUsual = 100 // the default limit
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
-			directory := in.text("path", false)
-			var err error
-			if in.err() == nil {
-				if g.pattern, err = parseGlob(g.written); err != nil {
-					in.problem(`"pattern" cannot be read: %v`, err)
-				}
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			if g.path, err = searchPath(env, directory); err != nil {
-				return Action{}, err
-			}
-			if g.name, err = g.begin(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Find " + text.Name(g.written), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
+		directory := in.text("path", false)
+		if in.err() != nil {
+			return Action{}, nil
+		}
+		var err error
+		if g.pattern, err = parseGlob(g.written); err != nil {
+			in.problem(`"pattern" cannot be read: %v`, err)
+			return Action{}, nil
+		}
+		if g.path, err = searchPath(env, directory); err != nil {
+			return Action{}, err
+		}
+		if g.name, err = g.begin(); err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: []string{g.name}, Title: "Find " + text.Name(g.written),
+			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+		}, nil
+	})
 }
 
 // globber is one call of Glob.
@@ -82,28 +75,28 @@ type globZone struct {
 	spots []globSpot
 }
 
-type globFound struct {
+type globMatch struct {
 	path string
 	at   time.Time
 }
 
 // globHeap has the newest files that one worker has found.
 type globHeap struct {
-	found []globFound
-	count int
+	matches []globMatch
+	count   int
 }
 
-func (h *globHeap) add(f globFound, limit int) {
+func (h *globHeap) add(f globMatch, limit int) {
 	h.count++
-	if h.found = append(h.found, f); len(h.found) >= 2*limit+1000 {
-		h.found = newest(h.found, limit)
+	if h.matches = append(h.matches, f); len(h.matches) >= 2*limit+1000 {
+		h.matches = newest(h.matches, limit)
 	}
 }
 
 // newest sorts by time, then name, and keeps the first ones.
-func newest(found []globFound, limit int) []globFound {
+func newest(found []globMatch, limit int) []globMatch {
 	slices.SortFunc(found,
-		func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
+		func(a, b globMatch) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
 	return found[:min(limit, len(found))]
 }
 
@@ -118,35 +111,32 @@ func (g *globber) run(ctx context.Context) Result {
 	}
 	heaps := make([]globHeap, workspace.Workers())
 	missed, err := g.walk(ctx, heaps)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err))
+	if err != nil && (isStopped(err) || g.name == g.path) {
+		return searchFailed(err)
 	}
-	if err != nil && g.name == g.path {
-		return failed(err)
-	}
-	var found []globFound
+	var found []globMatch
 	count := 0
 	for _, h := range heaps {
-		found = append(found, h.found...)
+		found = append(found, h.matches...)
 		count += h.count
 	}
 	return g.report(newest(found, g.limit), count, missed)
 }
 
 func (g *globber) walk(ctx context.Context, heaps []globHeap) (missed int, err error) {
-	w := newGround(g.env, g.name, ".fdignore")
+	w := newSearchArea(g.env, g.name, ".fdignore")
 	return g.env.Files.Survey(ctx, g.name, globZone{w.scope, g.pattern.start()}, workspace.Survey{
 		Enter: func(f *workspace.Folder, entries []workspace.Entry) { g.enter(w, f, entries) },
 		File: func(worker int, f *workspace.Folder, name string) {
 			if at, ok := f.Modified(name); ok {
-				heaps[worker].add(globFound{w.shown(f, name), at}, g.limit)
+				heaps[worker].add(globMatch{w.displayPath(f, name), at}, g.limit)
 			}
 		},
 	})
 }
 
 // enter takes the files that match, and the directories that may contain some.
-func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
+func (g *globber) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(globZone)
 	full := w.full(f)
 	if f.First() {
@@ -158,7 +148,7 @@ func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 			continue
 		}
 		isDir := e.Type == workspace.DirectoryEntry
-		s := standing{hidden: e.Name[0] == '.', ignored: e.Name == ".git"}
+		s := entryFlags{hidden: e.Name[0] == '.', ignored: e.Name == ".git"}
 		if zone.scope != nil && !s.ignored {
 			verdict := zone.scope.Match(below(full, e.Name), isDir)
 			s.ignored = verdict == ignore.Ignored
@@ -180,7 +170,7 @@ func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 	}
 }
 
-func (g *globber) report(found []globFound, count, missed int) Result {
+func (g *globber) report(found []globMatch, count, missed int) Result {
 	if count == 0 {
 		return Result{Text: "No files found matching pattern: " + text.Name(g.written) + missedNote(missed)}
 	}

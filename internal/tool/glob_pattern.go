@@ -166,15 +166,15 @@ func (g *globPattern) start() []globSpot {
 	return spots
 }
 
-// standing says why an entry may be left out.
-type standing struct {
+// entryFlags says why an entry may be left out.
+type entryFlags struct {
 	hidden  bool // its name begins with a dot
 	ignored bool // a rule ignores it
 }
 
 // file reports whether a file in a directory with these spots matches. A hidden name needs a pattern with a literal
 // dot, an ignored one a pattern with the literal name.
-func (g *globPattern) file(spots []globSpot, name string, s standing) bool {
+func (g *globPattern) file(spots []globSpot, name string, s entryFlags) bool {
 	for _, at := range spots {
 		names := g.paths[at.path]
 		for i := at.name; i < len(names); i++ {
@@ -190,7 +190,7 @@ func (g *globPattern) file(spots []globSpot, name string, s standing) bool {
 }
 
 // directory returns the spots of a directory; without any, nothing beneath it can match.
-func (g *globPattern) directory(spots []globSpot, name string, s standing) []globSpot {
+func (g *globPattern) directory(spots []globSpot, name string, s entryFlags) []globSpot {
 	var next []globSpot
 	add := func(at globSpot) {
 		if at.name < len(g.paths[at.path]) && !slices.Contains(next, at) {
@@ -214,7 +214,7 @@ func (g *globPattern) directory(spots []globSpot, name string, s standing) []glo
 	return next
 }
 
-func (n globName) takes(name string, s standing) bool {
+func (n globName) takes(name string, s entryFlags) bool {
 	switch {
 	case s.ignored && !n.literal, s.hidden && !n.Dotted():
 		return false

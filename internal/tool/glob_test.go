@@ -211,10 +211,10 @@ func FuzzGlobPattern(f *testing.F) {
 		names := strings.Split(file, "/")
 		for _, name := range names[:len(names)-1] {
 			if name != "" {
-				spots = g.directory(spots, name, standing{hidden: name[0] == '.'})
+				spots = g.directory(spots, name, entryFlags{hidden: name[0] == '.'})
 			}
 		}
-		g.file(spots, names[len(names)-1], standing{})
+		g.file(spots, names[len(names)-1], entryFlags{})
 	})
 }
 

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
@@ -25,24 +23,17 @@ const (
 
 // Grep searches in files.
 func Grep(env *Env) Tool {
-	return Tool{
-		Tool: specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path}).Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			g, in := readGrep(env, raw)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			var err error
-			if g.name, err = searchPath(env, g.path); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " +
-					text.Name(g.written), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
-			}, nil
-		},
-	}
+	s := specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path})
+	return s.plan(func(in *input) (a Action, err error) {
+		g := readGrep(env, in)
+		if g.name, err = searchPath(env, g.path); err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: []string{g.name}, Title: "Search for " + text.Name(g.written),
+			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+		}, nil
+	})
 }
 
 // grepper is one call of Grep.
@@ -58,9 +49,8 @@ type grepper struct {
 	types   []ignore.Pattern
 }
 
-// readGrep reads the input. Errors are in the returned input.
-func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
-	in := specOf(toolspec.Tool{Name: "Grep"}).input(raw)
+// readGrep reads the input.
+func readGrep(env *Env, in *input) *grepper {
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
 	g.show = grepShow{
@@ -97,7 +87,7 @@ func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
 			in.problem(`"pattern" cannot be read: %v`, err)
 		}
 	}
-	return g, in
+	return g
 }
 
 // readGlobs reads patterns of paths, separated by blanks, or by commas outside braces. They work like ripgrep's --glob:
@@ -142,11 +132,8 @@ func (g *grepper) run(ctx context.Context) Result {
 	} else {
 		err = g.file(ctx, all)
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err))
-	}
 	if err != nil {
-		return failed(err)
+		return searchFailed(err)
 	}
 	return Result{Text: all.text() + all.notes() + missedNote(missed)}
 }
@@ -173,19 +160,19 @@ func (g *grepper) file(ctx context.Context, all *grepAnswer) error {
 }
 
 func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err error) {
-	w := newGround(g.env, g.name, ".rgignore")
+	w := newSearchArea(g.env, g.name, ".rgignore")
 	scanners := make([]scanner, workspace.Workers())
 	for i := range scanners {
 		scanners[i].pattern = g.pattern
 	}
 	return g.env.Files.Survey(ctx, g.name, grepZone{w.scope}, workspace.Survey{
 		Enter: func(f *workspace.Folder, entries []workspace.Entry) {
-			if f.Path == "" || !all.beyond(w.shown(f, "")) {
+			if f.Path == "" || !all.beyond(w.displayPath(f, "")) {
 				g.enter(w, f, entries)
 			}
 		},
 		File: func(worker int, f *workspace.Folder, name string) {
-			path := w.shown(f, name)
+			path := w.displayPath(f, name)
 			if all.beyond(path) {
 				return
 			}
@@ -212,7 +199,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 }
 
 // enter takes the files to search. A glob that selects a file overrides a rule that ignores it.
-func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
+func (g *grepper) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(grepZone)
 	full := w.full(f)
 	if f.First() {
@@ -233,9 +220,11 @@ func (g *grepper) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 	}
 }
 
-func (g *grepper) wants(w *ground, f *workspace.Folder, full string, scope *ignore.Scope, name string, dir bool) bool {
+func (g *grepper) wants(w *searchArea, f *workspace.Folder, full string, scope *ignore.Scope, name string,
+	dir bool,
+) bool {
 	if g.globs != nil {
-		switch g.globs.Match(w.shown(f, name), dir) {
+		switch g.globs.Match(w.displayPath(f, name), dir) {
 		case ignore.Ignored: // the wanted files are those that the rules match
 			return true
 		case ignore.Included:
@@ -264,7 +253,7 @@ type failedFiles struct{ unread, large atomic.Int64 }
 // failed counts the error of one file. It returns the error that ends the whole search.
 func (n *failedFiles) failed(err error) error {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case isStopped(err):
 		return err
 	case errors.Is(err, errTooLarge):
 		n.large.Add(1)

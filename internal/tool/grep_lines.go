@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,11 +51,11 @@ type grepLines struct {
 	shown   int // lines are shown, or out of context, up to here
 	last    int // number of the last shown line
 	left    int // lines still to be shown after a match
-	held    []heldLine
+	earlier []earlierLine
 }
 
-// heldLine is a line of an earlier window that may have to be shown before a match.
-type heldLine struct {
+// earlierLine is a line of an earlier window that may have to be shown before a match.
+type earlierLine struct {
 	number int
 	text   string
 }
@@ -91,7 +92,7 @@ func (l *grepLines) following(text []byte, stop int) {
 func (l *grepLines) preceding(text []byte, begin int) {
 	starts := lastLines(text[l.shown:begin], l.show.before)
 	if missing := l.show.before - len(starts); missing > 0 && l.shown == 0 {
-		for _, h := range l.held[max(0, len(l.held)-missing):] {
+		for _, h := range l.earlier[max(0, len(l.earlier)-missing):] {
 			if h.number > l.last {
 				l.add(h.number, '-', h.text)
 			}
@@ -110,9 +111,7 @@ func lastLines(text []byte, n int) []int {
 		end = bytes.LastIndexByte(text[:end-1], '\n') + 1
 		starts = append(starts, end)
 	}
-	for i, j := 0, len(starts)-1; i < j; i, j = i+1, j-1 {
-		starts[i], starts[j] = starts[j], starts[i]
-	}
+	slices.Reverse(starts)
 	return starts
 }
 
@@ -125,10 +124,11 @@ func (l *grepLines) next(text []byte) {
 	l.number += bytes.Count(text[l.counted:], []byte("\n"))
 	if l.show.before > 0 {
 		starts := lastLines(text[l.shown:], l.show.before)
-		l.held = l.held[min(len(l.held), max(0, len(l.held)+len(starts)-l.show.before)):]
+		l.earlier = l.earlier[min(len(l.earlier), max(0, len(l.earlier)+len(starts)-l.show.before)):]
 		for i, start := range starts {
 			_, end := lineAround(text, l.shown+start, l.shown+start)
-			l.held = append(l.held, heldLine{l.number + 1 - len(starts) + i, clipLine(text[l.shown+start:end], 0)})
+			l.earlier = append(l.earlier,
+				earlierLine{l.number + 1 - len(starts) + i, clipLine(text[l.shown+start:end], 0)})
 		}
 	}
 	l.counted, l.shown = 0, 0

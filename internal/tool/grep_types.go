@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// types has a line for each type of files: its name as ripgrep gives it, what other tools call it, and which names its
-// files have.
+// types has a line for each type of file: its name in ripgrep, its names in other tools, and the names of its files.
 //
 //go:embed types.txt
 var types string
 
-// grepType is the names of a type.
+// grepType returns the patterns of the names that files of a type have.
 func grepType(name string) []string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "."))
 	for line := range strings.Lines(types) {

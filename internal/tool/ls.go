@@ -23,27 +23,20 @@ const (
 // LS lists a directory.
 func LS(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written, ignore := in.text("path", false), readPatterns(in)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			if written == "" {
-				written = "."
-			}
-			name, err := env.Files.Name(written)
-			if err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Read, Paths: []string{name}, Title: "List " + text.Name(written), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return list(ctx, env, name, ignore) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written, ignore := in.text("path", false), readPatterns(in)
+		if written == "" {
+			written = "."
+		}
+		name, err := env.Files.Name(written)
+		if err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: []string{name}, Title: "List " + text.Name(written),
+			Run: func(ctx context.Context, _ func(string)) Result { return list(ctx, env, name, ignore) },
+		}, nil
+	})
 }
 
 func readPatterns(in *input) []string {

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"omniagent/internal/event"
@@ -13,43 +12,36 @@ import (
 func MultiEdit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "MultiEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	edit := specOf(toolspec.Tool{Name: "Edit"})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written := in.text("file_path", true)
-			e := editor{env: env}
-			for i, item := range in.list("edits", true) {
-				one := edit.input(item)
-				e.changes = append(e.changes, readChange(one))
-				for _, p := range one.problems {
-					in.problem("edits[%d]: %s", i, p)
+	return s.plan(func(in *input) (Action, error) {
+		written := in.text("file_path", true)
+		e := editor{env: env}
+		for i, item := range in.list("edits", true) {
+			one := edit.input(item)
+			e.changes = append(e.changes, readChange(one))
+			for _, p := range one.problems {
+				in.problem("edits[%d]: %s", i, p)
+			}
+		}
+		if len(e.changes) == 0 && len(in.problems) == 0 {
+			in.problem("%q is empty", "edits")
+		}
+		var err error
+		if e.subject, err = newSubject(env, written); err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: e.paths,
+			Title: fmt.Sprintf("Edit %s in %d places", e.shown, len(e.changes)),
+			Run: func(ctx context.Context, _ func(string)) Result {
+				run := e // a plan may run more than once
+				if _, _, err := run.run(ctx); err != nil {
+					return failed(err)
 				}
-			}
-			if len(e.changes) == 0 && len(in.problems) == 0 {
-				in.problem("%q is empty", "edits")
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			var err error
-			if e.subject, err = newSubject(env, written); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Write, Changes: true, Paths: e.paths, Input: in.json(),
-				Title: fmt.Sprintf("Edit %s in %d places", e.shown, len(e.changes)),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					run := e // a plan may run more than once
-					if _, _, err := run.run(ctx); err != nil {
-						return failed(err)
-					}
-					return Result{
-						Text:   fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown),
-						Change: run.change,
-					}
-				},
-			}, nil
-		},
-	}
+				return Result{
+					Text:   fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown),
+					Change: run.change,
+				}
+			},
+		}, nil
+	})
 }

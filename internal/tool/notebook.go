@@ -24,26 +24,19 @@ const (
 // NotebookEdit changes one cell of a notebook.
 func NotebookEdit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			e := readCellEdit(in)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			var err error
-			if e.subject, err = newSubject(env, e.shown); err != nil {
-				return Action{}, err
-			}
-			e.env = env
-			return Action{
-				Kind: event.Write, Changes: true, Paths: e.paths, Input: in.json(),
-				Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
-				Run:   func(ctx context.Context, _ func(string)) Result { return e.run(ctx) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		e := readCellEdit(in)
+		var err error
+		if e.subject, err = newSubject(env, e.shown); err != nil {
+			return Action{}, err
+		}
+		e.env = env
+		return Action{
+			Paths: e.paths,
+			Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
+			Run:   func(ctx context.Context, _ func(string)) Result { return e.run(ctx) },
+		}, nil
+	})
 }
 
 // cellEdit is one change of one cell.

@@ -179,17 +179,15 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 		return nil
 	}
 	set := func(name string, value json.RawMessage) {
-		at := slices.IndexFunc(cell, func(m member) bool { return m.name >= name })
-		switch {
-		case at >= 0 && cell[at].name == name:
+		if at := slices.IndexFunc(cell, func(m member) bool { return m.name == name }); at >= 0 {
 			cell[at].value = value
-		case slices.ContainsFunc(cell, func(m member) bool { return m.name == name }):
-			cell[slices.IndexFunc(cell, func(m member) bool { return m.name == name })].value = value
-		case at >= 0:
-			cell = slices.Insert(cell, at, member{name, value})
-		default:
-			cell = append(cell, member{name, value})
+			return
 		}
+		at := slices.IndexFunc(cell, func(m member) bool { return m.name > name })
+		if at < 0 {
+			at = len(cell)
+		}
+		cell = slices.Insert(cell, at, member{name, value})
 	}
 	was := ""
 	_ = json.Unmarshal(value("cell_type"), &was)

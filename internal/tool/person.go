@@ -20,41 +20,34 @@ const (
 // AskUserQuestion asks a person what only they can decide.
 func AskUserQuestion() Tool {
 	s := specOf(toolspec.Tool{Name: QuestionName, Kind: event.Other})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			var questions []event.FormQuestion
-			for i, one := range in.list("questions", true) {
-				var q event.FormQuestion
-				if json.Unmarshal(one, &q) != nil || strings.TrimSpace(q.Question) == "" {
-					in.problem("question %d is not a valid question", i+1)
-				}
-				questions = append(questions, q)
+	return s.plan(func(in *input) (Action, error) {
+		var questions []event.FormQuestion
+		for i, one := range in.list("questions", true) {
+			var q event.FormQuestion
+			if json.Unmarshal(one, &q) != nil || strings.TrimSpace(q.Question) == "" {
+				in.problem("question %d is not a valid question", i+1)
 			}
-			if in.err() == nil && len(questions) == 0 {
-				in.problem("there is no question")
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Other, Title: asked(questions), Input: in.json(), Person: true,
-				Form: func(filled json.RawMessage, said string) (Result,
-					bool,
-				) {
-					return answers(questions, filled, said)
-				},
-				Run: func(context.Context, func(string)) Result {
-					return Result{Text: "Nobody was asked.", Failed: true}
-				},
-			}, nil
-		},
-	}
+			questions = append(questions, q)
+		}
+		if in.err() == nil && len(questions) == 0 {
+			in.problem("there is no question")
+		}
+		return Action{
+			Title: questionText(questions), Person: true,
+			Form: func(filled json.RawMessage, said string) (Result,
+				bool,
+			) {
+				return answers(questions, filled, said)
+			},
+			Run: func(context.Context, func(string)) Result {
+				return Result{Text: "Nobody was asked.", Failed: true}
+			},
+		}, nil
+	})
 }
 
-// asked renders the questions for a person.
-func asked(questions []event.FormQuestion) string {
+// questionText renders the questions for a person.
+func questionText(questions []event.FormQuestion) string {
 	var b strings.Builder
 	for i, q := range questions {
 		if i > 0 {
@@ -72,7 +65,7 @@ func asked(questions []event.FormQuestion) string {
 }
 
 // answers tells the model what a person said. It finds answers by the text of their questions.
-func answers(questions []event.FormQuestion, filled json.RawMessage, said string) (Result, bool) {
+func answers(questions []event.FormQuestion, filled json.RawMessage, remark string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
@@ -91,8 +84,8 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, said string
 			fmt.Fprintf(&b, "%s\n-> %s\n", q.Question, one)
 		}
 	}
-	if said = strings.TrimSpace(said); said != "" {
-		b.WriteString("The user says: " + said + "\n")
+	if remark = strings.TrimSpace(remark); remark != "" {
+		b.WriteString("The user says: " + remark + "\n")
 	}
 	if b.Len() == 0 {
 		return Result{
@@ -105,23 +98,16 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, said string
 // ExitPlanMode hands over a plan. Who agrees to it ends the mode that only plans.
 func ExitPlanMode() Tool {
 	s := specOf(toolspec.Tool{Name: PlanName, Kind: event.Other})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			plan := in.text("plan", true)
-			if in.raw("plan") != nil && strings.TrimSpace(plan) == "" {
-				in.problem("%q is empty", "plan")
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Other, Title: "Carry out this plan?", Input: in.json(), Person: true,
-				Run: func(context.Context, func(string)) Result {
-					return Result{Text: "The user agrees with the plan. The mode plan has ended: carry it out."}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		plan := in.text("plan", true)
+		if in.raw("plan") != nil && strings.TrimSpace(plan) == "" {
+			in.problem("%q is empty", "plan")
+		}
+		return Action{
+			Title: "Carry out this plan?", Person: true,
+			Run: func(context.Context, func(string)) Result {
+				return Result{Text: "The user agrees with the plan. The mode plan has ended: carry it out."}
+			},
+		}, nil
+	})
 }

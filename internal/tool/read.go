@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,29 +28,22 @@ const (
 // Read shows a file.
 func Read(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written := in.text("file_path", true)
-			first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			name, err := env.Files.Name(written)
-			if err != nil {
-				return Action{}, err
-			}
-			r := reader{env: env, name: name, shown: text.Name(written), first: max(first, 1), limit: limit}
-			if limit == 0 {
-				r.limit = usualLines
-			}
-			return Action{
-				Kind: event.Read, Paths: []string{name}, Title: "Read " + r.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written := in.text("file_path", true)
+		first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
+		name, err := env.Files.Name(written)
+		if err != nil {
+			return Action{}, err
+		}
+		r := reader{env: env, name: name, shown: text.Name(written), first: max(first, 1), limit: limit}
+		if limit == 0 {
+			r.limit = usualLines
+		}
+		return Action{
+			Paths: []string{name}, Title: "Read " + r.shown,
+			Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
+		}, nil
+	})
 }
 
 type reader struct {
@@ -67,7 +59,7 @@ func (r reader) run(ctx context.Context) Result {
 	}
 	defer f.Close()
 	// Every read checks the context, so that a large file on a slow disk can be given up.
-	b := bufio.NewReaderSize(&patient{ctx, f}, 64<<10)
+	b := bufio.NewReaderSize(&contextReader{ctx, f}, 64<<10)
 	head, err := b.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return failed(err)
@@ -99,7 +91,7 @@ func (r reader) run(ctx context.Context) Result {
 	if p.ended {
 		r.env.Seen.Record(r.name, f.Fingerprint())
 	}
-	return r.told(&p)
+	return r.result(&p)
 }
 
 // whole shows a file that has to be read as a whole.
@@ -121,7 +113,7 @@ func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]by
 		return failed(err)
 	}
 	r.env.Seen.Record(r.name, f.Fingerprint())
-	result := r.told(&p)
+	result := r.result(&p)
 	result.Images = images
 	return result
 }
@@ -150,8 +142,8 @@ func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 	}
 }
 
-// told returns the page with remarks for the model.
-func (r reader) told(p *page) Result {
+// result returns the page with remarks for the model.
+func (r reader) result(p *page) Result {
 	last := p.first + p.shown - 1
 	of := ""
 	if p.ended {
@@ -186,13 +178,13 @@ func (r reader) explain(err error) error {
 	return err
 }
 
-// patient reads until the context ends.
-type patient struct {
+// contextReader reads until the context ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *contextReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -219,10 +211,10 @@ var errLongLine = errors.New("a line is too long")
 // page.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
-	met := 0
+	total := 0
 	for length, open := 0, false; ; {
 		piece, err := b.ReadSlice('\n')
-		if met += len(piece); met > 2*largestFile {
+		if total += len(piece); total > 2*largestFile {
 			p.all = false
 		}
 		if len(piece) > 0 && !open {

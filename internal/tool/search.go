@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/workspace"
 )
@@ -13,8 +16,8 @@ const (
 	resultLimit = 100 << 10 // bytes of an answer
 )
 
-// ground is where Glob and Grep search: a directory of the workspace, and the rules that exclude files in it.
-type ground struct {
+// searchArea is where Glob and Grep search: a directory of the workspace, and the rules that exclude files in it.
+type searchArea struct {
 	env   *Env
 	own   string // the file of rules that takes precedence
 	user  *ignore.Rules
@@ -23,14 +26,14 @@ type ground struct {
 	scope *ignore.Scope
 }
 
-// newGround reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. If the
+// newSearchArea reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. If the
 // workspace is a part of a repository, some are outside of it; only these files are read there, and only what they
 // exclude can be noticed.
 //
 // name itself is searched even if a rule excludes it, because the caller named it. The rules from above do not apply in
 // it then.
-func newGround(env *Env, name, own string) *ground {
-	g := &ground{env: env, own: own, name: name}
+func newSearchArea(env *Env, name, own string) *searchArea {
+	g := &searchArea{env: env, own: own, name: name}
 	if env.Excludes != "" {
 		if data, err := workspace.ReadFile(env.Excludes, rulesLimit); err == nil {
 			g.user = ignore.Parse(data)
@@ -64,14 +67,14 @@ func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	return none.Enter(full, ignore.Files{Repository: true})
 }
 
-// drawer is a directory that may have files of rules.
-type drawer interface {
+// ruleDir is a directory that may have files of rules.
+type ruleDir interface {
 	Has(name string) bool
 	ReadFile(name string, limit int64) ([]byte, error)
 }
 
 // rules reads the rules in a directory. Rules of git are read only in a repository.
-func (g *ground) rules(d drawer, above *ignore.Scope) ignore.Files {
+func (g *searchArea) rules(d ruleDir, above *ignore.Scope) ignore.Files {
 	read := func(name string, there bool) *ignore.Rules {
 		if !there && !d.Has(name) {
 			return nil
@@ -93,7 +96,7 @@ func (g *ground) rules(d drawer, above *ignore.Scope) ignore.Files {
 }
 
 // full returns the path of a folder as the scopes know it.
-func (g *ground) full(f *workspace.Folder) string {
+func (g *searchArea) full(f *workspace.Folder) string {
 	if f.Path == "" {
 		return g.above
 	}
@@ -107,12 +110,24 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// shown returns the path of a file for the model: relative to the workspace, or absolute in a further directory.
-func (g *ground) shown(f *workspace.Folder, name string) string {
+// displayPath returns the path of a file for the model: relative to the workspace, or absolute in a further directory.
+func (g *searchArea) displayPath(f *workspace.Folder, name string) string {
 	if g.name == "." {
 		return f.Join(name)
 	}
 	return g.name + "/" + f.Join(name)
+}
+
+// isStopped reports whether an error means that the call was ended.
+func isStopped(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func searchFailed(err error) Result {
+	if isStopped(err) {
+		err = fault.New(fault.Interrupted, "the search was ended before it had finished").Because(err)
+	}
+	return failed(err)
 }
 
 // searchPath returns the directory or file where a search begins.

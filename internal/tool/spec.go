@@ -13,9 +13,9 @@ import (
 //go:embed specs
 var specs embed.FS
 
-// spec is what a model is told of a tool, and how its input is read. It stands in specs/NAME.txt, with empty lines
-// between the parts: the description; an input that is right; the members that are known, each with what models write
-// in its place; the schema.
+// spec is what a model sees of a tool, and how its input is read. It comes from specs/NAME.txt, where empty lines
+// separate the parts: the description; a correct input; the known members, each with the names that models use instead;
+// the schema.
 type spec struct {
 	toolspec.Tool
 	example string
@@ -23,12 +23,29 @@ type spec struct {
 	others  map[string]string // such as path to file_path
 }
 
-// specOf completes what is known of the tool with what stands in its file.
+// specOf adds to a tool what its file contains.
 func specOf(t toolspec.Tool) *spec {
 	s := readSpecs()[t.Name]
 	t.Description, t.Input = s.Description, s.Input
 	s.Tool = t
 	return &s
+}
+
+// plan returns the tool. read says what a call with an input would do; its answer counts only for an input without
+// problems.
+func (s *spec) plan(read func(in *input) (Action, error)) Tool {
+	return Tool{Tool: s.Tool, Plan: func(raw json.RawMessage) (Action, error) {
+		in := s.input(raw)
+		a, err := read(in)
+		if problems := in.err(); problems != nil {
+			err = problems
+		}
+		if err != nil {
+			return Action{}, err
+		}
+		a.Kind, a.Changes, a.Input = s.Kind, s.Changes, in.json()
+		return a, nil
+	}}
 }
 
 // readSpecs reads every file, once.

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
+// TaskName is the tool that gives work to a sub-agent, and GeneralHelper the kind that always exists.
 const (
 	TaskName      = "Task"
 	GeneralHelper = "general-purpose"
@@ -24,13 +24,13 @@ func Named(written, name string) bool {
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
 }
 
-// kinds tells the model which sub-agents there are beside the general one.
+// kinds describes for the model which sub-agents there are in addition to the general one.
 func kinds(helpers []Helper) (json.RawMessage, error) {
-	said := "Which sub-agent; general-purpose if left out"
+	description := "Which sub-agent; general-purpose if left out"
 	for _, h := range helpers {
-		said += "\n- " + h.Name + ": " + h.Description
+		description += "\n- " + h.Name + ": " + h.Description
 	}
-	return text.JSON(said)
+	return text.JSON(description)
 }
 
 // HandOver returns the tool Task, which gives a piece of work to a sub-agent.
@@ -39,43 +39,36 @@ func HandOver(env *Env) Tool {
 	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {
 		s.Input = bytes.Replace(s.Input, []byte(`"general-purpose; there is no other"`), known, 1)
 	}
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			description, kind := in.text("description", false), in.text("subagent_type", false)
-			prompt := in.text("prompt", false)
-			if strings.TrimSpace(prompt) == "" {
-				prompt = description
+	return s.plan(func(in *input) (Action, error) {
+		description, kind := in.text("description", false), in.text("subagent_type", false)
+		prompt := in.text("prompt", false)
+		if strings.TrimSpace(prompt) == "" {
+			prompt = description
+		}
+		if strings.TrimSpace(prompt) == "" && len(in.problems) == 0 {
+			in.problem("%q is missing: it must say what to do", "prompt")
+		}
+		if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper &&
+			!slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
+			names := []string{GeneralHelper}
+			for _, h := range env.Helpers {
+				names = append(names, h.Name)
 			}
-			if strings.TrimSpace(prompt) == "" && len(in.problems) == 0 {
-				in.problem("%q is missing: it must say what to do", "prompt")
-			}
-			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper &&
-				!slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
-				names := []string{GeneralHelper}
-				for _, h := range env.Helpers {
-					names = append(names, h.Name)
+			in.problem("there is no sub-agent %q: there are %s", clip(kind), strings.Join(names, ", "))
+		}
+		return Action{
+			Title: "Hand over: " + text.Name(clip(description)),
+			Run: func(ctx context.Context, _ func(string)) Result {
+				answer, err := env.Task(ctx, description, kind, prompt)
+				switch {
+				case err != nil && answer != "":
+					return Result{Text: "The sub-agent did not finish: " + err.Error() +
+						"\nIts last words were:\n" + answer, Failed: true}
+				case err != nil:
+					return Result{Text: "The sub-agent did not finish: " + err.Error(), Failed: true}
 				}
-				in.problem("there is no sub-agent %q: there are %s", clip(kind), strings.Join(names, ", "))
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Agent, Title: "Hand over: " + text.Name(clip(description)), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					answer, err := env.Task(ctx, description, kind, prompt)
-					switch {
-					case err != nil && answer != "":
-						return Result{Text: "The sub-agent did not finish: " + err.Error() +
-							"\nIts last words were:\n" + answer, Failed: true}
-					case err != nil:
-						return Result{Text: "The sub-agent did not finish: " + err.Error(), Failed: true}
-					}
-					return Result{Text: answer}
-				},
-			}, nil
-		},
-	}
+				return Result{Text: answer}
+			},
+		}, nil
+	})
 }

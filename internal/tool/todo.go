@@ -50,26 +50,19 @@ const (
 // TodoWrite keeps the list of what is to be done.
 func TodoWrite(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "TodoWrite", Kind: event.Other})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			list := readTodos(in)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Other, Title: fmt.Sprintf("Note %d things to do", len(list)), Input: in.json(),
-				Run: func(context.Context, func(string)) Result {
-					if env.Todos == nil {
-						return failed(fault.New(fault.Unsafe, "this conversation keeps no list"))
-					}
-					env.Todos.Set(list)
-					return Result{Text: summary(list)}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		list := readTodos(in)
+		return Action{
+			Title: fmt.Sprintf("Note %d things to do", len(list)),
+			Run: func(context.Context, func(string)) Result {
+				if env.Todos == nil {
+					return failed(fault.New(fault.Unsafe, "this conversation keeps no list"))
+				}
+				env.Todos.Set(list)
+				return Result{Text: summary(list)}
+			},
+		}, nil
+	})
 }
 
 func readTodos(in *input) []Todo {

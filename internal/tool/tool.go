@@ -1,6 +1,6 @@
 // Package tool has the tools of the native agent: one file a tool, with its description for the model.
 //
-// It promises: a tool says beforehand what a call would do, so that code that does not know the tool can decide about
+// It promises: a tool describes a call before it runs, so that code that does not know the tool can decide about
 // it; it reaches files, commands and pages only through Env, where they are restricted; any input gets an answer that
 // the model can learn from, never a panic; and a list of tools has only those that work here. It never decides what is
 // allowed, asks nobody, and prints nothing.

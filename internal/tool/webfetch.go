@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,46 +23,39 @@ type Web interface {
 // WebFetch reads a page.
 func WebFetch(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "WebFetch", Kind: event.Web, Rule: toolspec.Host})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			address := strings.TrimSpace(in.text("url", true))
-			// models know it from other agents; no model reads the page here, so it is ignored
-			in.text("prompt", false)
-			if u, err := url.Parse(address); len(in.problems) == 0 &&
-				(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-				in.problem("%q must be an address that begins with https:// or http://, but came %q", "url",
-					clip(address))
-			}
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Web, URL: address, Title: "Fetch " + text.Name(clip(address)), Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					if env.Web == nil {
-						return failed(fault.New(fault.Unsafe, "pages cannot be fetched in this conversation"))
-					}
-					p, err := env.Web.Fetch(ctx, address)
-					if err != nil {
-						return failed(err)
-					}
-					return pageResult(address, p)
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		address := strings.TrimSpace(in.text("url", true))
+		// models know it from other agents; no model reads the page here, so it is ignored
+		in.text("prompt", false)
+		if u, err := url.Parse(address); len(in.problems) == 0 &&
+			(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			in.problem("%q must be an address that begins with https:// or http://, but came %q", "url",
+				clip(address))
+		}
+		return Action{
+			URL: address, Title: "Fetch " + text.Name(clip(address)),
+			Run: func(ctx context.Context, _ func(string)) Result {
+				if env.Web == nil {
+					return failed(fault.New(fault.Unsafe, "pages cannot be fetched in this conversation"))
+				}
+				p, err := env.Web.Fetch(ctx, address)
+				if err != nil {
+					return failed(err)
+				}
+				return pageResult(address, p)
+			},
+		}, nil
+	})
 }
 
 // pageResult returns what the model reads about a page.
-func pageResult(asked string, p web.Page) Result {
+func pageResult(address string, p web.Page) Result {
 	if p.Moved != "" {
 		return Result{
 			Text: fmt.Sprintf(
 				"%s has moved to another host, of which nothing was read (status %d). If you want that page, call "+
 					"WebFetch "+
-					"with this address:\n%s", asked, p.Status, p.Moved),
+					"with this address:\n%s", address, p.Status, p.Moved),
 		}
 	}
 	var b strings.Builder

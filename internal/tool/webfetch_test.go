@@ -66,7 +66,7 @@ func TestWebFetchSaysWhereItComesFrom(t *testing.T) {
 	d.says(WebFetch, object{"url": site.URL + "/empty"}, "(The page has no text.)")
 	d.says(WebFetch, object{"url": site.URL + "/long"}, "long long", "[The page is longer: the rest is left out.]")
 	d.fails(WebFetch, object{"url": site.URL + "/none"}, "Status: 404 Not Found", "404 page not found")
-	d.fails(WebFetch, object{"url": site.URL + "/image"}, "image/png", "no text")
+	d.fails(WebFetch, object{"url": site.URL + "/image"}, "image/png", "not text")
 	d.env.Web = web.New(web.Options{})
 	d.fails(WebFetch, object{"url": site.URL + "/page"}, "only public pages")
 	d.env.Web = nil

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,31 +18,24 @@ import (
 // Write makes or replaces a file.
 func Write(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	return Tool{
-		Tool: s.Tool,
-		Plan: func(raw json.RawMessage) (Action, error) {
-			in := s.input(raw)
-			written, content := in.text("file_path", true), in.text("content", true)
-			if err := in.err(); err != nil {
-				return Action{}, err
-			}
-			s, err := newSubject(env, written)
-			if err != nil {
-				return Action{}, err
-			}
-			return Action{
-				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Write " + s.shown, Input: in.json(),
-				Run: func(ctx context.Context, _ func(string)) Result {
-					became, err := writeWhole(ctx, env, s, content)
-					if err != nil {
-						return failed(err)
-					}
-					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
-						utf8.RuneCountInString(content), s.shown), Change: became}
-				},
-			}, nil
-		},
-	}
+	return s.plan(func(in *input) (Action, error) {
+		written, content := in.text("file_path", true), in.text("content", true)
+		s, err := newSubject(env, written)
+		if err != nil {
+			return Action{}, err
+		}
+		return Action{
+			Paths: s.paths, Title: "Write " + s.shown,
+			Run: func(ctx context.Context, _ func(string)) Result {
+				change, err := writeWhole(ctx, env, s, content)
+				if err != nil {
+					return failed(err)
+				}
+				return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
+					utf8.RuneCountInString(content), s.shown), Change: change}
+			},
+		}, nil
+	})
 }
 
 // subject is the file that a call changes.
@@ -90,9 +82,6 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 		// The old content only matters if it was recorded and has changed since.
 		if _, seen := env.Seen.Lookup(s.name); seen {
 			return nil, changed(s.shown)
-		}
-		if errors.Is(err, fault.FileMissing) {
-			o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears meanwhile
 		}
 	default:
 		return nil, reader{env: env, name: s.name, shown: s.shown}.explain(err)

@@ -20,7 +20,8 @@ const (
 	readLimit = 64 << 20
 )
 
-// Count counts the lines that were added to and removed from each file. It reads the contents that Take has kept.
+// Count counts the lines that were added to and removed from each file. It reads the contents that Take has kept. If
+// ctx ends, the files before that are counted.
 func (c *Changes) Count(ctx context.Context, store *Store) error {
 	r := newReader(store)
 	defer r.close()

@@ -18,7 +18,7 @@ type Above struct {
 // by path; from the workspace on each is opened in its parent, never through a link. A directory that cannot be opened
 // is empty.
 func (d *Dir) Above(name string, visit func(*Above)) (full string) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.Above(rel, visit)
 	}
 	base, rel := d.real, name
@@ -35,7 +35,7 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 			break
 		}
 		p, err := placeAt(at)
-		visitOne(at, p, err, visit)
+		visitParent(at, p, err, visit)
 		at = filepath.Join(at, part)
 	}
 	if rel == "." {
@@ -48,7 +48,7 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 		if err == nil {
 			next, failed = p.enter(part)
 		}
-		visitOne(at, p, err, visit)
+		visitParent(at, p, err, visit)
 		at, p, err = filepath.Join(at, part), next, failed
 	}
 	if err == nil {
@@ -57,7 +57,7 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	return full
 }
 
-func visitOne(path string, p place, err error, visit func(*Above)) {
+func visitParent(path string, p place, err error, visit func(*Above)) {
 	visit(&Above{Path: path, place: p, opened: err == nil})
 	if err == nil {
 		p.close()

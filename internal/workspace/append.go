@@ -22,14 +22,14 @@ func Append(path string, line []byte, perm os.FileMode) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|openWithoutBlocking, perm)
 	if err != nil {
-		return refused("append to", path, err)
+		return toFault("append to", path, err)
 	}
 	err = appendLine(f, path, line)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
-		return refused("append to", path, err)
+		return toFault("append to", path, err)
 	}
 	return nil
 }

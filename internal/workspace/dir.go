@@ -26,15 +26,15 @@ import (
 // A refusal is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular, not-directory,
 // too-large, read-only, changed, full or, for any other error of the system, failed.
 type Dir struct {
-	path     string // absolute, as it was given
-	real     string // the same without links
-	root     *os.Root
-	also     []further
-	more     []*Dir // further roots
-	out      error  // the error of os.Root for a name that leads out of it
-	withheld withheld
+	path         string // absolute, as it was given
+	real         string // the same without links
+	root         *os.Root
+	readOnly     []further
+	roots        []*Dir // further roots
+	out          error  // the error of os.Root for a name that leads out of it
+	restrictions restrictions
 	// one replacement at a time: no other of ours comes between the last check of a file and its rename
-	one sync.Mutex
+	replaceMu sync.Mutex
 }
 
 // OpenDir opens the directory root. The directories also are read-only; they need not exist yet.
@@ -48,7 +48,7 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 		d.root, err = openRoot(d.real)
 	}
 	if err != nil {
-		return nil, d.refused("open", root, err)
+		return nil, d.toFault("open", root, err)
 	}
 	_, d.out = d.root.Lstat("..")
 	var escape *fs.PathError
@@ -58,13 +58,13 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 	for _, dir := range also {
 		if dir, err = filepath.Abs(dir); err != nil {
 			_ = d.root.Close()
-			return nil, d.refused("open", dir, err)
+			return nil, d.toFault("open", dir, err)
 		}
 		f := further{dir, dir}
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			f.real = real
 		}
-		d.also = append(d.also, f)
+		d.readOnly = append(d.readOnly, f)
 	}
 	return d, nil
 }
@@ -72,7 +72,7 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 // Close closes the directory.
 func (d *Dir) Close() error {
 	err := d.root.Close()
-	for _, more := range d.more {
+	for _, more := range d.roots {
 		err = errors.Join(err, more.Close())
 	}
 	return err
@@ -83,7 +83,7 @@ func (d *Dir) Path() string { return d.path }
 
 // Open opens a regular file for reading. It opens nothing else, so it never blocks on a FIFO or a device.
 func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.Open(rel)
 	}
 	info, err := d.Stat(name)
@@ -97,7 +97,7 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
 	})
 	if err != nil {
-		return nil, nil, d.refused("read", name, err)
+		return nil, nil, d.toFault("read", name, err)
 	}
 	// The check of the opened file is the one that counts.
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
@@ -108,31 +108,31 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, nil, d.refused("read", name, err)
+		return nil, nil, d.toFault("read", name, err)
 	}
 	return f, info, nil
 }
 
 // Stat describes the file, following a link.
 func (d *Dir) Stat(name string) (os.FileInfo, error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.Stat(rel)
 	}
 	info, err := in(d, name, (*os.Root).Stat)
 	if err != nil {
-		return nil, d.refused("read", name, err)
+		return nil, d.toFault("read", name, err)
 	}
 	return info, nil
 }
 
 // Lstat describes the file without following a link.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.Lstat(rel)
 	}
 	info, err := d.lstat(name)
 	if err != nil {
-		return nil, d.refused("read", name, err)
+		return nil, d.toFault("read", name, err)
 	}
 	return info, nil
 }
@@ -150,7 +150,7 @@ func (d *Dir) lstat(name string) (os.FileInfo, error) {
 // ReadDir lists a directory, sorted by name. If it has more than limit entries, ReadDir lists some limit of them and
 // reports so; 0 means no limit.
 func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.ReadDir(rel, limit)
 	}
 	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
@@ -164,7 +164,7 @@ func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool,
 		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
 	})
 	if err != nil {
-		return nil, false, d.refused("list", name, err)
+		return nil, false, d.toFault("list", name, err)
 	}
 	defer f.Close()
 	if err := d.mayRead(name, f); err != nil {
@@ -176,7 +176,7 @@ func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool,
 		limit++
 	}
 	if entries, err = f.ReadDir(limit); err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, d.refused("list", name, err)
+		return nil, false, d.toFault("list", name, err)
 	}
 	if limit > 0 && len(entries) == limit {
 		entries, more = entries[:limit-1], true
@@ -244,7 +244,7 @@ func openRoot(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 func openRootIn(at *os.Root, name string) (*os.Root, error) { return at.OpenRoot(name + "/.") }
 
 func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)) (value T, err error) {
-	for _, dir := range d.also {
+	for _, dir := range d.readOnly {
 		rel, ok := beneathPath(dir.path, local, foldsCase(d.path))
 		if !ok {
 			continue
@@ -263,19 +263,19 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 // other, always beneath the root. The result is only used beneath the root again, so moving a link meanwhile gains
 // nothing. A name in a further directory is returned unchanged.
 func (d *Dir) Resolve(name string) (string, error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		resolved, err := own.Resolve(rel)
 		if err != nil {
 			return "", err
 		}
-		return own.called(resolved), nil
+		return own.outerName(resolved), nil
 	}
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		return name, nil
 	}
 	resolved, err := d.resolve(name)
 	if err != nil {
-		return "", d.refused("read", name, err)
+		return "", d.toFault("read", name, err)
 	}
 	return resolved, nil
 }
@@ -293,7 +293,7 @@ func (d *Dir) resolve(name string) (string, error) {
 			continue
 		case part == "..":
 			// A link may leave the root and come back.
-			rel, ok := d.named(filepath.Join(append([]string{filepath.Dir(d.real)}, todo...)...))
+			rel, ok := d.relative(filepath.Join(append([]string{filepath.Dir(d.real)}, todo...)...))
 			if links++; !ok || links > maxLinks {
 				return "", d.outside(name)
 			}
@@ -314,11 +314,12 @@ func (d *Dir) resolve(name string) (string, error) {
 			return "", err
 		}
 		if links++; links > maxLinks {
-			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", shown(name)),
+			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself",
+				printable(name)),
 				name, "invalid")
 		}
 		if filepath.IsAbs(link) {
-			rel, ok := d.named(link)
+			rel, ok := d.relative(link)
 			if !ok {
 				return "", d.outside(name)
 			}
@@ -329,9 +330,10 @@ func (d *Dir) resolve(name string) (string, error) {
 	return path.Join(append([]string{"."}, done...)...), nil
 }
 
-// named returns an absolute path relative to the root, with slashes, if its name says that it is beneath. It does not
-// touch the file system: the author of a link chose the path, and even a stat may mount something or wait for a server.
-func (d *Dir) named(abs string) (string, bool) {
+// relative returns an absolute path relative to the root, with slashes, if its name says that it is beneath. It does
+// not touch the file system: the author of a link chose the path, and even a stat may mount something or wait for a
+// server.
+func (d *Dir) relative(abs string) (string, bool) {
 	fold := foldsCase(d.path)
 	// First without Clean: in link/../x the two dots go up from the target of the link.
 	for _, abs := range []string{abs, filepath.Clean(abs)} {
@@ -346,7 +348,7 @@ func (d *Dir) named(abs string) (string, bool) {
 
 // under returns a path from a model, absolute and clean, relative to the root.
 func (d *Dir) under(abs string) (string, bool) {
-	if rel, ok := d.named(abs); ok {
+	if rel, ok := d.relative(abs); ok {
 		return rel, true
 	}
 	fold := foldsCase(d.path)

@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// shown makes a name fit for a message: somebody else chose it.
-func shown(name string) string {
+// printable makes a name fit for a message: somebody else chose it.
+func printable(name string) string {
 	const most = 300
 	if len(name) > most {
 		return text.Name(name[:most]) + "…"
@@ -23,9 +23,9 @@ func shown(name string) string {
 func cause(err error) error {
 	switch e := err.(type) { //nolint:errorlint // only the outermost one is rewritten
 	case *fs.PathError:
-		return &fs.PathError{Op: e.Op, Path: shown(e.Path), Err: e.Err}
+		return &fs.PathError{Op: e.Op, Path: printable(e.Path), Err: e.Err}
 	case *os.LinkError:
-		return &os.LinkError{Op: e.Op, Old: shown(e.Old), New: shown(e.New), Err: e.Err}
+		return &os.LinkError{Op: e.Op, Old: printable(e.Old), New: printable(e.New), Err: e.Err}
 	}
 	return err
 }
@@ -35,13 +35,13 @@ func reasoned(f *fault.Fault, path, reason string) *fault.Fault {
 }
 
 func (d *Dir) outside(written string) error {
-	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", shown(written), d.path), written,
+	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", printable(written), d.path), written,
 		"outside").
 		Hint("Give a path inside %s.", d.path)
 }
 
 func notDirectory(name string, info fs.FileInfo) error {
-	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", shown(name), typeOf(info.Mode())), name,
+	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", printable(name), typeOf(info.Mode())), name,
 		"not-directory")
 }
 
@@ -50,8 +50,8 @@ func notRegularFile(name string, info fs.FileInfo) error {
 	return f.With("reason", "not-regular")
 }
 
-// refused turns an error of the system about a name into a fault; verb completes "cannot …".
-func (d *Dir) refused(verb, name string, err error) error {
+// toFault turns an error of the system about a name into a fault; verb completes "cannot …".
+func (d *Dir) toFault(verb, name string, err error) error {
 	var known *fault.Fault
 	if errors.As(err, &known) {
 		return err
@@ -78,5 +78,5 @@ func (d *Dir) refused(verb, name string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		code, reason = fault.DiskFull, "full"
 	}
-	return reasoned(fault.New(code, "cannot %s %s", verb, shown(name)).Because(cause(err)), name, reason)
+	return reasoned(fault.New(code, "cannot %s %s", verb, printable(name)).Because(cause(err)), name, reason)
 }

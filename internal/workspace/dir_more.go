@@ -16,33 +16,33 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 	if filepath.Dir(more.real) == more.real {
 		_ = more.Close()
 		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything",
-			shown(dir)).Hint("name the directory of a project")
+			printable(dir)).Hint("name the directory of a project")
 	}
-	for _, known := range append([]*Dir{d}, d.more...) {
+	for _, known := range append([]*Dir{d}, d.roots...) {
 		if _, inside := beneathPath(known.real, more.real, foldsCase(known.path)); inside {
 			return nil, more.Close()
 		}
 	}
-	d.more = append(d.more, more) // it may contain others, but is never inside one: the inner ones are found first
+	d.roots = append(d.roots, more) // it may contain others, but is never inside one: the inner ones are found first
 	return more, nil
 }
 
 // More returns the absolute paths of the added directories.
 func (d *Dir) More() []string {
 	var paths []string
-	for _, more := range d.more {
+	for _, more := range d.roots {
 		paths = append(paths, more.path)
 	}
 	return paths
 }
 
-// of returns the directory that a name belongs to, and the name in it.
-func (d *Dir) of(name string) (*Dir, string) {
+// owner returns the directory that a name belongs to, and the name in it.
+func (d *Dir) owner(name string) (*Dir, string) {
 	local := filepath.FromSlash(name)
 	if !filepath.IsAbs(local) {
 		return d, name
 	}
-	for _, more := range d.more {
+	for _, more := range d.roots {
 		if rel, ok := beneathPath(more.path, local, foldsCase(more.path)); ok {
 			return more, filepath.ToSlash(rel)
 		}
@@ -50,7 +50,7 @@ func (d *Dir) of(name string) (*Dir, string) {
 	return d, name
 }
 
-// called returns the name outside of an added directory for a name in it.
-func (d *Dir) called(rel string) string {
+// outerName returns the name outside of an added directory for a name in it.
+func (d *Dir) outerName(rel string) string {
 	return filepath.ToSlash(filepath.Join(d.path, filepath.FromSlash(rel)))
 }

@@ -180,10 +180,10 @@ func TestWhatCanBeAdded(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if own, rel := y.of(at("file")); rel != "file" || own == around {
+	if own, rel := y.owner(at("file")); rel != "file" || own == around {
 		t.Errorf("%q", rel)
 	}
-	if own, rel := y.of(filepath.ToSlash(filepath.Join(y.out, "secret"))); own != around || rel != "out/secret" {
+	if own, rel := y.owner(filepath.ToSlash(filepath.Join(y.out, "secret"))); own != around || rel != "out/secret" {
 		t.Errorf("%q", rel)
 	}
 	if paths := strings.Join(y.More(), " "); paths != filepath.Join(y.top, "more")+" "+y.top {

@@ -13,9 +13,9 @@ import (
 // one by one.
 const longestName = 4096
 
-// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
-// directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
-// no part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
+// Name returns the name of a path that a model wrote: relative to the root, or absolute and inside the root or a
+// further directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the
+// path are not part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
 // Elsewhere src\a is src/a, unless there is a file of that very name.
@@ -44,7 +44,7 @@ func (d *Dir) Name(written string) (string, error) {
 	return d.clean(written, p)
 }
 
-// clean is the name of p, which is spelled in the way of the system.
+// clean returns the name of p, which is spelled as the system spells paths.
 func (d *Dir) clean(written, p string) (string, error) {
 	if filepath.IsAbs(p) {
 		return d.absolute(written, filepath.Clean(p))
@@ -67,15 +67,15 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 		}
 		return rel, nil
 	}
-	for _, more := range d.more {
+	for _, more := range d.roots {
 		if rel, ok := more.under(abs); ok {
 			if !filepath.IsLocal(filepath.FromSlash(rel)) {
 				return "", invalid(written)
 			}
-			return more.called(rel), nil
+			return more.outerName(rel), nil
 		}
 	}
-	for _, dir := range d.also {
+	for _, dir := range d.readOnly {
 		if _, ok := beneathPath(dir.path, abs, foldsCase(d.path)); ok {
 			return filepath.ToSlash(abs), nil
 		}
@@ -113,7 +113,7 @@ func mountedDrive(p string) bool {
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 func invalid(written string) error {
-	f := fault.New(fault.ArgError, "%q is not a path of a file", shown(written))
+	f := fault.New(fault.ArgError, "%q is not a path of a file", printable(written))
 	switch {
 	case strings.TrimSpace(written) == "":
 		f = fault.New(fault.ArgError, "the path is empty")

@@ -104,7 +104,7 @@ func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
 	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
 	data, err := readUpTo(r, r.Size(), limit+1)
 	if err != nil {
-		return nil, Fingerprint{}, d.refused("read", name, err)
+		return nil, Fingerprint{}, d.toFault("read", name, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, Fingerprint{}, tooLargeFile(name, int64(len(data)), limit)
@@ -131,15 +131,15 @@ func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	}
 }
 
-// still reports whether the slot has the file of the fingerprint. It looks in the open directory of the coming rename,
-// and not by the full name, which may lead elsewhere by now.
-func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
+// checkUnchanged reports whether the slot has the file of the fingerprint. It looks in the open directory of the coming
+// rename, and not by the full name, which may lead elsewhere by now.
+func (d *Dir) checkUnchanged(parent *os.Root, at slot, want Fingerprint) error {
 	info, err := parent.Lstat(at.base)
 	switch {
 	case os.IsNotExist(err) && !want.Exists():
 		return nil
 	case err != nil && !os.IsNotExist(err):
-		return d.refused("read", at.name, err)
+		return d.toFault("read", at.name, err)
 	case err != nil, !want.Exists():
 		return changedSince(at.name)
 	case want.untouched(info):
@@ -164,7 +164,7 @@ func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
 }
 
 func changedSince(name string) error {
-	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", shown(name)), name,
+	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", printable(name)), name,
 		"changed").
 		Hint("Read the file again.")
 }

@@ -10,7 +10,7 @@ import (
 
 func renameIn(parent *os.Root, from, to string) error { return parent.Rename(from, to) }
 
-// syncIn is syncDir of an open directory.
+// syncIn does what syncDir does, for an open directory.
 func syncIn(parent *os.Root) error {
 	d, err := parent.Open(".")
 	if err != nil {
@@ -24,7 +24,7 @@ func syncIn(parent *os.Root) error {
 	return err
 }
 
-// abandonedIn is abandoned in an open directory.
+// abandonedIn does what abandoned does, in an open directory.
 func abandonedIn(parent *os.Root, name string) bool {
 	f, err := parent.OpenFile(name, os.O_RDONLY|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {

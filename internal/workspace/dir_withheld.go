@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// withheld are the restricted files of a Dir.
-type withheld struct {
+// restrictions are the restricted files of a Dir.
+type restrictions struct {
 	hidden    []string // real names beneath the root, with slashes; neither read nor written
 	protected []string // beneath the root; written only by their own name
 	never     Names    // never read
@@ -21,21 +21,21 @@ type withheld struct {
 // Names selects among the real names beneath a root, with slashes.
 type Names func(real string) bool
 
-func (n Names) have(real string) bool { return n != nil && n(real) }
+func (n Names) match(real string) bool { return n != nil && n(real) }
 
 // empty reports that nothing is restricted.
-func (w *withheld) empty() bool {
+func (w *restrictions) empty() bool {
 	return len(w.hidden)+len(w.protected) == 0 && w.never == nil && w.named == nil
 }
 
 // Restrict keeps the files in never from being read, under any name and in any search, and the files in named unless
 // their own name is given: the decision about a call sees only that name. Either may be nil. Call it before any other
 // method.
-func (d *Dir) Restrict(never, named Names) { d.withheld.never, d.withheld.named = never, named }
+func (d *Dir) Restrict(never, named Names) { d.restrictions.never, d.restrictions.named = never, named }
 
-// passes reports whether a search that began at start leaves a file out.
-func (w *withheld) passes(start, real string) bool {
-	return w.isHidden(real) || w.never.have(real) || w.named.have(real) && !w.named.have(start)
+// skips reports whether a search that began at start leaves a file out.
+func (w *restrictions) skips(start, real string) bool {
+	return w.isHidden(real) || w.never.match(real) || w.named.match(real) && !w.named.match(start)
 }
 
 // Withhold keeps the absolute paths hidden from being read and written at all, and the names protected, relative to the
@@ -47,18 +47,18 @@ func (d *Dir) Withhold(hidden, protected []string) {
 			p = real
 		}
 		if rel, ok := beneathPath(d.real, filepath.Clean(p), foldsCase(d.path)); ok {
-			d.withheld.hidden = append(d.withheld.hidden, filepath.ToSlash(rel))
+			d.restrictions.hidden = append(d.restrictions.hidden, filepath.ToSlash(rel))
 		} else if _, inside := beneathPath(filepath.Clean(p), d.real, foldsCase(d.path)); inside {
-			d.withheld.hidden = append(d.withheld.hidden, ".")
+			d.restrictions.hidden = append(d.restrictions.hidden, ".")
 		}
 	}
 	for _, name := range protected {
-		d.withheld.protected = append(d.withheld.protected, path.Clean(filepath.ToSlash(name)))
+		d.restrictions.protected = append(d.restrictions.protected, path.Clean(filepath.ToSlash(name)))
 	}
 }
 
 // isHidden reports whether a real name beneath the root is hidden.
-func (w *withheld) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
+func (w *restrictions) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
 
 // among returns a test whether real is a name or beneath it. It ignores case: on a file system that does not, it
 // withholds a few names too many.
@@ -71,25 +71,25 @@ func among(real string) func(string) bool {
 
 // mayRead checks the real path of an opened file.
 func (d *Dir) mayRead(name string, f *os.File) error {
-	if d.withheld.empty() {
+	if d.restrictions.empty() {
 		return nil
 	}
 	real, ok := d.placeOf(f, name)
 	if !ok {
 		return nil
 	}
-	return d.withheld.reading(real, name)
+	return d.restrictions.checkRead(real, name)
 }
 
-// reading returns why the file at real is not read under a name.
-func (w *withheld) reading(real, name string) error {
+// checkRead returns why the file at real is not read under a name.
+func (w *restrictions) checkRead(real, name string) error {
 	switch {
 	case w.isHidden(real):
 		return hiddenFile(name)
-	case w.never.have(real):
+	case w.never.match(real):
 		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user keeps %s from being read", name), name,
 			"blocked").Hint("Ask the user for what is needed of it.")
-	case w.named.have(real) && !w.named.have(path.Clean(name)):
+	case w.named.match(real) && !w.named.match(path.Clean(name)):
 		return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which the user is asked about", name, real),
 			name, "blocked").
 			Hint("Name %s itself: then somebody can be asked about it.", real)
@@ -100,7 +100,7 @@ func (w *withheld) reading(real, name string) error {
 // mayWrite checks the real path of the opened directory in which base is about to be written. named is the requested
 // name.
 func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
-	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
+	if len(d.restrictions.hidden)+len(d.restrictions.protected) == 0 {
 		return nil
 	}
 	real := target
@@ -111,10 +111,10 @@ func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 			real = path.Join(dir, path.Base(target))
 		}
 	}
-	if d.withheld.isHidden(real) {
+	if d.restrictions.isHidden(real) {
 		return hiddenFile(named)
 	}
-	for _, name := range d.withheld.protected {
+	for _, name := range d.restrictions.protected {
 		if among(real)(name) && !among(path.Clean(named))(name) {
 			return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which decides what may run here", named,
 				real), named, "blocked").
@@ -131,7 +131,7 @@ func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
 }
 
 func (d *Dir) located(actual func() (string, error), name string) (rel string, ok bool) {
-	if d.withheld.empty() {
+	if d.restrictions.empty() {
 		return "", false
 	}
 	place, err := actual()

@@ -33,9 +33,9 @@ type ReplaceOptions struct {
 // If a file has several hard links, this name gets the new content and the others keep the old. So a file outside that
 // is linked into the workspace is never changed. Extended attributes and set-user-id bits are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		if o.Target != "" {
-			where, target := d.of(o.Target)
+			where, target := d.owner(o.Target)
 			if where != own {
 				return changedSince(name)
 			}
@@ -44,25 +44,25 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 		return own.Replace(rel, data, o)
 	}
 	if filepath.IsAbs(filepath.FromSlash(name)) {
-		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", shown(name)), name, "read-only").
+		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", printable(name)), name, "read-only").
 			Hint("Write beneath %s.", d.path)
 	}
 	target, err := d.resolve(name)
 	switch {
 	case err != nil:
-		return d.refused("write", name, err)
+		return d.toFault("write", name, err)
 	case o.Target != "" && o.Target != target:
 		return changedSince(name)
 	case target == ".":
 		return notRegularDirectory(name)
 	}
-	if d.withheld.isHidden(target) { // before a directory is created for it
+	if d.restrictions.isHidden(target) { // before a directory is created for it
 		return hiddenFile(name)
 	}
 	base := path.Base(target)
 	parent, err := d.reach(path.Dir(target))
 	if err != nil {
-		return d.refused("write", name, err)
+		return d.toFault("write", name, err)
 	}
 	defer parent.Close()
 	named := name
@@ -72,8 +72,8 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if err := d.mayWrite(named, parent, target); err != nil {
 		return err
 	}
-	d.one.Lock()
-	defer d.one.Unlock()
+	d.replaceMu.Lock()
+	defer d.replaceMu.Unlock()
 	old, err := d.replaceable(parent, base, target)
 	if err != nil {
 		return err
@@ -145,11 +145,11 @@ func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, erro
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, d.refused("write", name, err)
+		return nil, d.toFault("write", name, err)
 	case !old.Mode().IsRegular():
 		return nil, notRegularFile(name, old)
 	case old.Mode().Perm()&0o222 == 0:
-		return nil, reasoned(fault.New(fault.PermissionDenied, "%s is read-only", shown(name)), name, "blocked").
+		return nil, reasoned(fault.New(fault.PermissionDenied, "%s is read-only", printable(name)), name, "blocked").
 			Hint("Give yourself the permission to write it first.")
 	}
 	return old, nil
@@ -172,12 +172,12 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	temporary := temporaryPrefix + ident.Hex(12)
 	f, err := k.create(temporary)
 	if err != nil {
-		return d.refused("write", at.name, err)
+		return d.toFault("write", at.name, err)
 	}
 	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
 	err = fillLike(k, f, data, at.old)
 	if err == nil && expect != nil {
-		err = d.still(parent, at, *expect)
+		err = d.checkUnchanged(parent, at, *expect)
 	}
 	switch {
 	case err != nil:
@@ -188,10 +188,10 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	}
 	if err != nil {
 		_ = k.remove(temporary)
-		return d.refused("write", at.name, err)
+		return d.toFault("write", at.name, err)
 	}
 	if err := k.syncDir("."); err != nil {
-		return d.refused("write", at.name, err)
+		return d.toFault("write", at.name, err)
 	}
 	sweepIn(parent, sweptPerWrite) // the write has succeeded; leftovers are for the next one
 	return nil
@@ -224,10 +224,11 @@ func settle(k disk, parent *os.Root, temporary string, at slot) error {
 }
 
 func notRegularDirectory(name string) error {
-	return reasoned(fault.New(fault.Unsafe, "%s is a directory where a file belongs", shown(name)), name, "not-regular")
+	return reasoned(fault.New(fault.Unsafe, "%s is a directory where a file belongs", printable(name)), name,
+		"not-regular")
 }
 
-// sweepIn is sweep in an open directory.
+// sweepIn removes leftovers as sweep does, in an open directory.
 func sweepIn(parent *os.Root, limit int) {
 	f, err := parent.Open(".")
 	if err != nil {

@@ -19,9 +19,9 @@ const (
 	retryLock  = 200 * time.Millisecond // the suggested wait when the lock is held
 )
 
-// Held is a lock that this process holds. It is released when the process ends, or when the value is dropped without
-// Unlock.
-type Held struct {
+// FileLock is a lock that this process holds. It is released when the process ends, or when the value is dropped
+// without Unlock.
+type FileLock struct {
 	mu   sync.Mutex
 	file *os.File
 }
@@ -67,7 +67,7 @@ func self() Holder {
 // Lock takes the advisory lock of the file at path, which it creates and never removes: a lock file that is removed and
 // created again can be locked twice. It waits at most wait, where 0 means one try, and then returns fault.LockHeld with
 // holder_pid and holder_age_ms if they are known. It ends with ctx. Two Locks in one process exclude each other too.
-func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
+func Lock(ctx context.Context, path string, wait time.Duration) (*FileLock, error) {
 	deadline := time.Now().Add(wait)
 	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
 		if ctx.Err() != nil {
@@ -89,7 +89,7 @@ func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
 }
 
 // Unlock releases the lock. Calling it again does nothing.
-func (h *Held) Unlock() error {
+func (h *FileLock) Unlock() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.file == nil {
@@ -100,19 +100,19 @@ func (h *Held) Unlock() error {
 	_ = f.Truncate(0) // no holder now
 	release(f)
 	if err := f.Close(); err != nil {
-		return refused("unlock", f.Name(), err)
+		return toFault("unlock", f.Name(), err)
 	}
 	return nil
 }
 
 // lockOnce tries once. It returns neither a lock nor an error if another process holds it.
-func lockOnce(path string) (*Held, error) {
+func lockOnce(path string) (*FileLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|openWithoutBlocking|openWithoutLinks, 0o600)
 	if err != nil {
 		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
 			return nil, notRegular(path, info)
 		}
-		return nil, refused("lock", path, err)
+		return nil, toFault("lock", path, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -125,7 +125,7 @@ func lockOnce(path string) (*Held, error) {
 	if err != nil || !locked {
 		_ = f.Close()
 		if err != nil {
-			err = refused("lock", path, err)
+			err = toFault("lock", path, err)
 		}
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func lockOnce(path string) (*Held, error) {
 	if there, err := os.Lstat(path); err != nil || !os.SameFile(info, there) {
 		_ = f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, refused("lock", path, err)
+			return nil, toFault("lock", path, err)
 		}
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func lockOnce(path string) (*Held, error) {
 		_ = f.Truncate(0)
 		_, _ = f.WriteAt(append(text, '\n'), 0)
 	}
-	return &Held{file: f}, nil
+	return &FileLock{file: f}, nil
 }
 
 func lockHeld(path string) error {

@@ -43,7 +43,7 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	name := filepath.Base(rel)
 	info, err := parent.Lstat(name)
 	if err != nil {
-		return removed, refused("remove", path, err)
+		return removed, toFault("remove", path, err)
 	}
 	removed.Type = typeOf(info.Mode())
 
@@ -72,7 +72,7 @@ func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, 0, refused("read", root, err)
+		return 0, 0, toFault("read", root, err)
 	}
 	defer top.Close()
 	w, err := newWalker(root, ".", walk, false)
@@ -82,7 +82,7 @@ func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	w.acrossFileSystems = true
 	info, err := top.Stat(".")
 	if err != nil {
-		return 0, 0, refused("read", root, err)
+		return 0, 0, toFault("read", root, err)
 	}
 	err = w.directory(top, ".", info, 0)
 	return w.bytes, w.files, err
@@ -101,7 +101,7 @@ func openParent(root, path string) (*os.Root, string, error) {
 	if filepath.IsAbs(rel) {
 		base, err := filepath.Abs(root)
 		if err != nil {
-			return nil, "", refused("remove", path, err)
+			return nil, "", toFault("remove", path, err)
 		}
 		rel = beneath(base, rel)
 	}
@@ -110,7 +110,7 @@ func openParent(root, path string) (*os.Root, string, error) {
 	}
 	at, err := openRoot(root)
 	if err != nil {
-		return nil, "", refused("remove", path, err)
+		return nil, "", toFault("remove", path, err)
 	}
 	parts := strings.Split(rel, string(filepath.Separator))
 	for _, name := range parts[:len(parts)-1] {
@@ -126,7 +126,7 @@ func openParent(root, path string) (*os.Root, string, error) {
 		}
 		_ = at.Close()
 		if err != nil {
-			return nil, "", refused("remove", path, err)
+			return nil, "", toFault("remove", path, err)
 		}
 		at = next
 	}
@@ -190,7 +190,7 @@ func newWalker(root, rel string, walk Walk, remove bool) (*walker, error) {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return nil, refused("read", root, err)
+		return nil, toFault("read", root, err)
 	}
 	if walk.MaxDepth <= 0 {
 		walk.MaxDepth = defaultDepth
@@ -200,7 +200,7 @@ func newWalker(root, rel string, walk Walk, remove bool) (*walker, error) {
 		dir = filepath.Dir(dir)
 		info, err := os.Lstat(filepath.Join(real, dir))
 		if err != nil {
-			return nil, refused("read", dir, err)
+			return nil, toFault("read", dir, err)
 		}
 		w.above = append(w.above, info)
 	}
@@ -303,7 +303,7 @@ func (w *walker) failed(path string, err error) error {
 	if w.remove {
 		verb = "remove"
 	}
-	f := fault.Of(refused(verb, path, err))
+	f := fault.Of(toFault(verb, path, err))
 	if _, known := f.Detail["completed_count"]; !known {
 		f.With("completed_count", w.done)
 	}

@@ -58,7 +58,7 @@ type Folder struct {
 	Path  string // relative to the start, with slashes; "" for the start itself
 	State any    // from the parent directory; Enter may change it
 
-	tour     *tour
+	tour     *surveyRun
 	opened   bool
 	batches  int
 	entries  []Entry // the entries for Enter
@@ -71,7 +71,7 @@ type Folder struct {
 
 // Descend selects a directory: Enter will be called for it, with the state.
 func (f *Folder) Descend(name string, state any) {
-	if f.withholds(name) {
+	if f.isRestricted(name) {
 		return
 	}
 	f.descends = append(f.descends, item{folder: f, name: name, state: state})
@@ -79,15 +79,15 @@ func (f *Folder) Descend(name string, state any) {
 
 // Take selects a file: File will be called for it.
 func (f *Folder) Take(name string) {
-	if !f.withholds(name) {
+	if !f.isRestricted(name) {
 		f.files = append(f.files, name)
 	}
 }
 
-// withholds reports whether the name may not be read.
-func (f *Folder) withholds(name string) bool {
+// isRestricted reports whether the name may not be read.
+func (f *Folder) isRestricted(name string) bool {
 	t := f.tour
-	return t.beneath && t.dir.withheld.passes(t.at, path.Join(t.at, f.Join(name)))
+	return t.beneath && t.dir.restrictions.skips(t.at, path.Join(t.at, f.Join(name)))
 }
 
 // Join returns the path of a name in the folder.
@@ -180,8 +180,8 @@ func (f *Folder) with(do func(place) error) error {
 	return f.tour.start.down(f.Path, do)
 }
 
-// tour is a running survey.
-type tour struct {
+// surveyRun is a running survey.
+type surveyRun struct {
 	Survey
 	ctx     context.Context
 	start   place
@@ -208,21 +208,21 @@ type item struct {
 // the number of directories that could not be read. It ends soon after ctx does, with its error, and then makes no more
 // calls.
 func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
-	if own, rel := d.of(name); own != d {
+	if own, rel := d.owner(name); own != d {
 		return own.Survey(ctx, rel, state, s)
 	}
 	start, err := startAt(d, name)
 	if err != nil {
-		return 0, d.refused("search", name, err)
+		return 0, d.toFault("search", name, err)
 	}
 	defer start.close()
 	own, err := start.enter(".")
 	if err != nil {
-		return 0, d.refused("search", name, err)
+		return 0, d.toFault("search", name, err)
 	}
-	t := &tour{Survey: s, ctx: ctx, start: start, open: 1, dir: d}
+	t := &surveyRun{Survey: s, ctx: ctx, start: start, open: 1, dir: d}
 	if t.at, t.beneath = d.located(start.actual, name); t.beneath {
-		if err := d.withheld.reading(t.at, name); err != nil {
+		if err := d.restrictions.checkRead(t.at, name); err != nil {
 			own.close()
 			return 0, err
 		}
@@ -248,10 +248,10 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 	return int(t.missed.Load()), ctx.Err()
 }
 
-func (t *tour) ended() bool { return t.ctx.Err() != nil }
+func (t *surveyRun) ended() bool { return t.ctx.Err() != nil }
 
 // work does items until none is left, the latest first, so that memory is bounded.
-func (t *tour) work(worker int) {
+func (t *surveyRun) work(worker int) {
 	list := newLister()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,7 +282,7 @@ func (t *tour) work(worker int) {
 }
 
 // do does one item and returns those that follow from it, the last first.
-func (t *tour) do(worker int, list *lister, next item) []item {
+func (t *surveyRun) do(worker int, list *lister, next item) []item {
 	defer t.release(next.folder)
 	switch {
 	case next.files != nil:
@@ -305,14 +305,14 @@ func (t *tour) do(worker int, list *lister, next item) []item {
 	return t.read(next.folder, list)
 }
 
-func (t *tour) miss(path string, err error) {
+func (t *surveyRun) miss(path string, err error) {
 	t.missed.Add(1)
 	if t.Survey.Missed != nil {
 		t.Survey.Missed(path, err)
 	}
 }
 
-func (t *tour) enter(next item) (*Folder, error) {
+func (t *surveyRun) enter(next item) (*Folder, error) {
 	folder := &Folder{Path: next.folder.Join(next.name), State: next.state, tour: t, opened: true}
 	err := next.folder.with(func(p place) (err error) { folder.place, err = p.enter(next.name); return err })
 	if err != nil {
@@ -326,7 +326,7 @@ func (t *tour) enter(next item) (*Folder, error) {
 }
 
 // read reads a batch of entries, or all of them if too many directories are open to come back to this one.
-func (t *tour) read(f *Folder, list *lister) []item {
+func (t *surveyRun) read(f *Folder, list *lister) []item {
 	t.mu.Lock()
 	crowded := t.open > keptOpen
 	t.mu.Unlock()
@@ -367,7 +367,7 @@ func (f *Folder) follow(done bool) []item {
 }
 
 // shut closes a directory that is not in use.
-func (t *tour) shut(f *Folder) {
+func (t *surveyRun) shut(f *Folder) {
 	f.place.close()
 	f.opened = false
 	t.mu.Lock()
@@ -375,7 +375,7 @@ func (t *tour) shut(f *Folder) {
 	t.mu.Unlock()
 }
 
-func (t *tour) release(f *Folder) {
+func (t *surveyRun) release(f *Folder) {
 	if f.holders.Add(-1) == 0 && f.opened {
 		t.shut(f)
 	}

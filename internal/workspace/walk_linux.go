@@ -75,7 +75,7 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	}
 	var stat unix.Stat_t
 	if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = fault.New(fault.Unsafe, "%s is not a regular file", shown(name))
+		err = fault.New(fault.Unsafe, "%s is not a regular file", printable(name))
 	}
 	if err != nil {
 		_ = unix.Close(fd)

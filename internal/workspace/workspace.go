@@ -51,18 +51,18 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	// opened file, is the one that counts.
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, refused("read", path, err)
+		return nil, toFault("read", path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(path, info)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0)
 	if err != nil {
-		return nil, refused("read", path, err)
+		return nil, toFault("read", path, err)
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err != nil {
-		return nil, refused("read", path, err)
+		return nil, toFault("read", path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(path, info)
@@ -73,7 +73,7 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
-		return nil, refused("read", path, err)
+		return nil, toFault("read", path, err)
 	}
 	if int64(len(data)) > max {
 		return nil, tooLarge(path, int64(len(data)), max)
@@ -85,13 +85,13 @@ func ReadFile(path string, max int64) ([]byte, error) {
 // mode.
 func MkdirAll(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return refused("create", path, err)
+		return toFault("create", path, err)
 	}
 	return nil
 }
 
-// refused turns an error of the system into a fault; verb completes "cannot …".
-func refused(verb, path string, err error) error {
+// toFault turns an error of the system into a fault; verb completes "cannot …".
+func toFault(verb, path string, err error) error {
 	var known *fault.Fault
 	if errors.As(err, &known) {
 		return err
@@ -101,7 +101,7 @@ func refused(verb, path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code = fault.FileMissing
 		if dir := filepath.Dir(path); verb != "read" && !exists(dir) {
-			hint = "The directory " + shown(dir) + " does not exist."
+			hint = "The directory " + printable(dir) + " does not exist."
 		}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code = fault.PermissionDenied
@@ -110,9 +110,9 @@ func refused(verb, path string, err error) error {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		code = fault.Unsafe
 	case errors.Is(err, syscall.ENOSPC):
-		hint = "Free space on the disk that holds " + shown(filepath.Dir(path)) + "."
+		hint = "Free space on the disk that holds " + printable(filepath.Dir(path)) + "."
 	}
-	f := fault.New(code, "cannot %s %s", verb, shown(path)).With("path", path).Because(cause(err))
+	f := fault.New(code, "cannot %s %s", verb, printable(path)).With("path", path).Because(cause(err))
 	if hint != "" {
 		f.Hint("%s", hint)
 	}
@@ -126,12 +126,13 @@ func exists(path string) bool {
 
 func notRegular(path string, info fs.FileInfo) error {
 	kind := typeOf(info.Mode())
-	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", shown(path), kind).With("path", path).With("type",
+	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", printable(path), kind).With("path",
+		path).With("type",
 		kind)
 }
 
 func tooLarge(path string, size, max int64) error {
-	return fault.New(fault.FieldTooLarge, "%s is larger than %d bytes", shown(path), max).
+	return fault.New(fault.FieldTooLarge, "%s is larger than %d bytes", printable(path), max).
 		With("path", path).With("size", size).With("max", max)
 }
 
@@ -157,7 +158,7 @@ func typeOf(mode fs.FileMode) string {
 // SyncDir makes the entries of a directory durable: files that were created, renamed or removed in it.
 func SyncDir(dir string) error {
 	if err := syncDir(dir); err != nil {
-		return refused("sync", dir, err)
+		return toFault("sync", dir, err)
 	}
 	return nil
 }

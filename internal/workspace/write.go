@@ -78,13 +78,13 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 	case err == nil:
 		old, perm = info, info.Mode().Perm()
 	case !errors.Is(err, fs.ErrNotExist):
-		return refused("write", path, err)
+		return toFault("write", path, err)
 	}
 	dir := directoryOf(target)
 	temporary := dir + temporaryPrefix + ident.Hex(12)
 	f, err := d.create(temporary)
 	if err != nil {
-		return refused("write", path, err)
+		return toFault("write", path, err)
 	}
 	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
 	err = d.fill(f, data, perm, old)
@@ -93,10 +93,10 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 	}
 	if err != nil {
 		_ = d.remove(temporary)
-		return refused("write", path, err)
+		return toFault("write", path, err)
 	}
 	if err := d.syncDir(dir); err != nil {
-		return refused("write", path, err)
+		return toFault("write", path, err)
 	}
 	_ = sweep(dir, sweptPerWrite) // the write has succeeded; leftovers are for the next one
 	return nil
@@ -146,7 +146,7 @@ func resolve(path string) (string, error) {
 		}
 		link, err := os.Readlink(target)
 		if err != nil {
-			return "", refused("write", path, err)
+			return "", toFault("write", path, err)
 		}
 		if !filepath.IsAbs(link) {
 			link = directoryOf(target) + link

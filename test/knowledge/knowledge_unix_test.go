@@ -277,7 +277,8 @@ func (e *editor) say(dir, text string) any {
 	})["stopReason"]
 }
 
-// TestEditor: an editor has the sixth agent, and through the fifth API the new tool, which it is shown as an edit.
+// TestEditor: an editor has the sixth agent, and through the fifth API the new tool, which it is shown as an edit. A
+// plan in the input of a call is shown as one, whatever the tool is called.
 func TestEditor(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -285,12 +286,13 @@ func TestEditor(t *testing.T) {
 	if end := e.say(p.work, "hello"); end != "end_turn" || !strings.Contains(e.seen.String(), "sixth heard: hello") {
 		t.Errorf("%v: %s", end, e.seen.String())
 	}
-	p = withFifth(t, calls("Stamp", `{"path":"a.txt"}`))
+	p = withFifth(t, calls("Stamp", `{"path":"a.txt","plan":[{"step":"stamp it","status":"completed"}]}`))
 	e = p.edit("--provider", "fifth")
 	end, seen := e.say(p.work, "stamp it"), e.seen.String()
 	if end != "end_turn" || e.asked != 1 || p.file("a.txt") != "stamped\n" ||
 		!strings.Contains(seen, `"kind":"edit"`) ||
-		!strings.Contains(seen, "it is stamped") {
+		!strings.Contains(seen, "it is stamped") || !strings.Contains(seen, `"content":"stamp it"`) ||
+		!strings.Contains(seen, `"sessionUpdate":"plan"`) {
 		t.Errorf("%v, asked %d times: %s", end, e.asked, seen)
 	}
 }

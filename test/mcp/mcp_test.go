@@ -240,7 +240,7 @@ func TestWrongCalls(t *testing.T) {
 		{map[string]any{"agent": "native", "prompt": "x", "dir": "/"}, "not in a directory"},
 		{map[string]any{"agent": "native", "prompt": "x", "dir": ".."}, "not in a directory"},
 		{map[string]any{"agent": "native", "prompt": "x", "dir": "link"}, "not in a directory"},
-		{map[string]any{"agent": "native", "prompt": "x", "dir": "file"}, "is no directory"},
+		{map[string]any{"agent": "native", "prompt": "x", "dir": "file"}, "is not a directory"},
 		{map[string]any{"agent": "native", "prompt": "x", "dir": "gone"}, "there is no directory"},
 		{map[string]any{"agent": "native", "prompt": "x", "timeout_seconds": 0}, "timeout_seconds"},
 		{map[string]any{"agent": "native", "prompt": "x", "timeout_seconds": 1e9}, "timeout_seconds"},

@@ -274,6 +274,13 @@ func TestCancel(t *testing.T) {
 	p := newPlace(t).agent("mute", `sleep 1000`)
 	a := p.run("mute", "--yolo", "--detach")
 	p.reaches(a.Data.ID, "running")
+	for _, lists := range []string{"status", "doctor"} {
+		if out, err := p.command(lists, "--output", "json").Output(); err != nil ||
+			lists == "status" && !strings.Contains(string(out), a.Data.ID) ||
+			lists == "doctor" && !strings.Contains(string(out), "1 under way") {
+			t.Errorf("%v %s", err, out)
+		}
+	}
 	if c := p.call("runs", "cancel", a.Data.ID); c.Code != 0 || c.Data.Status != "cancelled" {
 		t.Errorf("%s", c)
 	}
@@ -361,6 +368,30 @@ func TestChain(t *testing.T) {
 	if a := p.run("nosuch", "--yolo"); a.Code != 5 {
 		t.Errorf("%s", a)
 	}
+}
+
+// TestNotAllowed: a program that is not the one that was allowed is not started, and the next agent gets the task.
+func TestNotAllowed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("first", `touch started; echo one`).agent("second", `echo two`)
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.put(filepath.Join(p.bin, "first"), "#!/bin/sh\ntouch again; echo one\n")
+	a := p.run("first", "--yolo")
+	a.is(t, 7, "blocked", "not_allowed")
+	if !strings.Contains(a.Stderr, "omniagent agents allow first") || p.read("again") != "" {
+		t.Errorf("%s", a)
+	}
+	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" {
+		t.Errorf("%s", a)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "again")); err == nil {
+		t.Error("the other program was started")
+	}
+	p.call("agents", "deny", "second")
+	p.run("second", "--yolo").is(t, 7, "blocked", "not_allowed")
+	p.call("agents", "allow", "first")
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.nothing()
 }
 
 // TestQueue: no more runs than run.parallel are under way, and the others wait.
@@ -463,7 +494,7 @@ func TestPrompts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t).agent("fake", c.script)
-			a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+			a := p.run("fake", "--yolo", "--idle-timeout", "2s")
 			a.is(t, c.code, c.status, c.reason)
 			if c.code == 4 && (len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != c.question ||
 				!slices.Equal(a.Data.Questions[0].Options, c.options) && c.options != nil) {
@@ -482,7 +513,7 @@ func TestKnownAnswers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("fake", `cat >asked; if grep -q blue asked; then cp asked README; echo done
 else printf 'Which colour? '; sleep 1000; fi`)
-	a := p.run("fake", "--yolo", "--idle-timeout", "20s")
+	a := p.run("fake", "--yolo", "--idle-timeout", "2s")
 	a.is(t, 4, "needs_input", "question")
 	b := p.call("answer", a.Data.ID, "blue")
 	b.is(t, 0, "succeeded", "done")
@@ -499,8 +530,10 @@ func TestHooks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `touch began; echo done`)
 	hooks := func(before string) {
-		p.configured("[run]\nnotify = 'echo $OMNIAGENT_RUN_STATUS >> $HOME/notes'\n[run.hooks]\n" +
-			"pre = '" + before + "'\npost = 'cat > $HOME/after'\n")
+		p.put(filepath.Join(p.bin, "note"), "#!/bin/sh\necho $OMNIAGENT_RUN_STATUS >> $HOME/notes\n")
+		p.put(filepath.Join(p.bin, "check"), "#!/bin/sh\n"+before+"\n")
+		p.put(filepath.Join(p.bin, "keep"), "#!/bin/sh\ncat > $HOME/$1\n")
+		p.configured("[run]\nnotify = ['note']\n[run.hooks]\npre = ['check']\npost = ['keep', 'after']\n")
 	}
 	hooks(`cat > $HOME/before; echo "not today" >&2; exit 2`)
 	a := p.run("scribe", "--yolo")
@@ -522,7 +555,8 @@ func TestHooks(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(p.home, "after")); !strings.Contains(string(got), `"status":"succeeded"`) {
 		t.Errorf("%s", got)
 	}
-	if got, _ := os.ReadFile(filepath.Join(p.home, "notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
+	if got, _ := os.ReadFile(filepath.Join(p.home,
+		"notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
 		t.Errorf("%s", got)
 	}
 }
@@ -537,6 +571,18 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
+		t.Errorf("%s", a)
+	}
+}
+
+// TestWaitQuota: a limit of the service is waited for, as long as the service says, if the caller wants that.
+func TestWaitQuota(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"error":429,"retry_after":1,"times":4},{"say":"at last"}]`)
+	args := []string{"run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--wait-quota"}
+	a := p.call(append(args, "--stream")...)
+	a.is(t, 0, "succeeded", "done_unchanged")
+	if a.Data.Attempts != 2 || !strings.Contains(a.Stdout, `"state":"queued"`) {
 		t.Errorf("%s", a)
 	}
 }

@@ -156,14 +156,24 @@ func TestEventsEnd(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 143 {
 		t.Errorf("a signal ends it with %d", code)
 	}
-	piped := exec.Command("/bin/sh", "-c", `"$0" session events x | head -n 1`, program)
-	piped.Env, piped.Dir = p.env, p.work
-	if first, err := piped.Output(); err != nil || !strings.HasPrefix(string(first), `{"seq":1,`) {
-		t.Errorf("%v %s", err, first)
+	piped := exec.Command("/bin/sh", "-c", `{ "$0" session events x; echo $? >&2; } | head -n 1`, program)
+	var stderr strings.Builder
+	piped.Env, piped.Dir, piped.Stderr = p.env, p.work, &stderr
+	first, err := piped.Output()
+	if err != nil || !strings.HasPrefix(string(first), `{"seq":1,`) || stderr.String() != "0\n" {
+		t.Errorf("%v %s, stderr %q", err, first, &stderr)
 	}
-	for code, args := range map[int][]string{2: {"nobody"}, 0: {"x", "--from", "9999"}} {
+	full := exec.Command("/bin/sh", "-c", `exec "$0" session events x >/dev/full`, program)
+	full.Env, full.Dir = p.env, p.work
+	if said, _ := full.CombinedOutput(); full.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(string(said), "standard output cannot be written") {
+		t.Errorf("a full disk: %d %s", full.ProcessState.ExitCode(), said)
+	}
+	for code, args := range map[int][]string{5: {"nobody"}, 0: {"x", "--from", "9999"}} {
 		cmd := p.events(args...)
-		if out, _ := cmd.Output(); cmd.ProcessState.ExitCode() != code || len(out) > 0 {
+		// A failure is an envelope; records that are not there yet are nothing.
+		if out, _ := cmd.Output(); cmd.ProcessState.ExitCode() != code || (len(out) > 0) != (code != 0) ||
+			code != 0 && !strings.Contains(string(out), `"code":"NOT_FOUND"`) {
 			t.Errorf("%v: %d %s", args, cmd.ProcessState.ExitCode(), out)
 		}
 	}

@@ -1,39 +1,29 @@
 package claude
 
 import (
-	"strings"
-
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/claude"
 )
 
-// call is a tool called by the model, in our words.
+// call returns the call of a tool by the model.
 func call(b wire.Block) *event.Call {
 	return event.NewCall(b.ID, b.Name, kind(b.Name), b.Input, "file_path", "notebook_path")
 }
 
+// kind returns what a tool does.
 func kind(tool string) event.ToolKind {
-	switch tool {
-	case "Bash", "PowerShell", "Monitor":
-		return event.Shell
-	case "Read", "NotebookRead":
-		return event.Read
-	case "Write", "Edit", "MultiEdit", "NotebookEdit":
-		return event.Write
-	case "WebFetch", "WebSearch":
-		return event.Web
-	case "Grep", "Glob", "LS":
-		return event.Search
-	case "Agent", "Task":
-		return event.Agent
-	}
-	if strings.HasPrefix(tool, "mcp__") {
-		return event.MCP
-	}
-	return event.Other
+	return cli.Kinds{
+		event.Shell:  "Bash PowerShell Monitor",
+		event.Read:   "Read NotebookRead",
+		event.Write:  "Write Edit MultiEdit NotebookEdit",
+		event.Web:    "WebFetch WebSearch",
+		event.Search: "Grep Glob LS",
+		event.Agent:  "Agent Task",
+	}.Of(tool, "mcp__")
 }
 
-// refused says whether policy forbade the tool.
+// refused reports whether policy forbade a tool.
 func refused(kind string, d wire.Decision) bool {
 	switch kind {
 	case "user-rejected", "permission-rule":

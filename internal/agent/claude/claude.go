@@ -1,9 +1,8 @@
-// Package claude is all that we know of Claude Code.
+// Package claude is the driver of Claude Code.
 //
-// It promises that the approval is always said aloud, so that a repository's settings cannot widen it; that a sandbox
-// which a person asked for is never traded for a bypass; and that what happened is read from the transcript of this
-// very run, found by its id. It refuses to guess: a run whose session is not known, or whose transcript is not there,
-// has no evidence.
+// The approval is always passed on, so that a repository's settings cannot widen it. A sandbox that a person asked for
+// is never replaced by a bypass. What happened is read from the transcript of the run, found by its id. A run without a
+// known session or without a transcript has no evidence.
 package claude
 
 import (
@@ -28,7 +27,7 @@ func New() agent.Driver {
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
-			// Pinned: without a version, npm on node 20 silently takes the older 2.1.197.
+			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",
 			Variables: []string{
@@ -40,10 +39,20 @@ func New() agent.Driver {
 		},
 		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },
 		OneShot: []string{"-p"},
+		// The one object of json is the last line of stream-json. With the user's own "verbose", json is an array of
+		// all lines, on one line.
+		NewDecoder: func() agent.Decoder { return newDecoder() },
+		Credentials: func(env agent.Env) cli.Credentials {
+			return cli.Credentials{
+				Variables: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+				Files:     []string{cli.InHomeOr(env, "CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")},
+				Elsewhere: runtime.GOOS == "darwin", // in the keychain
+			}
+		},
 	}}
 }
 
-// traps are what a repository says to it.
+// traps returns the files of a repository that the CLI may obey.
 func traps() map[string]string {
 	const hook = `[{"hooks":[{"type":"command","command":"touch ` + agent.Marks + `/hook"}]}]`
 	return map[string]string{

@@ -15,20 +15,10 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	wire "omniagent/internal/proto/claude"
-	"omniagent/internal/setting"
 )
 
-// Decode reads json and stream-json alike: the one object of json is the last line of the other. With the user's own
-// "verbose" json is an array of all lines, on one line.
-func (d driver) Decode(o setting.Output) agent.Decoder {
-	if o == setting.Text {
-		return nil
-	}
-	return newDecoder()
-}
-
-// Classify adds to what the events show that a turn without a result is no success: interrupted, the CLI ends with exit
-// code 0.
+// Classify judges by the events. A turn without a result has failed, even with exit code 0: an interrupted CLI ends
+// with that.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
 	if f != nil ||
@@ -42,20 +32,18 @@ type decoder struct {
 	lines   cli.JSONLines
 	session string
 	model   string
-	cost    float64           // in all so far
+	cost    float64           // of the session so far
 	calls   map[string]string // open calls: id to name
 	denied  map[string]bool
-	said    map[uint64]bool // texts of the answer, so that a result does not repeat them
+	texts   map[uint64]bool // hashes of the answer's texts, so that a result does not repeat them
 	seed    maphash.Seed
-	pending *apiFailure // an error shown as a message: the result that follows knows more of it
-	results int
-	talk    *talk // not nil: the other side of the wire is ours, too
+	pending *apiFailure // an error that came as a message; the result has more details
+	talk    *talk       // not nil: we write the other side of the wire
 }
 
 func newDecoder() *decoder {
 	d := &decoder{
-		calls: map[string]string{}, denied: map[string]bool{}, said: map[uint64]bool{},
-		seed: maphash.MakeSeed(),
+		calls: map[string]string{}, denied: map[string]bool{}, texts: map[uint64]bool{}, seed: maphash.MakeSeed(),
 	}
 	d.lines.Parse = d.parse
 	return d
@@ -64,7 +52,7 @@ func newDecoder() *decoder {
 // Feed takes the next bytes.
 func (d *decoder) Feed(data []byte) []event.Event { return d.lines.Feed(data) }
 
-// End reads what is left. An error without a result is told now.
+// End reads what is left, and reports an error without a result.
 func (d *decoder) End(x agent.Exit) []event.Event {
 	out := d.lines.End(x)
 	if d.pending == nil {
@@ -87,7 +75,10 @@ func (d *decoder) parse(raw []byte) []event.Event {
 		var out []event.Event
 		for _, one := range all {
 			if one = bytes.TrimSpace(one); len(one) > 0 && one[0] == '{' {
-				out = append(out, withRaw(d.parse(one), one)...)
+				for _, e := range d.parse(one) {
+					e.Raw = one
+					out = append(out, e)
+				}
 			} else {
 				out = append(out, cli.Unreadable(one)...)
 			}
@@ -98,24 +89,12 @@ func (d *decoder) parse(raw []byte) []event.Event {
 	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
-	var events []event.Event
+	read := d.read
 	if d.talk != nil {
-		events = d.talk.read(&l, raw)
-	} else {
-		events = d.read(&l, raw)
+		read = d.talk.read
 	}
-	if l.Session != "" {
-		d.session = l.Session
-	}
-	return events
-}
-
-func withRaw(events []event.Event, raw json.RawMessage) []event.Event {
-	for i := range events {
-		if events[i].Raw == nil {
-			events[i].Raw = raw
-		}
-	}
+	events := read(&l, raw)
+	d.session = cmp.Or(l.Session, d.session)
 	return events
 }
 
@@ -198,7 +177,7 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 		e := event.Event{Session: l.Session, Model: m.Model}
 		switch {
 		case b.Type == "text" && b.Text != "" && l.ParentTool == "":
-			d.said[maphash.String(d.seed, b.Text)] = true
+			d.texts[maphash.String(d.seed, b.Text)] = true
 			e.Kind, e.Text = event.Text, b.Text
 		case b.Type == "thinking" && b.Thinking != "" && l.ParentTool == "":
 			e.Kind, e.Text = event.Thinking, b.Thinking
@@ -206,7 +185,7 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 			d.calls[b.ID] = b.Name
 			e.Kind, e.Call = event.ToolCall, call(b)
 		case b.Type == "text" && b.Text != "":
-			// What a sub-agent says is no part of the answer.
+			// The text of a sub-agent does not belong to the answer.
 			e.Kind, e.Text, e.Model = event.Notice, b.Text, ""
 		default:
 			continue
@@ -241,12 +220,10 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 			switch {
 			case meta.ID != b.ToolUseID:
 			case refused(meta.Kind, meta.Decision):
-				byUser := meta.Decision.Source == "user_reject"
-				out = append(out,
-					d.deny(l.Session, event.Denial{
-						CallID: b.ToolUseID, Tool: r.Name, Reason: cli.FirstLine(r.Output),
-						ByUser: byUser,
-					})...)
+				out = append(out, d.deny(l.Session, event.Denial{
+					CallID: b.ToolUseID, Tool: r.Name, Reason: cli.FirstLine(r.Output),
+					ByUser: meta.Decision.Source == "user_reject",
+				})...)
 			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
 				d.denied[b.ToolUseID] = true
 			}
@@ -259,8 +236,8 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 	return out
 }
 
-// exitCode reads it from the first line of a failed command, where the CLI puts it. Of one that succeeded nothing is
-// told.
+// exitCode returns the exit code in the first line of a failed command. The CLI does not report that of a successful
+// one.
 func exitCode(output string) *int {
 	first, _, _ := strings.Cut(output, "\n")
 	digits, ok := strings.CutPrefix(first, "Exit code ")
@@ -298,10 +275,10 @@ func ask(l *wire.Line) []event.Event {
 	}}}
 }
 
-// result ends a turn. Another may follow: a background task that ends wakes the agent.
+// result ends a turn. Another may follow, when a background task ends and wakes the agent.
 func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 	var r wire.Result
-	_ = json.Unmarshal(raw, &r) // it was read as a line before; a member of an odd type leaves the others readable
+	_ = json.Unmarshal(raw, &r) // a member of an unexpected type does not affect the others
 	text := ""
 	if r.Result != nil {
 		text = *r.Result
@@ -318,8 +295,8 @@ func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 	for _, n := range r.Denials {
 		out = append(out, d.deny(l.Session, event.Denial{CallID: n.ID, Tool: n.Tool})...)
 	}
-	if hash := maphash.String(d.seed, text); !r.IsError && text != "" && !d.said[hash] {
-		d.said[hash] = true
+	if hash := maphash.String(d.seed, text); !r.IsError && text != "" && !d.texts[hash] {
+		d.texts[hash] = true
 		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: text})
 	}
 	if r.IsError {
@@ -329,24 +306,22 @@ func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 		})
 	}
 	d.pending = nil
-	d.results++
 	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r, text)})
 }
 
 func (d *decoder) failure(l *wire.Line, r wire.Result, text string) *fault.Fault {
-	// With json there was no message before, and so no word: a missing login then looks like a connection that failed.
+	// With json there was no message, and so no word: a missing login then looks like a failed connection.
 	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
 		api.Word = d.pending.Word
 	}
-	switch {
-	case d.pending != nil, api.Status != 0, api.full(), r.Ending == "api_error":
+	if d.pending != nil || api.Status != 0 || api.full() || r.Ending == "api_error" {
 		return api.fault()
 	}
 	return ended(l.Subtype, r.Ending, r.Errors)
 }
 
-// spent is what a turn has cost: what its result says is new, or what is more than in the result before.
+// spent returns the cost of a turn: that of the models since the last result, or the increase of the total.
 func (d *decoder) spent(r wire.Result) *float64 {
 	if r.Cost == nil {
 		return nil

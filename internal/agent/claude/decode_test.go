@@ -57,7 +57,7 @@ func golden(t *testing.T, path, got string) {
 
 // decode feeds the chunks and ends well.
 func decode(chunks ...[]byte) []event.Event {
-	d := driver{}.Decode(setting.StreamJSON)
+	d := New().Decode(setting.StreamJSON)
 	var out []event.Event
 	for _, c := range chunks {
 		for _, e := range d.Feed(c) {
@@ -160,7 +160,7 @@ func TestCutAnywhereGivesTheSameEvents(t *testing.T) {
 		for at := 1; at < len(data) && len(data) < 2500; at++ {
 			// The decoder must not keep what it was given.
 			first := append([]byte(nil), data[:at]...)
-			d := driver{}.Decode(setting.JSON)
+			d := New().Decode(setting.JSON)
 			events := d.Feed(first)
 			clear(first)
 			events = append(events, d.Feed(data[at:])...)
@@ -240,7 +240,7 @@ func TestErrorWithoutAResult(t *testing.T) {
 	}
 }
 
-// A sub-agent that failed is no failure of the run.
+// A run does not fail because a sub-agent failed.
 func TestErrorOfASubAgent(t *testing.T) {
 	events := decode(
 		[]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"API Error"}]},` +

@@ -8,23 +8,20 @@ import (
 	"omniagent/internal/fault"
 )
 
-// apiFailure is what the CLI writes down of a request that failed for good. All words are its own or the API's.
+// apiFailure is a request that failed for good, as the CLI records it. All words are the CLI's or the API's.
 type apiFailure struct {
 	Word    string // error: authentication_failed, rate_limit, …
-	Status  int    // of HTTP; 0: there was no answer
+	Status  int    // of HTTP; 0: no response
 	Type    string // of the API: rate_limit_error, …
-	Detail  string // what the API said, where the CLI keeps it
+	Detail  string // the API's message, if the CLI has kept it
 	Network string // connection_failed and the like
-	Ending  string // terminal_reason, where the CLI tells it
-	Text    string // the sentence that it shows
+	Ending  string // terminal_reason, if there is one
+	Text    string // the sentence that a person sees
 }
 
-// fault puts a failure into our vocabulary.
+// fault returns the fault of a failure.
 func (a apiFailure) fault() *fault.Fault {
-	text := strings.TrimSuffix(cli.FirstLine(a.Text), ".")
-	if text == "" {
-		text = "the model's API answered with an error"
-	}
+	text := cmp.Or(strings.TrimSuffix(cli.FirstLine(a.Text), "."), "the model's API answered with an error")
 	var f *fault.Fault
 	switch {
 	case a.full():
@@ -36,6 +33,8 @@ func (a apiFailure) fault() *fault.Fault {
 		a.Status == 401, a.Status == 403:
 		f = fault.New(fault.Login(text+a.Detail), "%s",
 			text).Hint("the credentials were not accepted: claude auth status shows which are used")
+	case a.Word == "billing_error", a.Status == 402:
+		f = fault.New(fault.QuotaExhausted, "%s", text)
 	case a.Word == "rate_limit", a.Status == 429:
 		f = fault.New(fault.TooManyRequests, "%s", text)
 	case a.Network != "":
@@ -52,9 +51,8 @@ func (a apiFailure) fault() *fault.Fault {
 	return f
 }
 
-// full says whether the conversation is longer than the model can read: the CLI's reason, or the API's answer that it
-// keeps. A prompt that it measures as too long itself is never sent, and has the word invalid_request without any
-// status.
+// full reports whether the conversation is longer than the model can read, by the CLI's reason or the API's message. A
+// prompt that is too long by the CLI's own measure is not sent, and has the word invalid_request without a status.
 func (a apiFailure) full() bool {
 	switch {
 	case a.Ending == "prompt_too_long", a.Ending == "blocking_limit":
@@ -66,7 +64,7 @@ func (a apiFailure) full() bool {
 		strings.Contains(a.Detail, `"prompt is too long`)
 }
 
-// ended is a turn that ended badly without a failed request.
+// ended returns the fault of a turn that failed without a failed request.
 func ended(subtype, reason string, errors []string) *fault.Fault {
 	text := "the agent ended its turn with " + cmp.Or(reason, subtype)
 	if len(errors) > 0 && !strings.HasPrefix(errors[0], "[") {

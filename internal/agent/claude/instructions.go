@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	longestInstructions = 128 << 10 // of one file, and what the CLI itself warns of is less
-	mostInstructions    = 256 << 10 // of all together
+	longestInstructions = 128 << 10 // of one file; the CLI warns of less
+	mostInstructions    = 256 << 10 // of all files
 	mostRules           = 50        // files in .claude/rules
-	deepestImport       = 5         // a file that a file that … names
+	deepestImport       = 5         // levels of files that files name
 )
 
-// gathered is the text that becomes of a project's instructions.
-type gathered struct {
+// collection is the text of a project's instructions.
+type collection struct {
 	root *workspace.Dir
 	seen []string
 	text strings.Builder
 }
 
-// instructions are what the CLI would have read as the memory of the project, from the root of the repository to the
-// directory: CLAUDE.md, and what it names with @. They are words to the model and need no trust, as the rest of the
-// repository that it reads. What is no regular file of the repository, or too long, is left out, and the text says so.
+// instructions returns what the CLI would have read as the memory of the project, from the root of the repository to
+// the directory: CLAUDE.md, and the files that it names with @. They are text for the model and need no trust, like the
+// rest of the repository that it reads. Files that are too long, or not regular files of the repository, are left out,
+// and the text says so.
 func instructions(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
@@ -36,7 +37,7 @@ func instructions(dirs []string) string {
 		return ""
 	}
 	defer root.Close()
-	g := &gathered{root: root}
+	g := &collection{root: root}
 	for _, dir := range dirs {
 		rel, err := filepath.Rel(dirs[0], dir)
 		if err != nil {
@@ -58,8 +59,8 @@ func instructions(dirs []string) string {
 	return g.text.String()
 }
 
-// add appends a file, and behind it those that it names.
-func (g *gathered) add(name string, depth int) {
+// add appends a file, and then those that it names.
+func (g *collection) add(name string, depth int) {
 	if slices.Contains(g.seen, name) {
 		return
 	}
@@ -71,7 +72,7 @@ func (g *gathered) add(name string, depth int) {
 	switch {
 	case err != nil:
 		fmt.Fprintf(&g.text,
-			"The repository's instructions in %s are left out: too long, or no file of the repository.\n\n", name)
+			"The repository's instructions in %s are left out: too long, or not a file of the repository.\n\n", name)
 		return
 	case g.text.Len()+len(data) > mostInstructions:
 		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: there are too many.\n\n", name)
@@ -89,7 +90,7 @@ func (g *gathered) add(name string, depth int) {
 	}
 }
 
-// imports are the files that a text names with @, outside of code.
+// imports returns the files that a text names with @, outside of code.
 func imports(text string) []string {
 	var names []string
 	fenced := false

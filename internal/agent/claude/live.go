@@ -30,7 +30,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	}, s, sv)
 }
 
-// Relayed is the launch of a process whose lines go to a host of the same dialect as they are.
+// Relayed returns the launch of a process whose lines go unchanged to a host of the same protocol.
 func (d driver) Relayed(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if mode := cli.ModeOf(s); mode == setting.AskAll || mode == setting.DenyAll {
 		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code itself has no mode %s", mode)
@@ -38,35 +38,35 @@ func (d driver) Relayed(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	return d.launch(s, w)
 }
 
-// live is the launch of a process for many turns, with whom we talk.
+// live returns the launch of a process for many turns.
 func (d driver) live(s agent.Spec) (agent.Launch, error) {
 	return d.launch(s, relay.Wishes{CanAsk: true, Pieces: true})
 }
 
 func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	mode := cli.ModeOf(s)
-	outside, err := able(s)
+	servers, err := checked(s)
 	if err != nil {
 		return agent.Launch{}, err
 	}
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
-	s.Shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Prompt, Origin: setting.Typed}
+	s.Shared.Approval = setting.AsTyped(setting.Prompt)
 	if mode == setting.AutoEdit || mode == setting.Yolo {
 		s.Shared.Approval.Value = setting.Approval(mode)
 	}
 	fresh := s.Fresh
 	if s.Terms.Continue || s.Terms.Fork {
-		s.Fresh = "" // said below, with the flag that it needs
+		s.Fresh = "" // sent below, with the flag that it needs
 	}
 	l, _, err := d.Command(s)
 	if err != nil {
 		return l, err
 	}
-	ours := wished(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
+	ours := withWishes(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
 	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite &&
 		(!s.Machine.Root || deliberate(l.Env)) {
-		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
+		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host can change to that mode
 	}
 	ours = append(ours, terms(s.Terms)...)
 	if s.Terms.Continue {
@@ -80,7 +80,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 		}
 	}
 	if len(s.Terms.Servers) > 0 {
-		ours = append(ours, "--mcp-config="+string(outside))
+		ours = append(ours, "--mcp-config="+string(servers))
 	}
 	ours, files := passed(ours, s)
 	l.Files = append(l.Files, files...)
@@ -94,8 +94,8 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	return l, nil
 }
 
-// wished adds what a host chooses of the lines.
-func wished(ours []string, mode setting.Approval, w relay.Wishes) []string {
+// withWishes adds what a host chooses of the lines.
+func withWishes(ours []string, mode setting.Approval, w relay.Wishes) []string {
 	if w.Forget {
 		ours = append(ours, "--no-session-persistence")
 	}
@@ -114,8 +114,8 @@ func wished(ours []string, mode setting.Approval, w relay.Wishes) []string {
 	return ours
 }
 
-// able refuses what the CLI cannot keep. It returns the MCP servers in the CLI's form.
-func able(s agent.Spec) ([]byte, error) {
+// checked refuses terms that the CLI cannot keep. It returns the MCP servers in the form of the CLI's flag.
+func checked(s agent.Spec) ([]byte, error) {
 	mode := cli.ModeOf(s)
 	if word(mode) == "" {
 		return nil, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
@@ -131,8 +131,8 @@ func able(s agent.Spec) ([]byte, error) {
 	return all, nil
 }
 
-// terms are the flags for what a host asks beyond the shared ones. Lists are given one by one: a rule may have a comma
-// in it.
+// terms returns the flags for the terms of a host. Each item of a list has a flag of its own, because a rule may
+// contain a comma.
 func terms(t agent.Terms) []string {
 	var out []string
 	each := func(flag string, values []string) {
@@ -164,8 +164,8 @@ func terms(t agent.Terms) []string {
 	return out
 }
 
-// servers tells those that live in the host from the others. What is left for the flag has both, in the CLI's form;
-// nil: it is no such object.
+// servers returns the names of the MCP servers that live in the host, and all servers in the form of the CLI's flag;
+// nil: data is not a JSON object of servers.
 func servers(data []byte) (inside []string, all []byte) {
 	if len(data) == 0 {
 		return nil, nil

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Observe notes how long the transcript is before the start, where the session exists already: what is in it happened
-// earlier.
+// Observe notes the size of the transcripts of an existing session before the start: records up to there are of earlier
+// runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}}
 	switch {
@@ -23,13 +24,11 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	case l.Session != l.Spec.Fresh:
 		o.path = o.find()
 		for _, path := range append(o.agents(), o.path) {
-			if info, err := os.Stat(path); err == nil {
-				o.before[path] = info.Size()
-			}
+			o.before[path] = cli.Size(path)
 		}
 		o.spent = lastCost(o.path, o.before[o.path])
 	case cli.Passed(l.Spec.Passthrough, "--fork-session"):
-		// The new transcript begins with a copy of the old one, which keeps its times.
+		// The new transcript begins with a copy of the old one, with the old times.
 		o.since = time.Now().UTC().Truncate(time.Millisecond)
 	}
 	return o
@@ -40,17 +39,17 @@ type observer struct {
 	home   string           // where the CLI keeps its records
 	path   string           // the transcript
 	before map[string]int64 // lengths of files before the start
-	since  time.Time        // of a fork: what is older is a copy
-	spent  cost             // before the start
+	since  time.Time        // of a fork: older records are copies
+	spent  cost             // of the session before the start
 }
 
-// After reads what the run added. Without a transcript nothing is known.
+// After reads the records that the run added. Without a transcript there is no evidence.
 func (o *observer) After(x agent.Exit) agent.Evidence {
 	if o.launch.Session == "" || o.home == "" || x.Failed != nil {
 		return agent.Evidence{}
 	}
-	o.path = o.find() // anew: an id that was used elsewhere may have begun again here
-	t := tale{since: o.since, names: map[string]string{}}
+	o.path = o.find() // again: the id may have been used in another directory before
+	t := summary{since: o.since, names: map[string]string{}}
 	if o.path == "" || !t.read(o.path, o.before[o.path]) || t.records == 0 {
 		return o.refusal(x)
 	}
@@ -59,13 +58,13 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		e.Usage = t.cost.since(o.spent)
 	}
 	if o.launch.Interactive {
-		// A person was there: what they turned down is no policy, and what failed they saw.
+		// A person was there: their refusals are not policy, and they saw the failures.
 		return e
 	}
 	e.Answered, e.Fault = t.answered(), t.failure()
-	e.DenialsTold = true
+	e.DenialsKnown = true
 	for _, path := range o.agents() {
-		sub := tale{since: o.since, names: t.names, side: true}
+		sub := summary{since: o.since, names: t.names, side: true}
 		if sub.read(path, o.before[path]) {
 			e.Records = append(e.Records, path)
 			t.denials = append(t.denials, sub.denials...)
@@ -75,58 +74,48 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// refusal: nothing was recorded, it failed, and it was known that it would.
+// refusal returns the known reason for which a run without records failed.
 func (o *observer) refusal(x agent.Exit) agent.Evidence {
-	known := refusals(o.launch)
-	if len(known) == 0 || !known[0].Explains(x) {
-		return agent.Evidence{}
-	}
-	r := known[0]
-	return agent.Evidence{Fault: fault.New(fault.AgentRefused, "%s", r.Reason).FixBy(r.Fix, r.Command).Hint("%s",
-		r.Fix)}
-}
-
-// configHome is the directory in which the CLI keeps its records.
-func configHome(env []string) string {
-	if dir, _ := cli.Lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {
-		return dir
-	}
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, _ := cli.Lookup(env, name); home != "" {
-			return filepath.Join(home, ".claude")
+	for _, r := range refusals(o.launch) {
+		if r.Explains(x) {
+			return agent.Evidence{
+				Fault: fault.New(fault.AgentRefused, "%s", r.Reason).FixBy(r.Fix, r.Command).Hint("%s", r.Fix),
+			}
 		}
 	}
-	return ""
+	return agent.Evidence{}
 }
 
-// find looks for the transcript where it should be, and then in all directories of projects: a session that goes on
-// stays where it began, and a worktree has a directory of its own. The id belongs to one session only.
+// configHome returns the directory in which the CLI keeps its records, or "".
+func configHome(env []string) string {
+	if home := cli.Home(env); home != "" {
+		return cmp.Or(cli.First(env, "CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude"))
+	}
+	return cli.First(env, "CLAUDE_CONFIG_DIR")
+}
+
+// find looks for the transcript in the directory of this project, and then in those of all projects: a resumed session
+// stays where it began, and a worktree has a directory of its own. An id belongs to one session only.
 func (o *observer) find() string {
-	if !isID(o.launch.Session) {
+	if !cli.IsUUID(o.launch.Session) {
 		return ""
 	}
 	projects := filepath.Join(o.home, "projects")
-	dir := o.launch.Dir
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	name := o.launch.Session + ".jsonl"
-	if path := filepath.Join(projects, slug(dir), name); regular(path) {
-		return path
-	}
-	entries, err := os.ReadDir(projects)
-	if err != nil {
-		return ""
-	}
+	entries, _ := os.ReadDir(projects)
+	dirs := []string{slug(cli.Real(o.launch.Dir))}
 	for _, e := range entries {
-		if path := filepath.Join(projects, e.Name(), name); regular(path) {
+		dirs = append(dirs, e.Name())
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(projects, dir, o.launch.Session+".jsonl")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path
 		}
 	}
 	return ""
 }
 
-// slug is the CLI's name for a directory.
+// slug returns the CLI's name for the directory of a project.
 func slug(dir string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -136,12 +125,7 @@ func slug(dir string) string {
 	}, dir)
 }
 
-func regular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// agents are the transcripts of sub-agents, which are beneath that of the session. Only so many are looked at.
+// agents returns the transcripts of sub-agents, which are in a directory next to the session's. There is a limit.
 func (o *observer) agents() []string {
 	if o.path == "" {
 		return nil
@@ -164,37 +148,37 @@ func (o *observer) agents() []string {
 	return paths
 }
 
-// tale is what a transcript tells.
-type tale struct {
+// summary collects what a transcript says of a run.
+type summary struct {
 	since   time.Time
 	side    bool // of a sub-agent
 	names   map[string]string
 	records int
 
-	denials []event.Denial
-	said    bool // the model spoke, or called a tool
-	asked   bool // a prompt was taken up
-	broken  bool // the turn was interrupted
-	failed  *apiFailure
-	model   string
-	cost    *cost
+	denials     []event.Denial
+	replied     bool // the model answered, or called a tool
+	prompted    bool // a prompt was accepted
+	interrupted bool
+	failed      *apiFailure
+	model       string
+	cost        *cost
 }
 
-func (t *tale) answered() agent.Tri {
+func (t *summary) answered() agent.Tri {
 	switch {
-	case t.said:
+	case t.replied:
 		return agent.Yes
-	case t.asked:
+	case t.prompted:
 		return agent.No
 	}
 	return agent.Unknown
 }
 
-func (t *tale) failure() *fault.Fault {
+func (t *summary) failure() *fault.Fault {
 	switch {
 	case t.failed != nil:
 		return t.failed.fault()
-	case t.broken:
+	case t.interrupted:
 		return fault.New(fault.Interrupted, "the agent's turn was interrupted")
 	}
 	return nil

@@ -13,15 +13,13 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// What a repository says to the CLI is not read by the CLI in a conversation: it looks at some files once, at others
-// again and again, and which they are changes with its versions. It gets the user's own settings alone, and what we
-// pass in of the repository: what a person has trusted, each file with exactly that content, and the instructions for
-// the project, as text.
+// In a conversation, the CLI does not read a repository's configuration itself: it reads some files once, others again
+// and again, and which depends on its version. It gets the user's own settings, and from us those files of the
+// repository whose content a person has trusted, and the project's instructions as text.
 
-const longestFile = 1 << 20 // as of what can be trusted
+const longestFile = 1 << 20 // as of a file that can be trusted
 
-// passed adds what keeps the CLI from the repository's files, and what it gets of them in their place, as files of
-// ours.
+// passed adds the flags that keep the CLI from the repository's files, and those that name our copies of trusted files.
 func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 	args = append(args, "--setting-sources=user", "--strict-mcp-config")
 	if s.Dir == "" || s.Temp == "" {
@@ -58,16 +56,16 @@ func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 	return args, files
 }
 
-// places are the directories whose files the CLI would take for the project's, the nearest last. Those of a home
-// directory are the user's own.
+// places returns the directories whose files the CLI would take for the project's, the nearest last. The files of a
+// home directory are the user's own.
 func places(s agent.Spec) []string {
-	home, _ := cli.Lookup(s.Env, "HOME")
+	home := cli.First(s.Env, "HOME")
 	dirs := slices.DeleteFunc(within(s.Dir), func(dir string) bool { return home != "" && dir == filepath.Clean(home) })
 	slices.Reverse(dirs)
 	return dirs
 }
 
-// trusted is the content of a file, where a person has looked at exactly that: from the copy that was kept then.
+// trusted returns the content of a file that a person has trusted, from the copy that was made then.
 func trusted(s agent.Spec, path string) ([]byte, bool) {
 	if s.Trusted == nil {
 		return nil, false
@@ -77,17 +75,17 @@ func trusted(s agent.Spec, path string) ([]byte, bool) {
 		return nil, false
 	}
 	if s.Copy != nil {
-		if kept, ok := s.Copy(path); ok {
-			return kept, true
+		if original, ok := s.Copy(path); ok {
+			return original, true
 		}
 	}
-	return data, true // recorded by a version that kept none; the hash says that it is the same
+	return data, true // an older version made no copy; the hash says that the content is the same
 }
 
-// trustedSettings are those of the directory itself: the CLI reads none above it.
+// trustedSettings returns the settings of the directory itself. The CLI reads none above it.
 func trustedSettings(s agent.Spec) map[string]any {
 	all := map[string]any{}
-	if home, _ := cli.Lookup(s.Env, "HOME"); home != "" && filepath.Clean(s.Dir) == filepath.Clean(home) {
+	if home := cli.First(s.Env, "HOME"); home != "" && filepath.Clean(s.Dir) == filepath.Clean(home) {
 		return all
 	}
 	for _, name := range []string{"settings.json", "settings.local.json"} {
@@ -99,8 +97,7 @@ func trustedSettings(s agent.Spec) map[string]any {
 	return all
 }
 
-// merged lays settings over others as the CLI does: objects are merged, lists are joined, and of the rest the later
-// counts.
+// merged combines settings as the CLI does: objects are merged, lists are joined, and of other values the later counts.
 func merged(below, above map[string]any) map[string]any {
 	out := maps.Clone(below)
 	for name, value := range above {
@@ -134,9 +131,8 @@ func trustedServers(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// trustedAgents are sub-agents in the form of the flag. Of what a file says of itself only its tools and its model are
-// passed in: hooks, servers and a permission mode of its own are not, so that the mode of the conversation holds for it
-// as well.
+// trustedAgents returns sub-agents in the form of the flag, without their hooks, servers and permission modes, so that
+// the mode of the conversation applies to them too.
 func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	all := map[string]any{}
 	for _, dir := range dirs {
@@ -161,8 +157,8 @@ func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// helper reads a file that defines a sub-agent. One whose head is more than lines of the form "name: value" is no such
-// file for us.
+// helper reads a file that defines a sub-agent. It rejects a file whose head has anything but lines of the form "name:
+// value".
 func helper(text string) (name string, one map[string]any, ok bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	rest, begins := strings.CutPrefix(text, "---\n")
@@ -181,14 +177,14 @@ func helper(text string) (name string, one map[string]any, ok bool) {
 			one[list] = append(words, unquoted(item))
 			continue
 		case isItem, line == "", strings.ContainsAny(line[:1], " \t#"):
-			continue // of something that is not passed in
+			continue // belongs to a member that is not passed on
 		}
 		key, value, is := strings.Cut(line, ":")
 		value, list = strings.TrimSpace(value), ""
 		bare := strings.Trim(key, " \t\"'")
 		switch {
 		case !is, bare != key && strings.Contains(strings.ToLower(bare), "tools"):
-			return "", nil, false // a restriction could hide in a form that is not read here
+			return "", nil, false // a restriction in a form that is not understood
 		case key == "name":
 			name = unquoted(value)
 		case key == "description", key == "model":
@@ -220,23 +216,18 @@ func unquoted(value string) string {
 	return value
 }
 
-// within is the directory and those above it, up to the root of the repository. Without a repository it is the
-// directory alone.
-func within(dir string) []string {
-	var all []string
-	for at := filepath.Clean(dir); filepath.IsAbs(at); at = filepath.Dir(at) {
-		all = append(all, at)
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+// within returns a directory and those above it, up to the root of the repository. Without a repository it returns only
+// the directory.
+func within(dir string) (all []string) {
+	for at := range cli.Upward(dir) {
+		if all = append(all, at); cli.Exists(at, ".git") {
 			return all
 		}
-		if at == filepath.Dir(at) {
-			break
-		}
 	}
-	return all[:min(len(all), 1)]
+	return all[:1]
 }
 
-// obeys says what it makes of a file whose content a person has trusted.
+// obeys returns what the CLI does with a file of trusted content.
 func obeys(file string) string {
 	name := filepath.Base(file)
 	switch {

@@ -50,7 +50,7 @@ func everything() map[string]string {
 }
 
 // TestNothingOfTheRepository: the CLI reads the user's settings only, whether or not there is something to keep it
-// from; what nobody has trusted is not passed in either.
+// from; untrusted files are not passed in either.
 func TestNothingOfTheRepository(t *testing.T) {
 	for _, files := range []map[string]string{{}, everything()} {
 		s := project(t, files)
@@ -110,7 +110,7 @@ func TestWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// TestHelpers: a file whose restrictions are not understood is none.
+// TestHelpers: a file whose restrictions are not understood is rejected.
 func TestHelpers(t *testing.T) {
 	for text, want := range map[string]bool{
 		evil:                                   true,
@@ -164,9 +164,9 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestInstructionsThatAreNone: links out of the repository, what is no file, and what is too long, is left out, and
-// that is told.
-func TestInstructionsThatAreNone(t *testing.T) {
+// TestUnreadableInstructions: links out of the repository, directories, and files that are too long are left out, and
+// the text says so.
+func TestUnreadableInstructions(t *testing.T) {
 	s := project(t, map[string]string{
 		"CLAUDE.local.md": strings.Repeat("x", longestInstructions+1), "../../secret": "the-secret",
 		".claude/rules/a/b.md": "x",

@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home and the variables that
-// would lead elsewhere: another provider, another login, other models, a proxy.
-func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
+// rehearse points the CLI to a model on this machine. It adds the files of the private home, and removes the variables
+// that would lead elsewhere: to another provider, another login, other models, a proxy.
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".claude")
 	t.Env = append(t.Env,
@@ -33,18 +33,14 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 	if s.Shared.Model.Value == "" && r.Model != "" && !cli.Passed(s.Passthrough, "--model") {
 		t.Args = append(t.Args, "--model", known(r.Model))
 	}
-	// A repository's settings may name another base URL. Those on the command line are stronger.
+	// A repository's settings may name another base URL. Those on the command line outweigh them.
 	t.Args = withSettings(t.Args, "env", map[string]any{"ANTHROPIC_BASE_URL": r.URL})
-	for _, entry := range s.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		if diverts(name) && !slices.Contains(remove, name) {
-			remove = append(remove, name)
-		}
-	}
-	return []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}, remove
+	t.Unset = cli.Matching(s.Env, "ANTHROPIC_*", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_OAUTH*",
+		"CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SKIP_PROMPT_HISTORY")
+	t.Files = []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}
 }
 
-// known is a name that the CLI does not warn of on stderr: the scripted model answers to any.
+// known returns a name about which the CLI does not warn on stderr. The scripted model answers to any name.
 func known(model string) string {
 	if strings.HasPrefix(model, "claude-") {
 		return model
@@ -52,18 +48,7 @@ func known(model string) string {
 	return "opus"
 }
 
-// diverts says whether a variable leads the CLI to another provider or login.
-func diverts(name string) bool {
-	switch {
-	case strings.HasPrefix(name, "ANTHROPIC_"), strings.HasPrefix(name, "CLAUDE_CODE_USE_"), strings.HasPrefix(name,
-		"CLAUDE_CODE_OAUTH"):
-		return true
-	}
-	return name == "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR" || name == "CLAUDE_CODE_SIMPLE" ||
-		name == "CLAUDE_CODE_SKIP_PROMPT_HISTORY"
-}
-
-// withSettings adds a member to the settings among the arguments, or settings with it.
+// withSettings adds a member to the settings in the arguments, or adds settings.
 func withSettings(args []string, name string, value any) []string {
 	for i, arg := range args {
 		var all map[string]any
@@ -76,8 +61,8 @@ func withSettings(args []string, name string, value any) []string {
 	return append(args, settings+"="+encode(map[string]any{name: value}))
 }
 
-// seed is the state of somebody who has answered the questions of a first start. The directory is trusted in
-// interactive runs alone: one-shot runs never ask, and trust would let them take more from the repository.
+// seed returns the state of a user who has answered the questions of the first start. It trusts the directory only for
+// interactive runs: one-shot runs never ask, and with trust they would obey more files of the repository.
 func seed(s agent.Spec) []byte {
 	key := s.Rehearsal.Key
 	state := map[string]any{
@@ -93,11 +78,7 @@ func seed(s agent.Spec) []byte {
 	}
 	if s.Mode == setting.Interactive && s.Dir != "" {
 		trusted := map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}
-		projects := map[string]any{s.Dir: trusted}
-		if real, err := filepath.EvalSymlinks(s.Dir); err == nil {
-			projects[real] = trusted
-		}
-		state["projects"] = projects
+		state["projects"] = map[string]any{s.Dir: trusted, cli.Real(s.Dir): trusted}
 	}
 	return []byte(encode(state))
 }

@@ -15,20 +15,17 @@ const (
 	settings = "--settings"
 )
 
-// nothing is what a cell sends where nobody chose and nothing need be said.
-func nothing() []string { return []string{} }
-
 //go:embed matrix.txt
 var matrix string
 
-// table is what every version that we know can do: there is one so far. The system decides what a sandbox needs.
+// table returns what every known version can do; so far there is one. The system decides what a sandbox needs.
 func table(system string) agent.Matrix {
 	m := agent.ReadMatrix(measured, matrix)
 	m.Set(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system))
 	return m
 }
 
-// sandboxed is the cell of workspace-write. Its arguments are those for prompt; Command fits them to the approval.
+// sandboxed returns the cell of workspace-write. Its arguments are those for prompt; Command fits them to the approval.
 func sandboxed(system string) agent.Cell {
 	c := agent.Cell{
 		Level: agent.Full, Args: []string{settings + "=" + encode(sandbox(false))},

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,39 +17,47 @@ import (
 	"omniagent/internal/setting"
 )
 
-// talk is both sides of the stdio protocol: the lines of stream-json, and requests that go either way.
+// talk is both sides of the CLI's stdio protocol: the lines of stream-json, and requests that go either way.
+//
+//	Begin ──► greeting ──► its answer: ready ──► idle ◄────────────────────── result: Ended ──┐
+//	              │ error                         │ message                                   │
+//	              ▼                               ▼                                           │
+//	           failed: no message is sent      sent ──► started: steer, interrupt, questions ─┘
+//
+// A result that comes before the message was started ends a turn that no message began, such as that of a background
+// task.
 type talk struct {
 	*decoder
 	o    options
 	step cli.Step
 
-	ready   bool // messages need not wait for the answer to the greeting
-	greeted bool // the greeting was answered
-	hooking bool // our own hook is registered
-	failed  *fault.Fault
-	message []byte // waits for that
-	asked   string // the id of the message that has no result yet
-	begun   bool   // the CLI has taken it up
-	told    bool   // the CLI tells when it takes up messages
-	stops   bool   // the turn is to end
-	mode    setting.Approval
-	facts   *wire.Init
-	steers  []steer
-	partial *event.End // of a turn that goes on, since the CLI has yet to take up a steer
+	ready      bool // messages need not wait for the answer to the greeting
+	greeted    bool // the greeting was answered
+	hooking    bool // our own hook is registered
+	failed     *fault.Fault
+	message    []byte // waits for the greeting
+	current    string // the id of the message that has no result yet
+	started    bool   // the CLI has started it
+	lifecycles bool   // the CLI reports when it starts messages
+	stops      bool   // the turn is to end
+	mode       setting.Approval
+	facts      *wire.Init
+	steers     []steer
+	partial    *event.End // of a turn that continues, because the CLI has yet to start a steer
 
 	sent      int
 	requests  map[string]request // ours, without a response
-	questions cli.Questions[asking]
-	needs     map[string]string // hook callbacks by request, and the moment
+	questions cli.Questions[question]
+	needs     map[string]need // of the host, by request
 
-	// Of the message that is told in pieces:
-	pieces strings.Builder // of the block that was begun last
-	held   []event.Event
+	// The message that arrives in pieces:
+	pieces strings.Builder // the block that was begun last
+	held   []event.Event   // calls, which wait until all of the message is there
 	answer *event.Answer
 	model  string
 }
 
-// options are what a conversation is opened with.
+// options are the terms with which a conversation is opened.
 type options struct {
 	mode    setting.Approval
 	hooks   bool
@@ -58,23 +67,28 @@ type options struct {
 	id      func() string // of messages
 }
 
-// request is one of ours.
+// request is a request of ours. Its response matters for the greeting and for changes.
 type request struct {
 	greeting bool
-	stop     bool
-	change   *agent.Change // of a part of it
+	change   *agent.Change // or a part of it
 	token    int
-	more     []byte // what is said once it was taken
+	next     []byte // the request for the other part
 }
 
-// asking is a request of the CLI that a person has to answer.
-type asking struct {
+// question is a request of the CLI that a person has to answer.
+type question struct {
 	request     string
 	kind        string // of the request
 	call        *event.Call
 	input       json.RawMessage
 	suggestions []wire.Update
 	form        event.Form
+}
+
+// need is a request of the CLI that the host has to answer.
+type need struct {
+	moment  agent.MomentName
+	message json.RawMessage // otherwise: the id of a message for an MCP server
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -85,17 +99,17 @@ func newTalk(o options) *talk {
 	}
 	t := &talk{
 		decoder: newDecoder(), o: o, mode: o.mode,
-		requests: map[string]request{}, needs: map[string]string{},
+		requests: map[string]request{}, needs: map[string]need{},
 	}
 	t.decoder.talk = t
 	return t
 }
 
-// Begin greets. Messages wait for the answer where something stands in the greeting that has to hold: a CLI that did
-// not take it would run without. Hooks make its start slower, so they are registered where they are needed only.
+// Begin sends the greeting. If it has terms, messages wait for the answer, because a CLI that rejects them would work
+// without. Hooks slow down its start, so they are only registered if they are needed.
 func (t *talk) Begin() cli.Step {
 	var names []agent.MomentName
-	if t.o.hooks || keptByUs(t.mode) {
+	if t.o.hooks || hookKeeps(t.mode) {
 		names = append(names, agent.BeforeTool)
 		t.hooking = true
 	}
@@ -113,8 +127,7 @@ func (t *talk) Begin() cli.Step {
 	}
 	for _, h := range t.o.helpers {
 		greeting.Helpers[h.Name] = wire.Helper{
-			Description: h.Description, Prompt: h.Prompt, Tools: h.Tools,
-			Model: h.Model,
+			Description: h.Description, Prompt: h.Prompt, Tools: h.Tools, Model: h.Model,
 		}
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
@@ -122,13 +135,11 @@ func (t *talk) Begin() cli.Step {
 	return t.done()
 }
 
-// keptByUs says whether a mode is kept by our own hook.
-func keptByUs(m setting.Approval) bool { return m == setting.AskAll || m == setting.DenyAll }
+// hookKeeps reports whether our own hook keeps a mode.
+func hookKeeps(m setting.Approval) bool { return m == setting.AskAll || m == setting.DenyAll }
 
-// done is what came together, and begins anew.
 func (t *talk) done() cli.Step {
-	step := t.step
-	t.step = cli.Step{}
+	step, _ := t.step.Take(nil)
 	return step
 }
 
@@ -145,42 +156,40 @@ func (t *talk) respond(id string, response any) { t.say(wire.OK(id, response)) }
 
 func (t *talk) reject(id, why string) { t.say(wire.No(id, why)) }
 
+func (t *talk) interrupt() { t.say(t.control(request{}, wire.Control{Subtype: "interrupt"})) }
+
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
 	t.step.Events = append(t.step.Events, t.decoder.Feed(data)...)
 	return t.done()
 }
 
-// Ready says whether the CLI has answered the greeting, or failed to.
+// Ready reports whether the CLI has accepted or rejected the greeting.
 func (t *talk) Ready() bool { return t.greeted }
 
-// End reads what is left.
+// End reads what is left. The decoder's synthetic end is dropped, because the decoder does not count messages.
 func (t *talk) End(x agent.Exit) []event.Event {
 	out := append(t.release(), t.decoder.End(x)...)
-	// That of the decoder is left out: it counts no messages.
 	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic })
 	out = append(out, t.questions.WithdrawAll()...)
 	switch {
 	case t.partial != nil:
 		out = append(out, event.Event{Kind: event.Ended, Session: t.session, End: t.partial})
-	case t.asked != "":
-		end := &event.End{Reason: event.FailedTurn}
-		out = append(out, event.Event{Kind: event.Ended, Session: t.session, Synthetic: true, End: end})
+	case t.current != "":
+		out = append(out, cli.Unfinished(t.session, ""))
 	}
-	t.asked, t.partial = "", nil
+	t.current, t.partial = "", nil
 	return out
 }
 
-// Know adds what the CLI has told.
+// Know adds the facts that the CLI has reported.
 func (t *talk) Know(f *event.Facts) {
 	f.Mode = t.mode
 	if t.facts == nil {
 		return
 	}
 	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Helpers
-	if t.facts.Version != "" {
-		f.Version = t.facts.Version
-	}
+	f.Version = cmp.Or(t.facts.Version, f.Version)
 	f.Servers = nil
 	for _, s := range t.facts.Servers {
 		f.Servers = append(f.Servers, event.Server(s))
@@ -188,7 +197,7 @@ func (t *talk) Know(f *event.Facts) {
 	f.Servers = cli.SortServers(f.Servers)
 }
 
-// read looks at a line before, and behind, the decoder.
+// read reads a line, some of it with the decoder.
 func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "control_request":
@@ -206,23 +215,23 @@ func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	case "system":
 		if l.Subtype == "init" {
 			t.facts = &wire.Init{}
-			_ = json.Unmarshal(raw, t.facts) // a member of an odd type leaves the others readable
+			_ = json.Unmarshal(raw, t.facts) // a member of an unexpected type does not affect the others
 		}
-		t.heardMode(l.Mode)
+		t.modeChanged(l.Mode)
 		if l.Subtype == "status" {
-			return nil // it works
+			return nil
 		}
-		return append(t.release(), t.goesOn(t.decoder.read(l, raw))...)
+		return append(t.release(), t.continued(t.decoder.read(l, raw))...)
 	case "assistant":
 		return t.whole(l, t.decoder.read(l, raw))
 	case "result":
 		return append(t.release(), t.result(l, raw)...)
 	}
-	return append(t.release(), of(l, t.decoder.read(l, raw))...)
+	return append(t.release(), withParent(l, t.decoder.read(l, raw))...)
 }
 
-// of names the sub-agent that it happened to.
-func of(l *wire.Line, events []event.Event) []event.Event {
+// withParent adds the call whose sub-agent the events belong to.
+func withParent(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool == "" {
 		return events
 	}
@@ -235,7 +244,7 @@ func of(l *wire.Line, events []event.Event) []event.Event {
 	return events
 }
 
-// result ends a turn: that of the message if the CLI has taken it up, else one that nobody asked for.
+// result ends a turn: that of the message if the CLI has started it, otherwise one that no message began.
 func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	var r struct {
 		Origin struct {
@@ -243,7 +252,8 @@ func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 		} `json:"origin"`
 	}
 	_ = json.Unmarshal(raw, &r)
-	unasked := t.asked == "" || !t.begun && (t.told || r.Origin.Kind == "task-notification") && r.Origin.Kind != ""
+	unasked := t.current == "" ||
+		!t.started && (t.lifecycles || r.Origin.Kind == "task-notification") && r.Origin.Kind != ""
 	events := t.decoder.read(l, raw)
 	for i := range events {
 		if events[i].Kind == event.Ended {
@@ -256,7 +266,7 @@ func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	return append(t.questions.WithdrawAll(), events...)
 }
 
-// piece hears of a message while it is made.
+// piece reads a piece of a message.
 func (t *talk) piece(l *wire.Line, raw []byte) []event.Event {
 	if l.ParentTool != "" {
 		return nil
@@ -299,10 +309,11 @@ func (t *talk) piece(l *wire.Line, raw []byte) []event.Event {
 	return nil
 }
 
-// whole tells of a message what its pieces have not. Its calls wait until all of it is there.
+// whole returns the events of a message that its pieces have not reported. Calls wait until all of the message is
+// there.
 func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool != "" || t.answer == nil {
-		return of(l, events)
+		return withParent(l, events)
 	}
 	var out []event.Event
 	for _, e := range events {
@@ -317,7 +328,7 @@ func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
 	return out
 }
 
-// release tells of calls that waited.
+// release returns the calls that waited.
 func (t *talk) release() []event.Event {
 	out := t.held
 	t.held = nil

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Do puts it into the CLI's words.
+// Do translates a command for the CLI.
 func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	var err error
 	switch {
@@ -28,15 +28,11 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.Interrupt:
 		t.stops = true
 		t.cancelSteers()
-		t.say(t.control(request{stop: true}, wire.Control{Subtype: "interrupt"}))
+		t.interrupt()
 	case c.Met != nil:
 		t.met(*c.Met)
 	}
-	if err != nil {
-		t.step = cli.Step{}
-		return cli.Step{}, err
-	}
-	return t.done(), nil
+	return t.step.Take(err)
 }
 
 func (t *talk) hand(blocks []event.Block) error {
@@ -48,7 +44,7 @@ func (t *talk) hand(blocks []event.Block) error {
 	if err != nil {
 		return err
 	}
-	t.asked, t.begun, t.stops = id, false, false
+	t.current, t.started, t.stops = id, false, false
 	if t.ready {
 		t.say(line)
 	} else {
@@ -57,7 +53,7 @@ func (t *talk) hand(blocks []event.Block) error {
 	return nil
 }
 
-// word is a mode in the CLI's words. Those that ask about everything, or deny it, are kept by our hook.
+// word returns the CLI's word for a mode. Our hook keeps the modes that ask about every call, or deny it.
 func word(m setting.Approval) string {
 	switch m {
 	case setting.Plan:
@@ -77,28 +73,26 @@ func (t *talk) change(c agent.Change, token int) error {
 	switch {
 	case c.Mode != "" && mode == "":
 		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
-	case keptByUs(c.Mode) && !t.hooking:
+	case hookKeeps(c.Mode) && !t.hooking:
 		return agent.ErrRestart
 	case c.Mode == setting.Yolo && t.o.sandbox:
 		return fault.New(fault.Unsupported,
 			"in a sandbox Claude Code has no mode %s: it would free the file tools from it", c.Mode)
 	}
-	var lines [][]byte
-	model := request{change: &c, token: token}
+	var model, first []byte
+	if c.Model != "" {
+		model = t.control(request{change: &c, token: token}, wire.Control{Subtype: "set_model", Model: c.Model})
+		first = model
+	}
 	if c.Mode != "" {
-		r := request{change: &agent.Change{Mode: c.Mode}, token: token}
-		if c.Model != "" {
-			r.more = t.control(model, wire.Control{Subtype: "set_model", Model: c.Model})
-		}
-		lines = append(lines, t.control(r, wire.Control{Subtype: "set_permission_mode", Mode: mode}))
-	} else if c.Model != "" {
-		lines = append(lines, t.control(model, wire.Control{Subtype: "set_model", Model: c.Model}))
-	} else {
-		t.step.Settled = append(t.step.Settled, cli.Settled{Token: token})
+		r := request{change: &agent.Change{Mode: c.Mode}, token: token, next: model}
+		first = t.control(r, wire.Control{Subtype: "set_permission_mode", Mode: mode})
 	}
-	for _, line := range lines {
-		t.say(line)
+	if first == nil {
+		t.step.Settle(token, nil)
+		return nil
 	}
+	t.say(first)
 	return nil
 }
 
@@ -121,55 +115,47 @@ func (t *talk) answered(raw []byte) []event.Event {
 			t.say(t.message)
 			t.message = nil
 			if t.stops {
-				t.say(t.control(request{stop: true}, wire.Control{Subtype: "interrupt"}))
+				t.interrupt()
 			}
 		}
 	case ours.greeting:
-		return t.unwilling(cli.FirstLine(r.Error))
+		return t.refused(cli.FirstLine(r.Error))
 	case ours.change != nil && !good:
 		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", cli.FirstLine(r.Error))
-		t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token, Err: err})
+		t.step.Settle(ours.token, err)
 	case ours.change != nil:
-		if ours.change.Mode != "" {
-			t.mode = ours.change.Mode
-		}
-		if ours.more != nil {
-			t.say(ours.more)
+		t.mode = cmp.Or(ours.change.Mode, t.mode)
+		if ours.next != nil {
+			t.say(ours.next)
 		} else {
-			t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token})
+			t.step.Settle(ours.token, nil)
 		}
 	}
 	return nil
 }
 
-// unwilling is a CLI that does not take what the conversation is opened with. It gets no message.
-func (t *talk) unwilling(why string) []event.Event {
+// refused ends the message if the CLI refuses the terms of the conversation. No other message is sent.
+func (t *talk) refused(why string) []event.Event {
 	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
-	t.message = nil
-	if t.asked == "" {
-		return []event.Event{{Kind: event.Failed, Fault: t.failed}}
-	}
-	t.asked = ""
-	return []event.Event{
-		{Kind: event.Failed, Fault: t.failed, Terminal: true},
-		{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn, Said: why}},
-	}
+	events := cli.Rejected(t.failed, "", why, t.current != "")
+	t.message, t.current = nil, ""
+	return events
 }
 
-// requested is a request of the CLI.
+// requested reads a request of the CLI.
 func (t *talk) requested(l *wire.Line) []event.Event {
 	c := l.Control()
 	switch c.Subtype {
 	case "can_use_tool":
 		return t.ask(l, c)
 	case "hook_callback":
-		t.hooked(l.RequestID, c.Input)
+		t.hook(l.RequestID, c.Input)
 		return nil
 	case "mcp_message":
-		t.served(l.RequestID, c)
+		t.serve(l.RequestID, c)
 		return nil
 	case "elicitation":
-		return t.elicited(l, c)
+		return t.elicit(l, c)
 	}
 	t.reject(l.RequestID, "not supported: "+c.Subtype)
 	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(c.Subtype, l.Type)}}
@@ -178,7 +164,7 @@ func (t *talk) requested(l *wire.Line) []event.Event {
 func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	events := ask(l)
 	a := events[0].Ask
-	q := asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
+	q := question{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
 	if c.Tool == event.FormTool && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
 		return t.questions.AskForm(l.RequestID, l.Session, q.form.Questions, q)
 	}
@@ -198,16 +184,16 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	return events
 }
 
-func (t *talk) elicited(l *wire.Line, c wire.Control) []event.Event {
+func (t *talk) elicit(l *wire.Line, c wire.Control) []event.Event {
 	var text string
 	_ = json.Unmarshal(c.Message, &text)
-	t.questions.Ask(l.RequestID, asking{request: l.RequestID, kind: c.Subtype})
+	t.questions.Ask(l.RequestID, question{request: l.RequestID, kind: c.Subtype})
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
 		ID: l.RequestID, Text: cmp.Or(text, c.Elicits), Options: []string{event.Allow, event.Deny},
 	}}}
 }
 
-// withdrawn is a request that needs no answer any more.
+// withdrawn drops a request that needs no answer any more.
 func (t *talk) withdrawn(id string) []event.Event {
 	delete(t.needs, id)
 	return t.questions.Withdraw(id)
@@ -222,13 +208,13 @@ func (t *talk) reply(r event.Reply) error {
 	q := &open.Request
 	denied := r.ByUs || r.Stop || r.Option == event.Deny && !open.Form
 	switch {
-	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
+	case r.Mode != "" && word(r.Mode) == "", hookKeeps(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
-		denied = true // what cannot be heeded makes a no of it
+		denied = true // an answer whose terms cannot be kept counts as a refusal
 	case open.Form && !denied && len(r.Input) == 0:
-		return t.filled(q, r)
+		return t.fill(q, r)
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
-		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
 	}
 	t.questions.Close(open)
 	if q.kind == "elicitation" {
@@ -258,8 +244,8 @@ func firstRaw(list ...json.RawMessage) json.RawMessage {
 	return list[i]
 }
 
-// filled is an answer to a part of a form.
-func (t *talk) filled(q *asking, r event.Reply) error {
+// fill takes the answer to one question of a form, and sends all answers after the last.
+func (t *talk) fill(q *question, r event.Reply) error {
 	all, err := t.questions.Fill(r.Question, cmp.Or(r.Text, r.Option))
 	if all == nil {
 		return err
@@ -273,21 +259,19 @@ func (t *talk) filled(q *asking, r event.Reply) error {
 	return nil
 }
 
-// refuse says no. The denial is told here: the CLI takes every one for that of a person.
-func (t *talk) refuse(q *asking, r event.Reply) {
+// refuse denies a call. It reports the denial, because the CLI would attribute every denial to a person.
+func (t *talk) refuse(q *question, r event.Reply) {
 	reason := cmp.Or(r.Text, "The user does not want this to run.")
-	t.step.Events = append(t.step.Events,
-		t.deny(t.session, event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason),
-			ByUser: !r.ByUs,
-		})...)
+	t.step.Events = append(t.step.Events, t.deny(t.session, event.Denial{
+		CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
+	})...)
 	t.respond(q.request, wire.Permission{
 		Behavior: "deny", Message: reason, Interrupt: r.Stop, Call: q.call.ID,
 	})
 }
 
-// updates are what holds from now on. It holds for the conversation; nothing is written into settings.
-func (t *talk) updates(q *asking, r event.Reply) (out []wire.Update) {
+// updates returns the rules and the mode that apply from now on, for this conversation only: settings do not change.
+func (t *talk) updates(q *question, r event.Reply) (out []wire.Update) {
 	if r.Option == event.Always {
 		out = q.suggestions
 	}

@@ -12,15 +12,15 @@ import (
 	"omniagent/internal/setting"
 )
 
-// hooked is a moment at which the host may have a word. Without a host it is our own, for the modes that the CLI does
+// hook reads a moment at which the host may intervene. Without a host's hook it is our own, for modes that the CLI does
 // not have.
-func (t *talk) hooked(id string, raw []byte) {
+func (t *talk) hook(id string, raw []byte) {
 	var in wire.HookInput
 	if json.Unmarshal(raw, &in) != nil {
 		t.reject(id, "it cannot be read")
 		return
 	}
-	t.needs[id] = in.Event
+	t.needs[id] = need{moment: agent.MomentName(in.Event)}
 	if !t.o.hooks || t.mode == setting.DenyAll && in.Event == string(agent.BeforeTool) {
 		t.met(cli.Met{Need: id})
 		return
@@ -41,7 +41,7 @@ func (t *talk) hooked(id string, raw []byte) {
 	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Moment: m})
 }
 
-// outputOf is the text of a tool's answer, or all of it where it has another form.
+// outputOf returns the text of a tool's result, or the whole result if it has another form.
 func outputOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -60,26 +60,26 @@ func outputOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// served is a message for an MCP server that lives in the host.
-func (t *talk) served(id string, c wire.Control) {
+// serve reads a message for an MCP server that lives in the host.
+func (t *talk) serve(id string, c wire.Control) {
 	if len(c.Message) == 0 {
 		t.reject(id, "it cannot be read")
 		return
 	}
 	m, _ := jsonrpc.Read(c.Message)
-	t.needs[id] = string(firstRaw(m.ID, json.RawMessage("null")))
+	t.needs[id] = need{message: firstRaw(m.ID, json.RawMessage("null"))}
 	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Server: c.Server, Message: c.Message})
 }
 
-// met passes on what the host says.
+// met sends the host's answer.
 func (t *talk) met(m cli.Met) {
-	what, open := t.needs[m.Need]
+	n, open := t.needs[m.Need]
 	if !open {
 		return
 	}
 	delete(t.needs, m.Need)
-	if what != "" && what[0] >= 'A' && what[0] <= 'Z' {
-		t.respond(m.Need, t.worded(agent.MomentName(what), m.Word))
+	if n.message == nil {
+		t.respond(m.Need, t.decided(n.moment, m.Word))
 		return
 	}
 	answer := m.Message
@@ -88,16 +88,16 @@ func (t *talk) met(m cli.Met) {
 		if m.Err != nil {
 			message = m.Err.Error()
 		}
-		answer = jsonrpc.Failure(json.RawMessage(what), jsonrpc.Errorf(jsonrpc.InternalError, "%s", message))
+		answer = jsonrpc.Failure(n.message, jsonrpc.Errorf(jsonrpc.InternalError, "%s", message))
 	}
-	if what == "null" { // of a notification nothing is expected but that it was heard
+	if string(n.message) == "null" { // a notification is only acknowledged
 		answer = jsonrpc.Result(json.RawMessage("0"), struct{}{})
 	}
 	t.respond(m.Need, wire.MessageAnswer{Response: answer})
 }
 
-// worded is a host's word in the CLI's form, with the mode in it.
-func (t *talk) worded(name agent.MomentName, w agent.Word) wire.HookOutput {
+// decided returns the host's decision in the CLI's form, with that of the mode.
+func (t *talk) decided(name agent.MomentName, w agent.Word) wire.HookOutput {
 	switch {
 	case name != agent.BeforeTool:
 	case t.mode == setting.DenyAll:

@@ -55,7 +55,7 @@ func greeted(t testing.TB, o options) *talk {
 		t.Fatalf("%s", step.Lines)
 	}
 	sent, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}})
-	if waits := o.hooks || keptByUs(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
+	if waits := o.hooks || hookKeeps(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
 		t.Fatalf("a message that has to wait (%v): %s, %v", waits, sent.Lines, err)
 	}
 	step = w.Feed(
@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 			"",
 		},
 		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},
-		{"a mode that is none", event.Reply{Option: "allow", Mode: "odd"}, []string{`"behavior":"deny"`}, ""},
+		{"unknown mode", event.Reply{Option: "allow", Mode: "odd"}, []string{`"behavior":"deny"`}, ""},
 		{"broken input", event.Reply{Option: "allow", Input: json.RawMessage(`{`)}, []string{`"behavior":"deny"`}, ""},
 		{"deny", event.Reply{Option: "deny", Text: "no"}, []string{`"behavior":"deny"`, `"message":"no"`}, ""},
 		{"stop", event.Reply{Option: "allow", Stop: true}, []string{`"behavior":"deny"`, `"interrupt":true`}, ""},
@@ -242,7 +242,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestModeOfItsOwn: the CLI changes the mode by itself when a plan is agreed to, and says so. It also confirms a mode
-// that we set, which is no news.
+// that we set, which changes nothing.
 func TestModeOfItsOwn(t *testing.T) {
 	status := func(mode string) []byte {
 		return fmt.Appendf(nil, `{"type":"system","subtype":"status","status":null,"permissionMode":%q}`+"\n", mode)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +15,8 @@ import (
 )
 
 const (
-	longest = 1 << 20   // bytes of a record that is looked into; longer ones hold files or prompts
-	tail    = 256 << 10 // bytes before the end of the earlier records in which their cost is looked for
+	longest = 1 << 20   // bytes of a record that is read; longer ones contain files or prompts
+	tail    = 256 << 10 // bytes at the end of the earlier records that are searched for their cost
 )
 
 // record is one line of a transcript.
@@ -42,7 +40,7 @@ type record struct {
 	cost
 }
 
-// cost is what a session has used, in all.
+// cost is what a whole session has used.
 type cost struct {
 	USD    *float64                    `json:"totalCostUSD"`
 	Models map[string]wire.ModelTokens `json:"modelUsage"`
@@ -51,15 +49,13 @@ type cost struct {
 func (c cost) sum() event.Usage {
 	var u event.Usage
 	for _, m := range c.Models {
-		u.Input += m.Input + m.Cached + m.Written
-		u.Output += m.Output
-		u.Cached += m.Cached
-		u.Reasoning += m.Thinking
+		input := m.Input + m.Cached + m.Written
+		u.Add(event.Usage{Input: input, Output: m.Output, Cached: m.Cached, Reasoning: m.Thinking})
 	}
 	return u
 }
 
-// since is what was used after that.
+// since returns what was used after an earlier cost.
 func (c cost) since(then cost) *event.Usage {
 	now, old := c.sum(), then.sum()
 	u := &event.Usage{
@@ -76,30 +72,27 @@ func (c cost) since(then cost) *event.Usage {
 	return u
 }
 
-// read takes in the records behind that offset. A last one without its end is torn and left out, and so are those that
-// are too long.
-func (t *tale) read(path string, offset int64) bool {
-	if !regular(path) {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return false
-	}
-	return each(f, func(line []byte) {
-		if r, ok := parse(line); ok && t.ours(r) {
+// read reads the records from an offset on. It skips an incomplete last one, and those that are too long.
+func (t *summary) read(path string, offset int64) bool {
+	return eachRecord(path, offset, func(r record) {
+		if t.ours(r) {
 			t.records++
 			t.take(r)
 		}
 	})
 }
 
-// ours says whether a record is no copy of an earlier one.
-func (t *tale) ours(r record) bool {
+func eachRecord(path string, offset int64, f func(record)) bool {
+	return cli.EachLine(path, offset, longest, func(l lines.Line) bool {
+		if r, ok := parse(l.Text); ok && !l.Long && !l.Torn {
+			f(r)
+		}
+		return true
+	})
+}
+
+// ours reports whether a record belongs to this run, and is not a copy of an earlier one.
+func (t *summary) ours(r record) bool {
 	if t.since.IsZero() {
 		return true
 	}
@@ -107,24 +100,13 @@ func (t *tale) ours(r record) bool {
 	return err == nil && !at.Before(t.since)
 }
 
-// each calls f with every whole line that is not too long.
-func each(from io.Reader, f func(line []byte)) bool {
-	in := lines.NewReader(from, longest)
-	for in.Next() {
-		if !in.Long && !in.Torn {
-			f(in.Text)
-		}
-	}
-	return in.Err() == nil
-}
-
-// parse reads a record that tells something. Most do not: looking for a word is quicker than reading them.
+// parse reads a record of interest. Most are not, and searching for a word is faster than parsing them.
 func parse(line []byte) (record, bool) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok && !oneOf(rest[:min(len(rest), 20)], `assistant"`,
 		`user"`, `cost-state"`, `attachment"`) {
 		return record{}, false
 	}
-	// Of the user's records, only those that are no plain result of a tool.
+	// Of the user's records, all except plain results of tools.
 	if !oneOf(line, `"type":"assistant"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
 		`"type":"cost-state"`, `"type":"structured_output"`) {
 		return record{}, false
@@ -140,20 +122,20 @@ func oneOf(text []byte, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
 }
 
-func (t *tale) take(r record) {
+func (t *summary) take(r record) {
 	switch r.Type {
 	case "assistant":
 		t.assistant(r)
 	case "user":
 		t.user(r)
 	case "attachment":
-		t.said = t.said || r.Attached.Type == "structured_output"
+		t.replied = t.replied || r.Attached.Type == "structured_output"
 	case "cost-state":
 		t.cost = &r.cost
 	}
 }
 
-func (t *tale) assistant(r record) {
+func (t *summary) assistant(r record) {
 	if r.APIError {
 		var word string
 		_ = json.Unmarshal(r.Error, &word)
@@ -163,20 +145,20 @@ func (t *tale) assistant(r record) {
 		}
 		return
 	}
-	t.failed, t.broken = nil, false // an error that the agent overcame
+	t.failed, t.interrupted = nil, false // an error that the agent overcame
 	t.model = cmp.Or(r.Message.Model, t.model)
 	for _, b := range wire.Blocks(r.Message.Content) {
 		switch {
 		case b.Type == "tool_use":
 			t.names[b.ID] = b.Name
-			t.said = true
+			t.replied = true
 		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
-			t.said = true
+			t.replied = true
 		}
 	}
 }
 
-func (t *tale) user(r record) {
+func (t *summary) user(r record) {
 	result := false
 	for _, b := range wire.Blocks(r.Message.Content) {
 		if b.Type != "tool_result" {
@@ -193,30 +175,20 @@ func (t *tale) user(r record) {
 	switch {
 	case result || r.Meta || t.side:
 	case r.Source != "":
-		t.asked, t.broken = true, false
+		t.prompted, t.interrupted = true, false
 	default:
-		// The CLI's own mark of an interruption. It exits with 0 then.
+		// The CLI's own mark of an interruption, after which it exits with 0.
 		switch wire.Plain(r.Message.Content) {
 		case "[Request interrupted by user]", "[Request interrupted by user for tool use]":
-			t.broken = true
+			t.interrupted = true
 		}
 	}
 }
 
-// lastCost is the last that was noted before that offset. Where it is too far back, nothing is known of it.
-func lastCost(path string, end int64) cost {
-	var last cost
-	if path == "" || end == 0 {
-		return last
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return last
-	}
-	defer f.Close()
-	start := max(0, end-tail)
-	each(io.NewSectionReader(f, start, end-start), func(line []byte) {
-		if r, ok := parse(line); ok && r.Type == "cost-state" {
+// lastCost returns the last cost that was recorded, if it is near the end of a transcript of that size.
+func lastCost(path string, size int64) (last cost) {
+	eachRecord(path, max(0, size-tail), func(r record) {
+		if r.Type == "cost-state" {
 			last = r.cost
 		}
 	})

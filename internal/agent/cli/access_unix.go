@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-func inode(info os.FileInfo) uint64 {
+// Inode returns the number of a file in its file system, or 0.
+func Inode(info os.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ino
 	}

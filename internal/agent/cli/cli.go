@@ -25,6 +25,9 @@ type Program struct {
 	ID    string // the agent's name
 	About agent.About
 
+	NewDecoder  func() agent.Decoder        // for both JSON forms of output; nil: it prints none
+	Credentials func(agent.Env) Credentials // nil: it is not known where it keeps a login
+
 	// Table returns what a version can do; see agent.Driver.
 	Table func(version string) agent.Matrix
 	// OneShot and Interactive are the arguments that choose the mode; they come first.
@@ -57,8 +60,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	}
 	if in.Version = p.version(in.RealPath); in.Version != "" {
 		in.VersionFrom = agent.FromPackageJSON
-	} else if env.Said != nil {
-		if in.Version = env.Said(in.RealPath); in.Version != "" {
+	} else if env.Printed != nil {
+		if in.Version = env.Printed(in.RealPath); in.Version != "" {
 			in.VersionFrom = agent.FromProgram
 		}
 	}

@@ -10,37 +10,12 @@ import (
 
 // difference returns the facts that are set in now and differ from before.
 func difference(before, now event.Facts) (change event.Facts, different bool) {
-	for _, m := range []struct {
-		before, now string
-		change      *string
-	}{
-		{before.Agent, now.Agent, &change.Agent},
-		{before.Version, now.Version, &change.Version},
-		{before.Model, now.Model, &change.Model},
-		{before.Provider, now.Provider, &change.Provider},
-		{before.Dir, now.Dir, &change.Dir},
-	} {
-		if m.now != "" && m.now != m.before {
-			*m.change, different = m.now, true
+	was, is, diff := reflect.ValueOf(before), reflect.ValueOf(now), reflect.ValueOf(&change).Elem()
+	for i := range is.NumField() {
+		if f := is.Field(i); !f.IsZero() && !reflect.DeepEqual(f.Interface(), was.Field(i).Interface()) {
+			diff.Field(i).Set(f)
+			different = true
 		}
-	}
-	if now.Mode != "" && now.Mode != before.Mode {
-		change.Mode, different = now.Mode, true
-	}
-	if now.Tools != nil && !slices.Equal(now.Tools, before.Tools) {
-		change.Tools, different = now.Tools, true
-	}
-	if now.Servers != nil && !slices.Equal(now.Servers, before.Servers) {
-		change.Servers, different = now.Servers, true
-	}
-	if now.Helpers != nil && !slices.Equal(now.Helpers, before.Helpers) {
-		change.Helpers, different = now.Helpers, true
-	}
-	if now.Walls != nil && !reflect.DeepEqual(now.Walls, before.Walls) {
-		change.Walls, different = now.Walls, true
-	}
-	if now.Window != 0 && now.Window != before.Window {
-		change.Window, different = now.Window, true
 	}
 	return change, different
 }

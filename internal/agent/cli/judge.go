@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -23,7 +25,7 @@ func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 		return blocked(e)
 	case e.Fault != nil:
 		return e.Fault
-	case contains(usage, x.Code):
+	case slices.Contains(usage, x.Code):
 		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)",
 			x.Code).With("agent_exit_code", x.Code)
 	case x.Signal != "":
@@ -36,15 +38,6 @@ func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 		return fault.New(fault.NoAnswer, "the agent ended with exit code 0 without an answer of the model")
 	}
 	return nil
-}
-
-func contains(codes []int, code int) bool {
-	for _, c := range codes {
-		if c == code {
-			return true
-		}
-	}
-	return false
 }
 
 func blocked(e agent.Evidence) *fault.Fault {
@@ -65,7 +58,7 @@ func blocked(e agent.Evidence) *fault.Fault {
 
 // EvidenceOf collects the evidence from events.
 func EvidenceOf(events []event.Event) agent.Evidence {
-	e := agent.Evidence{Answered: agent.No, DenialsTold: true}
+	e := agent.Evidence{Answered: agent.No, DenialsKnown: true}
 	for _, ev := range events {
 		if ev.Session != "" {
 			e.Session = ev.Session

@@ -114,50 +114,50 @@ func TestEvidence(t *testing.T) {
 		events []event.Event
 		want   agent.Evidence
 	}{
-		{"nothing", nil, agent.Evidence{Answered: agent.No, DenialsTold: true}},
+		{"nothing", nil, agent.Evidence{Answered: agent.No, DenialsKnown: true}},
 		{
 			"thinking alone",
 			[]event.Event{{Kind: event.Thinking, Text: "x"}},
-			agent.Evidence{Answered: agent.No, DenialsTold: true},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true},
 		},
 		{
 			"the last of each",
 			[]event.Event{{Session: "a", Model: "m"}, {Session: "b"}, {Kind: event.Text, Model: "n"}},
-			agent.Evidence{Session: "b", Model: "n", Answered: agent.Yes, DenialsTold: true},
+			agent.Evidence{Session: "b", Model: "n", Answered: agent.Yes, DenialsKnown: true},
 		},
-		{"a tool call", []event.Event{{Kind: event.ToolCall}}, agent.Evidence{Answered: agent.Yes, DenialsTold: true}},
+		{"a tool call", []event.Event{{Kind: event.ToolCall}}, agent.Evidence{Answered: agent.Yes, DenialsKnown: true}},
 		{
 			"denials",
 			[]event.Event{
 				{Kind: event.Denied, Denial: &event.Denial{Tool: "a"}},
 				{Kind: event.Denied, Denial: &event.Denial{Tool: "b"}},
 			},
-			agent.Evidence{Answered: agent.No, DenialsTold: true, Denials: []event.Denial{{Tool: "a"}, {Tool: "b"}}},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true, Denials: []event.Denial{{Tool: "a"}, {Tool: "b"}}},
 		},
 		{
 			"an error on the way",
 			[]event.Event{{Kind: event.Failed, Fault: lost}},
-			agent.Evidence{Answered: agent.No, DenialsTold: true},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true},
 		},
 		{
 			"an error that ends it",
 			[]event.Event{failed, end(false)},
-			agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true, Fault: lost},
 		},
 		{
 			"an error that was overcome",
 			[]event.Event{failed, end(true)},
-			agent.Evidence{Answered: agent.No, DenialsTold: true},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true},
 		},
 		{
 			"an error after the end",
 			[]event.Event{end(true), failed},
-			agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true, Fault: lost},
 		},
 		{
 			"usage",
 			[]event.Event{{Kind: event.Ended, End: &event.End{Usage: usage}}, end(false)},
-			agent.Evidence{Answered: agent.No, DenialsTold: true, Usage: usage},
+			agent.Evidence{Answered: agent.No, DenialsKnown: true, Usage: usage},
 		},
 	}
 	for _, tt := range tests {

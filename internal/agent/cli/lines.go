@@ -59,17 +59,28 @@ func (d *JSONLines) line(line []byte) []event.Event {
 	return events
 }
 
-// End reads a last line without an end. If the agent reported no end, it adds a synthetic Ended.
-func (d *JSONLines) End(x agent.Exit) []event.Event {
-	var out []event.Event
+// Flush reads a last line without an end.
+func (d *JSONLines) Flush() []event.Event {
 	if rest, torn := d.cut.Last(); torn {
-		out = d.line(rest.Text)
+		return d.line(rest.Text)
 	}
+	return nil
+}
+
+// End reads what is left. If the agent reported no end, it adds a synthetic Ended.
+func (d *JSONLines) End(agent.Exit) []event.Event {
+	out := d.Flush()
 	if !d.ended {
 		d.ended = true
-		out = append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
+		out = append(out, Unfinished("", ""))
 	}
 	return out
+}
+
+// Unfinished returns the synthetic end of a turn that the agent did not end. said is the agent's reason, if known.
+func Unfinished(session, said string) event.Event {
+	end := &event.End{Reason: event.FailedTurn, Said: said}
+	return event.Event{Kind: event.Ended, Session: session, Synthetic: true, End: end}
 }
 
 // Unreadable is the event for a line that is not JSON.

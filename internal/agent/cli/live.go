@@ -355,7 +355,7 @@ func changed(s agent.Spec, c agent.Change) agent.Spec {
 		s.Terms.Mode = c.Mode
 	}
 	if c.Model != "" {
-		s.Shared.Model = typed(c.Model)
+		s.Shared.Model = setting.AsTyped(c.Model)
 	}
 	return s
 }

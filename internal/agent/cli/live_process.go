@@ -13,10 +13,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
-	"omniagent/internal/setting"
 )
-
-func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
 
 // running is one process of a live Mind. Except for the streams it is owned by the loop.
 type running struct {
@@ -268,7 +265,8 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		return
 	}
 	if last == nil {
-		last = &event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}}
+		unfinished := Unfinished("", "")
+		last = &unfinished
 	}
 	if last.Synthetic {
 		if x.ByUs != "" && x.ByUs != silence {

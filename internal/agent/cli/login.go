@@ -16,14 +16,13 @@ type Credentials struct {
 	Elsewhere bool
 }
 
-// Find looks for a login.
-func (c Credentials) Find(env agent.Env) agent.Login {
+func (c Credentials) find(env agent.Env) agent.Login {
 	for _, name := range c.Variables {
 		if value, ok := env.Lookup(name); ok && value != "" {
 			return agent.Login{There: agent.Yes, By: name}
 		}
 	}
-	home := HomeOf(env)
+	home := homeOf(env)
 	for _, name := range c.Files {
 		path, shown := filepath.FromSlash(name), name
 		if !filepath.IsAbs(path) {
@@ -42,8 +41,8 @@ func (c Credentials) Find(env agent.Env) agent.Login {
 	return agent.Login{There: agent.No}
 }
 
-// HomeOf returns the user's home directory, or "".
-func HomeOf(env agent.Env) string {
+// homeOf returns the user's home directory, or "".
+func homeOf(env agent.Env) string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if home, _ := env.Lookup(name); filepath.IsAbs(home) {
 			return home

@@ -67,15 +67,13 @@ func places(working string) (o own) {
 		}
 	}
 	add("the directory where the agent works", working)
-	for dir := filepath.Clean(working); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+	for dir := range Upward(working) {
+		if Exists(dir, ".git") {
 			add("the root of the repository", dir)
-			return o
-		}
-		if dir == filepath.Dir(dir) {
-			return o
+			break
 		}
 	}
+	return o
 }
 
 // name returns which of these a directory is, or "".

@@ -33,7 +33,7 @@ func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	args = append(args, t.Args...)
 	return agent.Launch{
 		Path: s.Install.Path, Args: append(args, s.Passthrough...), Translated: len(args),
-		Env: Environ(s.Env, t.Env), Dir: s.Dir,
+		Env: Environ(s.Env, t.Env, t.Unset...), Files: t.Files, Dir: s.Dir,
 		Policies: t.Policies, Spec: s, Interactive: s.Mode == setting.Interactive,
 		UsageCodes: p.UsageCodes,
 	}
@@ -46,8 +46,21 @@ type blind struct{}
 
 func (blind) After(agent.Exit) agent.Evidence { return agent.Evidence{} }
 
-// Decode returns nil: the output has no known form.
-func (p Program) Decode(setting.Output) agent.Decoder { return nil }
+// Decode reads both JSON forms with NewDecoder. Without one, the output has no known form.
+func (p Program) Decode(o setting.Output) agent.Decoder {
+	if o == setting.Text || p.NewDecoder == nil {
+		return nil
+	}
+	return p.NewDecoder()
+}
+
+// Login looks for a login at the places of Credentials.
+func (p Program) Login(env agent.Env) agent.Login {
+	if p.Credentials == nil {
+		return agent.Login{}
+	}
+	return p.Credentials(env).find(env)
+}
 
 // Classify judges by the events.
 func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {

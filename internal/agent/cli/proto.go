@@ -3,6 +3,7 @@ package cli
 import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 )
 
 // Proto is both sides of the wire of an agent whose process stays for many turns, without I/O: bytes in, events and
@@ -33,6 +34,31 @@ type Step struct {
 	Lines   [][]byte  // for the agent, complete, in order
 	Needs   []Need    // each needs a Command with Met as its answer
 	Settled []Settled // commands with a Token that the agent has accepted, or not
+}
+
+// Settle adds the agent's answer to a command.
+func (s *Step) Settle(token int, err error) {
+	s.Settled = append(s.Settled, Settled{Token: token, Err: err})
+}
+
+// Take returns what has come together and resets s. After an error, it drops that.
+func (s *Step) Take(err error) (Step, error) {
+	step := *s
+	*s = Step{}
+	if err != nil {
+		return Step{}, err
+	}
+	return step, nil
+}
+
+// Rejected returns the events about an agent that refused a request. open reports whether that ends the turn of a
+// message.
+func Rejected(f *fault.Fault, session, why string, open bool) []event.Event {
+	failed := event.Event{Kind: event.Failed, Fault: f, Terminal: open}
+	if !open {
+		return []event.Event{failed}
+	}
+	return []event.Event{failed, Unfinished(session, why)}
 }
 
 // Command is a request of the conversation. One member is set, in addition to Token.

@@ -15,7 +15,7 @@ const maxShim = 16 << 10 // bytes; those of npm and pnpm are below 2 KiB
 // Both write the target in double quotes, relative to the directory of the script; only node is written in the same
 // way.
 func shimTarget(path string) string {
-	script, whole := head(path, maxShim)
+	script, whole := Head(path, maxShim)
 	if !whole || bytes.IndexByte(script, 0) >= 0 {
 		return ""
 	}

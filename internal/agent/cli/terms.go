@@ -74,9 +74,9 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode,
 			parenthesis(note))
 	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
-		s.Shared.Approval = typed(setting.Prompt) // which is stricter, because nobody can be asked
+		s.Shared.Approval = setting.AsTyped(setting.Prompt) // which is stricter, because nobody can be asked
 	default:
-		s.Shared.Approval = typed(mode)
+		s.Shared.Approval = setting.AsTyped(mode)
 	}
 	var kept []Term
 	if m.Cell(agent.Schema, "", setting.OneShot).Level == agent.Full {

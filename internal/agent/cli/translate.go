@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -14,6 +13,8 @@ import (
 type Translation struct {
 	Args     []string
 	Env      []string // NAME=value
+	Unset    []string // variables that the agent does not get
+	Files    []agent.File
 	Warnings []agent.Warning
 	Policies []agent.Policy
 }
@@ -147,31 +148,38 @@ func Missing(needs []string, m agent.Machine) []string {
 
 // Passed reports whether one of the flags is in the passthrough, alone or with "=value"; -mNAME counts for -m.
 func Passed(passthrough []string, flags ...string) bool {
-	_, ok := PassedValue(passthrough, flags...)
-	return ok
+	return len(PassedValues(passthrough, flags...)) > 0
 }
 
-// PassedValue returns the value of the last of these flags in the passthrough: what follows "=" or the next argument.
+// PassedValue returns the value of the last of these flags in the passthrough.
 func PassedValue(passthrough []string, flags ...string) (value string, ok bool) {
+	values := PassedValues(passthrough, flags...)
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[len(values)-1], true
+}
+
+// PassedValues returns the values of these flags in the passthrough, in order: what follows "=", or the next argument.
+func PassedValues(passthrough []string, flags ...string) (values []string) {
 	for i, arg := range passthrough {
 		if arg == "--" {
 			break
 		}
 		for _, flag := range flags {
 			switch {
+			case arg == flag && i+1 < len(passthrough):
+				values = append(values, passthrough[i+1])
 			case arg == flag:
-				value, ok = "", true
-				if i+1 < len(passthrough) {
-					value = passthrough[i+1]
-				}
+				values = append(values, "")
 			case strings.HasPrefix(arg, flag+"="):
-				value, ok = arg[len(flag)+1:], true
+				values = append(values, arg[len(flag)+1:])
 			case len(flag) == 2 && flag[1] != '-' && strings.HasPrefix(arg, flag) && len(arg) > 2:
-				value, ok = arg[2:], true
+				values = append(values, arg[2:])
 			}
 		}
 	}
-	return value, ok
+	return values
 }
 
 // Environ is base with the assignments added and the names removed. The last value of a name wins.
@@ -193,9 +201,4 @@ func Environ(base, set []string, unset ...string) []string {
 
 func assigns(set []string, name string) bool {
 	return slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
-}
-
-// Lookup reads a variable from a list of assignments.
-func Lookup(env []string, name string) (string, bool) {
-	return process.Value(env, name)
 }

@@ -82,7 +82,7 @@ func (r *run) finish(x agent.Exit) event.Event {
 	r.over = true
 	r.hear(r.decoder.End(x))
 	if r.last == nil {
-		return event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}}
+		return Unfinished("", "")
 	}
 	return *r.last
 }

@@ -3,14 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 const (
@@ -25,14 +21,12 @@ func (p Program) version(real string) string {
 	if target := shimTarget(real); target != "" {
 		from = target
 	}
-	for dir := filepath.Dir(from); ; dir = filepath.Dir(dir) {
-		if name, version, ok := manifest(filepath.Join(dir, "package.json")); ok && p.owns(name) {
+	for dir := range Upward(filepath.Dir(from)) {
+		if name, version, ok := Manifest(dir); ok && p.owns(name) {
 			return plain(version)
 		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
 	}
+	return ""
 }
 
 // owns reports whether the package is the agent's, or the one with its executable for one platform. The platform has to
@@ -85,14 +79,9 @@ func plain(version string) string {
 	return version
 }
 
-// Manifest reads the name and the version of the package in a directory.
+// Manifest reads the name and the version from the package.json of a directory. It ignores one that it cannot parse.
 func Manifest(dir string) (name, version string, ok bool) {
-	return manifest(filepath.Join(dir, "package.json"))
-}
-
-// manifest reads the name and the version from a package.json. It ignores anything that it cannot parse.
-func manifest(path string) (name, version string, ok bool) {
-	data, whole := head(path, maxManifest)
+	data, whole := Head(filepath.Join(dir, "package.json"), maxManifest)
 	if !whole {
 		return "", "", false
 	}
@@ -105,32 +94,4 @@ func manifest(path string) (name, version string, ok bool) {
 	}
 	version, _ = m.Version.(string)
 	return m.Name, version, true
-}
-
-// head reads up to limit bytes of a regular file, and reports whether that is all of it. It does not open a pipe or a
-// device: a pipe without a writer would block for ever. If one replaces the file after the check, O_NONBLOCK keeps the
-// open from waiting.
-func head(path string, limit int64) (data []byte, whole bool) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, false
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, false
-	}
-	data = make([]byte, min(info.Size()+1, limit+1))
-	n, err := io.ReadFull(f, data)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, false
-	}
-	data = data[:n]
-	if int64(len(data)) > limit {
-		return data[:limit], false
-	}
-	return data, true
 }

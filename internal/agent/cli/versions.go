@@ -95,7 +95,7 @@ func look(program string) (seenFile, error) {
 	if err != nil {
 		return seenFile{}, err
 	}
-	return seenFile{Inode: inode(info), Size: info.Size(), Changed: info.ModTime().UnixNano()}, nil
+	return seenFile{Inode: Inode(info), Size: info.Size(), Changed: info.ModTime().UnixNano()}, nil
 }
 
 // versionIn returns the first word of the first lines that is a version: "2.1.329 (Claude Code)", "codex-cli 0.169.0".

@@ -72,8 +72,8 @@ func TestSaidVersion(t *testing.T) {
 	}
 	p := cli.Program{ID: "agent", About: agent.About{Binary: "agent", Package: "the-agent"}}
 	env := agent.Env{
-		Lookup: func(name string) (string, bool) { return dir, name == "PATH" },
-		Said:   func(string) string { return "1.1.1" },
+		Lookup:  func(name string) (string, bool) { return dir, name == "PATH" },
+		Printed: func(string) string { return "1.1.1" },
 	}
 	if in, err := p.Locate(env); err != nil || in.Version != "1.1.1" || in.VersionFrom != agent.FromProgram {
 		t.Errorf("%+v, %v", in, err)

@@ -1,15 +1,15 @@
-// Package codex is all that we know of Codex CLI.
+// Package codex is the driver of Codex CLI.
 //
-// It promises that a person, never a model, is asked for approval; that under prompt nothing is changed which nobody
-// was asked for, unless a person chose a wider sandbox; and that what nobody typed is sent so that the passthrough
-// overrides it. What happened is read from the rollout, the transcript that Codex keeps. It refuses to take a
-// transcript for that of a run when another could be meant: then session, denials and answer are unknown.
+// A person approves calls, never a model. With prompt, nothing is changed without a question, unless a person chose a
+// wider sandbox. Flags that nobody typed are sent in a form that the passthrough overrides.
+//
+// What happened is read from the rollout, the transcript that Codex keeps. If several transcripts could belong to a
+// run, its session, denials and answer are unknown.
 package codex
 
 import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
-	"omniagent/internal/setting"
 )
 
 const login = "codex login"
@@ -35,18 +35,17 @@ func New() agent.Driver {
 		Table:      table,
 		OneShot:    []string{"exec"},
 		UsageCodes: []int{2},
+		NewDecoder: newDecoder,
+		Credentials: func(env agent.Env) cli.Credentials {
+			return cli.Credentials{
+				Variables: []string{"CODEX_API_KEY"},
+				Files:     []string{cli.InHomeOr(env, "CODEX_HOME", ".codex", "auth.json")},
+			}
+		},
 	}}
 }
 
-// Decode reads the lines of exec --json, which stand for both JSON forms.
-func (driver) Decode(o setting.Output) agent.Decoder {
-	if o == setting.Text {
-		return nil
-	}
-	return newDecoder()
-}
-
-// traps are what a repository says to it.
+// traps returns the files of a repository that the CLI may obey.
 func traps() map[string]string {
 	const hook = `[{"hooks":[{"type":"command","command":"touch ` + agent.Marks + `/hook"}]}]`
 	return map[string]string{

@@ -8,42 +8,38 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Command translates. exec reads the prompt from standard input when no argument is one.
+// Command translates the flags. exec reads the prompt from standard input if there is none among its arguments.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	p := readPassed(s.Passthrough)
 	m := d.Matrix(s.Install.Version)
 	fit(m, s, p)
 	t := cli.Translate(m, sent(s, p))
-	truth(&t, s, p)
+	overridden(&t, s, p)
 
-	var files []agent.File
-	native := false
-	if s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema") {
+	native := s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema")
+	if native {
 		file := agent.File{Path: filepath.Join(s.Temp, "schema.json"), Data: s.Schema}
-		files, native = append(files, file), true
+		t.Files = append(t.Files, file)
 		t.Args = append(t.Args, "--output-schema", file.Path)
 	}
-	var remove []string
 	if s.Rehearsal != nil {
-		more := rehearse(&t, s, p)
-		files, remove = append(files, more...), privateVariables()
+		rehearse(&t, s, p)
 	}
-	session, goesOn := p.session()
-	if s.Resume != "" && !goesOn {
-		// A subcommand, and so the last of ours: exec takes --sandbox only before it.
+	session, resumes := p.session()
+	if s.Resume != "" && !resumes {
+		// A subcommand, and so the last of our arguments: exec takes --sandbox only before it.
 		t.Args = append(t.Args, "resume", s.Resume)
 		session = s.Resume
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files, l.Native, l.Session = files, native, session
+	l.Native, l.Session = native, session
 	l.Refusals = refusals(l, p)
 	return l, t.Warnings, nil
 }
 
-// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex, which asks, and
-// refuses, only where its sandbox stops it. Of what is sent it changes one thing: plan is a sandbox, and Codex takes
-// one.
+// fit changes the cells that depend on this call. Approval and sandbox belong together in Codex, which asks, and
+// refuses, only if its sandbox stops a command. With plan the sandbox is not sent: plan is a sandbox of its own, and
+// Codex takes one.
 func fit(m agent.Matrix, s agent.Spec, p passed) {
 	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
 	for i, row := range m.Rows {
@@ -52,7 +48,6 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 			cell = &m.Rows[i].OneShot
 		}
 		switch {
-		// which has a sandbox of its own
 		case row.Feature == agent.Sandbox && row.Value == string(sandbox) && approval == setting.Plan:
 			*cell = agent.Cell{Level: agent.Full, Note: planned}
 			if sandbox == setting.Off {
@@ -66,7 +61,7 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 		case row.Feature != agent.Approval || row.Value != string(approval):
 		case approval == setting.Prompt && sandbox == setting.WorkspaceWrite && !p.overrules(s):
 			cell.Note = unasked
-		case approval == setting.Prompt: // another sandbox decides, of which truth tells
+		case approval == setting.Prompt: // another sandbox decides, see overridden
 			cell.Level, cell.Note = agent.Full, ""
 		case sandbox == setting.Off && approval == setting.Yolo:
 			cell.Note = ""
@@ -74,8 +69,8 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 	}
 }
 
-// sent is what was asked for, as far as it is sent. What was configured, not typed, is sent in the spelling that the
-// passthrough overrides where that names the same: two flags for one thing are an error to Codex.
+// sent returns the flags to send. If the passthrough has the same flag, one that was configured, but not typed, is sent
+// in the form that the passthrough overrides: Codex refuses two flags for one thing.
 func sent(s agent.Spec, p passed) agent.Spec {
 	if p.sandbox() && !s.Shared.Sandbox.Typed() {
 		s.Shared.Sandbox.Origin = setting.Unchosen
@@ -92,8 +87,8 @@ func sent(s agent.Spec, p passed) agent.Spec {
 	return s
 }
 
-// truth corrects the policies where a flag alone does not tell what holds, and warns where nothing does.
-func truth(t *cli.Translation, s agent.Spec, p passed) {
+// overridden corrects the policies that do not follow from one flag alone, and warns if nothing holds the agent.
+func overridden(t *cli.Translation, s agent.Spec, p passed) {
 	const elsewhere = "what follows -- decides"
 	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Approval.Value != setting.Plan &&
 		s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)

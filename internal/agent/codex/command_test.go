@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/literal"
 	"omniagent/internal/setting"
 )
 
@@ -434,7 +435,8 @@ func TestRehearsal(t *testing.T) {
 			filepath.Dir(l.Files[0].Path) != filepath.Join(s.Rehearsal.Home, ".codex") {
 			t.Errorf("%s: files %+v", mode, l.Files)
 		}
-		if trusts := strings.Contains(string(l.Files[0].Data), quote(s.Dir)); trusts != (mode == setting.Interactive) {
+		if trusts := strings.Contains(string(l.Files[0].Data),
+			literal.QuoteTOML(s.Dir)); trusts != (mode == setting.Interactive) {
 			t.Errorf("%s: trust in %q", mode, l.Files[0].Data)
 		}
 		s.Rehearsal.Patient, s.Shared.Model = true, setting.Chosen[string]{Value: "mine", Origin: setting.Typed}
@@ -447,7 +449,7 @@ func TestRehearsal(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
-	if got := quote("a\"b\\c\nd\x01é"); got != `"a\"b\\c\u000Ad\u0001é"` {
+	if got := literal.QuoteTOML("a\"b\\c\nd\x01é"); got != `"a\"b\\c\nd\u0001é"` {
 		t.Error(got)
 	}
 }

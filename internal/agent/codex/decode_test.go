@@ -132,7 +132,7 @@ end delta=false synthetic=true terminal=false ok=false text="" reason="error_dur
 	}
 }
 
-// An error that is not the end of the turn is no failure of the run.
+// A run does not fail because of an error that did not end the turn.
 func TestClassifyOvercome(t *testing.T) {
 	d := New().Decode(setting.StreamJSON)
 	events := d.Feed([]byte(`{"type":"error","message":"unexpected status 500 Internal Server Error: x"}

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -12,8 +11,8 @@ import (
 
 const pkg = "@openai/codex"
 
-// Locate finds the program, and what the script that npm installs hands over to. To start that at once saves Node's own
-// start, some 40 ms.
+// Locate finds the program, and the executable that npm's script would start. Starting that directly saves the start of
+// Node, some 40 ms.
 func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	in, err := d.Program.Locate(env)
 	if err == nil {
@@ -22,9 +21,9 @@ func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	return in, err
 }
 
-// executable is what the script of the package becomes on this machine, or "" where that is not certain. It looks where
-// Node would: beneath the package, then beside it. The one for the platform has to be of the same version. What other
-// package managers installed keeps their script, which says more to Codex than npm's does.
+// executable returns the program that the package's script would start on this machine, or "" if that is not certain.
+// It looks where Node would: in the package's node_modules, then next to the package. The platform's package must have
+// the same version. If another package manager installed Codex, its script is kept, because it tells Codex more.
 func executable(in agent.Install, system, machine string) string {
 	arch, platform := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine],
 		map[string]string{"amd64": "x64", "arm64": "arm64"}[machine]
@@ -35,10 +34,10 @@ func executable(in agent.Install, system, machine string) string {
 	}
 	platform = system + "-" + platform
 	for _, dir := range []string{filepath.Join(own, "node_modules", pkg+"-"+platform), own + "-" + platform} {
-		if _, err := os.Lstat(dir); err != nil {
+		if !cli.Exists(dir) {
 			continue
 		}
-		// What the script does beyond the first that is there, where that does not fit, is its own affair.
+		// If the first package that exists does not fit, the script has to decide.
 		if name, version, ok := cli.Manifest(dir); !ok || name != pkg || version != in.Version+"-"+platform {
 			return ""
 		}
@@ -51,7 +50,7 @@ func executable(in agent.Install, system, machine string) string {
 	return ""
 }
 
-// packageOf is the directory of the package if what was found is its script.
+// packageOf returns the directory of the package, if the program is its script.
 func packageOf(in agent.Install) string {
 	bin := filepath.Dir(in.RealPath)
 	own := filepath.Dir(bin)
@@ -65,30 +64,24 @@ func packageOf(in agent.Install) string {
 	return own
 }
 
-// byNPM says whether nothing speaks for pnpm, bun or Vite+, by the marks that the script knows them by, and broader
-// ones.
+// byNPM reports whether nothing indicates pnpm, bun or Vite+. It looks for the marks that the script looks for, and
+// more.
 func byNPM(own string) bool {
-	for dir := own; ; dir = filepath.Dir(dir) {
-		if slices.Contains([]string{".bun", ".pnpm", "packages"}, filepath.Base(dir)) {
+	for dir := range cli.Upward(own) {
+		if slices.Contains([]string{".bun", ".pnpm", "packages"}, filepath.Base(dir)) ||
+			cli.Exists(dir, ".modules.yaml") || cli.Exists(dir, "node_modules", ".modules.yaml") {
 			return false
 		}
-		for _, mark := range []string{".modules.yaml", filepath.Join("node_modules", ".modules.yaml")} {
-			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
-				return false
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			return true
-		}
 	}
+	return true
 }
 
-// managed is what the script would tell the executable of how it was installed.
+// managed returns the variables by which the script tells the executable how it was installed.
 func managed(in agent.Install) []string {
 	return []string{"CODEX_MANAGED_PACKAGE_ROOT=" + packageOf(in), "CODEX_MANAGED_BY_NPM=1"}
 }
 
-// managers are the variables that would say otherwise.
+// managers returns the variables of other package managers.
 func managers() []string {
 	return []string{"CODEX_MANAGED_BY_BUN", "CODEX_MANAGED_BY_PNPM", "CODEX_MANAGED_BY_VITE_PLUS"}
 }

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// installed is the layout that npm makes: the package, and beside it or beneath it that with the executable.
+// installed creates npm's layout: the package, and next to it or inside it the package with the executable.
 func installed(t *testing.T, beneath bool, version, executableVersion string) (root string, in agent.Install) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -9,21 +10,16 @@ import (
 	"omniagent/internal/fault"
 )
 
-// faultOf reads an error that ended a turn. info is Codex's own word for it, in the transcript only: a word, or an
-// object with one word and a status. Where it is missing or says nothing, the message tells: it is Codex's own, in a
-// member of its own.
+// faultOf returns the fault of an error. info is Codex's own word for it, which only the transcript has: a word, or an
+// object with one word and a status. Without it the message decides, which is Codex's own text.
 func faultOf(message string, info json.RawMessage) *fault.Fault {
-	if message == "" {
-		message = "codex failed without a reason"
-	}
+	message = cmp.Or(message, "codex failed without a reason")
 	word, status := readInfo(info)
 	if status == 0 {
 		status = statusIn(message)
 	}
 	if word == "" || word == "other" {
-		if w := wordIn(message); w != "" {
-			word = w
-		}
+		word = cmp.Or(wordIn(message), word)
 	}
 	f := fault.New(codeFor(word, status), "%s", message)
 	if status != 0 {
@@ -46,7 +42,9 @@ func codeFor(word string, status int) fault.Code {
 	switch word {
 	case "context_window_exceeded":
 		return fault.ContextFull
-	case "usage_limit_exceeded", "rate_limit_exceeded":
+	case "usage_limit_exceeded":
+		return fault.QuotaExhausted
+	case "rate_limit_exceeded":
 		return fault.TooManyRequests
 	case "unauthorized":
 		return fault.AuthRequired
@@ -57,10 +55,8 @@ func codeFor(word string, status int) fault.Code {
 	case 429:
 		return fault.TooManyRequests
 	}
-	if word == "" || word == "other" {
-		if status == 0 {
-			return fault.AgentFailed
-		}
+	if (word == "" || word == "other") && status == 0 {
+		return fault.AgentFailed
 	}
 	return fault.APIError
 }
@@ -84,7 +80,7 @@ func readInfo(info json.RawMessage) (word string, status int) {
 	return word, status
 }
 
-// statusIn reads the status where the message begins with one of Codex's sentences that carry it.
+// statusIn returns the status in one of Codex's own sentences, at the beginning of the message.
 func statusIn(message string) int {
 	m := regexp.MustCompile(`^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b`).FindStringSubmatch(
 		message)
@@ -98,7 +94,7 @@ func statusIn(message string) int {
 	return 0
 }
 
-// wordIn recognises the sentences of the errors for which the output has no word, and the transcript only "other".
+// wordIn recognises errors without a word by their sentence.
 func wordIn(message string) string {
 	for _, s := range []struct{ begin, word string }{
 		{"Codex ran out of room in the model's context window", "context_window_exceeded"},
@@ -117,7 +113,7 @@ func wordIn(message string) string {
 			return s.word
 		}
 	}
-	// The body of an answer with status 400 is the message, whole.
+	// The message may be the body of a response with status 400.
 	var body struct {
 		Error json.RawMessage `json:"error"`
 	}

@@ -22,20 +22,20 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		Abilities: agent.Abilities{Steer: true, Images: true, Questions: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
 		Proto: func(s agent.Spec) cli.Proto {
-			o, _ := optionsOf(s, sv.CanAsk) // it was looked at for the launch
+			o, _ := optionsOf(s, sv.CanAsk) // checked for the launch
 			return newTalk(o)
 		},
 	}, s, sv)
 }
 
-// terms are those that Codex keeps; the network only as on or off.
+// terms returns the terms that Codex keeps; of the network only on and off.
 func terms() []cli.Term {
 	return []cli.Term{
 		cli.Servers, cli.Network, cli.Directories, cli.System, cli.Append, cli.Continue, cli.Fork, cli.Schema,
 	}
 }
 
-// live is the launch of a process for many turns. What the conversation is like is said over the wire.
+// live returns the launch of a process for many turns. It gets the terms of the conversation over the wire.
 func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	if _, err := optionsOf(s, canAsk); err != nil {
 		return agent.Launch{}, err
@@ -47,24 +47,21 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	plain := s
 	plain.Shared = setting.Shared{Web: s.Shared.Web}
 	t := cli.Translate(m, plain)
-	var files []agent.File
-	var remove []string
 	if s.Rehearsal != nil {
-		files, remove = rehearse(&t, s, p), privateVariables()
+		rehearse(&t, s, p)
 	}
-	path := s.Install.Path
-	if s.Install.Program != "" {
-		path, t.Env, remove = s.Install.Program, append(t.Env, managed(s.Install)...), append(remove, managers()...)
+	if program := s.Install.Program; program != "" {
+		t.Env, t.Unset = append(t.Env, managed(s.Install)...), append(t.Unset, managers()...)
+		s.Install.Path = program
 	}
-	args := append([]string{"app-server"}, t.Args...)
-	return agent.Launch{
-		Path: path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args),
-		Env: cli.Environ(s.Env, t.Env, remove...),
-		Dir: s.Dir, Files: files, Session: s.Resume, Spec: s, Native: s.Schema != nil, UsageCodes: d.UsageCodes,
-	}, nil
+	server := d.Program
+	server.OneShot = []string{"app-server"}
+	l := server.Launch(s, t)
+	l.Session, l.Native = s.Resume, s.Schema != nil
+	return l, nil
 }
 
-// optionsOf is what the conversation is opened with, or why it cannot be.
+// optionsOf returns the options of a conversation, or why Codex cannot keep them.
 func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 	t := s.Terms
 	if t.Network != "" && t.Network != "on" && t.Network != "off" {
@@ -86,18 +83,18 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 	return o, err
 }
 
-// policies are what a mode is in Codex's words. A question about a command is about running it outside of the sandbox:
+// policies translates a mode. Codex asks before it runs a command outside of its sandbox:
 //
-//	plan       read-only, and nothing is asked
-//	prompt     every command is asked about that is not known to read only, and every change of a file. What was
-//	           allowed runs in a sandbox that holds the workspace, and where that stops it Codex asks again; in one
-//	           that is read-only it would fail, and on a busy machine Codex does not notice why. With nobody to ask
-//	           the sandbox is read-only
-//	default    likewise; with nobody to ask, what the sandbox holds in the workspace runs
-//	auto-edit  the sandbox holds the workspace, in which it asks for nothing; it asks before anything beyond
-//	yolo       all, without a sandbox; with --sandbox workspace-write in that
+//	plan       the sandbox is read-only, and nothing is asked
+//	prompt     it asks before every command that is not known to only read, and before every change of a file. Allowed
+//	           commands run in a sandbox that can write to the workspace; if that stops one, Codex asks again. In a
+//	           read-only sandbox they would fail, and on a busy machine Codex does not notice why. If nobody can be
+//	           asked, the sandbox is read-only
+//	default    as prompt; if nobody can be asked, commands run in a sandbox that can write to the workspace
+//	auto-edit  inside a sandbox that can write to the workspace nothing is asked; it asks before anything else
+//	yolo       everything runs without a sandbox; with --sandbox workspace-write inside it
 //
-// A mode that asks about all calls, or denies all, it does not have: what only reads runs always.
+// Codex has no mode that asks about all calls, or denies all: calls that only read always run.
 func policies(m setting.Approval, o options) (approval string, sandbox map[string]any, err error) {
 	const typed = string(setting.WorkspaceWrite)
 	box := "readOnly"
@@ -142,7 +139,16 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	return approval, sandbox, nil
 }
 
-// servers are MCP servers in the form of Codex's settings.
+// server is an MCP server in the form of Codex's settings.
+type server struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"http_headers,omitempty"`
+}
+
+// servers returns MCP servers in the form of Codex's settings.
 func servers(data []byte) (map[string]any, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -163,20 +169,9 @@ func servers(data []byte) (map[string]any, error) {
 		case one.Type == "sse":
 			return nil, fault.New(fault.Unsupported, "codex takes no MCP server of type sse")
 		case one.Command != "":
-			entry := map[string]any{"command": one.Command}
-			if one.Args != nil {
-				entry["args"] = one.Args
-			}
-			if one.Env != nil {
-				entry["env"] = one.Env
-			}
-			out[name] = entry
+			out[name] = server{Command: one.Command, Args: one.Args, Env: one.Env}
 		case one.URL != "":
-			entry := map[string]any{"url": one.URL}
-			if one.Headers != nil {
-				entry["http_headers"] = one.Headers
-			}
-			out[name] = entry
+			out[name] = server{URL: one.URL, Headers: one.Headers}
 		default:
 			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", name)
 		}

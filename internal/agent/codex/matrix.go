@@ -4,26 +4,26 @@ import (
 	_ "embed" // the matrix
 
 	"omniagent/internal/agent"
+	"omniagent/internal/literal"
 )
 
-const measured = "0.169.0" // the version that every cell was run with
+const measured = "0.169.0" // the version with which every cell was tested
 
 const fullAccess = "danger-full-access" // no sandbox, in Codex's words
 
-// unasked is what --approval prompt does not keep it from.
+// unasked is what Codex does even with --approval prompt.
 const unasked = "inside the workspace it writes without asking"
 
-// planned is what --approval plan is.
+// planned is what --approval plan means.
 const planned = "commands run in a sandbox in which nothing can be written, and nothing is asked"
 
-// config is one setting as -c takes it. Repeated, the last counts; a flag for the same thing counts more, wherever it
-// stands.
+// config returns one setting for -c. The last of several counts, and a flag for the same setting outweighs all of them.
 func config(key, value string) []string {
-	return []string{"-c", key + "=" + quote(value)}
+	return []string{"-c", key + "=" + literal.QuoteTOML(value)}
 }
 
 //go:embed matrix.txt
 var matrix string
 
-// table is what the version can do. One was measured, so it stands for all.
+// table returns what a version can do. Only one was measured, so it serves for all.
 func table(string) agent.Matrix { return agent.ReadMatrix(measured, matrix) }

@@ -11,20 +11,21 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/lines"
 )
 
 const (
 	sessionsDir = "sessions"
-	maxDays     = 32      // directories of days that are looked through
-	maxMeta     = 1 << 20 // bytes of a transcript's first line; it carries the model's instructions, 25 KiB of them
+	maxDays     = 32      // directories of days that are searched
+	maxMeta     = 1 << 20 // bytes of a transcript's first line, which has the model's instructions, 25 KiB
 	stderrKept  = 64 << 10
 )
 
-// Observe looks for the transcript of a run, in CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. The id cannot be
-// chosen, so the file is known where a person named the session, where Codex printed the id at the head of what it
-// wrote to stderr, or where one file alone can be meant.
+// Observe looks for the transcript of a run, CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. The id cannot be
+// chosen, so the file is known if a person named the session, if Codex printed the id at the head of stderr, or if only
+// one file fits.
 func (driver) Observe(l agent.Launch) agent.Observer {
 	p := readPassed(l.Spec.Passthrough)
 	o := &observer{launch: l, passed: p, start: time.Now(), sizes: map[string]int64{}}
@@ -33,7 +34,7 @@ func (driver) Observe(l agent.Launch) agent.Observer {
 	}
 	if l.Session != "" {
 		if path := o.byID(l.Session, o.start); path != "" {
-			o.sizes[path] = size(path)
+			o.sizes[path] = cli.Size(path)
 		}
 	}
 	return o
@@ -44,7 +45,7 @@ type observer struct {
 	passed   passed
 	sessions string
 	start    time.Time
-	sizes    map[string]int64 // of the transcript that was there before
+	sizes    map[string]int64 // of the transcript before the start
 }
 
 // After reads the transcript.
@@ -77,31 +78,22 @@ func (o *observer) find(x agent.Exit) string {
 	id, whole := header(x.Stderr)
 	switch {
 	case id != "":
-		if path := o.byID(id, end); path != "" {
-			return path
-		}
-		return ""
+		return o.byID(id, end)
 	case whole && !o.launch.Interactive && !o.lines():
 		return "" // it wrote to us, and no session began
 	}
-	if _, goesOn := o.passed.session(); goesOn {
-		return "" // a session from before, or a copy of one
+	if _, resumes := o.passed.session(); resumes {
+		return "" // an earlier session, or a copy of one
 	}
 	return o.only(end)
 }
 
-// lines says whether the output is JSON lines: then stderr has no head.
-func (o *observer) lines() bool {
-	for _, arg := range o.launch.Args {
-		if arg == "--json" {
-			return true
-		}
-	}
-	return false
-}
+// lines reports whether the output is JSON lines: then stderr has no head.
+func (o *observer) lines() bool { return slices.Contains(o.launch.Args, "--json") }
 
-// header reads the id from the head of what exec writes to stderr. It has to be at the beginning: what commands print
-// comes later, and could look the same. whole says that the head would be there if there were one.
+// header returns the id in the head of exec's stderr. It has to be at the beginning: the output of commands comes
+// later, and could look the same. whole reports whether stderr is complete, and would have the head if Codex had
+// printed one.
 func header(stderr []byte) (id string, whole bool) {
 	whole = len(stderr) > 0 && len(stderr) < stderrKept
 	const line = "--------\n"
@@ -115,7 +107,7 @@ func header(stderr []byte) (id string, whole bool) {
 		return "", whole
 	}
 	for l := range strings.SplitSeq(string(head), "\n") {
-		if v, is := strings.CutPrefix(l, "session id: "); is && isID(strings.TrimSpace(v)) {
+		if v, is := strings.CutPrefix(l, "session id: "); is && cli.IsUUID(strings.TrimSpace(v)) {
 			return strings.TrimSpace(v), whole
 		}
 	}
@@ -138,7 +130,7 @@ func (o *observer) only(end time.Time) string {
 	return found
 }
 
-// meta is the first line of a transcript, as far as it tells whose it is.
+// meta is the first line of a transcript.
 type meta struct {
 	Type    string `json:"type"`
 	Payload struct {
@@ -148,25 +140,22 @@ type meta struct {
 }
 
 func (o *observer) ours(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	first := lines.NewReader(f, maxMeta)
 	var m meta
-	if !first.Next() || first.Torn || json.Unmarshal(first.Text, &m) != nil || m.Type != "session_meta" {
+	cli.EachLine(path, 0, maxMeta, func(first lines.Line) bool {
+		if first.Torn || json.Unmarshal(first.Text, &m) != nil {
+			m = meta{}
+		}
 		return false
-	}
+	})
 	want := `"exec"`
 	if o.launch.Interactive {
 		want = `"cli"`
 	}
-	return string(m.Payload.Source) == want && real(m.Payload.Dir) == real(workDir(o.launch, o.passed))
+	return m.Type == "session_meta" && string(m.Payload.Source) == want &&
+		cli.Real(m.Payload.Dir) == cli.Real(workDir(o.launch, o.passed))
 }
 
-// files lists the transcripts of the days around the two moments: Codex takes the local day, of a zone that need not be
-// ours.
+// files lists the transcripts of the days around two times: Codex uses the local day, whose time zone may not be ours.
 func (o *observer) files(from, to time.Time) []string {
 	var out []string
 	last := to.UTC().AddDate(0, 0, 1)
@@ -187,10 +176,10 @@ func (o *observer) files(from, to time.Time) []string {
 	return out
 }
 
-// byID finds the transcript of a session. Its day is written in the id.
+// byID finds the transcript of a session. The id contains the day.
 func (o *observer) byID(id string, now time.Time) string {
 	id = strings.ToLower(id)
-	if !isID(id) || o.sessions == "" {
+	if !cli.IsUUID(id) || o.sessions == "" {
 		return ""
 	}
 	day := born(id)
@@ -205,19 +194,19 @@ func (o *observer) byID(id string, now time.Time) string {
 	return ""
 }
 
-// idOf is the id in a transcript's name.
+// idOf returns the id in a transcript's name, or "".
 func idOf(path string) string {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".jsonl")
 	if !ok || !strings.HasPrefix(name, "rollout-") || len(name) < 36 {
 		return ""
 	}
-	if id := strings.ToLower(name[len(name)-36:]); isID(id) {
+	if id := strings.ToLower(name[len(name)-36:]); cli.IsUUID(id) {
 		return id
 	}
 	return ""
 }
 
-// born is the moment in a UUID of version 7.
+// born returns the time in a UUID of version 7.
 func born(id string) time.Time {
 	if len(id) != 36 {
 		return time.Time{}
@@ -227,12 +216,4 @@ func born(id string) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
-}
-
-func size(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }

@@ -110,7 +110,7 @@ func TestObserveOnly(t *testing.T) {
 			s.rollout(s.id(now), s.dir, `{"subagent":{"thread_spawn":{}}}`, now)
 			return id
 		}},
-		"a terminal beside it": {write: func(s *scene, now time.Time) string {
+		"another terminal": {write: func(s *scene, now time.Time) string {
 			id := s.id(now)
 			s.rollout(id, s.dir, source, now)
 			s.rollout(s.id(now), s.dir, `"cli"`, now)
@@ -130,7 +130,7 @@ func TestObserveOnly(t *testing.T) {
 			s.rollout(s.id(now), s.dir, source, now)
 			return ""
 		}},
-		"goes on with the last": {pass: []string{"resume", "--last"}, write: func(s *scene, now time.Time) string {
+		"resumes the last": {pass: []string{"resume", "--last"}, write: func(s *scene, now time.Time) string {
 			s.rollout(s.id(now), s.dir, source, now)
 			return ""
 		}},
@@ -261,7 +261,7 @@ func TestObserveWithoutHome(t *testing.T) {
 	s := newScene(t)
 	spec := s.spec(setting.OneShot)
 	spec.Env = nil
-	if e := New().Observe(s.launch(spec)).After(agent.Exit{}); e.Session != "" || e.DenialsTold {
+	if e := New().Observe(s.launch(spec)).After(agent.Exit{}); e.Session != "" || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 }

@@ -3,6 +3,7 @@ package codex
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -10,7 +11,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// refusals are the conditions under which Codex is known to fail.
+// refusals returns the reasons for which Codex is known to fail.
 func refusals(l agent.Launch, p passed) []agent.Refusal {
 	var out []agent.Refusal
 	home := codexHome(l.Env)
@@ -25,7 +26,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	if !l.Interactive && !p.has("--skip-git-repo-check") && !p.bypass() && !inRepository(workDir(l, p)) {
 		out = append(out, outside(l, p))
 	}
-	if temp := tempDir(l.Env); beneath(home, temp) && !p.bypass() && !full(l) {
+	if temp := tempDir(l.Env); home != "" && cli.Beneath(cli.Real(home), cli.Real(temp)) && !p.bypass() && !full(l) {
 		names := "HOME and CODEX_HOME"
 		if l.Spec.Rehearsal != nil {
 			names = "HOME and XDG_STATE_HOME" // its home is among our own files
@@ -33,14 +34,14 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names +
 				" name another place, or TMPDIR",
-			Codes: []int{0}, // it goes on after that
+			Codes: []int{0}, // Codex continues after that
 		})
 	}
 	return out
 }
 
-// outside is the refusal to work where no repository is. A rehearsal is refused as well: it shows what a call without
-// it will meet.
+// outside is the refusal to work outside of a repository. Codex refuses a rehearsal too, which thus shows what will
+// happen without one.
 func outside(l agent.Launch, p passed) agent.Refusal {
 	flag := "--skip-git-repo-check"
 	if len(l.Spec.Passthrough) == 0 {
@@ -52,8 +53,8 @@ func outside(l agent.Launch, p passed) agent.Refusal {
 	}
 }
 
-// refused recognises that refusal where we could read along: no session began, so there is no record of it. What to do
-// is in the refusals of the launch.
+// refused recognises that refusal on stderr: no session began, so there is no record of it. The refusals of the launch
+// say what to do.
 func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 	text := strings.TrimRight(string(x.Stderr), "\r\n")
@@ -63,30 +64,24 @@ func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	return fault.New(fault.AgentRefused, "it refuses to work outside of a Git repository")
 }
 
-// full says whether the sandbox is off by a word of ours.
+// full reports whether our own arguments switch the sandbox off.
 func full(l agent.Launch) bool {
-	for _, arg := range l.Args[:l.Translated] {
-		if strings.Contains(arg, fullAccess) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Args[:l.Translated],
+		func(arg string) bool { return strings.Contains(arg, fullAccess) })
 }
 
-// codexHome is where Codex keeps its settings and transcripts; empty if that is not known.
+// codexHome returns the directory in which Codex keeps its settings and transcripts, or "".
 func codexHome(env []string) string {
-	if home, ok := cli.Lookup(env, "CODEX_HOME"); ok && home != "" {
+	if home := cli.First(env, "CODEX_HOME"); home != "" {
 		return home
 	}
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, ok := cli.Lookup(env, name); ok && filepath.IsAbs(home) {
-			return filepath.Join(home, ".codex")
-		}
+	if home := cli.Home(env); filepath.IsAbs(home) {
+		return filepath.Join(home, ".codex")
 	}
 	return ""
 }
 
-// workDir is where the agent works.
+// workDir returns the directory in which the agent works.
 func workDir(l agent.Launch, p passed) string {
 	dir, ok := p.dir()
 	switch {
@@ -98,20 +93,12 @@ func workDir(l agent.Launch, p passed) string {
 	return filepath.Join(l.Dir, dir)
 }
 
-// inRepository says whether dir or one above it is the top of a Git repository. An empty directory .git makes none.
+// inRepository reports whether a directory lies in a Git repository. An empty directory .git does not make one.
 func inRepository(dir string) bool {
-	for ; dir != ""; dir = filepath.Dir(dir) {
-		git := filepath.Join(dir, ".git")
-		if info, err := os.Stat(git); err == nil {
-			if !info.IsDir() {
-				return true // of a worktree or a submodule
-			}
-			if _, err := os.Stat(filepath.Join(git, "HEAD")); err == nil {
-				return true
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			break
+	for at := range cli.Upward(dir) {
+		git := filepath.Join(at, ".git")
+		if info, err := os.Stat(git); err == nil && (!info.IsDir() || cli.Exists(git, "HEAD")) {
+			return true // a file is that of a worktree or a submodule
 		}
 	}
 	return false
@@ -122,23 +109,6 @@ func tempDir(env []string) string {
 		return filepath.Clean(dir)
 	}
 	return filepath.Clean(os.TempDir())
-}
-
-func beneath(path, dir string) bool {
-	if path == "" {
-		return false
-	}
-	path, dir = real(path), real(dir)
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// real is the path without symbolic links, as far as it exists.
-func real(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
-	}
-	return filepath.Clean(path)
 }
 
 func quoted(path string) string {

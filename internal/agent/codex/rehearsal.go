@@ -1,11 +1,11 @@
 package codex
 
 import (
-	"os"
 	"path/filepath"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/literal"
 	"omniagent/internal/setting"
 )
 
@@ -14,18 +14,18 @@ const (
 	keyName  = "OMNIAGENT_REHEARSAL_KEY" // the variable from which Codex takes the key of our provider
 )
 
-// rehearse points Codex to our model server. The server is named in flags, which no repository's settings can override;
-// the file in the private home says only what flags cannot.
-func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
+// rehearse points Codex to our model server. Flags name the server, because no repository's settings can override
+// those. The file in the private home has only what flags cannot express.
+func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	r := s.Rehearsal
 	retries := ""
 	if !r.Patient {
 		retries = ",request_max_retries=0,stream_max_retries=0"
 	}
-	// A provider of its own: the built-in one tries a connection of another kind first, for seven seconds.
+	// Not the built-in provider, which tries another kind of connection first, for seven seconds.
 	t.Args = append(t.Args,
-		"-c", "model_provider="+quote(provider),
-		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+quote(r.URL+"/v1")+`,env_key=`+quote(keyName)+
+		"-c", "model_provider="+literal.QuoteTOML(provider),
+		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+literal.QuoteTOML(r.URL+"/v1")+`,env_key=`+literal.QuoteTOML(keyName)+
 			`,wire_api="responses"`+retries+"}",
 		"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "features.plugins=false",
 	)
@@ -33,41 +33,43 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 		t.Args = append(t.Args, config("model", r.Model)...)
 	}
 	if s.Mode == setting.Interactive && !p.has("--no-daemon", "--remote") {
-		t.Args = append(t.Args, "--no-daemon") // or a server may stay behind
+		t.Args = append(t.Args, "--no-daemon") // otherwise a server may remain
 	}
 	home := filepath.Join(r.Home, ".codex")
 	t.Env = append(t.Env, "HOME="+r.Home, "USERPROFILE="+r.Home, "CODEX_HOME="+home, keyName+"="+r.Key,
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
-	settings := "" // The file is written all the same: its directory has to exist.
+	settings := "" // the file is written anyway, because its directory has to exist
 	if s.Mode == setting.Interactive && !configured(s.Dir) {
-		// The question about trust is answered beforehand; a -c does not do that. exec asks nothing, and its own check
-		// for a repository is not moved by trust, so there the directory stays as untrusted as it is.
+		// This answers the question about trust, which a -c does not. exec does not ask, and trust does not affect its
+		// check for a repository, so there the directory remains untrusted.
 		settings = trust(s.Dir)
-		if r := real(s.Dir); r != filepath.Clean(s.Dir) {
-			settings += trust(r)
+		if real := cli.Real(s.Dir); real != filepath.Clean(s.Dir) {
+			settings += trust(real)
 		}
 	}
-	return []agent.File{{Path: filepath.Join(home, "config.toml"), Data: []byte(settings), Keep: true}}
+	t.Files = append(t.Files, agent.File{Path: filepath.Join(home, "config.toml"), Data: []byte(settings), Keep: true})
+	t.Unset = privateVariables()
 }
 
 func trust(dir string) string {
-	return "[projects." + quote(filepath.Clean(dir)) + "]\ntrust_level = \"trusted\"\n"
+	return "[projects." + literal.QuoteTOML(filepath.Clean(dir)) + "]\ntrust_level = \"trusted\"\n"
 }
 
-// configured says whether a repository brings settings for Codex. Trusted, they start MCP servers outside of the
-// sandbox: then a person has to answer, in a rehearsal as well.
+// configured reports whether a repository has settings for Codex. If they are trusted, they start MCP servers outside
+// of the sandbox, so a person has to decide, even in a rehearsal.
 func configured(dir string) bool {
-	for dir = real(dir); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".codex")); err == nil {
+	for at := range cli.Upward(cli.Real(dir)) {
+		if cli.Exists(at, ".codex") {
 			return true
 		}
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
-			return false
+		if cli.Exists(at, ".git") {
+			break
 		}
 	}
+	return false
 }
 
-// privateVariables are those which would lead a rehearsal out of its private home, or give it the user's keys.
+// privateVariables returns those that would lead a rehearsal out of its private home, or give it the user's keys.
 func privateVariables() []string {
 	return []string{"CODEX_SQLITE_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"}
 }

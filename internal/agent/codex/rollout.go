@@ -2,58 +2,54 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"io"
-	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
 )
 
 const (
-	maxRead = 16 << 20 // bytes of a transcript that are read; of a longer one the end
+	maxRead = 16 << 20 // bytes of a transcript; of a longer one, only the end is read
 	maxTail = 4 << 20
-	maxLine = 4 << 20 // a longer line is passed over
-	maxOpen = 4096    // calls that wait for their result, and denials that are kept
+	maxLine = 4 << 20 // a longer line is ignored
+	maxOpen = 4096    // calls without a result, and denials
 )
 
-// readRollout reads what happened from the transcript, from that place on.
+// readRollout reads the evidence in a transcript from an offset on.
 func readRollout(path string, from int64) agent.Evidence {
-	f, err := os.Open(path)
-	if err != nil {
-		return agent.Evidence{}
+	r := rollout{calls: map[string]string{}, complete: true}
+	if size := cli.Size(path); size-from > maxRead {
+		from, r.complete = size-maxTail, false
 	}
-	defer f.Close()
-	r := rollout{calls: map[string]string{}, told: true}
-	if info, err := f.Stat(); err == nil && info.Size()-from > maxRead {
-		from, r.told = info.Size()-maxTail, false
-	}
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return agent.Evidence{}
-	}
-	for in := lines.NewReader(io.LimitReader(f, maxRead), maxLine); in.Next(); {
-		if in.Long {
-			r.told = false
-		} else if !in.Torn {
-			r.line(in.Text)
+	if !cli.EachLine(path, from, maxLine, func(l lines.Line) bool {
+		if l.Long {
+			r.complete = false
+		} else if !l.Torn {
+			r.line(l.Text)
 		}
+		return true
+	}) {
+		return agent.Evidence{}
 	}
 	return r.evidence()
 }
 
-// rollout gathers evidence.
+// rollout collects the evidence in a transcript.
 type rollout struct {
-	calls     map[string]string // the tools whose result is not known so far
+	calls     map[string]string // the tools of calls without a result
 	denials   []event.Denial
-	told      bool
+	complete  bool // no denial can be missing
 	sandboxed bool
 	answered  bool
 	worked    bool   // the sandbox started a command
-	broken    string // what it said where it could not
+	broken    string // its message when it could not
 	ended     bool
 	failure   *failure
 	model     string
@@ -65,7 +61,7 @@ type failure struct {
 	Info    json.RawMessage `json:"codex_error_info"`
 }
 
-// record is one line of a transcript, as far as it is used.
+// record is one line of a transcript.
 type record struct {
 	Type    string `json:"type"`
 	Payload struct {
@@ -80,19 +76,7 @@ type record struct {
 		Sandbox *struct {
 			Type string `json:"type"`
 		} `json:"sandbox_policy"`
-		Item *struct {
-			ID       string   `json:"id"`
-			Type     string   `json:"type"`
-			Status   string   `json:"status"`
-			Server   string   `json:"server"`
-			Tool     string   `json:"tool"`
-			ExitCode *int     `json:"exit_code"`
-			Printed  string   `json:"aggregated_output"`
-			Error    *failure `json:"error"`
-			Content  []struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		} `json:"item"`
+		Item json.RawMessage `json:"item"`
 	} `json:"payload"`
 }
 
@@ -102,7 +86,7 @@ func (r *rollout) line(data []byte) {
 	}
 	var rec record
 	if json.Unmarshal(data, &rec) != nil {
-		r.told = false
+		r.complete = false
 		return
 	}
 	p := &rec.Payload
@@ -118,11 +102,11 @@ func (r *rollout) line(data []byte) {
 		r.failure, r.ended = p.Error, true
 		r.answered = r.answered || p.Last != ""
 	case "event_msg/item_completed":
-		r.item(&rec)
+		r.item(p.Item)
 	case "response_item/function_call", "response_item/custom_tool_call":
 		r.answered = true
 		if p.Type == "custom_tool_call" && p.Name == "exec" {
-			r.told = false // a script of the model, which may catch the refusal of what it calls
+			r.complete = false // a script of the model, which may hide refusals of its calls
 		}
 		if len(r.calls) < maxOpen {
 			r.calls[p.CallID] = p.Name
@@ -132,7 +116,7 @@ func (r *rollout) line(data []byte) {
 	}
 }
 
-// result reads what a tool gave back to the model.
+// result reads the result of a tool.
 func (r *rollout) result(id string, output json.RawMessage) {
 	tool, known := r.calls[id]
 	if !known {
@@ -147,7 +131,7 @@ func (r *rollout) result(id string, output json.RawMessage) {
 	}
 }
 
-// command reads what a command printed that was run, in the sandbox if there is one.
+// command reads the output of a command that ran, in the sandbox if there is one.
 func (r *rollout) command(id, tool, printed string, failed bool) {
 	switch {
 	case !r.sandboxed:
@@ -161,64 +145,53 @@ func (r *rollout) command(id, tool, printed string, failed bool) {
 	}
 }
 
-// wanted looks at the beginning of a line only, since most of them are long and of no use here.
+// wanted reports whether a line is of use, by its beginning: most are not, and long.
 func wanted(data []byte) bool {
 	head := data[:min(len(data), 256)]
-	for _, word := range []string{
+	return slices.ContainsFunc([]string{
 		`"event_msg"`, `"turn_context"`, `"token_usage_record"`, `"function_call"`, `"custom_tool_call"`,
 		`"function_call_output"`, `"custom_tool_call_output"`,
-	} {
-		if bytes.Contains(head, []byte(word)) {
-			return true
-		}
-	}
-	return false
+	}, func(word string) bool { return bytes.Contains(head, []byte(word)) })
 }
 
-func (r *rollout) item(rec *record) {
-	it := rec.Payload.Item
-	if it == nil {
+func (r *rollout) item(raw json.RawMessage) {
+	it, ok := readItem(raw)
+	if !ok {
+		r.complete = r.complete && raw == nil
 		return
 	}
-	switch it.Type {
-	case "AgentMessage":
-		for _, c := range it.Content {
-			r.answered = r.answered || c.Text != ""
-		}
+	kind := it.kind()
+	tool := r.calls[it.ID]
+	switch {
+	case kind == messageItem:
+		var parts []struct{ Text string }
+		_ = json.Unmarshal(it.Content, &parts)
+		r.answered = r.answered ||
+			slices.ContainsFunc(parts, func(p struct{ Text string }) bool { return p.Text != "" })
 		return
-	case "CommandExecution", "FileChange", "McpToolCall":
+	case kind == mcpItem:
+		tool = it.Server + "/" + it.Tool
+	case kind == commandItem:
+		tool = cmp.Or(tool, "exec_command") // otherwise a script called it
+	case kind == changeItem:
+		tool = cmp.Or(tool, it.Type)
 	default:
 		return
 	}
-	tool := r.calls[it.ID]
-	message := ""
-	if it.Error != nil {
-		message = it.Error.Message
-	}
-	switch {
-	case it.Type == "McpToolCall":
-		tool = it.Server + "/" + it.Tool
-	case tool == "" && it.Type == "CommandExecution": // called by a script
-		tool = "exec_command"
-	case tool == "":
-		tool = it.Type
-	}
-	if reason, denied := denial(it.Status, it.Error != nil, message); denied {
+	if reason, denied := it.denial(); denied {
 		r.deny(it.ID, tool, reason)
-	} else if it.ExitCode != nil && it.Type == "CommandExecution" {
-		r.command(it.ID, tool, it.Printed, *it.ExitCode != 0)
+	} else if it.ExitCode != nil && kind == commandItem {
+		r.command(it.ID, tool, it.Output, *it.ExitCode != 0)
 	}
 }
 
-// deny notes a denial, once for each call.
+// deny records a denial, once for each call.
 func (r *rollout) deny(id, tool, reason string) {
-	for _, d := range r.denials {
-		if d.CallID == id {
-			return
-		}
+	if slices.ContainsFunc(r.denials, func(d event.Denial) bool { return d.CallID == id }) {
+		return
 	}
 	if len(r.denials) == maxOpen {
-		r.told = false
+		r.complete = false
 		return
 	}
 	r.denials = append(r.denials, event.Denial{CallID: id, Tool: tool, Reason: reason})
@@ -238,7 +211,7 @@ func (r *rollout) count(u *usage) {
 }
 
 func (r *rollout) evidence() agent.Evidence {
-	e := agent.Evidence{Denials: r.denials, DenialsTold: r.told, Model: r.model, Usage: r.usage.event()}
+	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage.event()}
 	switch {
 	case r.answered:
 		e.Answered = agent.Yes
@@ -254,10 +227,10 @@ func (r *rollout) evidence() agent.Evidence {
 	return e
 }
 
-// rejected says whether a tool's result is a refusal by Codex itself. The result of a tool that ran begins otherwise,
-// whatever it printed: with "Chunk ID:", "Wall time:" or "Exit code:".
+// rejected reports whether a tool's result is a refusal by Codex itself. Whatever a tool prints, its result begins with
+// "Chunk ID:", "Wall time:" or "Exit code:".
 func rejected(text string, script bool) (reason string, denied bool) {
-	if script { // of a script that failed, and which nothing else follows
+	if script {
 		text = strings.TrimPrefix(text, "Script error:\n")
 	}
 	first, _, _ := strings.Cut(text, "\n")
@@ -277,10 +250,9 @@ func rejected(text string, script bool) (reason string, denied bool) {
 	return "", false
 }
 
-// stopped says whether the sandbox stopped a command: it failed inside one, and said so in the kernel's words about a
-// file system that is read-only, which is how Codex's sandbox looks from within. Codex draws no such conclusion in its
-// records, and a command that fails at once has an item of its own or not, as chance will have it; so both places are
-// read.
+// stopped reports whether the sandbox stopped a command: it failed with the kernel's message about a read-only file
+// system, which is how Codex's sandbox looks from inside. Codex's records do not say so. A command that fails at once
+// may or may not have an item of its own, so both places are read.
 func stopped(output string) bool {
 	return regexp.MustCompile(
 		`(?m): Read-only file system\r?$|\[Errno 30\] Read-only file system|\(os error 30\)|\bEROFS: `).MatchString(
@@ -289,14 +261,13 @@ func stopped(output string) bool {
 
 const stoppedBy = "the sandbox: Read-only file system"
 
-// unstarted says whether the sandbox itself failed, so that the command was never run: all that there is, is one line
-// of the program that makes it. Codex takes that for the command's own failure, tells the model, and ends with exit
-// code 0.
+// unstarted reports whether the sandbox itself failed, so that the command never ran: the output is a single line of
+// the program that creates it. Codex takes that for a failure of the command, and ends with exit code 0.
 func unstarted(output string) bool {
 	return regexp.MustCompile(`^bwrap: [^\n]+\n*$`).MatchString(strings.ReplaceAll(output, "\r", ""))
 }
 
-// ranCommand reads what a shell tool gave back: a head, and behind it what the command printed.
+// ranCommand reads the result of a shell tool: a head, and then the output of the command.
 func ranCommand(text string) (output string, failed, ran bool) {
 	head, output, ok := strings.Cut(text, "\nOutput:\n")
 	if !ok || !strings.HasPrefix(head, "Chunk ID: ") {
@@ -306,8 +277,8 @@ func ranCommand(text string) (output string, failed, ran bool) {
 	return output, code != nil && code[1] != "0", code != nil
 }
 
-// outputText is the text of a tool's result: a string, or a list of parts. script says that it is the error of a
-// script.
+// outputText returns the text of a tool's result: a string, or a list of parts. script reports whether it is the error
+// of a script.
 func outputText(output json.RawMessage) (text string, script bool) {
 	if json.Unmarshal(output, &text) == nil {
 		return text, false

@@ -14,7 +14,7 @@ import (
 
 func showEvidence(e agent.Evidence) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "answered=%d told=%v model=%s", e.Answered, e.DenialsTold, e.Model)
+	fmt.Fprintf(&b, "answered=%d told=%v model=%s", e.Answered, e.DenialsKnown, e.Model)
 	if e.Usage != nil {
 		fmt.Fprintf(&b, " usage=%+v", *e.Usage)
 	}
@@ -41,7 +41,7 @@ func TestRollouts(t *testing.T) {
 	golden(t, "testdata/rollouts.golden", b.String())
 }
 
-// What a command prints is no refusal, whatever it says.
+// The output of a command is never taken for a refusal.
 func TestRejectedImitated(t *testing.T) {
 	for _, text := range []string{
 		"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\npatch rejected: writing outside " +
@@ -75,7 +75,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Only what was added after the start belongs to a run that goes on with a session.
+// Only records added after the start belong to a run that resumes a session.
 func TestReadFrom(t *testing.T) {
 	const file = "testdata/rollouts/resumed.jsonl"
 	data, err := os.ReadFile(file)
@@ -115,13 +115,13 @@ func TestReadTorn(t *testing.T) {
 		t.Error("the whole one is not")
 	}
 	long := append(bytes.Repeat([]byte("x"), maxLine+10), '\n')
-	if e := write(append(long, data...)); e.Fault == nil || e.DenialsTold {
-		t.Errorf("behind a long line: fault %v, told %v", e.Fault, e.DenialsTold)
+	if e := write(append(long, data...)); e.Fault == nil || e.DenialsKnown {
+		t.Errorf("behind a long line: fault %v, told %v", e.Fault, e.DenialsKnown)
 	}
-	if e := write(append(bytes.Repeat([]byte("short\n"), maxRead/6+1), data...)); e.Fault == nil || e.DenialsTold {
-		t.Errorf("at the end of a long file: fault %v, told %v", e.Fault, e.DenialsTold)
+	if e := write(append(bytes.Repeat([]byte("short\n"), maxRead/6+1), data...)); e.Fault == nil || e.DenialsKnown {
+		t.Errorf("at the end of a long file: fault %v, told %v", e.Fault, e.DenialsKnown)
 	}
-	if e := readRollout(filepath.Join(t.TempDir(), "none"), 0); e.DenialsTold || e.Answered != agent.Unknown {
+	if e := readRollout(filepath.Join(t.TempDir(), "none"), 0); e.DenialsKnown || e.Answered != agent.Unknown {
 		t.Errorf("of no file: %+v", e)
 	}
 }

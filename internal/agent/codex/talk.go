@@ -16,37 +16,43 @@ import (
 
 // talk is both sides of codex app-server: JSON-RPC, one object a line, with requests that go either way.
 //
-// A thread is always started read-only: started with a sandbox that may write, Codex notes down in the user's settings
-// that the directory is trusted. What may be written is said with each turn.
+// A thread is always started read-only: if it is started with a sandbox that may write, Codex notes in the user's
+// settings that the directory is trusted. Each turn says what may be written.
+//
+//	Begin ──► initialize, thread/list? ──► thread/start, resume or fork ──► ready
+//	                                                                          │
+//	        ┌─────────────────────────────────────────────────────────────────┘
+//	        ▼        message                  response: turn id            turn/completed
+//	      idle ──► turn/start ──────────────► running: steer, interrupt ──► Ended, idle
+//	        ▲          │ refused                  │ questions: answers go back as responses
+//	        └── Ended ─┘                          └──┘
 type talk struct {
 	lines cli.JSONLines
 	o     options
 	step  cli.Step
 
-	sent    int64
-	waiting map[string]what // our requests without a response
-	failed  *fault.Fault
-	thread  string
-	message []any // waits for the thread
-	asked   bool  // a message has no end yet
-	turn    string
-	stops   bool // the turn is to end as soon as it has an id
-	mode    setting.Approval
-	later   setting.Approval // the mode from the end of this turn on
-	model   string
+	sent     int64
+	requests map[string]request // ours, without a response
+	failed   *fault.Fault       // why there is no thread
+	thread   string
+	message  []any // waits for the thread
+	busy     bool  // a message has no end yet
+	turn     string
+	stops    bool // the turn is to end as soon as it has an id
+	mode     setting.Approval
+	later    setting.Approval // the mode after this turn
+	model    string
 
-	questions cli.Questions[asking]
-	items     map[string]*event.Call // those that were told and have no result
-	denied    map[string]bool
-	threads   map[string]string // of sub-agents, and the calls that began them
-	last      string
-	total     usage // of the thread when the turn began
-	now       usage
+	questions cli.Questions[question]
+	items     items
+	threads   map[string]string // threads of sub-agents: the calls that began them
+	before    usage             // tokens of the thread when the turn began
+	now       usage             // and now
 	facts     event.Facts
-	servers   map[string]string
+	servers   map[string]string // states of MCP servers
 }
 
-// options are what a conversation is opened with.
+// options are the terms with which a conversation is opened.
 type options struct {
 	dir        string
 	mode       setting.Approval
@@ -63,14 +69,14 @@ type options struct {
 	fork, last bool
 }
 
-// what a response is to.
-type what struct {
+// request is a request of ours.
+type request struct {
 	method string
 	token  int // of a steer
 }
 
-// asking is a request of Codex that a person has to answer.
-type asking struct {
+// question is a request of Codex that a person has to answer.
+type question struct {
 	id      json.RawMessage // of the request
 	method  string
 	call    *event.Call
@@ -83,26 +89,23 @@ var _ cli.Proto = (*talk)(nil)
 func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
-		waiting: map[string]what{}, items: map[string]*event.Call{},
-		denied: map[string]bool{}, threads: map[string]string{},
-		servers: map[string]string{},
+		requests: map[string]request{}, items: newItems(), threads: map[string]string{}, servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
 	return t
 }
 
-// Begin greets.
+// Begin sends the greeting, and opens the thread.
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
-	t.request("initialize", map[string]any{"clientInfo": info})
-	t.say(jsonrpc.Notification("initialized", nil)) // it hears one after the other, so nothing has to wait
+	t.send("initialize", map[string]any{"clientInfo": info})
+	t.say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so nothing has to wait
 	t.open()
 	return t.done()
 }
 
 func (t *talk) done() cli.Step {
-	step := t.step
-	t.step = cli.Step{}
+	step, _ := t.step.Take(nil)
 	return step
 }
 
@@ -113,9 +116,9 @@ func (t *talk) say(line []byte) {
 	}
 }
 
-func (t *talk) request(method string, params any) {
+func (t *talk) send(method string, params any) {
 	t.sent++
-	t.waiting[strconv.FormatInt(t.sent, 10)] = what{method: method}
+	t.requests[strconv.FormatInt(t.sent, 10)] = request{method: method}
 	t.say(jsonrpc.Request(t.sent, method, params))
 }
 
@@ -127,37 +130,23 @@ func (t *talk) Feed(data []byte) cli.Step {
 	return t.done()
 }
 
-// Ready says whether there is a thread, or there will be none.
+// Ready reports whether there is a thread, or never will be.
 func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
 // End reads what is left.
-func (t *talk) End(x agent.Exit) []event.Event {
-	out := t.questions.WithdrawAll()
-	for _, e := range t.lines.End(x) {
-		if e.Kind != event.Ended || !e.Synthetic {
-			out = append(out, e)
-		}
-	}
-	if t.asked {
-		t.asked = false
-		end := &event.End{Reason: event.FailedTurn}
-		out = append(out, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: end})
+func (t *talk) End(agent.Exit) []event.Event {
+	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
+	if t.busy {
+		t.busy = false
+		out = append(out, cli.Unfinished(t.thread, ""))
 	}
 	return out
 }
 
-// Know adds what Codex has told.
+// Know adds the facts that Codex has reported.
 func (t *talk) Know(f *event.Facts) {
 	f.Mode = t.mode
-	if t.facts.Model != "" {
-		f.Model, f.Provider = t.facts.Model, t.facts.Provider
-	}
-	if t.facts.Version != "" {
-		f.Version = t.facts.Version
-	}
-	if t.facts.Window != 0 {
-		f.Window = t.facts.Window
-	}
+	f.Merge(t.facts)
 	f.Servers = nil
 	for name, status := range t.servers {
 		f.Servers = append(f.Servers, event.Server{Name: name, Status: status})
@@ -175,27 +164,27 @@ func (t *talk) line(data []byte) []event.Event {
 	case m.ID != nil:
 		return t.requested(m)
 	}
-	return t.told(m)
+	return t.notified(m)
 }
 
 // answered reads a response to one of our requests.
 func (t *talk) answered(m jsonrpc.Message) []event.Event {
-	w, known := t.waiting[string(m.ID)]
-	delete(t.waiting, string(m.ID))
+	w, known := t.requests[string(m.ID)]
+	delete(t.requests, string(m.ID))
 	if !known {
 		return nil
 	}
 	if m.Error != nil {
 		switch w.method {
-		case "turn/interrupt": // it has ended meanwhile
+		case "turn/interrupt": // the turn has ended meanwhile
 			return nil
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
 				cli.FirstLine(m.Error.Message))
-			t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token, Err: err})
+			t.step.Settle(w.token, err)
 			return nil
 		}
-		return t.unwilling(w.method, cli.FirstLine(m.Error.Message))
+		return t.refused(w.method, cli.FirstLine(m.Error.Message))
 	}
 	switch w.method {
 	case "thread/list":
@@ -205,14 +194,14 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 			} `json:"data"`
 		}
 		if json.Unmarshal(m.Result, &r) != nil || len(r.Data) == 0 {
-			return t.unwilling(w.method, "there is no session of this directory to go on with")
+			return t.refused(w.method, "there is no session of this directory to resume")
 		}
 		t.o.last, t.o.resume = false, r.Data[0].ID
 		t.open()
 	case "thread/start", "thread/resume", "thread/fork":
 		return t.opened(m.Result)
 	case "turn/steer":
-		t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token})
+		t.step.Settle(w.token, nil)
 	case "turn/start":
 		var r struct {
 			Turn struct {
@@ -228,10 +217,10 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	return nil
 }
 
-// open starts the thread, or goes on with one.
+// open starts a thread, or resumes one.
 func (t *talk) open() {
 	if t.o.last {
-		t.request("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1})
+		t.send("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1})
 		return
 	}
 	policy, _, _ := policies(t.mode, t.o)
@@ -255,7 +244,7 @@ func (t *talk) open() {
 		}
 		p["threadId"], p["excludeTurns"] = t.o.resume, true
 	}
-	t.request(method, p)
+	t.send(method, p)
 }
 
 func (t *talk) opened(result json.RawMessage) []event.Event {
@@ -268,7 +257,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		Provider string `json:"modelProvider"`
 	}
 	if json.Unmarshal(result, &r) != nil || r.Thread.ID == "" {
-		return t.unwilling("thread/start", "it names no thread")
+		return t.refused("thread/start", "it names no thread")
 	}
 	t.thread = r.Thread.ID
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
@@ -292,47 +281,40 @@ func (t *talk) begin(input []any) {
 	if t.o.schema != nil {
 		p["outputSchema"] = t.o.schema
 	}
-	t.turn, t.last, t.total = "", "", t.now
-	t.request("turn/start", p)
+	t.turn, t.items.last, t.before = "", "", t.now
+	t.send("turn/start", p)
 }
 
-// unwilling ends the message for which a request was made that Codex refuses.
-func (t *talk) unwilling(method, why string) []event.Event {
+// refused ends the message whose request Codex has refused.
+func (t *talk) refused(method, why string) []event.Event {
 	f := fault.New(fault.AgentFailed, "codex refused %s: %s", method, why)
 	if method != "turn/start" {
 		t.failed = f
 	}
-	t.message = nil
-	if !t.asked {
-		return []event.Event{{Kind: event.Failed, Fault: f}}
-	}
-	t.asked, t.stops = false, false
-	return []event.Event{
-		{Kind: event.Failed, Fault: f, Terminal: true},
-		{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: event.FailedTurn, Said: why}},
-	}
+	events := cli.Rejected(f, t.thread, why, t.busy)
+	t.message, t.busy, t.stops = nil, false, false
+	return events
 }
 
-// told reads a notification.
-func (t *talk) told(m jsonrpc.Message) []event.Event {
+// notified reads a notification.
+func (t *talk) notified(m jsonrpc.Message) []event.Event {
 	var n notice
 	if json.Unmarshal(m.Params, &n) != nil {
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
 	parent := ""
 	if n.Thread != "" && t.thread != "" && n.Thread != t.thread {
-		if parent = t.threads[n.Thread]; parent == "" {
-			parent = n.Thread
-		}
+		parent = cmp.Or(t.threads[n.Thread], n.Thread)
 	}
-	events := t.heard(m.Method, &n, parent != "")
+	events := t.notice(m.Method, &n, parent != "")
 	for i := range events {
 		events[i].Parent = parent
 	}
 	return events
 }
 
-func (t *talk) heard(method string, n *notice, other bool) []event.Event {
+// notice returns the events of a notification. other reports that it is about a sub-agent.
+func (t *talk) notice(method string, n *notice, other bool) []event.Event {
 	one := func(e event.Event) []event.Event { return []event.Event{e} }
 	switch method {
 	case "turn/started":
@@ -367,10 +349,7 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	case "mcpServer/startupStatus/updated":
 		var status string
 		if json.Unmarshal(n.Status, &status) == nil {
-			t.servers[n.Name] = map[string]string{"ready": "connected"}[status]
-			if t.servers[n.Name] == "" {
-				t.servers[n.Name] = status
-			}
+			t.servers[n.Name] = cmp.Or(map[string]string{"ready": "connected"}[status], status)
 		}
 		return nil
 	case "warning", "configWarning", "guardianWarning", "deprecationNotice":
@@ -390,7 +369,7 @@ func piece(k event.Kind, n *notice) []event.Event {
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
 }
 
-// trouble is an error in the middle of a turn. One that ends it comes again with the turn's end.
+// trouble reads an error during a turn. An error that ends the turn is repeated in its end.
 func (t *talk) trouble(n *notice) []event.Event {
 	var e turnError
 	_ = json.Unmarshal(n.Error, &e)
@@ -403,37 +382,36 @@ func (t *talk) trouble(n *notice) []event.Event {
 	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: cli.FirstLine(e.Message)}}}
 }
 
-// completed ends a turn: that of the message, or one that nobody asked for.
+// completed ends a turn: that of the message, or one that no message began.
 func (t *talk) completed(done turn) []event.Event {
 	out := t.questions.WithdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
-		OK: done.Status == "completed", Text: t.last, Reason: done.Status,
-		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.total).event(),
+		OK: done.Status == "completed", Text: t.items.last, Reason: done.Status,
+		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.before).event(),
 	}}
-	if end.Unasked = !t.asked || t.turn != "" && done.ID != t.turn; !end.Unasked {
-		t.asked, t.stops, t.turn = false, false, ""
+	if end.Unasked = !t.busy || t.turn != "" && done.ID != t.turn; !end.Unasked {
+		t.busy, t.stops, t.turn = false, false, ""
 		t.mode, t.later = cmp.Or(t.later, t.mode), ""
 	}
-	if t.o.schema != nil && end.End.OK && json.Valid([]byte(t.last)) {
-		end.End.Structured = json.RawMessage(t.last)
+	if t.o.schema != nil && end.End.OK && json.Valid([]byte(t.items.last)) {
+		end.End.Structured = json.RawMessage(t.items.last)
 	}
-	switch {
-	case end.End.OK:
-	case done.Error != nil:
-		f := faultOf(done.Error.Message, snake(done.Error.Info))
+	if !end.End.OK {
+		f := faultOf("", nil)
+		switch {
+		case done.Error != nil:
+			f = faultOf(done.Error.Message, snake(done.Error.Info))
+			end.End.Reason = cli.FirstLine(done.Error.Message)
+		case done.Status == "interrupted":
+			f = fault.New(fault.Interrupted, "the agent's turn was interrupted")
+		}
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
-		end.End.Reason = cli.FirstLine(done.Error.Message)
-	case done.Status == "interrupted":
-		f := fault.New(fault.Interrupted, "the agent's turn was interrupted")
-		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
-	default:
-		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf("", nil), Terminal: true})
 	}
-	t.total = t.now
+	t.before = t.now
 	return append(out, end)
 }
 
-// snake is the error's word in the spelling of the transcript, which the table of errors is in.
+// snake returns an error's word in the spelling of the transcript, which codeFor expects.
 func snake(raw json.RawMessage) json.RawMessage {
 	var out []byte
 	for _, c := range raw {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
@@ -15,7 +16,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Do puts it into Codex's words.
+// Do translates a command for Codex.
 func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	var err error
 	switch {
@@ -26,15 +27,11 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
-		err = agent.ErrRestart // in the middle of a turn Codex takes no change
+		err = agent.ErrRestart // Codex takes no change during a turn
 	case c.Interrupt:
 		t.interrupt()
 	}
-	if err != nil {
-		t.step = cli.Step{}
-		return cli.Step{}, err
-	}
-	return t.done(), nil
+	return t.step.Take(err)
 }
 
 func (t *talk) hand(blocks []event.Block) error {
@@ -45,7 +42,7 @@ func (t *talk) hand(blocks []event.Block) error {
 	if err != nil {
 		return err
 	}
-	t.asked, t.stops = true, false
+	t.busy, t.stops = true, false
 	if t.thread == "" {
 		t.message = input
 	} else {
@@ -54,7 +51,7 @@ func (t *talk) hand(blocks []event.Block) error {
 	return nil
 }
 
-// inputOf is a message in Codex's form.
+// inputOf returns a message in Codex's form.
 func inputOf(blocks []event.Block) ([]any, error) {
 	var input []any
 	for _, b := range blocks {
@@ -71,40 +68,38 @@ func inputOf(blocks []event.Block) ([]any, error) {
 	return input, nil
 }
 
-// steer says something to the turn that runs. Codex makes a further request of the model with it before the turn ends.
+// steer adds to the turn that runs. Codex sends it to the model in a further request before the turn ends.
 func (t *talk) steer(blocks []event.Block, token int) error {
-	if !t.asked || t.turn == "" || t.stops {
-		return fault.New(fault.Unsupported, "codex is not at work on a message that more could be said to")
+	if !t.busy || t.turn == "" || t.stops {
+		return fault.New(fault.Unsupported, "codex is not working on a message that could be added to")
 	}
 	input, err := inputOf(blocks)
 	if err != nil {
 		return err
 	}
-	t.request("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
-	t.waiting[strconv.FormatInt(t.sent, 10)] = what{"turn/steer", token}
+	t.send("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
+	t.requests[strconv.FormatInt(t.sent, 10)] = request{"turn/steer", token}
 	return nil
 }
 
-// interrupt ends the turn, now or as soon as it has an id. One that was not begun never is.
+// interrupt ends the turn, now or as soon as it has an id. A message that waits for the thread is dropped.
 func (t *talk) interrupt() {
 	switch {
 	case t.message != nil:
-		t.message, t.asked = nil, false
-		end := &event.End{Reason: event.Cancelled}
-		t.step.Events = append(t.step.Events, event.Event{
-			Kind: event.Ended, Session: t.thread, Synthetic: true,
-			End: end,
-		})
+		t.message, t.busy = nil, false
+		end := cli.Unfinished(t.thread, "")
+		end.End.Reason = event.Cancelled
+		t.step.Events = append(t.step.Events, end)
 	case t.turn != "":
 		t.stop()
 	default:
-		t.stops = t.asked
+		t.stops = t.busy
 	}
 }
 
 func (t *talk) stop() {
 	t.stops = false
-	t.request("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn})
+	t.send("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn})
 }
 
 // strictness orders the modes that Codex has.
@@ -126,9 +121,9 @@ func (t *talk) reply(r event.Reply) error {
 	denied := r.ByUs || r.Stop || r.Option == event.Deny
 	switch {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
-		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
 	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !same(r.Input, q.call.Input):
-		denied = true // it runs what it asked about, or nothing
+		denied = true // Codex can only run exactly the call that it asked about
 	case r.Mode != "" && !denied:
 		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
 			denied = true
@@ -139,8 +134,8 @@ func (t *talk) reply(r event.Reply) error {
 	t.questions.Close(open)
 	t.respond(q.id, q.result(r, denied))
 	if denied && q.call != nil {
-		t.denied[q.call.ID] = true
-		reason := first(r.Text, "the user does not want this to run")
+		t.items.denied[q.call.ID] = true
+		reason := cmp.Or(r.Text, "the user does not want this to run")
 		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
 			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
 		}})
@@ -148,8 +143,8 @@ func (t *talk) reply(r event.Reply) error {
 	return nil
 }
 
-// result is the answer in the form of the request.
-func (q *asking) result(r event.Reply, denied bool) map[string]any {
+// result returns the answer in the form that the request expects.
+func (q *question) result(r event.Reply, denied bool) map[string]any {
 	always := r.Option == event.Always && q.session && !denied
 	switch q.method {
 	case "mcpServer/elicitation/request":
@@ -183,19 +178,19 @@ func (q *asking) result(r event.Reply, denied bool) map[string]any {
 	return map[string]any{"decision": decision}
 }
 
-// same compares what two texts of JSON say.
+// same reports whether two texts of JSON have the same value.
 func same(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// filled is an answer to one question of several; the last of them is sent on.
-func (t *talk) filled(q *asking, r event.Reply) error {
-	said := first(r.Text, r.Option)
+// filled takes the answer to one question of a form, and sends all answers after the last.
+func (t *talk) filled(q *question, r event.Reply) error {
+	answer := cmp.Or(r.Text, r.Option)
 	if r.ByUs || r.Stop {
-		said = first(r.Text, "(no answer)")
+		answer = cmp.Or(r.Text, "(no answer)")
 	}
-	all, err := t.questions.Fill(r.Question, said)
+	all, err := t.questions.Fill(r.Question, answer)
 	if all == nil {
 		return err
 	}

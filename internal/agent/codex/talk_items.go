@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// counted is a usage as app-server tells it.
+// counted is a usage as app-server sends it.
 type counted struct {
 	Input     int64 `json:"inputTokens"`
 	Cached    int64 `json:"cachedInputTokens"`
@@ -17,7 +18,7 @@ type counted struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
-// notice is what a notification may have.
+// notice has the members of all notifications.
 type notice struct {
 	Thread  string          `json:"threadId"`
 	Turn    turn            `json:"turn"`
@@ -50,128 +51,19 @@ type turnError struct {
 	Info    json.RawMessage `json:"codexErrorInfo"`
 }
 
-// thing is an item as app-server tells it.
-type thing struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Content   json.RawMessage `json:"content"`
-	Summary   []string        `json:"summary"`
-	Status    string          `json:"status"`
-	Command   string          `json:"command"`
-	Dir       string          `json:"cwd"`
-	Output    string          `json:"aggregatedOutput"`
-	ExitCode  *int            `json:"exitCode"`
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-	Query     string          `json:"query"`
-	Changes   []struct {
-		Path string          `json:"path"`
-		Kind json.RawMessage `json:"kind"`
-		Diff string          `json:"diff"`
-	} `json:"changes"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Message string `json:"message"`
-	} `json:"error"`
-	Threads []string `json:"receiverThreadIds"`
-
-	raw json.RawMessage // all of it, or what else has its command
-}
-
-// plain is the item in the words of exec, for which the tables are made.
-func (i thing) plain() item {
-	names := map[string]string{
-		"commandExecution": "command_execution", "fileChange": "file_change", "mcpToolCall": "mcp_tool_call",
-		"webSearch": "web_search", "collabAgentToolCall": "collab_tool_call",
-	}
-	it := item{
-		ID: i.ID, Type: names[i.Type], Status: i.Status, Command: i.Command, Output: i.Output, ExitCode: i.ExitCode,
-		Server: i.Server, Tool: i.Tool, Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error,
-		raw: i.raw,
-	}
-	return it
-}
-
-func (i thing) call() *event.Call {
-	it := i.plain()
-	call := callOf(it)
-	if call == nil {
-		return nil
-	}
-	if i.Type == "fileChange" && len(i.Changes) > 0 {
-		call.Path, call.Input = i.Changes[0].Path, it.input("changes")
-	}
-	return call
-}
-
 func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
-	completed := moment == "item/completed"
-	i := thing{raw: raw}
-	if json.Unmarshal(raw, &i) != nil {
+	it, ok := readItem(raw)
+	if !ok {
 		return []event.Event{{Kind: event.Notice, Text: moment}}
 	}
-	switch i.Type {
-	case "userMessage", "hookPrompt":
-		return nil
-	case "agentMessage":
-		if !completed {
-			return nil
-		}
-		t.last = i.Text
-		return whole(event.Text, i.Text)
-	case "reasoning":
-		if !completed {
-			return nil
-		}
-		var parts []string
-		if json.Unmarshal(i.Content, &parts) != nil || len(parts) == 0 {
-			parts = i.Summary
-		}
-		return whole(event.Thinking, strings.Join(parts, "\n"))
-	case "contextCompaction":
-		if !completed {
-			return nil
-		}
-		return []event.Event{{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}}}
+	for _, thread := range it.Threads {
+		t.threads[thread] = it.ID
 	}
-	call := i.call()
-	if call == nil {
-		return []event.Event{{Kind: event.Notice, Text: i.Type}}
-	}
-	for _, thread := range i.Threads {
-		t.threads[thread] = i.ID
-	}
-	var out []event.Event
-	if t.items[i.ID] == nil {
-		out = append(out, event.Event{Kind: event.ToolCall, Call: call})
-	}
-	t.items[i.ID] = call
-	if !completed {
-		return out
-	}
-	delete(t.items, i.ID)
-	it := i.plain()
-	out = append(out, event.Event{Kind: event.ToolResult, Result: resultOf(it, call.Name)})
-	if reason, denied := denial(it.Status, it.Error != nil, it.errorText()); denied && !t.denied[i.ID] {
-		denial := &event.Denial{CallID: i.ID, Tool: call.Name, Reason: reason}
-		out = append(out, event.Event{Kind: event.Denied, Denial: denial})
-	}
-	delete(t.denied, i.ID)
-	return out
+	return t.items.read(it, moment == "item/completed")
 }
 
-// whole is a text, whose pieces may have been told before.
-func whole(k event.Kind, text string) []event.Event {
-	if text == "" {
-		return nil
-	}
-	return []event.Event{{Kind: k, Text: text}}
-}
-
-// approvalAsked is what a request of Codex may have.
-type approvalAsked struct {
+// approvalRequest has the members of all requests of Codex.
+type approvalRequest struct {
 	Thread    string          `json:"threadId"`
 	Item      string          `json:"itemId"`
 	Reason    string          `json:"reason"`
@@ -189,36 +81,36 @@ type approvalAsked struct {
 	} `json:"questions"`
 }
 
-// requested is a request of Codex.
+// requested reads a request of Codex.
 func (t *talk) requested(m jsonrpc.Message) []event.Event {
-	var p approvalAsked
+	var p approvalRequest
 	if json.Unmarshal(m.Params, &p) != nil {
 		t.reject(m, "it cannot be read")
 		return nil
 	}
-	q := asking{id: slices.Clone(m.ID), method: m.Method}
+	q := question{id: slices.Clone(m.ID), method: m.Method}
 	ask := &event.Ask{ID: "q" + string(m.ID), Options: []string{event.Allow, event.Deny}}
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
-		q.call = t.items[p.Item]
+		q.call = t.items.open[p.Item]
 		if q.call == nil || p.Command != "" && q.call.Command != p.Command {
-			q.call = thing{ID: p.Item, Type: "commandExecution", Command: p.Command, raw: m.Params}.call()
+			q.call = item{ID: p.Item, Type: commandItem, Command: p.Command, raw: m.Params}.call()
 		}
 		q.session = len(p.Decisions) == 0 || slices.Contains(p.Decisions, any("acceptForSession"))
-		ask.Text = first(p.Reason, p.Command)
+		ask.Text = cmp.Or(p.Reason, p.Command)
 	case "item/fileChange/requestApproval":
-		q.call = t.items[p.Item]
+		q.call = t.items.open[p.Item]
 		if q.call == nil {
 			q.call = &event.Call{ID: p.Item, Name: "file_change", Kind: event.Write}
 		}
 		q.session = true
-		ask.Text = first(p.Reason, "Codex wants to change files "+p.Root)
+		ask.Text = cmp.Or(p.Reason, "Codex wants to change files "+p.Root)
 	case "item/permissions/requestApproval":
 		q.call = &event.Call{ID: p.Item, Name: "permissions", Kind: event.Other, Input: p.Wanted}
 		q.session = true
-		ask.Text = first(p.Reason, "Codex wants to be allowed more")
+		ask.Text = cmp.Or(p.Reason, "Codex wants to be allowed more")
 	case "mcpServer/elicitation/request":
-		ask.Text = strings.TrimSpace(first(p.Message, p.Server) + " " + p.URL)
+		ask.Text = strings.TrimSpace(cmp.Or(p.Message, p.Server) + " " + p.URL)
 	case "item/tool/requestUserInput":
 		return t.form(ask.ID, q, p)
 	default:
@@ -237,17 +129,8 @@ func (t *talk) reject(m jsonrpc.Message, why string) {
 	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
-func first(words ...string) string {
-	for _, w := range words {
-		if strings.TrimSpace(w) != "" {
-			return w
-		}
-	}
-	return ""
-}
-
-// form is a list of questions to a person. Each is one of ours.
-func (t *talk) form(id string, q asking, p approvalAsked) []event.Event {
+// form opens the questions of a form.
+func (t *talk) form(id string, q question, p approvalRequest) []event.Event {
 	if len(p.Questions) == 0 {
 		t.respond(q.id, map[string]any{"answers": map[string]any{}})
 		return nil

@@ -2,47 +2,42 @@ package copilot
 
 import (
 	"slices"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/setting"
 )
 
-// Command translates. What depends on two flags at once, or on this machine, is fitted into the matrix before.
+// Command translates the flags with a matrix that fits the combination of flags and this machine.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.fit(table(s.Machine.OS), s), s)
 	overridden(&t, s)
 	id := session(&t, s)
-	var files []agent.File
-	var remove []string
 	if s.Rehearsal != nil {
-		files, remove = rehearse(&t, s)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files = files
 	l.Session = id
 	l.Refusals = d.refusals(l)
 	return l, t.Warnings, nil
 }
 
-// fit is the matrix as it is for this run.
+// fit returns the matrix for this run.
 func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	sh := s.Shared
 	if sh.Sandbox.Value == setting.WorkspaceWrite {
-		change(&m, agent.Sandbox, string(setting.WorkspaceWrite), func(c *agent.Cell) { d.hold(c, s) })
-		// Here the bypass would leave commands in the sandbox too. It is not sent all the same: a sandbox that a person
-		// chose must not depend on how the CLI weighs the two.
-		change(&m, agent.Approval, string(setting.Yolo), func(c *agent.Cell) {
+		m.Edit(agent.Sandbox, string(setting.WorkspaceWrite), func(c *agent.Cell) { d.fitSandbox(c, s) })
+		// A bypass would leave commands in the sandbox too. It is not sent: a sandbox that a person chose must not
+		// depend on which of the two the CLI prefers.
+		m.Edit(agent.Approval, string(setting.Yolo), func(c *agent.Cell) {
 			c.Args, c.Note = []string{allowAll},
 				"paths outside the workspace are refused, since a sandbox was asked for"
 		})
 	}
-	// A fetch needs an approval, which only yolo gives. So where nobody chose, the tool is withheld with yolo only: the
-	// CLI tells of it on standard output. And the passthrough could not take the exclusion back, so it gives way to
-	// whatever is said there about the web.
-	change(&m, agent.Web, "off", func(c *agent.Cell) {
+	// A fetch needs an approval, which only yolo gives. So if nobody chose, the tool is withheld only with yolo,
+	// because the CLI prints a message about that on standard output. The passthrough could not revoke the exclusion,
+	// so nothing is excluded if the passthrough has any flag about the web.
+	m.Edit(agent.Web, "off", func(c *agent.Cell) {
 		if sh.Approval.Value == setting.Yolo && !aboutWeb(s.Passthrough) {
 			c.Weak = nil
 		}
@@ -52,14 +47,14 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 		}
 	})
 	if !sh.Web.Asked() && aboutWeb(s.Passthrough) {
-		change(&m, agent.Web, "on", func(c *agent.Cell) { c.Weak = nothing() })
+		m.Edit(agent.Web, "on", func(c *agent.Cell) { c.Weak = []string{} })
 	}
 	return m
 }
 
-// hold fits the sandbox to the machine. What a person asked for is sent even where commands will fail: that is closer
-// to it than running them without.
-func (d driver) hold(c *agent.Cell, s agent.Spec) {
+// fitSandbox fits the sandbox to the machine. A sandbox that a person asked for is sent even if commands will fail in
+// it: that is closer to the request than running them without.
+func (d driver) fitSandbox(c *agent.Cell, s agent.Spec) {
 	here := cli.Here(*c, s.Machine)
 	if here.Level == agent.Full && s.Machine.OS == "linux" {
 		if why := d.sandboxable(s.Machine); why != "" {
@@ -72,25 +67,13 @@ func (d driver) hold(c *agent.Cell, s agent.Spec) {
 	*c = here
 }
 
-func change(m *agent.Matrix, feature, value string, f func(*agent.Cell)) {
-	i := slices.IndexFunc(m.Rows, func(r agent.Row) bool { return r.Feature == feature && r.Value == value })
-	f(&m.Rows[i].Interactive)
-	f(&m.Rows[i].OneShot)
-}
-
 func aboutWeb(passthrough []string) bool {
 	return cli.Passed(passthrough, allURLs, "--allow-url", "--deny-url", "--available-tools", excludeFlag)
 }
 
-// overridden corrects the policies where the passthrough decides.
+// overridden corrects the policies about which the passthrough decides.
 func overridden(t *cli.Translation, s agent.Spec) {
-	note := func(feature, note string) {
-		for i := range t.Policies {
-			if t.Policies[i].Feature == feature && t.Policies[i].Enforced != agent.None {
-				t.Policies[i].Enforced, t.Policies[i].Note = agent.None, note
-			}
-		}
-	}
+	note := func(feature, note string) { t.Override(feature, agent.None, note) }
 	if s.Shared.Approval.Value != setting.Yolo && cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll,
 		"--allow-tool", "--assisted-approval") {
 		note(agent.Approval, "the passthrough allows more")
@@ -107,7 +90,7 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	}
 }
 
-// lastOf is the flag among these that stands last.
+// lastOf returns the last of these flags.
 func lastOf(args []string, flags ...string) string {
 	for _, arg := range slices.Backward(args) {
 		if slices.Contains(flags, arg) {
@@ -117,7 +100,7 @@ func lastOf(args []string, flags ...string) string {
 	return ""
 }
 
-// session adds the flag that chooses the session, and returns its id where that is known.
+// session adds the flag that chooses the session, and returns its id if that is known.
 func session(t *cli.Translation, s agent.Spec) string {
 	id := ""
 	if s.Resume != "" {
@@ -133,25 +116,8 @@ func session(t *cli.Translation, s agent.Spec) string {
 		id = s.Fresh
 		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
 	}
-	if !isID(id) { // a name, or the beginning of an id
+	if !cli.IsUUID(id) { // a name, or the beginning of an id
 		return ""
 	}
 	return id
-}
-
-// isID says whether it is a whole UUID.
-func isID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, r := range s {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if r != '-' {
-				return false
-			}
-		} else if !strings.ContainsRune("0123456789abcdefABCDEF", r) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,9 +1,9 @@
-// Package copilot is all that we know of GitHub Copilot CLI.
+// Package copilot is the driver of GitHub Copilot CLI.
 //
-// It promises that a bypass is never sent where a person chose a sandbox, that a session goes on in the directory that
-// was asked for, and that what happened is read from the event log of this very session, from where this run began. It
-// refuses to guess: where the session of a run is not known, nothing is said of it. The terminal interface leaves no
-// evidence with us, since a person saw what happened.
+// A bypass is never sent if a person chose a sandbox. A session is resumed in the directory that was asked for. What
+// happened is read from the event log of the session, from the start of this run on. If the session of a run is
+// unknown, so is everything else about it. Runs of the terminal interface have no evidence, since a person saw what
+// happened.
 package copilot
 
 import (
@@ -16,7 +16,7 @@ import (
 
 type driver struct {
 	cli.Program
-	// why this machine cannot hold a sandbox, beside missing programs; empty: it can
+	// sandboxable returns why this machine cannot run a sandbox, apart from missing programs; empty: it can
 	sandboxable func(agent.Machine) string
 }
 
@@ -37,7 +37,11 @@ func New() agent.Driver {
 				Login:          "copilot login",
 				Variables:      []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
 			},
-			Table: func(string) agent.Matrix { return table(runtime.GOOS) },
+			Table:      func(string) agent.Matrix { return table(runtime.GOOS) },
+			NewDecoder: func() agent.Decoder { return &cli.JSONLines{Parse: (&reader{}).line} },
+			Credentials: func(agent.Env) cli.Credentials { // most logins are in the system's keychain
+				return cli.Credentials{Variables: tokens(), Elsewhere: true}
+			},
 		},
 		sandboxable: sandboxable,
 	}
@@ -48,7 +52,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	return cli.TurnMind(d, s, sv)
 }
 
-// traps are what a repository says to it.
+// traps returns the files of a repository that the CLI may obey.
 func traps() map[string]string {
 	const (
 		hook   = `[{"type":"command","bash":"touch ` + agent.Marks + `/hook"}]`

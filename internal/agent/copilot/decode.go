@@ -1,30 +1,20 @@
 package copilot
 
 import (
+	"cmp"
 	"fmt"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
-	"omniagent/internal/setting"
 )
 
-// Decode reads the JSON lines, which are the form of both json and stream-json.
-func (d driver) Decode(o setting.Output) agent.Decoder {
-	if o == setting.Text {
-		return nil
-	}
-	r := &reader{}
-	return &cli.JSONLines{Parse: r.line}
-}
-
-// reader keeps what one line says about the next.
+// reader reads the JSON lines. It remembers what later lines refer to.
 type reader struct {
 	last    failure // the request that failed last
 	retries int
 	model   string
 	tools   map[string]string // names by the ids of calls that are open
-	aborted bool              // a signal ended the turn, after which the exit code is 0
+	aborted bool              // a signal ended the turn, although the exit code is 0
 }
 
 func (d *reader) line(line []byte) []event.Event {
@@ -33,7 +23,7 @@ func (d *reader) line(line []byte) []event.Event {
 		return cli.Unreadable(line)
 	}
 	if r.Agent != "" {
-		return d.below(r)
+		return d.subagent(r)
 	}
 	switch r.Type {
 	case "session.start", "session.resume", "session.tools_updated":
@@ -65,7 +55,7 @@ func (d *reader) line(line []byte) []event.Event {
 		r.into(&d.last)
 		return notice(r, d.last.Message)
 	case "assistant.turn_retry":
-		return d.again(r)
+		return d.retry(r)
 	case "session.error":
 		var e sessionError
 		r.into(&e)
@@ -86,16 +76,13 @@ func (d *reader) line(line []byte) []event.Event {
 
 func one(e event.Event) []event.Event { return []event.Event{e} }
 
-// notice is for all else: its text, or else its name.
+// notice returns the text of any other record, or its type.
 func notice(r record, text string) []event.Event {
-	if text == "" {
-		text = r.Type
-	}
-	return one(event.Event{Kind: event.Notice, Text: text})
+	return one(event.Event{Kind: event.Notice, Text: cmp.Or(text, r.Type)})
 }
 
-// below reads what a sub-agent does. Its words are not the answer, but what it does with tools is done all the same.
-func (d *reader) below(r record) []event.Event {
+// subagent reads a record of a sub-agent. Its text is not part of the answer, but its calls count.
+func (d *reader) subagent(r record) []event.Event {
 	switch r.Type {
 	case "tool.execution_start":
 		return d.call(r)
@@ -112,9 +99,7 @@ func (d *reader) started(r record) []event.Event {
 		Selected string `json:"selectedModel"`
 	}
 	r.into(&v)
-	if v.Model == "" {
-		v.Model = v.Selected
-	}
+	v.Model = cmp.Or(v.Model, v.Selected)
 	if r.Type == "session.tools_updated" && (v.Model == "" || v.Model == d.model) {
 		return notice(r, "")
 	}
@@ -127,7 +112,7 @@ func (d *reader) message(r record) []event.Event {
 	var m message
 	r.into(&m)
 	if m.Content == "" {
-		return notice(r, "") // calls only, which have events of their own
+		return notice(r, "") // only calls, which have events of their own
 	}
 	return one(event.Event{Kind: event.Text, Text: m.Content, Model: m.Model})
 }
@@ -164,7 +149,7 @@ func (d *reader) result(r record) []event.Event {
 	return events
 }
 
-func (d *reader) again(r record) []event.Event {
+func (d *reader) retry(r record) []event.Event {
 	var v struct {
 		Reason string `json:"reason"`
 	}
@@ -184,10 +169,8 @@ func question(r record) []event.Event {
 		Choices  []string `json:"choices"`
 	}
 	r.into(&v)
-	if v.Question == "" {
-		v.Question = v.Message
-	}
-	return one(event.Event{Kind: event.Question, Ask: &event.Ask{ID: v.ID, Text: v.Question, Options: v.Choices}})
+	ask := &event.Ask{ID: v.ID, Text: cmp.Or(v.Question, v.Message), Options: v.Choices}
+	return one(event.Event{Kind: event.Question, Ask: ask})
 }
 
 func (d *reader) ended(r record) []event.Event {

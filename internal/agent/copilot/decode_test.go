@@ -161,7 +161,7 @@ func TestDecodeOddLines(t *testing.T) {
 		}
 	}
 	if New().Decode(setting.Text) != nil {
-		t.Error("text is no protocol")
+		t.Error("plain text got a decoder")
 	}
 	if New().Decode(setting.JSON) == nil {
 		t.Error("json has the lines of stream-json")
@@ -185,7 +185,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestAborted: a turn that a signal has ended is no success, though the CLI's exit code is 0.
+// TestAborted: a turn that a signal ended has failed, although the CLI's exit code is 0.
 func TestAborted(t *testing.T) {
 	const said = `{"type":"abort","data":{"reason":"user_initiated"}}` + "\n" +
 		`{"type":"result","sessionId":"s","exitCode":0}` + "\n"

@@ -2,7 +2,6 @@ package copilot
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Observe notes how long the session's log is before the start: what is in it happened earlier.
+// Observe notes the size of the session's log before the start: records up to there are of earlier runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	home := configHome(l)
 	if l.Interactive || home == "" {
@@ -23,15 +22,12 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	}
 	o := &observer{home: home, session: l.Session, from: -1}
 	if l.Session != "" {
-		o.from = 0
-		if info, err := os.Stat(o.log()); err == nil {
-			o.from = info.Size()
-		}
+		o.from = cli.Size(o.log())
 	}
 	return o
 }
 
-// longest is how much of one line is kept. A prompt of 60 MB makes a line of 120.
+// longest is how many bytes are read of a line. A prompt of 60 MB makes a line of 120.
 const longest = 4 << 20
 
 type observer struct {
@@ -44,32 +40,27 @@ func (o *observer) log() string {
 	return filepath.Join(o.home, "session-state", o.session, "events.jsonl")
 }
 
-// configHome is where the CLI keeps its records.
+// configHome returns the directory in which the CLI keeps its records, or "".
 func configHome(l agent.Launch) string {
-	// No longer documented, and still there.
-	if dir, ok := cli.PassedValue(l.Spec.Passthrough, "--config-dir"); ok {
-		if dir != "" && !filepath.IsAbs(dir) {
-			dir = filepath.Join(l.Dir, dir)
-		}
-		return dir
-	}
-	if dir, _ := cli.Lookup(l.Env, "COPILOT_HOME"); dir != "" {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(l.Dir, dir)
-		}
-		return dir
+	dir, passed := cli.PassedValue(l.Spec.Passthrough, "--config-dir") // no longer documented, but still there
+	if !passed {
+		dir = cli.First(l.Env, "COPILOT_HOME")
 	}
 	name := "HOME"
 	if runtime.GOOS == "windows" {
 		name = "USERPROFILE"
 	}
-	if dir, _ := cli.Lookup(l.Env, name); dir != "" {
-		return filepath.Join(dir, ".copilot")
+	home := cli.First(l.Env, name)
+	switch {
+	case dir == "" && !passed && home != "":
+		return filepath.Join(home, ".copilot")
+	case dir != "" && !filepath.IsAbs(dir):
+		return filepath.Join(l.Dir, dir)
 	}
-	return ""
+	return dir
 }
 
-// After reads what the run added to the log.
+// After reads the records that the run added to the log.
 func (o *observer) After(x agent.Exit) agent.Evidence {
 	if x.Failed != nil {
 		return agent.Evidence{}
@@ -77,12 +68,16 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	if o.session == "" {
 		o.session = resumable(x.Stderr)
 	}
-	var t tale
+	var t summary
 	if o.session == "" || !t.read(o.log(), o.from) {
-		return agent.Evidence{Session: o.started(), Fault: refused(x)}
+		e := agent.Evidence{Fault: refused(x)}
+		if o.session != "" && cli.Exists(filepath.Dir(o.log())) { // the CLI created the session
+			e.Session = o.session
+		}
+		return e
 	}
 	e := agent.Evidence{
-		Session: o.session, Denials: t.denials, DenialsTold: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
+		Session: o.session, Denials: t.denials, DenialsKnown: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
 		Model:   t.model,
 		Records: []string{o.log()},
 	}
@@ -92,31 +87,21 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// started is the session, if the CLI came so far as to make it.
-func (o *observer) started() string {
-	if o.session != "" {
-		if _, err := os.Stat(filepath.Dir(o.log())); err == nil {
-			return o.session
-		}
-	}
-	return ""
-}
-
-// resumable finds the session in the last lines that the CLI writes to stderr after a run with the output text.
+// resumable returns the session in the last lines that the CLI writes to stderr after a run with text output.
 func resumable(stderr []byte) string {
 	for line := range bytes.Lines(stderr) {
 		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("Resume"))
 		if !ok {
 			continue
 		}
-		if id, ok := strings.CutPrefix(strings.TrimSpace(string(rest)), "copilot --resume="); ok && isID(id) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(string(rest)), "copilot --resume="); ok && cli.IsUUID(id) {
 			return id
 		}
 	}
 	return ""
 }
 
-// refused reads why the CLI gave up before the session had a log: only standard error says it.
+// refused returns why the CLI gave up before the session had a log. Only stderr tells.
 func refused(x agent.Exit) *fault.Fault {
 	if x.Code <= 0 || x.ByUs != "" {
 		return nil
@@ -150,11 +135,11 @@ func refused(x agent.Exit) *fault.Fault {
 	return nil
 }
 
-// most is how many denials are kept.
+// most bounds the number of denials.
 const most = 1000
 
-// tale is what a log tells of one run.
-type tale struct {
+// summary collects what a log says of one run.
+type summary struct {
 	records  int
 	answered bool
 	denials  []event.Denial
@@ -162,40 +147,27 @@ type tale struct {
 	usage    *event.Usage
 	model    string
 	names    map[string]string // of tools, by the ids of calls
-	persons  map[string]bool   // calls that a person denied
+	byPerson map[string]bool   // calls that a person denied
 }
 
-// read reads the log from there, and says whether it tells anything. From -1 it looks for the last beginning: the run's
-// own.
-func (t *tale) read(path string, from int64) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || from > info.Size() {
-		return false
-	}
-	if from > 0 {
-		if _, err := f.Seek(from, 0); err != nil {
-			return false
-		}
-	}
-	for in := lines.NewReader(f, longest); in.Next(); {
-		if len(in.Text) == 0 {
-			continue
-		}
-		kind := typeOf(in.Text)
+// read reads the log from an offset on, and reports whether it has any records. From -1 it reads from the last
+// beginning, which is the run's own.
+func (t *summary) read(path string, from int64) bool {
+	cli.EachLine(path, max(from, 0), longest, func(l lines.Line) bool {
+		kind := typeOf(l.Text)
 		if from < 0 && (kind == "session.start" || kind == "session.resume") {
-			*t = tale{}
+			*t = summary{}
 		}
-		t.line(kind, in.Text, !in.Long)
-	}
+		if len(l.Text) > 0 {
+			t.line(kind, l.Text, !l.Long)
+		}
+		return true
+	})
 	return t.records > 0
 }
 
-// line takes one in. Of a line that is not whole only the beginning is there.
-func (t *tale) line(kind string, line []byte, whole bool) {
+// line reads a record. Of a line that is too long, it gets only the beginning.
+func (t *summary) line(kind string, line []byte, whole bool) {
 	if kind == "" && !whole {
 		return
 	}
@@ -210,7 +182,7 @@ func (t *tale) line(kind string, line []byte, whole bool) {
 	r, ok := parse(line)
 	if !ok {
 		if !whole && kind == "assistant.message" {
-			t.answered = true // of whichever agent: what is so long is an answer
+			t.answered = true // of any agent: only an answer is that long
 		}
 		if !whole {
 			t.records++
@@ -221,7 +193,7 @@ func (t *tale) line(kind string, line []byte, whole bool) {
 	t.take(r)
 }
 
-func (t *tale) take(r record) {
+func (t *summary) take(r record) {
 	switch r.Type {
 	case "session.start", "session.resume":
 		var v struct {
@@ -264,28 +236,28 @@ func (t *tale) take(r record) {
 	}
 }
 
-// decided takes in what became of a request for permission. Where a person said no, that is no policy.
-func (t *tale) decided(v permission) {
+// decided records the outcome of a request for permission. A refusal by a person is not policy.
+func (t *summary) decided(v permission) {
 	switch {
 	case v.Result.Kind == "denied-interactively-by-user" || v.By == "human_response":
-		if t.persons == nil {
-			t.persons = map[string]bool{}
+		if t.byPerson == nil {
+			t.byPerson = map[string]bool{}
 		}
-		t.persons[v.ID] = true
+		t.byPerson[v.ID] = true
 	case strings.HasPrefix(v.Result.Kind, "denied"):
 		t.deny(v.ID, v.Result.Kind)
 	}
 }
 
-func (t *tale) deny(id, reason string) {
+func (t *summary) deny(id, reason string) {
 	known := func(d event.Denial) bool { return d.CallID == id }
-	if t.persons[id] || len(t.denials) >= most || id != "" && slices.ContainsFunc(t.denials, known) {
+	if t.byPerson[id] || len(t.denials) >= most || id != "" && slices.ContainsFunc(t.denials, known) {
 		return
 	}
 	t.denials = append(t.denials, event.Denial{CallID: id, Tool: t.names[id], Reason: reason})
 }
 
-func (t *tale) spend(r record) {
+func (t *summary) spend(r record) {
 	var v struct {
 		Usage usage `json:"usage"`
 	}
@@ -293,11 +265,9 @@ func (t *tale) spend(r record) {
 	if t.usage == nil {
 		t.usage = &event.Usage{}
 	}
-	t.usage.Input += v.Usage.Input
-	t.usage.Output += v.Usage.Output
-	t.usage.Cached += v.Usage.Cached
-	t.usage.Reasoning += v.Usage.Reasoning
-	if r.Agent == "" && v.Usage.Model != "" {
-		t.model = v.Usage.Model
+	u := v.Usage
+	t.usage.Add(event.Usage{Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning})
+	if r.Agent == "" && u.Model != "" {
+		t.model = u.Model
 	}
 }

@@ -100,7 +100,7 @@ func TestEvidence(t *testing.T) {
 	} {
 		t.Run(tt.log, func(t *testing.T) {
 			e := after(t, nil, sample(t, tt.log), agent.Exit{})
-			if e.Session != fresh || e.Answered != tt.answered || !e.DenialsTold || e.Model != "fake-model" ||
+			if e.Session != fresh || e.Answered != tt.answered || !e.DenialsKnown || e.Model != "fake-model" ||
 				len(e.Records) != 1 {
 				t.Errorf("%+v", e)
 			}
@@ -130,10 +130,10 @@ func TestEvidenceBegins(t *testing.T) {
 	if e.Fault != nil {
 		t.Errorf("%v", e.Fault)
 	}
-	if e = after(t, sample(t, "hello"), nil, agent.Exit{Code: 1}); e.Answered != agent.Unknown || e.DenialsTold {
+	if e = after(t, sample(t, "hello"), nil, agent.Exit{Code: 1}); e.Answered != agent.Unknown || e.DenialsKnown {
 		t.Errorf("nothing was added: %+v", e)
 	}
-	if e = after(t, nil, nil, agent.Exit{}); e.Answered != agent.Unknown || e.DenialsTold || e.Fault != nil {
+	if e = after(t, nil, nil, agent.Exit{}); e.Answered != agent.Unknown || e.DenialsKnown || e.Fault != nil {
 		t.Errorf("no log: %+v", e)
 	}
 }
@@ -267,7 +267,7 @@ func TestInteractiveRunsAreNotRead(t *testing.T) {
 	l, _ := launch(t, wish(env("COPILOT_HOME="+home), interactive, resume(earlier)))
 	o := New().Observe(l)
 	put(t, log, sample(t, "denied"))
-	if e := o.After(agent.Exit{}); len(e.Denials) != 0 || e.DenialsTold {
+	if e := o.After(agent.Exit{}); len(e.Denials) != 0 || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 }

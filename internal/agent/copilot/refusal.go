@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// refusals are the conditions under which the CLI is known to fail.
+// refusals returns the reasons for which the CLI is known to fail.
 func (d driver) refusals(l agent.Launch) []agent.Refusal {
 	var list []agent.Refusal
 	s := l.Spec
@@ -39,8 +39,8 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 		}
 		return list
 	}
-	// The first of these that is set is taken, and nothing else is tried.
-	for _, name := range []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"} {
+	// The CLI uses the first of these that is set, and tries nothing else.
+	for _, name := range tokens() {
 		if token, _ := cli.Lookup(l.Env, name); token != "" {
 			if strings.HasPrefix(token, "ghp_") {
 				list = append(list, agent.Refusal{
@@ -55,18 +55,17 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 	return list
 }
 
-// named says whether a model is named anywhere on this launch.
+// tokens returns the variables that may hold a token, the first of which counts.
+func tokens() []string { return []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"} }
+
+// named reports whether the launch names a model.
 func named(l agent.Launch) bool {
-	for _, name := range []string{"COPILOT_MODEL", "COPILOT_PROVIDER_MODEL_ID"} {
-		if v, _ := cli.Lookup(l.Env, name); v != "" {
-			return true
-		}
-	}
-	return l.Spec.Shared.Model.Value != "" || cli.Passed(l.Args, modelFlag)
+	return cli.First(l.Env, "COPILOT_MODEL", "COPILOT_PROVIDER_MODEL_ID") != "" ||
+		l.Spec.Shared.Model.Value != "" || cli.Passed(l.Args, modelFlag)
 }
 
-// sandboxable says why a sandbox cannot be made here, as far as files tell: the network of a sandboxed command is a
-// tunnel, and without the superuser's rights it takes a user namespace. Opening the device makes no tunnel yet.
+// sandboxable returns why a sandbox cannot be created here, as far as files tell: a sandboxed command needs a tunnel
+// for its network and, unless we are the superuser, a user namespace. Opening the device does not create a tunnel yet.
 func sandboxable(m agent.Machine) string {
 	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {

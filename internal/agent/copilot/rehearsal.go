@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"runtime"
@@ -12,11 +13,11 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home, and the variables that
-// would lead elsewhere: another provider, a GitHub login, telemetry.
+// rehearse points the CLI to a model on this machine. It adds the files of the private home, and removes the variables
+// that would lead elsewhere: to another provider, a GitHub login, telemetry.
 //
-// There is nothing that stops the CLI from repeating a failed request: five times, in 6 to 17 seconds.
-func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
+// Nothing stops the CLI from repeating a failed request: five times, in 6 to 17 seconds.
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".copilot")
 	t.Env = append(t.Env,
@@ -30,82 +31,49 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 		t.Env = append(t.Env, "COPILOT_PKG_CACHE_HOME="+cache)
 	}
 	if s.Shared.Web.Value {
-		t.Args = append(t.Args, "--disable-client-telemetry") // offline it would have no tool for the web
-		remove = append(remove, "COPILOT_OFFLINE")
+		t.Args = append(t.Args, "--disable-client-telemetry") // offline, it would have no tool for the web
+		t.Unset = append(t.Unset, "COPILOT_OFFLINE")
 	} else {
 		t.Env = append(t.Env, "COPILOT_OFFLINE=true")
 	}
 	if s.Shared.Model.Value == "" && r.Model != "" && !cli.Passed(s.Passthrough, modelFlag) {
 		t.Args = append(t.Args, modelFlag, r.Model)
 	}
-	for _, entry := range s.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		if diverts(name) && !slices.Contains(remove, name) {
-			remove = append(remove, name)
-		}
-	}
+	t.Unset = append(t.Unset, cli.Matching(s.Env, "COPILOT_PROVIDER*", "COPILOT_OTEL_*", "OTEL_*",
+		"COPILOT_PROMPT_MODE_*",
+		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL",
+		"COPILOT_GH_HOST", "GH_HOST")...)
 	file := func(name string, v any) agent.File {
 		data, _ := json.Marshal(v) // of strings only
 		return agent.File{Path: filepath.Join(home, name), Data: append(data, '\n'), Keep: true}
 	}
 	config := map[string]any{"appTipShown": true}
 	if s.Mode == setting.Interactive {
-		// One-shot runs do not ask. There, trust would start what the repository brings along.
-		config["trustedFolders"] = trusted(s.Dir)
+		// One-shot runs do not ask; with trust they would start the repository's own programs.
+		config["trustedFolders"] = slices.Compact([]string{s.Dir, cli.Real(s.Dir)})
 	}
-	return []agent.File{
+	t.Files = []agent.File{
 		file("config.json", config),
 		file("settings.json", map[string]any{"banner": "never", "showTipsOnStartup": false, "autoUpdate": false}),
-	}, remove
-}
-
-// trusted is the directory as it was named and as the CLI sees it.
-func trusted(dir string) []string {
-	list := []string{dir}
-	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
-		list = append(list, real)
 	}
-	return list
 }
 
-// diverts says whether a variable leads the CLI to another provider, login or collector.
-func diverts(name string) bool {
-	for _, prefix := range []string{"COPILOT_PROVIDER", "COPILOT_OTEL_", "OTEL_", "COPILOT_PROMPT_MODE_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{
-		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL",
-		"COPILOT_GH_HOST", "GH_HOST",
-	}, name)
-}
-
-// packages is where the CLI keeps its unpacked programs: the user's own place, so that they are unpacked once.
+// packages returns the user's own cache of the CLI's unpacked programs, so that they are unpacked once.
 func packages(env []string) string {
-	for _, name := range []string{"COPILOT_PKG_CACHE_HOME", "COPILOT_CACHE_HOME"} {
-		if dir, _ := cli.Lookup(env, name); dir != "" {
-			return dir
-		}
+	if dir := cli.First(env, "COPILOT_PKG_CACHE_HOME", "COPILOT_CACHE_HOME"); dir != "" {
+		return dir
 	}
-	home, _ := cli.Lookup(env, "HOME")
+	home, cache := cli.First(env, "HOME"), ""
 	switch runtime.GOOS {
 	case "windows":
-		if dir, _ := cli.Lookup(env, "LOCALAPPDATA"); dir != "" {
-			return filepath.Join(dir, "copilot")
-		}
-		return ""
+		home, cache = "", cli.First(env, "LOCALAPPDATA")
 	case "darwin":
-		if home != "" {
-			return filepath.Join(home, "Library", "Caches", "copilot")
-		}
+		home = filepath.Join(home, "Library", "Caches")
+	default:
+		home, cache = filepath.Join(home, ".cache"), cli.First(env, "XDG_CACHE_HOME")
+	}
+	if cache = cmp.Or(cache, home); !filepath.IsAbs(cache) {
 		return ""
 	}
-	if dir, _ := cli.Lookup(env, "XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "copilot")
-	}
-	if home != "" {
-		return filepath.Join(home, ".cache", "copilot")
-	}
-	return ""
+	return filepath.Join(cache, "copilot")
 }

@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// measured is the version that every cell was run with.
+// measured is the version with which every cell was tested.
 const measured = "1.0.102"
 
 const (
@@ -23,19 +23,16 @@ const (
 	stayHere    = "COPILOT_DISABLE_RESUME_AUTO_CD=true"
 )
 
-// What --web off means where it is sent, and where it need not be.
+// What --web off means if it is sent, and if nobody asked for it.
 const (
 	withheld = "the tool is withheld; commands still reach the network where the approval lets them run"
 	notAsked = "nobody asked: nothing is sent; a fetch needs an approval"
 )
 
-// nothing is what a cell sends where nobody chose and nothing need be said.
-func nothing() []string { return []string{} }
-
 //go:embed matrix.txt
 var matrix string
 
-// table is what every version that we know can do: there is one so far. The system decides what a sandbox needs.
+// table returns what every known version can do; so far there is one. The system decides what a sandbox needs.
 func table(system string) agent.Matrix {
 	m := agent.ReadMatrix(measured, matrix)
 	m.Set(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system))
@@ -54,13 +51,12 @@ func sandboxed(system string) agent.Cell {
 	case "darwin": // Seatbelt is a part of the system
 	default:
 		c = agent.Cell{
-			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: nothing(),
+			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: []string{},
 			Note: "not measured on this system",
 		}
 	}
 	return c
 }
 
-// helpers are the programs without one of which every sandboxed command fails. The CLI needs unshare as well, which is
-// where nsenter is.
+// helpers returns the programs that every sandboxed command needs. The CLI needs unshare too, which comes with nsenter.
 func helpers() []string { return []string{"bwrap", "slirp4netns", "iptables", "ip6tables", "nsenter"} }

@@ -2,15 +2,17 @@ package copilot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
 
 // record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form; the log
-// lacks what is marked as ephemeral, and only the log has permissions and usage.
+// has no ephemeral events, and only the log has permissions and usage.
 type record struct {
 	Type  string          `json:"type"`
 	Agent string          `json:"agentId"` // of a sub-agent; absent: the main one
@@ -21,7 +23,7 @@ type record struct {
 	ExitCode *int   `json:"exitCode"`
 }
 
-// parse reads a line. A null, or what is not an object, is no record.
+// parse reads a line. It rejects null and anything else that is not an object.
 func parse(line []byte) (record, bool) {
 	var r record
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &r) != nil || r.Type == "" {
@@ -30,12 +32,12 @@ func parse(line []byte) (record, bool) {
 	return r, true
 }
 
-// into reads the data. What has another form than expected is left as zero values: the CLI may change, and no line may
+// into reads the data. Members of another type than expected keep their zero value: the CLI may change, and no line may
 // stop us.
 func (r record) into(v any) { _ = json.Unmarshal(r.Data, v) }
 
-// typeOf finds the type of a record without reading the rest, which may be megabytes. The type comes first in every
-// line that was seen; in a line where it does not, this finds nothing and the whole is read.
+// typeOf returns the type of a record without reading the rest, which may be megabytes. If the type does not come
+// first, it returns "", and the whole record is read.
 func typeOf(line []byte) string {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`))
 	if !ok {
@@ -77,7 +79,7 @@ type toolEnd struct {
 	} `json:"shellExecution"`
 }
 
-// denied says whether policy refused the call: a rule, nobody to ask, or the policy of the sandbox.
+// denied reports whether policy refused the call: a rule, nobody to ask, or the policy of the sandbox.
 func (t toolEnd) denied() bool {
 	return t.Error != nil && (t.Error.Code == "denied" || t.Error.Remediation == "review_sandbox_policy" ||
 		t.Error.Remediation == "allow_sandbox_outbound")
@@ -98,7 +100,7 @@ type sessionError struct {
 	Status  int    `json:"statusCode"`
 }
 
-// failure is a request that failed. It is in the output only.
+// failure is a failed request. Only the output has it.
 type failure struct {
 	Status  int    `json:"statusCode"`
 	Attempt int    `json:"retryAttempt"`
@@ -115,42 +117,29 @@ type usage struct {
 	Reasoning int64  `json:"reasoningTokens"`
 }
 
-// kindOf says what a tool does.
+// kindOf returns what a tool does.
 func kindOf(name, server string) event.ToolKind {
 	if server != "" {
 		return event.MCP
 	}
-	switch name {
-	case "bash", "powershell", "read_bash", "stop_bash", "list_bash", "write_bash", "read_powershell",
-		"stop_powershell", "list_powershell", "write_powershell":
-		return event.Shell
-	case "view", "show_file":
-		return event.Read
-	case "create", "edit", "str_replace_editor", "apply_patch":
-		return event.Write
-	case "web_fetch", "web_search":
-		return event.Web
-	case "grep", "glob", "lexical_code_search", "semantic_code_search", "grep_search", "file_search":
-		return event.Search
-	case "task", "read_agent", "write_agent", "list_agents":
-		return event.Agent
-	}
-	if strings.HasPrefix(name, "github-mcp-server-") {
-		return event.MCP
-	}
-	return event.Other
+	return cli.Kinds{
+		event.Shell: "bash read_bash stop_bash list_bash write_bash " +
+			"powershell read_powershell stop_powershell list_powershell write_powershell",
+		event.Read:   "view show_file",
+		event.Write:  "create edit str_replace_editor apply_patch",
+		event.Web:    "web_fetch web_search",
+		event.Search: "grep glob lexical_code_search semantic_code_search grep_search file_search",
+		event.Agent:  "task read_agent write_agent list_agents",
+	}.Of(name, "github-mcp-server-")
 }
 
 func (t toolStart) call() *event.Call {
 	return event.NewCall(t.ID, t.Name, kindOf(t.Name, t.Server), t.Arguments, "path")
 }
 
-// lost is the fault that a session.error stands for. last is the request that failed before it, where that is known.
+// lost returns the fault of a session.error. last is the failed request before it, if known.
 func lost(e sessionError, last failure) *fault.Fault {
-	text := strings.TrimSpace(e.Message)
-	if text == "" {
-		text = "an error without a message"
-	}
+	text := cmp.Or(strings.TrimSpace(e.Message), "an error without a message")
 	status := e.Status
 	if status == 0 && e.Type == "rate_limit" {
 		status = 429
@@ -174,8 +163,8 @@ func lost(e sessionError, last failure) *fault.Fault {
 	return f
 }
 
-// overlong says whether the error is about the length of the conversation. The CLI's own two sentences have no code of
-// their own; a provider's code is in its output only, its words in both.
+// overlong reports whether the conversation is too long. The CLI's own two sentences have no code; a provider's code is
+// only in the output, its message in the log too.
 func overlong(e sessionError, last failure) bool {
 	if e.Type == "context_limit" || last.Code == "context_length_exceeded" || last.Kind == "context_length_exceeded" {
 		return true

@@ -1,11 +1,11 @@
-// Package custom makes agents of what a person's own file of agents describes.
+// Package custom creates the agents that a person's own file describes.
 //
-// It promises that such an agent is translated and run as the built-in ones are, from the same kind of table. It
-// refuses to replace a built-in agent, or one that is defined already, and programs that would be looked for in a
-// directory that depends on where they run.
+// Such an agent is translated and run like the built-in ones, from the same kind of table. The package refuses an agent
+// with the name of another, and programs with a relative path, which would depend on the working directory.
 package custom
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// New makes the agents of a file. What is wrong is one fault with every place.
+// New creates the agents of a file. The error is one fault that lists all problems.
 func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	p := &problems{file: file.Path}
 	var made []agent.Driver
@@ -41,10 +41,7 @@ func named(d agent.Driver, name string) bool {
 }
 
 func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver {
-	about := agent.About{Title: t.DisplayName, Custom: true}
-	if about.Title == "" {
-		about.Title = t.ID
-	}
+	about := agent.About{Title: cmp.Or(t.DisplayName, t.ID), Custom: true}
 	for _, a := range t.Aliases {
 		if slices.ContainsFunc(known, func(d agent.Driver) bool { return named(d, a.Text) }) {
 			p.add(a.Pos, "there is an agent "+a.Text+" already")
@@ -70,10 +67,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 			return nil
 		}
 	}
-	about.Binary = t.CLI.OneShot.Command
-	if about.Binary == "" {
-		about.Binary = t.CLI.Interactive.Command
-	}
+	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command)
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
@@ -103,23 +97,20 @@ func (d driver) Locate(env agent.Env) (agent.Install, error) { return d.locate(e
 func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 	p := d.Program
 	p.About.Binary = binary
-	if !filepath.IsAbs(binary) {
-		in, err := p.Locate(env)
-		if err != nil {
-			return in, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH",
-				p.About.Title, binary).
-				Hint("its command is set by cli.modes in your file of agents")
+	why := "there is no program " + binary + " in PATH"
+	if filepath.IsAbs(binary) {
+		if why = cli.Unfit(binary); why == "" {
+			return agent.Install{Path: binary, RealPath: binary}, nil
 		}
+		why = binary + " " + why
+	} else if in, err := p.Locate(env); err == nil {
 		return in, nil
 	}
-	if why := cli.Unfit(binary); why != "" {
-		return agent.Install{}, fault.New(fault.NotInstalled, "%s is not installed: %s %s", p.About.Title, binary, why).
-			Hint("its command is set by cli.modes in your file of agents")
-	}
-	return agent.Install{Path: binary, RealPath: binary}, nil
+	return agent.Install{}, fault.New(fault.NotInstalled, "%s is not installed: %s", p.About.Title, why).
+		Hint("its command is set by cli.modes in your file of agents")
 }
 
-// Command adds the way the prompt takes, and the program of the mode.
+// Command adds the place of the prompt, and the program of the mode.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Rehearsal != nil {
 		return agent.Launch{}, nil, fault.New(fault.ArgError,
@@ -152,7 +143,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// promptArgument makes room for a prompt that is an argument.
+// promptArgument adds the place of a prompt that is an argument.
 func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.Prompt = agent.ByArgument
 	at := l.Translated
@@ -170,17 +161,13 @@ func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.PromptBare = !guarded(l.Args[:l.PromptAt], d.cli.Prompt.Flag)
 }
 
-// guarded says whether what stands in front of a prompt keeps it from being taken for a flag: "--", or the flag whose
+// guarded reports whether the argument before a prompt keeps it from being taken for a flag: "--", or the flag whose
 // value it is. A flag with "=" has its value already.
 func guarded(before, flag []string) bool {
 	if len(before) > 0 && before[len(before)-1] == "--" {
 		return true
 	}
-	if len(flag) == 0 {
-		return false
-	}
-	last := flag[len(flag)-1]
-	return strings.HasPrefix(last, "-") && !strings.Contains(last, "=")
+	return len(flag) > 0 && strings.HasPrefix(flag[len(flag)-1], "-") && !strings.Contains(flag[len(flag)-1], "=")
 }
 
 // Mind prepares a conversation in which every turn is a process of its own.
@@ -188,10 +175,10 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	return cli.TurnMind(d, s, sv)
 }
 
-// longestArgument is what Linux allows for a single one.
+// longestArgument is Linux's limit of a single argument.
 const longestArgument = 128<<10 - 1
 
-// matrix is the table of the file as a table of ours.
+// matrix returns the file's table as one of ours.
 func matrix(c agentsdir.CLI) agent.Matrix {
 	var m agent.Matrix
 	if c.Prompt.Type != agentsdir.PromptStdin && c.Prompt.Type != "" {
@@ -226,18 +213,15 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 	row(agent.Model, "", func(mode string) ([]string, bool) {
 		return c.Model.Flag, c.Model.Flag != nil && in(c.Model.Modes, mode)
 	})
-	row(agent.Web, "on", func(mode string) ([]string, bool) {
-		return c.Web.On, c.Web.On != nil &&
-			in(c.Web.Modes, mode)
-	})
-	row(agent.Web, "off", func(mode string) ([]string, bool) {
-		return c.Web.Off, c.Web.Off != nil &&
-			in(c.Web.Modes, mode)
-	})
+	web := func(value string, args []string) {
+		row(agent.Web, value, func(mode string) ([]string, bool) { return args, args != nil && in(c.Web.Modes, mode) })
+	}
+	web("on", c.Web.On)
+	web("off", c.Web.Off)
 	return m
 }
 
-// problems collects what is wrong.
+// problems collects the problems of a file.
 type problems struct {
 	file string
 	list []fault.Problem
@@ -245,8 +229,7 @@ type problems struct {
 
 func (p *problems) add(at literal.Pos, message string) {
 	p.list = append(p.list, fault.Problem{
-		Param: p.file + ":" + at.String(), Code: fault.ConfigInvalid,
-		Message: message,
+		Param: p.file + ":" + at.String(), Code: fault.ConfigInvalid, Message: message,
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Decode reads the two forms that are made for programs.
+// Decode reads the two forms of output for programs.
 func (d driver) Decode(output setting.Output) agent.Decoder {
 	switch output {
 	case setting.StreamJSON:
@@ -22,14 +22,14 @@ func (d driver) Decode(output setting.Output) agent.Decoder {
 	return nil
 }
 
-// trouble is how both forms tell an error.
+// trouble is an error in both forms.
 type trouble struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	Code    any    `json:"code"` // a number, or the type of a tool's error
 }
 
-// line is one line of stream-json. Only the members that its type names are there.
+// line is one line of stream-json. It has only the members of its type.
 type line struct {
 	Type       string          `json:"type"`
 	SessionID  string          `json:"session_id"`
@@ -52,7 +52,7 @@ type line struct {
 	} `json:"stats"`
 }
 
-// stream is what has to be remembered between two lines: which tool a call named, as the result does not repeat it.
+// stream remembers the tools of open calls, because results do not repeat the name.
 type stream struct{ names map[string]string }
 
 func (s *stream) parse(data []byte) []event.Event {
@@ -88,7 +88,7 @@ func (s *stream) parse(data []byte) []event.Event {
 
 func one(e event.Event) []event.Event { return []event.Event{e} }
 
-// toolResult is a result, and a denial where it says one.
+// toolResult returns the result of a tool, and a denial if that is the reason for it.
 func toolResult(l line, tool string) []event.Event {
 	r := &event.Result{ID: l.ToolID, Name: tool, Failed: l.Status == "error", Output: l.Output}
 	if l.Error == nil {
@@ -120,7 +120,7 @@ func result(l line) []event.Event {
 	return []event.Event{{Kind: event.Failed, Fault: failure(l.Error.Message, 0), Terminal: true}, ended}
 }
 
-// object reads the one object that stands at the end. On an error it is the end of what went to standard error.
+// object reads the one object at the end of the output. After an error it is at the end of stderr.
 type object struct{ data []byte }
 
 func (o *object) Feed(data []byte) []event.Event {
@@ -154,10 +154,7 @@ func (o *object) End(x agent.Exit) []event.Event {
 			out = cli.Unreadable(data)
 		}
 		if tail := lastObject(x.Stderr); json.Unmarshal(tail, &a) != nil || a.Error == nil {
-			return append(out, event.Event{
-				Kind: event.Ended, Synthetic: true,
-				End: &event.End{Reason: event.FailedTurn},
-			})
+			return append(out, cli.Unfinished("", ""))
 		}
 		return append(out, a.events()...)
 	}
@@ -189,7 +186,7 @@ func (a answer) events() []event.Event {
 	return append(out, event.Event{Kind: event.Ended, End: end})
 }
 
-// model is the one that did the work: others choose it, or answer the searches.
+// model returns the model that did the work. Others only choose it, or answer searches.
 func (a answer) model() string {
 	if a.Stats == nil {
 		return ""
@@ -213,15 +210,13 @@ func (a answer) usage() *event.Usage {
 	}
 	u := &event.Usage{}
 	for _, m := range a.Stats.Models {
-		u.Input += m.Tokens.Prompt
-		u.Output += m.Tokens.Candidates
-		u.Cached += m.Tokens.Cached
-		u.Reasoning += m.Tokens.Thoughts
+		t := m.Tokens
+		u.Add(event.Usage{Input: t.Prompt, Output: t.Candidates, Cached: t.Cached, Reasoning: t.Thoughts})
 	}
 	return u
 }
 
-// lastObject is the indented object with which the text ends, or nothing.
+// lastObject returns the indented object at the end of a text, or nothing.
 func lastObject(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	if i := bytes.LastIndex(text, []byte("\n{\n")); i >= 0 {

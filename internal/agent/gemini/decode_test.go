@@ -164,7 +164,7 @@ func TestTorn(t *testing.T) {
 		}
 	}
 	if New().Decode(setting.Text) != nil {
-		t.Error("text is no protocol")
+		t.Error("plain text got a decoder")
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Classify judges by the events. Standard error says more of a failed request, and where neither tells the trouble, the
-// exit code may.
+// Classify judges by the events. Stderr has more details of a failed request; if neither has the reason, the exit code
+// may.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	e := cli.EvidenceOf(events)
 	if x.Code != 0 {
-		if said := stderrFault(x.Stderr); said != nil {
-			e.Fault = said
+		if f := stderrFault(x.Stderr); f != nil {
+			e.Fault = f
 		} else if f := codeFault(x.Code, true); f != nil && vague(e.Fault) {
 			e.Fault = f
 		}
@@ -27,7 +27,7 @@ func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return cli.Judge(x, e, d.UsageCodes...)
 }
 
-// vague says whether the fault names neither a status nor a cause.
+// vague reports whether a fault has neither a status nor a cause.
 func vague(f *fault.Fault) bool {
 	if f == nil {
 		return true
@@ -36,8 +36,8 @@ func vague(f *fault.Fault) bool {
 	return f.Code == fault.APIError && !known
 }
 
-// codeFault is what an exit code says by itself. In the forms for programs it is the status of HTTP, of which the
-// system keeps the last eight bits: 401 becomes 145.
+// codeFault returns the fault of an exit code by itself. In the forms for programs the code is an HTTP status, of which
+// the system keeps the last eight bits: 401 becomes 145.
 func codeFault(code int, program bool) *fault.Fault {
 	switch code {
 	case exitAuth:
@@ -57,7 +57,7 @@ func codeFault(code int, program bool) *fault.Fault {
 			"A tool of Gemini CLI failed in a way that ends the run, such as on a full disk.")
 	case exitUntrusted:
 		return fault.New(fault.AgentRefused,
-			"Gemini CLI does not run by itself in a directory that nobody has trusted.").
+			"Gemini CLI does not run unattended in an untrusted directory.").
 			Hint("if its contents may be trusted, add -- --skip-trust; or start gemini there once and trust the " +
 				"directory")
 	}
@@ -67,8 +67,7 @@ func codeFault(code int, program bool) *fault.Fault {
 	return nil
 }
 
-// failure makes a fault of a message of the model's API, or about it. A status of 0 is taken from the message where
-// that has one.
+// failure returns the fault of a message from the model's API, or about it. If status is 0, that in the message counts.
 func failure(message string, status int) *fault.Fault {
 	text := message
 	if inner, ok := strings.CutPrefix(message, "[API Error: "); ok {
@@ -96,7 +95,7 @@ func failure(message string, status int) *fault.Fault {
 	return apiFault(text, status)
 }
 
-// apiFault chooses the code. What was said is quoted in a detail, since it comes from elsewhere.
+// apiFault chooses the code. The text comes from elsewhere, so it is only quoted in a detail.
 func apiFault(text string, status int) *fault.Fault {
 	var f *fault.Fault
 	switch {
@@ -123,12 +122,12 @@ func apiFault(text string, status int) *fault.Fault {
 	return f
 }
 
-// tooLong recognises the API's own sentence; there is no code for it.
+// tooLong recognises the API's own sentence; it has no code for this.
 func tooLong(text string) bool {
 	return strings.Contains(text, "token count") && strings.Contains(text, "exceeds the maximum number of tokens")
 }
 
-// stderrFault reads what the CLI prints where a request failed. Its records do not have it.
+// stderrFault reads what the CLI prints about a failed request. Its records do not have it.
 //
 //	Error when talking to Gemini API Full report available at: FILE _ApiError: {"error":{"code":401,…}}
 //	    at …

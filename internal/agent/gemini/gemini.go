@@ -1,10 +1,11 @@
-// Package gemini is all that we know of Gemini CLI.
+// Package gemini is the driver of Gemini CLI.
 //
-// It promises that the approval is always said, so that no settings choose another, that the web is shut by a policy of
-// this run alone, that a run is recognised by the session id which we chose or a person named, never by its time or
-// place, and that the CLI is one process wherever nothing needs the second that it starts by itself. It refuses to
-// trust a directory for a person, and to name a denial, an error or an answer that the CLI's own records do not show:
-// then they are unknown. A repository that a person trusted can allow more than the approval says; that is told, not
+// The approval is always passed on, so that no settings choose another. The web is shut by a policy of this run alone.
+// A run is recognised by its session id, which we chose or a person named, never by its time or place. The CLI is one
+// process unless something needs the second one that it would start by itself.
+//
+// The driver never trusts a directory in place of a person. A denial, an error or an answer that the CLI's records do
+// not show is unknown. A repository that a person trusted can allow more than the approval; this is reported, not
 // prevented.
 package gemini
 
@@ -16,14 +17,14 @@ import (
 	"omniagent/internal/setting"
 )
 
-// The exit codes that mean something of their own.
+// The exit codes with a meaning of their own.
 const (
 	exitAuth      = 41 // nothing to log in with
-	exitInput     = 42 // no prompt, a session that is not there, or one that is there already
+	exitInput     = 42 // no prompt, an unknown session, or a new one whose id is taken
 	exitSandbox   = 44
 	exitConfig    = 52
 	exitTurns     = 53 // the configured number of turns is used up
-	exitTool      = 54 // a tool failed so that nothing else can work, such as on a full disk
+	exitTool      = 54 // a tool failed in a way that ends the run, such as on a full disk
 	exitUntrusted = 55
 	exitCancelled = 130
 )
@@ -47,19 +48,25 @@ func New() agent.Driver {
 		},
 		Table:      table,
 		UsageCodes: []int{exitInput},
+		Credentials: func(agent.Env) cli.Credentials {
+			return cli.Credentials{
+				Variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Files: []string{".gemini/oauth_creds.json"},
+				Elsewhere: true,
+			}
+		},
 	}}
 }
 
-// Command translates. The prompt goes to standard input; there is no flag for that.
+// Command translates the flags. The CLI reads the prompt from standard input, without a flag for it.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	m := d.Matrix(s.Install.Version)
 	fit(m, s)
-	asked := s
+	wanted := s
 	if s.Rehearsal != nil && s.Shared.Model.Value == "" {
-		// of two models the last counts, so the passthrough can still name another
-		asked.Shared.Model.Value = s.Rehearsal.Model
+		// the last of two models counts, so the passthrough can still name another
+		wanted.Shared.Model.Value = s.Rehearsal.Model
 	}
-	t := cli.Translate(m, asked)
+	t := cli.Translate(m, wanted)
 	session := named(s)
 	switch {
 	case s.Resume != "":
@@ -68,16 +75,13 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
 		session = s.Fresh
 	}
-	var files []agent.File
-	policy(&t, &files, s)
+	policy(&t, s)
 	t.Env = append(t.Env, single(s, memory())...)
-	var remove []string
 	if s.Rehearsal != nil {
-		remove = rehearsal(&t, &files, s)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files, l.Session, l.Refusals, l.Again = files, session, refusals(s, l), startAnew
+	l.Session, l.Refusals, l.Again = session, refusals(s, l), startAnew
 	return l, t.Warnings, nil
 }
 
@@ -86,7 +90,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	return cli.TurnMind(d, s, sv)
 }
 
-// traps are what a repository says to it.
+// traps returns the files of a repository that the CLI may obey.
 func traps() map[string]string {
 	return map[string]string{
 		".gemini/settings.json": `{"general":{"defaultApprovalMode":"auto_edit"},` +

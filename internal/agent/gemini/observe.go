@@ -3,37 +3,33 @@ package gemini
 import (
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/setting"
 )
 
-// observer reads the transcript of one session, from where it ended before the start.
+// observer reads what a run added to the transcript of its session.
 type observer struct {
 	launch agent.Launch
-	before map[string]int64
+	before map[string]int64 // sizes of the transcripts before the start
 }
 
-// Observe notes how long the transcript of a session is that will be gone on with.
+// Observe notes the size of the transcript of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, before: map[string]int64{}}
 	for _, path := range o.transcripts() {
-		if f, size, err := openRegular(path); err == nil {
-			f.Close()
-			o.before[path] = size
-		}
+		o.before[path] = cli.Size(path)
 	}
 	return o
 }
 
-// transcripts are the files that may have the session, those of its subagents behind them. Their names carry the first
-// eight characters of the id. The directory in between is named after the project in a way that only the CLI's own
-// register knows; the id is enough.
+// transcripts returns the files that may contain the session, followed by those of its subagents. Their names have the
+// first eight characters of the id. Only the CLI knows how the directory is named after the project; the id is enough.
 func (o *observer) transcripts() []string {
 	id := o.launch.Session
 	if len(id) < 8 || strings.ContainsAny(id, `/\*?[`) {
@@ -62,68 +58,66 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	}
 	e.Denials, e.Model, e.Usage = t.denials(), t.model, t.usage()
 	switch {
-	case t.resumed > 1: // somebody else went on with the session at the same time
+	case t.resumed > 1: // somebody else resumed the session at the same time
 		e.Denials, e.Usage = nil, nil
 	case t.answered:
 		e.Answered = agent.Yes
 	case !o.launch.Interactive:
 		e.Answered = agent.No
 	}
-	if t.beheaded {
+	if t.headless {
 		e.Usage = nil
 	}
-	e.DenialsTold = t.resumed <= 1 && !t.cut && !t.beheaded && o.yolo()
+	e.DenialsKnown = t.resumed <= 1 && !t.cut && !t.headless && o.yolo()
 	return e
 }
 
-// fault is what ended the run, where the exit code or standard error say so: the transcript has nothing of it.
+// fault returns what ended the run, by the exit code or stderr. Transcripts do not have it.
 func (o *observer) fault(x agent.Exit) *fault.Fault {
 	if x.Code == 0 {
 		return nil
 	}
 	f := codeFault(x.Code, o.form() != setting.Text)
-	if f == nil || f.Detail["status"] != nil { // else it is a code of its own
-		if said := stderrFault(x.Stderr); said != nil {
-			return said
+	if f == nil || f.Detail["status"] != nil { // otherwise the code has a meaning of its own
+		if detailed := stderrFault(x.Stderr); detailed != nil {
+			return detailed
 		}
 	}
 	return f
 }
 
-// form is the output that is in force.
+// form returns the form of output in force.
 func (o *observer) form() setting.Output {
 	s := o.launch.Spec
 	if value, ok := cli.PassedValue(s.Passthrough, outputFlag, "--outputFormat", "-o"); ok && !s.Shared.Output.Typed() {
 		return setting.Output(value)
 	}
-	if passedOutput(s.Passthrough) { // told twice it prints text
-		return setting.Text
-	}
-	if s.Mode == setting.Interactive || s.Shared.Output.Value == "" {
+	// with two forms, the CLI prints text
+	if passedOutput(s.Passthrough) || s.Mode == setting.Interactive || s.Shared.Output.Value == "" {
 		return setting.Text
 	}
 	return s.Shared.Output.Value
 }
 
-// yolo says whether the model got all tools. With less it lacks those that would ask, and what it lacks it cannot be
-// denied.
+// yolo reports whether the model got all tools. Otherwise it lacks those that would ask, and then their denial is not
+// recorded.
 func (o *observer) yolo() bool {
 	s := o.launch.Spec
 	return s.Shared.Approval.Value == setting.Yolo && !cli.Passed(s.Passthrough, approvalFlag)
 }
 
-// tally is what a transcript says of one run.
+// tally collects what the transcripts of a run say.
 type tally struct {
 	model    string
-	answered bool // the last word is the model's
-	cut      bool // a line of the model was too long to be read whole
-	resumed  int  // how often the session was gone on with
-	beheaded bool // the beginning is lost
+	answered bool // the last message is the model's
+	cut      bool // a line of the model was too long
+	resumed  int  // how often the session was resumed
+	headless bool // the first line is missing
 	order    []string
 	messages map[string]message
 }
 
-// message is what is kept of one. The CLI writes a message again where it has learned more of it.
+// message is what counts of a message. The CLI writes a message again when it knows more of it.
 type message struct {
 	denials []event.Denial
 	usage   event.Usage
@@ -157,74 +151,69 @@ type record struct {
 	} `json:"$set"`
 }
 
-// read takes in a transcript, and says whether it is one of this session and has anything new.
+// read reads a transcript from an offset on. It reports whether the transcript belongs to this session and has anything
+// new.
 //
-// Whose it is stands in the first line. But another run that starts in the same project removes a transcript which has
-// no message yet, and the next message makes a new one, without that line. Where the id was made for this run and
-// nothing was there before, its name is enough.
-func (t *tally) read(path string, from int64, session string, ours bool) bool {
-	agentOf := filepath.Base(filepath.Dir(path)) == session
-	found, headed := agentOf || ours, agentOf
-	if from > 0 && !agentOf {
-		eachLine(path, 0, func(data []byte, _ bool) bool {
+// The first line has the session's id. But if another run starts in the same project, it removes a transcript that has
+// no message yet, and the next message creates a new one without that line. If the id was made for this run, the name
+// of the file is enough.
+func (t *tally) read(path string, from int64, session string, fresh bool) bool {
+	subagent := filepath.Base(filepath.Dir(path)) == session
+	ours, headed := subagent || fresh, subagent
+	if from > 0 && !subagent {
+		cli.EachLine(path, 0, maxLine, func(l lines.Line) bool {
 			var r record
-			found = json.Unmarshal(data, &r) == nil && r.SessionID == session
-			headed = found
+			ours = json.Unmarshal(l.Text, &r) == nil && r.SessionID == session
+			headed = ours
 			return false
 		})
-		if !found {
+		if !ours {
 			return false
 		}
 	}
-	fresh := false
-	eachLine(path, from, func(data []byte, whole bool) bool {
+	added := false
+	cli.EachLine(path, from, maxLine, func(l lines.Line) bool {
 		var r record
-		if !whole {
-			if found {
-				t.long(data, agentOf)
-				fresh = true
-			}
-			return true
-		}
-		if json.Unmarshal(data, &r) != nil {
-			return true // such as a last line that was not finished
-		}
 		switch {
-		case r.SessionID != "" && r.ID == "" && !agentOf:
-			found = r.SessionID == session // sessions whose ids begin alike share the file of a minute
-			headed = headed || found
-			fresh = fresh || found
-		case found:
-			t.add(r, agentOf)
-			fresh = true
+		case l.Long && ours:
+			t.long(l.Text, subagent)
+			added = true
+		case l.Long, json.Unmarshal(l.Text, &r) != nil: // such as an incomplete last line
+		case r.SessionID != "" && r.ID == "" && !subagent:
+			ours = r.SessionID == session // sessions with similar ids share the file of a minute
+			headed = headed || ours
+			added = added || ours
+		case ours:
+			t.add(r, subagent)
+			added = true
 		}
 		return true
 	})
-	t.beheaded = t.beheaded || fresh && !headed
-	return fresh
+	t.headless = t.headless || added && !headed
+	return added
 }
 
-// long takes in the beginning of a line that is too long. Only prompts, answers and outputs of that size make one.
-func (t *tally) long(data []byte, agentOf bool) {
+// long takes the beginning of a line that is too long. Only prompts, answers and outputs are that long.
+func (t *tally) long(data []byte, subagent bool) {
 	switch head := string(data[:min(len(data), 300)]); {
 	case strings.HasPrefix(head, `{"$set"`): // the history once more
 	case strings.Contains(head, `"type":"user"`):
-		t.answered = t.answered && agentOf
+		t.answered = t.answered && subagent
 	default:
 		t.cut = true
-		t.answered = t.answered || !agentOf
+		t.answered = t.answered || !subagent
 	}
 }
 
-func (t *tally) add(r record, agentOf bool) {
+func (t *tally) add(r record, subagent bool) {
 	switch {
-	case r.Set != nil && r.Set.SessionID != "" && !agentOf:
+	case r.Set != nil && r.Set.SessionID != "" && !subagent:
 		t.resumed++
 	case r.ID == "":
 	case r.Type == "user":
-		t.answered = t.answered && agentOf
+		t.answered = t.answered && subagent
 	case r.Type == "gemini":
-		if !agentOf {
+		if !subagent {
 			t.answered = len(r.Content) > len(`""`)
 			if r.Model != "" { // an empty answer has none
 				t.model = r.Model
@@ -258,7 +247,7 @@ func (t *tally) add(r record, agentOf bool) {
 func (t *tally) denials() []event.Denial {
 	var out []event.Denial
 	for _, id := range t.order {
-		out = slices.Concat(out, t.messages[id].denials)
+		out = append(out, t.messages[id].denials...)
 	}
 	return out
 }
@@ -269,10 +258,7 @@ func (t *tally) usage() *event.Usage {
 	}
 	var sum event.Usage
 	for _, m := range t.messages {
-		sum.Input += m.usage.Input
-		sum.Output += m.usage.Output
-		sum.Cached += m.usage.Cached
-		sum.Reasoning += m.usage.Reasoning
+		sum.Add(m.usage)
 	}
 	return &sum
 }

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/setting"
 )
 
@@ -26,7 +27,7 @@ func run(t *testing.T, id string, before, after map[string][]byte, x agent.Exit,
 	if err != nil {
 		t.Fatal(err)
 	}
-	chats := filepath.Join(home(s.Env), ".gemini", "tmp", "ws", "chats")
+	chats := own(s.Env, "tmp", "ws", "chats")
 	put := func(files map[string][]byte) {
 		for name, data := range files {
 			write(t, filepath.Join(chats, name), string(data))
@@ -80,14 +81,14 @@ func TestEvidence(t *testing.T) {
 		if e.Usage != nil {
 			usage = e.Usage.Input
 		}
-		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsTold != c.told ||
+		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsKnown != c.told ||
 			usage != c.usage || len(e.Records) != 1 || e.Session != idOf(data) {
 			t.Errorf("%s: %+v %v", c.name, e, usage)
 		}
 	}
 }
 
-// TestSubagent: what a subagent used counts; what it said is no answer of the session.
+// TestSubagent: a subagent's usage counts; its text is not the answer of the session.
 func TestSubagent(t *testing.T) {
 	data, sub := read(t, "agent.session.jsonl"), read(t, "agent.subagent.jsonl")
 	id := idOf(data)
@@ -120,7 +121,7 @@ func TestResumed(t *testing.T) {
 	}
 	twice := append(bytes.Clone(all), []byte(`{"$set":{"sessionId":"`+id+`"}}`+"\n")...)
 	e = run(t, id, map[string][]byte{file: all[:second]}, map[string][]byte{file: twice}, agent.Exit{}, resume, yolo)
-	if len(e.Denials) != 0 || e.DenialsTold || e.Usage != nil || e.Answered == agent.Yes {
+	if len(e.Denials) != 0 || e.DenialsKnown || e.Usage != nil || e.Answered == agent.Yes {
 		t.Errorf("two went on at once: %+v", e)
 	}
 }
@@ -132,7 +133,7 @@ func TestOthers(t *testing.T) {
 	other := id[:8] + "-1111-4111-8111-111111111111"
 	e := run(t, other, nil, map[string][]byte{fileOf(id): data, "session-2026-11-21T14-59-11111111.jsonl": data},
 		agent.Exit{}, yolo)
-	if len(e.Records) != 0 || e.Answered != agent.Unknown || e.Denials != nil || e.DenialsTold {
+	if len(e.Records) != 0 || e.Answered != agent.Unknown || e.Denials != nil || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 	if e := run(t, id, nil, map[string][]byte{fileOf(id): data}, agent.Exit{}, interactive); e.Session != "" ||
@@ -157,7 +158,7 @@ func TestBeheaded(t *testing.T) {
 	id := idOf(data)
 	_, rest, _ := bytes.Cut(data, []byte("\n"))
 	e := run(t, id, nil, map[string][]byte{fileOf(id): rest}, agent.Exit{}, yolo)
-	if e.Answered != agent.Yes || len(e.Denials) != 1 || len(e.Records) != 1 || e.DenialsTold || e.Usage != nil {
+	if e.Answered != agent.Yes || len(e.Denials) != 1 || len(e.Records) != 1 || e.DenialsKnown || e.Usage != nil {
 		t.Errorf("%+v", e) // what is there counts, and nothing is said of the rest
 	}
 	if e := run(t, id, map[string][]byte{fileOf(id): rest[:9]}, map[string][]byte{fileOf(id): rest}, agent.Exit{},
@@ -212,7 +213,7 @@ func TestLongLines(t *testing.T) {
 		"without an end":    {head + prompt + strings.TrimSuffix(answer, "\n"), agent.Yes, true},
 	} {
 		e := run(t, id, nil, map[string][]byte{fileOf(id): []byte(c.text)}, agent.Exit{}, yolo)
-		if e.Answered != c.want || e.DenialsTold != c.told {
+		if e.Answered != c.want || e.DenialsKnown != c.told {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -248,7 +249,7 @@ func TestTextFaults(t *testing.T) {
 	if f := cli.Judge(x, run(t, id, nil, nil, x), exitInput); f.Detail["status"] != 401 {
 		t.Errorf("%+v", f)
 	}
-	// Whatever else stands there, in an answer or a prompt, is no evidence.
+	// Other text, such as an answer or a prompt, is not evidence.
 	for _, text := range []string{
 		"", "it said: Error when talking to Gemini API x: {\"error\":{\"code\":401}}\n}\n",
 		"Error when talking",
@@ -308,9 +309,9 @@ func TestCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	longest := 0
-	eachLine(path, 0, func(data []byte, whole bool) bool {
-		longest = max(longest, cap(data))
-		return whole
+	cli.EachLine(path, 0, maxLine, func(l lines.Line) bool {
+		longest = max(longest, cap(l.Text))
+		return !l.Long
 	})
 	if longest == 0 || longest > 2*maxLine {
 		t.Errorf("a buffer of %d bytes", longest)

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,16 +12,16 @@ import (
 	"omniagent/internal/setting"
 )
 
-// refusals lists why this launch is known to fail.
+// refusals returns the reasons for which this launch is known to fail.
 func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 	var out []agent.Refusal
 	if s.Mode == setting.OneShot && s.Rehearsal == nil && !cli.Passed(s.Passthrough, "--skip-trust", "--skipTrust") &&
 		!trusted(s) {
 		out = append(out, agent.Refusal{
-			Reason: "Gemini CLI does not run by itself in a directory that nobody has trusted.",
+			Reason: "Gemini CLI does not run unattended in an untrusted directory.",
 			Fix: "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a " +
 				"prompt and trust the directory.",
-			Codes: []int{55},
+			Codes: []int{exitUntrusted},
 		})
 	}
 	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && contained(s) {
@@ -31,7 +32,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "The sandbox of Gemini CLI needs a container image, and " + runtime + " running.",
 			Fix:    "Fetch the image while " + runtime + " runs.", Command: runtime + " pull " + image(s),
-			Codes: []int{1, 44}, // 1 where the image cannot be fetched
+			Codes: []int{1, exitSandbox}, // 1 if the image cannot be fetched
 		})
 	}
 	if url, ok := cli.Lookup(l.Env, "GOOGLE_GEMINI_BASE_URL"); ok && url != "" && s.Rehearsal == nil &&
@@ -39,7 +40,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "With GOOGLE_GEMINI_BASE_URL set, Gemini CLI needs a way to sign in that was chosen before.",
 			Fix:    `Set security.auth.selectedType to "gemini-api-key" in ~/.gemini/settings.json.`,
-			Codes:  []int{41},
+			Codes:  []int{exitAuth},
 		})
 	}
 	return out
@@ -47,17 +48,14 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 
 func has(s agent.Spec, program string) bool { return s.Machine.Has != nil && s.Machine.Has(program) }
 
-// image is the container image that the CLI would take.
+// image returns the container image that the CLI would use.
 func image(s agent.Spec) string {
-	version := s.Install.Version
-	if version == "" {
-		version = measured
-	}
-	return lookup(s.Env, "GEMINI_SANDBOX_IMAGE", "us-docker.pkg.dev/gemini-code-dev/gemini-cli/sandbox:"+version)
+	return lookup(s.Env, "GEMINI_SANDBOX_IMAGE",
+		"us-docker.pkg.dev/gemini-code-dev/gemini-cli/sandbox:"+cmp.Or(s.Install.Version, measured))
 }
 
-// trusted says whether the CLI takes the directory for trusted. Where a file cannot be read we say so too: a hint after
-// a failure that is missing does less harm than one that is wrong.
+// trusted reports whether the CLI trusts the directory, or may because a file cannot be read: a missing hint after a
+// failure does less harm than a wrong one.
 func trusted(s agent.Spec) bool {
 	workspace := lookup(s.Env, "GEMINI_CLI_TRUST_WORKSPACE", "")
 	switch {
@@ -67,7 +65,7 @@ func trusted(s agent.Spec) bool {
 		return true
 	}
 	for i, path := range settingsFiles(s) {
-		if i == 1 { // the repository has no say in it
+		if i == 1 { // the repository cannot trust itself
 			continue
 		}
 		if on, ok := member(path, "security", "folderTrust", "enabled"); ok && on.Kind == literal.Bool {
@@ -80,8 +78,8 @@ func trusted(s agent.Spec) bool {
 	return listed(lookup(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", own(s.Env, "trustedFolders.json")), s.Dir)
 }
 
-// widening lists what the repository's settings have that lets more be done than the approval says, where the CLI
-// follows them. It reads them before --skip-trust, so that alone does not make it.
+// widening returns the keys of the repository's settings that allow more than the approval, if the CLI obeys them. It
+// reads them before --skip-trust, so that flag alone does not make it obey.
 func widening(s agent.Spec) []string {
 	if !trusted(s) {
 		return nil
@@ -91,10 +89,7 @@ func widening(s agent.Spec) []string {
 		return nil
 	}
 	var found []string
-	for _, key := range []string{
-		"hooks", "mcpServers", "policyPaths", "tools.allowed", "tools.core",
-		"tools.discoveryCommand",
-	} {
+	for key := range strings.FieldsSeq("hooks mcpServers policyPaths tools.allowed tools.core tools.discoveryCommand") {
 		if _, ok := settings.Lookup(strings.Split(key, ".")...); ok {
 			found = append(found, key)
 		}
@@ -102,7 +97,7 @@ func widening(s agent.Spec) []string {
 	return found
 }
 
-// listed looks the directory up among those that a person decided about. The longest rule that covers it counts.
+// listed reports whether a person trusted the directory. The longest rule that covers it counts.
 func listed(file, dir string) bool {
 	rules, err := literal.ParseJSON5(head(file))
 	if err != nil {
@@ -114,26 +109,14 @@ func listed(file, dir string) bool {
 		if rule.Value.Str == "TRUST_PARENT" {
 			path = filepath.Dir(path)
 		}
-		if len(rule.Key) > longest && beneath(real(path), real(dir)) {
+		if len(rule.Key) > longest && cli.Beneath(cli.Real(dir), cli.Real(path)) {
 			longest, trust = len(rule.Key), rule.Value.Str != "DO_NOT_TRUST"
 		}
 	}
 	return trust
 }
 
-func real(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	return path
-}
-
-func beneath(parent, path string) bool {
-	rel, err := filepath.Rel(parent, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// choseSignIn says whether some settings say how to sign in.
+// choseSignIn reports whether some settings choose how to sign in.
 func choseSignIn(s agent.Spec) bool {
 	return slices.ContainsFunc(settingsFiles(s), func(path string) bool {
 		_, chosen := member(path, "security", "auth", "selectedType")
@@ -142,7 +125,7 @@ func choseSignIn(s agent.Spec) bool {
 	})
 }
 
-// member reads one value of a settings file, which may have comments.
+// member returns one value of a settings file, which may have comments.
 func member(path string, keys ...string) (literal.Value, bool) {
 	all, err := literal.ParseJSON5(head(path))
 	if err != nil {

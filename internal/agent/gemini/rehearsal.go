@@ -8,10 +8,9 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal adds what lets the CLI work on our model server: a private home with settings that name the way to sign in,
-// for which there is no variable, and the trust of this one directory. It returns the names of variables that would
-// lead it elsewhere.
-func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []string) {
+// rehearse points the CLI to our model server. It adds a private home with settings that choose how to sign in, because
+// no variable does, and that trust this one directory. It removes the variables that would lead the CLI elsewhere.
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	temp := filepath.Join(r.Home, "tmp")
 	t.Env = append(t.Env,
@@ -25,16 +24,15 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(r.Home, "no-system-settings.json"),
 	)
 	keep := func(data []byte, path ...string) {
-		*files = append(*files, agent.File{
-			Path: filepath.Join(append([]string{r.Home}, path...)...), Data: data,
-			Keep: true,
+		t.Files = append(t.Files, agent.File{
+			Path: filepath.Join(r.Home, filepath.Join(path...)), Data: data, Keep: true,
 		})
 	}
 	keep(rehearsalSettings(r.Patient), ".gemini", "settings.json")
 	trust, _ := json.Marshal(map[string]string{s.Dir: "TRUST_FOLDER"}) // strings can always be written
 	keep(trust, ".gemini", "trustedFolders.json")
 	keep(nil, "tmp", ".keep")
-	return []string{
+	t.Unset = []string{
 		"GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_RESTRICTED_MODE", "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
 		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
 		"GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL",
@@ -46,7 +44,7 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 	}
 }
 
-// rehearsalSettings are the user's settings of the private home.
+// rehearsalSettings returns the user's settings in the private home.
 func rehearsalSettings(patient bool) []byte {
 	type object = map[string]any
 	general := object{

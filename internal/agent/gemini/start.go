@@ -15,19 +15,18 @@ const (
 	nodeOptions  = "NODE_OPTIONS"
 	startAnew    = 199
 
-	// defaultHeap is what Node gives itself at the most on a machine with less than 16 GB, in MiB.
+	// defaultHeap is the most that Node takes by itself on a machine with less than 16 GB, in MiB.
 	defaultHeap = 2096
 )
 
-// single is what makes the CLI one process: nothing where it should stay two.
+// single returns the variables that make the CLI one process. There are none if it should remain two.
 //
-// It starts itself a second time to get a larger heap, and to be started anew by the first process where its terminal
-// interface asks for that with exit code 199: when a person has trusted the directory or signed in, and in /settings.
-// Its own switch leaves the first process out, and saves a third of the time until the interface is ready (1.2 s, not
-// 1.8); to start it anew is then left to whoever runs us, see Launch.Again. A value that a person gave to the switch
-// stays.
+// It starts itself a second time to get a larger heap, and so that the first process can restart it when its terminal
+// interface asks for that with exit code 199: after a person has trusted the directory or signed in, and in /settings.
+// Its own switch omits the first process, and saves a third of the time until the interface is ready (1.2 s, not 1.8).
+// Then the caller has to restart it, see Launch.Again. A value that a person gave to the switch stays.
 func single(s agent.Spec, memory int) []string {
-	if _, said := cli.Lookup(s.Env, relaunchName); said {
+	if _, set := cli.Lookup(s.Env, relaunchName); set {
 		return nil
 	}
 	if s.Mode == setting.OneShot {
@@ -40,13 +39,13 @@ func single(s agent.Spec, memory int) []string {
 	return append(heap, relaunchName+"=true")
 }
 
-// heap keeps the limit which the second start would have set: half of the machine's memory. A person works with the
-// interface for hours, and a long conversation needs it. The CLI sets it with the same variable where it is one
-// executable. It is not known where the machine's memory is not.
+// heap returns the variable with the limit that the second process would have got: half of the machine's memory. A
+// person may use the interface for hours, and a long conversation needs it. known is false if the machine's memory is
+// unknown.
 func heap(s agent.Spec, memory int) (set []string, known bool) {
 	options := lookup(s.Env, nodeOptions, "")
 	if strings.Contains(strings.ReplaceAll(options, "_", "-"), "--max-old-space-size") || contained(s) || keepsHeap(s) {
-		return nil, true // a person chose it, it is not set in a container, or not wanted
+		return nil, true // a person chose it or does not want it, or the CLI is in a container
 	}
 	if memory == 0 {
 		return nil, false
@@ -58,7 +57,7 @@ func heap(s agent.Spec, memory int) (set []string, known bool) {
 		true
 }
 
-// keepsHeap says whether the user's settings leave the heap as it is.
+// keepsHeap reports whether the user's settings keep the default heap.
 func keepsHeap(s agent.Spec) bool {
 	on, ok := member(own(s.Env, "settings.json"), "advanced", "autoConfigureMemory")
 	return ok && on.Kind == literal.Bool && !on.Bool

@@ -6,7 +6,7 @@ import (
 	"omniagent/internal/agent"
 )
 
-// measured is the version that every cell was run with.
+// measured is the version with which every cell was tested.
 const measured = "0.61.0"
 
 const (
@@ -18,11 +18,11 @@ const (
 	policyFlag   = "--policy"
 	adminFlag    = "--admin-policy"
 
-	webPolicy = "web-off.toml" // a file in Spec.Temp; in the table it stands without its directory
+	webPolicy = "web-off.toml" // a file in Spec.Temp; the table has it without its directory
 )
 
 //go:embed matrix.txt
 var matrix string
 
-// table is what the CLI can do. There is one for all versions so far.
+// table returns what the CLI can do. So far, one table serves all versions.
 func table(string) agent.Matrix { return agent.ReadMatrix(measured, matrix) }

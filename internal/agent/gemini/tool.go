@@ -2,51 +2,40 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 )
 
-// kind is what a tool does.
+// kind returns what a tool does.
 func kind(tool string) event.ToolKind {
-	switch tool {
-	case "run_shell_command":
-		return event.Shell
-	case "read_file", "read_many_files", "list_directory":
-		return event.Read
-	case "write_file", "replace":
-		return event.Write
-	case "glob", "grep_search", "search_file_content":
-		return event.Search
-	case "google_web_search", "web_fetch":
-		return event.Web
-	case "invoke_agent", "codebase_investigator", "cli_help", "generalist":
-		return event.Agent
-	case "read_mcp_resource", "list_mcp_resources":
-		return event.MCP
-	}
-	if strings.HasPrefix(tool, "mcp_") {
-		return event.MCP
-	}
-	return event.Other
+	return cli.Kinds{
+		event.Shell:  "run_shell_command",
+		event.Read:   "read_file read_many_files list_directory",
+		event.Write:  "write_file replace",
+		event.Search: "glob grep_search search_file_content",
+		event.Web:    "google_web_search web_fetch",
+		event.Agent:  "invoke_agent codebase_investigator cli_help generalist",
+		event.MCP:    "read_mcp_resource list_mcp_resources",
+	}.Of(tool, "mcp_")
 }
 
-// call makes a Call of what the CLI says of one.
+// call returns the call of a tool.
 func call(id, name string, input json.RawMessage) *event.Call {
 	return event.NewCall(id, name, kind(name), input, "file_path", "absolute_path", "dir_path")
 }
 
-// withheld says whether it is a tool of the CLI itself which it hides from the model where nobody can be asked, or
-// where a policy forbids it. A model that calls it all the same is told that there is none.
+// withheld reports whether the CLI may hide its own tool from the model: if nobody can be asked, or if a policy forbids
+// the tool. A model that calls it nevertheless is told that it does not exist.
 func withheld(tool string) bool {
-	switch tool {
-	case "run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "ask_user", "activate_skill":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		"run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "ask_user", "activate_skill",
+	}, tool)
 }
 
-// The words of the CLI's own tool errors, and the types that only its stream tells.
+// The CLI's own messages for denied tools, and the types of errors, which only its stream has.
 const (
 	typePolicy  = "policy_violation"
 	typeMissing = "tool_not_registered"
@@ -55,8 +44,8 @@ const (
 	wordsHook   = "Tool execution blocked: "
 )
 
-// denied says whether a tool failed because it was not allowed. Where the CLI's records have no type for an error, it
-// is known by the words which the CLI itself puts there, at their beginning.
+// denied reports whether a tool failed because it was not allowed. The CLI's records have no types of errors; there,
+// the beginning of the CLI's own message tells.
 func denied(tool, errorType, message string) bool {
 	switch {
 	case errorType == typePolicy:

@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Name is what selects the agent.
+// Name selects the agent.
 const Name = "native"
 
 type driver struct {
@@ -30,7 +30,7 @@ type driver struct {
 	apis    []model.API
 }
 
-// New returns the driver. The program is this one, of that version, and asks models behind those APIs.
+// New returns the driver, which starts this program. version is that of this program.
 func New(version string, apis []model.API) agent.Driver {
 	d := driver{version: version, apis: apis}
 	d.Program = cli.Program{
@@ -39,40 +39,36 @@ func New(version string, apis []model.API) agent.Driver {
 			Title: "Native agent", Binary: "omniagent", BuiltIn: true, InstallCommand: "omniagent version",
 			Login: "set " + text.Either(provider.Keys(apis)) + ", or name a server of your own with OPENAI_BASE_URL",
 		},
-		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{
-			"chat",
-			"--plain",
-		}, UsageCodes: []int{2},
+		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{"chat", "--plain"},
+		UsageCodes: []int{2},
 	}
 	return d
 }
 
-// Locate finds this very program.
+// Locate finds this program.
 func (d driver) Locate(agent.Env) (agent.Install, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return agent.Install{}, fault.New(fault.NotInstalled, "the path of this program is not known").Because(err)
 	}
-	in := agent.Install{Path: path, RealPath: path, Version: d.version, VersionFrom: agent.FromProgram}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		in.RealPath = real
-	}
-	return in, nil
+	return agent.Install{
+		Path: path, RealPath: cli.Real(path), Version: d.version, VersionFrom: agent.FromProgram,
+	}, nil
 }
 
 //go:embed matrix.txt
 var matrix string
 
-// table is what this version can do.
+// table returns what this version can do.
 func (d driver) table(string) agent.Matrix { return agent.ReadMatrix(d.version, matrix) }
 
-// Command translates. The session has an id of ours, so that its journal is found afterwards.
+// Command translates the flags. We choose the id of the session, by which its journal is found afterwards.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.Matrix(""), s)
 	var session string
-	switch {
-	case cli.Passed(s.Passthrough, "--session-id", "-s", "--resume", "-r"):
-		session, _ = cli.PassedValue(s.Passthrough, "--session-id", "-s", "--resume", "-r")
+	switch flags := []string{"--session-id", "-s", "--resume", "-r"}; {
+	case cli.Passed(s.Passthrough, flags...):
+		session, _ = cli.PassedValue(s.Passthrough, flags...)
 	case s.Resume != "":
 		session = s.Resume
 		t.Args = append(t.Args, "--resume="+s.Resume)
@@ -84,26 +80,24 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if native {
 		t.Args = append(t.Args, "--json-schema="+string(s.Schema))
 	}
-	var remove []string
 	if r := s.Rehearsal; r != nil {
 		t.Args = append(t.Args, "--provider=openai", "--api-base="+r.URL+"/v1")
 		if s.Shared.Model.Value == "" {
 			t.Args = append(t.Args, "--model="+r.Model)
 		}
 		t.Env = append(t.Env, "HOME="+r.Home, "OPENAI_API_KEY="+r.Key)
-		remove = slices.DeleteFunc(provider.Variables(d.apis),
+		t.Unset = slices.DeleteFunc(provider.Variables(d.apis),
 			func(name string) bool { return name == "OPENAI_API_KEY" })
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
 	l.Session, l.Native = session, native
 	return l, t.Warnings, nil
 }
 
-// longestSchema fits into an argument on every system, with room for the others.
+// longestSchema fits into an argument on every system, together with the others.
 const longestSchema = 16 << 10
 
-// ofObject says whether the model can answer by a call whose input is what the schema describes.
+// ofObject reports whether the schema describes an object, so that the model can answer by a call with that input.
 func ofObject(schema []byte) bool {
 	var s struct{ Type string }
 	return len(schema) <= longestSchema && json.Unmarshal(schema, &s) == nil && s.Type == "object"
@@ -120,7 +114,7 @@ type observer struct {
 	id    string
 }
 
-// After tells what the journal has of the last turn.
+// After returns the evidence of the last turn in the journal.
 func (o observer) After(agent.Exit) agent.Evidence {
 	if o.id == "" {
 		return agent.Evidence{}
@@ -131,8 +125,8 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	}
 	defer view.Close()
 	e := agent.Evidence{
-		Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model,
-		Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
+		Session: o.id, DenialsKnown: true, Answered: agent.No, Model: view.State.Model,
+		Walls: wallsOf(view.State.Confinement), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
 	}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
@@ -166,13 +160,13 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 	return &yume.Decoder{}
 }
 
-// Mind prepares a conversation in which every turn is a process of its own. In this process the engine does the same.
+// Mind prepares a conversation in which every turn is a process. Without processes, the engine does the same.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.TurnMind(d, s, sv)
 }
 
-// wallsOf is what is on record.
-func wallsOf(h session.Held) *event.Walls {
+// wallsOf returns the walls in a journal.
+func wallsOf(h session.Confinement) *event.Walls {
 	if h.Walls == "" {
 		return nil
 	}

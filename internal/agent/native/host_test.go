@@ -305,7 +305,7 @@ func TestGoingOn(t *testing.T) {
 
 	c = begin("", func(o *native.Options) { o.Terms.Continue = true })
 	if c.Kept.ID() != "second" {
-		t.Errorf("it goes on with %s", c.Kept.ID())
+		t.Errorf("it continues %s", c.Kept.ID())
 	}
 	say(t, c, "still there?")
 	c.close(t)

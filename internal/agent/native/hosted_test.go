@@ -37,8 +37,8 @@ func inHost(_ context.Context, server string, message []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result), nil
 }
 
-// TestServersOfTheHost: in the host and beside it, with those of the user's file or alone; their state is told, their
-// tools fall under the rules.
+// TestServersOfTheHost: servers inside and outside of the host, with those of the user's file or alone; their state is
+// reported, and rules apply to their tools.
 func TestServersOfTheHost(t *testing.T) {
 	d := newDesk(t, `[{"call":{"name":"mcp__calc__add","input":{}}},{"say":"ok"}]`)
 	file := filepath.Join(d.home, "mcp.json")

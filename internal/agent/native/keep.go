@@ -13,10 +13,10 @@ import (
 )
 
 // Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy of
-// either. It adopts a history from elsewhere. Terms that cannot be kept are refused before there is a session.
+// one. It adopts a history from a file. It refuses terms that cannot be kept before it creates a session.
 func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	quiet := o
-	quiet.Log = func(string, ...any) {} // Open says it
+	quiet.Log = func(string, ...any) {} // Open logs it
 	t, err := quiet.accept()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	known := quiet.secrets(withHosts(servers, t.hosts))
 	kept, err := o.opened(ctx, known)
 	if err == nil {
-		kept.Mask(known.Bytes) // before anything is said
+		kept.Mask(known.Bytes) // before the first record
 	}
 	return kept, err
 }
@@ -70,19 +70,17 @@ func (o Options) create(ctx context.Context, history []model.Message) (*session.
 }
 
 func (o Options) adopt(kept *session.Session, history []model.Message) error {
-	from := session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}
-	return kept.Adopt(from, history)
+	return kept.Adopt(session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}, history)
 }
 
 // past opens the session that is resumed, or a copy of it.
 func (o Options) past(ctx context.Context) (*session.Session, error) {
 	id := o.Resume
 	if o.Terms.Continue {
-		newest, err := o.newest(ctx)
-		if err != nil {
+		var err error
+		if id, err = o.newest(ctx); err != nil {
 			return nil, err
 		}
-		id = newest
 	}
 	if o.Terms.Fork {
 		return o.Store.Fork(ctx, id, o.ID)
@@ -90,7 +88,7 @@ func (o Options) past(ctx context.Context) (*session.Session, error) {
 	return o.Store.Resume(ctx, id)
 }
 
-// newest is the session of this very directory that was used last.
+// newest returns the session of this directory that was used last.
 func (o Options) newest(ctx context.Context) (string, error) {
 	all, _, _, err := o.Store.List(ctx, session.Filter{Dir: o.Dir})
 	if err != nil {
@@ -104,7 +102,7 @@ func (o Options) newest(ctx context.Context) (string, error) {
 	return all[i].Begin.ID, nil
 }
 
-// provided says that the history of a session can be sent to this provider.
+// provided prepares a session for this provider, unless its history cannot be sent there.
 func (o Options) provided(kept *session.Session, history []model.Message) error {
 	if history != nil {
 		return o.adopt(kept, history)

@@ -1,11 +1,10 @@
 // Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It is also a
-// driver like those of the other agents: then it is this program once more, as a process of its own.
+// driver like those of the other agents, which runs this program as a process.
 //
-// Keep opens the session on disk: a new one, an old one, or a copy of one. Open makes the Mind that works with it. The
-// caller closes the session, after the Mind.
+//	Keep: a new session, an old one, or a copy ─► Open: a Mind ─► Close: the Mind, then the session
 //
-// It promises that a Mind has all that it needs or is not there at all, and that Close leaves no process and no
-// temporary file. It refuses to choose for the user: which model, which credential and which mode are handed to it.
+// Open returns a complete Mind or none, and Close leaves neither processes nor temporary files. The package chooses no
+// model, credential or mode: the caller does.
 package native
 
 import (
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/config"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
@@ -35,31 +35,31 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Options are a conversation that is wanted.
+// Options describe a conversation.
 type Options struct {
 	Choice  provider.Choice
 	Dir     string           // where it works, absolute
-	Kept    *session.Session // the session, as Keep opened it
+	Kept    *session.Session // the session that Keep opened
 	Store   session.Store
-	Forget  bool   // nothing of a new session stays on disk
-	ID      string // of a new session; empty: one is chosen
+	Forget  bool   // a new session is not kept on disk
+	ID      string // of a new session; empty: a random one
 	Resume  string // the session to continue; empty: a new one
-	History string // a file with what was said elsewhere; empty: none
+	History string // a file with an earlier conversation; empty: none
 	Mode    setting.Approval
 	CanAsk  bool
-	Web     bool // pages, and the API's own search, may be used
+	Web     bool // pages, and the API's own search, are allowed
 	Rules   guard.Rules
 	Tools   tool.List // nil: tool.Ours
 	Agents  guard.Agents
 	Sandbox string // workspace-write, or off
 	Network string // what commands reach: off, on, or hosts separated by commas
-	Memory  int64  // bytes that each process of a command may have behind walls; 0: any
+	Memory  int64  // limit in bytes of each process of a command behind walls; 0: none
 	Home    string // the user's home directory
-	State   string // where it is on record what walls leave should this process be killed
+	State   string // the directory that records what has to be cleaned up if this process is killed
 	Limits  engine.Limits
-	Env     []string                         // of which commands and servers get what shell hands on
-	HandOn  []string                         // names of variables that they get as well, by the user's own word
-	Temp    string                           // where temporary directories are made; empty: the system's
+	Env     []string                         // the environment; shell decides what commands and servers get of it
+	HandOn  []string                         // further variables for them, which the user has named
+	Temp    string                           // for temporary directories; empty: the system's
 	Servers string                           // the user's own file of MCP servers; empty: none
 	Lookup  func(name string) (string, bool) // the environment, for that file
 	Version string                           // of this program
@@ -68,15 +68,15 @@ type Options struct {
 
 	Terms    agent.Terms
 	Services agent.Services
-	Schema   []byte // that the answer has to fit; nil: none
+	Schema   []byte // of the answer; nil: none
 
-	known *redact.Values // what is in no text
+	known *redact.Values // secrets, which are removed from all texts
 }
 
-// Mind is the engine with everything that it works with.
+// Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts   event.Facts          // beside those of the engine
+	facts   event.Facts          // in addition to the engine's
 	walls   *enclosure.Enclosure // nil: none
 	closers []func()
 	once    sync.Once // around closers
@@ -131,7 +131,7 @@ func (m *Mind) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// engine puts together what the engine is made of.
+// engine returns the options of the engine.
 func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engine.Options {
 	s := engine.Setting{
 		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly),
@@ -160,7 +160,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	}
 }
 
-// tools opens the doors that the tools go through.
+// tools opens what the tools work with: files, commands, pages.
 func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
 	if err != nil {
@@ -203,7 +203,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	return env, nil
 }
 
-// reach adds the directories of the host, and keeps from the tools in each what they must not get at.
+// reach adds the host's directories, and withholds credentials and protected files in each.
 func (o Options) reach(files *workspace.Dir) error {
 	roots := []*workspace.Dir{files}
 	for _, dir := range o.Terms.Dirs {
@@ -222,18 +222,15 @@ func (o Options) reach(files *workspace.Dir) error {
 	return nil
 }
 
-// unread is what rules keep from being read, for a search too: its call names only where it begins.
+// unread returns the names that rules keep from being read. A search needs them, because its call names only a
+// directory.
 func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
 	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil
 	}
-	root := in.Path()
-	places := []string{root}
-	if real, err := filepath.EvalSymlinks(root); err == nil && real != root { // a rule may name the workspace by either
-		places = append(places, real)
-	}
+	places := slices.Compact([]string{in.Path(), cli.Real(in.Path())}) // a rule may use either name
 	return func(real string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
 			return covers(filepath.Join(place, filepath.FromSlash(real)))
@@ -241,14 +238,13 @@ func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names 
 	}
 }
 
-// inheritance says which part of the environment commands and servers get.
+// inheritance returns which part of the environment commands and servers get.
 func (o Options) inheritance() shell.Inheritance {
 	root, _ := config.ProjectRoot(o.Dir)
 	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}
 }
 
-// instructions are the project's own: the first of the usual files that is there, if a person has looked at exactly
-// that content.
+// instructions returns the project's own: the first of the usual files, if its content is trusted.
 func (o Options) instructions(root string) (name, text string) {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "claude.md"} {
 		path := filepath.Join(root, filepath.FromSlash(name))
@@ -257,7 +253,7 @@ func (o Options) instructions(root string) (name, text string) {
 			continue
 		}
 		if o.Trusted == nil || !o.Trusted(path, data) {
-			o.Log("%s is not read: nobody has trusted what it says; look at it, then run: omniagent trust %s",
+			o.Log("%s is not read, because its content is not trusted; review it, then run: omniagent trust %s",
 				name, path)
 			return "", ""
 		}
@@ -278,7 +274,7 @@ func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
 	return outcome, err
 }
 
-// Facts are what is known of the conversation.
+// Facts returns what is known about the conversation.
 func (m *Mind) Facts() event.Facts {
 	facts := m.facts
 	facts.Merge(m.Mind.Facts())
@@ -287,13 +283,13 @@ func (m *Mind) Facts() event.Facts {
 
 func (m *Mind) release() {
 	m.once.Do(func() {
-		for i := len(m.closers) - 1; i >= 0; i-- {
-			m.closers[i]()
+		for _, close := range slices.Backward(m.closers) {
+			close()
 		}
 	})
 }
 
-// variable is one of the user's environment, empty where it is not set.
+// variable returns a variable of the user's environment, or "".
 func (o Options) variable(name string) string {
 	if o.Lookup == nil {
 		return ""

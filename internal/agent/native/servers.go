@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/mcp"
 	"omniagent/internal/redact"
@@ -26,8 +27,8 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 	return list, problems
 }
 
-// secrets are what is kept out of everything that is said, kept and sent: the key in use, what the environment holds
-// under a secret name, and what the servers were given.
+// secrets returns what is removed from all texts: the key in use, the variables with secret names, and the secrets of
+// the servers.
 func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	all := append(o.Choice.Secrets(), redact.Secrets(o.Env)...)
 	for _, s := range servers {
@@ -52,7 +53,7 @@ func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	return redact.Known(all...)
 }
 
-// withHosts are the user's servers and those of the host, which win.
+// withHosts returns the user's servers and those of the host, which replace others of the same name.
 func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	own = slices.DeleteFunc(own, func(s mcp.Server) bool {
 		return slices.ContainsFunc(hosts, func(h mcp.Server) bool { return h.Name == s.Name })
@@ -60,21 +61,19 @@ func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	return append(own, hosts...)
 }
 
-// serverEnv is what all servers get: what is handed on, and how many agents have asked each other.
+// serverEnv returns the environment of all servers, with the count of agents that have asked one another.
 func (o Options) serverEnv() []string {
 	environ := o.inheritance()
 	environ.Opens = true
 	env := environ.Of(o.Env)
-	for _, entry := range o.Env {
-		if strings.HasPrefix(entry, agent.DepthVariable+"=") {
-			env = append(env, entry)
-		}
+	if depth, ok := cli.Lookup(o.Env, agent.DepthVariable); ok {
+		env = append(env, agent.DepthVariable+"="+depth)
 	}
 	return env
 }
 
-// servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left
-// out: the conversation goes on without its tools.
+// servers connects to the MCP servers of the user's own file and of the host. The conversation continues without the
+// tools of a server that does not answer.
 func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []event.Server) {
 	if len(list) == 0 {
 		return nil, nil
@@ -109,27 +108,21 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 	return serverTools(open), states
 }
 
-// serverTools are the tools of servers that are connected.
+// serverTools returns the tools of connected servers.
 func serverTools(open []*mcp.Conn) []tool.Tool {
-	if len(open) == 0 {
-		return nil
-	}
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool
 	for _, spec := range offer.Tools {
-		server, about, _ := offer.About(spec.Name)
+		server, own, _ := offer.About(spec.Name)
 		tools = append(tools, tool.Tool{Tool: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
-				Kind: event.MCP, Changes: true, Title: about.Name + " of the server " + server, Input: input,
+				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context, progress func(string)) tool.Result {
 					got, err := offer.Call(ctx, spec.Name, input, progress)
 					if err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}
 					}
 					result := tool.Result{Text: got.Text, Failed: got.Failed}
-					if result.Text == "" && got.Structured != nil {
-						result.Text = string(got.Structured)
-					}
 					for _, image := range got.Images {
 						result.Images = append(result.Images, tool.Image{Media: image.Media, Data: image.Data})
 					}

@@ -16,10 +16,10 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// fromHost is where the rules come from that a host gives when it opens a conversation.
+// fromHost is the source of the rules that a host gives.
 const fromHost = "the host of this conversation"
 
-// terms are what a host asks for, read and found to be possible.
+// terms are a host's terms, read and checked.
 type terms struct {
 	form  *engine.Form
 	away  []string // tools that the model does not get, as Terms.Deny names them
@@ -27,7 +27,7 @@ type terms struct {
 	known guard.Known
 }
 
-// accept reads the terms and refuses what cannot be kept, before anything has begun.
+// accept reads the terms, and refuses those that cannot be kept.
 func (o *Options) accept() (terms, error) {
 	if o.Tools == nil {
 		o.Tools = tool.Ours()
@@ -65,7 +65,7 @@ func (o *Options) accept() (terms, error) {
 	return t, err
 }
 
-// directories are those in which files may be worked on beside the workspace.
+// directories checks the directories in addition to the workspace.
 func (o *Options) directories() error {
 	o.Terms.Dirs = slices.Clone(o.Terms.Dirs)
 	for i, dir := range o.Terms.Dirs {
@@ -84,8 +84,8 @@ func (o *Options) directories() error {
 	return nil
 }
 
-// rules adds what the host allows and denies. A bare denied name takes its tool away; what is not a tool here cannot
-// run, and needs no rule.
+// rules adds what the host allows and denies. A bare denied name removes the tool; a tool that does not exist here
+// needs no rule.
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
 	for _, list := range []struct {
@@ -96,7 +96,7 @@ func (o *Options) rules(t *terms) error {
 			written = renamed(strings.TrimSpace(written))
 			name, _, brackets := strings.Cut(written, "(")
 			if slices.Contains(elsewhere(), name) {
-				o.Log("there is no tool %s here, so nothing is to be done about it", name)
+				o.Log("there is no tool %s here, so the rule about it is ignored", name)
 				continue
 			}
 			rule, err := t.known.Rule(list.word, written, fromHost)
@@ -113,7 +113,7 @@ func (o *Options) rules(t *terms) error {
 	return nil
 }
 
-// elsewhere are tools of Claude Code that hosts name, and that do not exist here.
+// elsewhere returns tools of Claude Code that hosts name, and that do not exist here.
 func elsewhere() []string {
 	return []string{
 		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
@@ -123,7 +123,7 @@ func elsewhere() []string {
 	}
 }
 
-// renamed is a rule under our name of a tool that has two.
+// renamed returns a rule with our name of the tool, which may have two.
 func renamed(rule string) string {
 	if rest, agent := strings.CutPrefix(rule, "Agent"); agent && (rest == "" || rest[0] == '(') {
 		return tool.TaskName
@@ -131,8 +131,8 @@ func renamed(rule string) string {
 	return rule
 }
 
-// offered are the tools that the host leaves to the model. Those of servers are the matter of Deny and of the servers
-// themselves, as in Claude's hosts.
+// offered returns the tools that the host leaves to the model. As in Claude Code, Terms.Tools does not apply to those
+// of servers.
 func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	return slices.DeleteFunc(all, func(t tool.Tool) bool {
 		server := strings.HasPrefix(t.Name, "mcp__")
@@ -143,20 +143,20 @@ func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	})
 }
 
-// named says whether a list has a tool.
+// named reports whether a list has a tool.
 func (o Options) named(list []string, t toolspec.Tool) bool {
 	return slices.ContainsFunc(list, func(written string) bool {
 		return tool.Named(renamed(written), t.Name) || t.With != "" && written == t.With
 	})
 }
 
-// searches says whether the API may search by itself: it is a tool as well.
+// searches reports whether the API may search by itself, which counts as a tool.
 func (o Options) searches(away []string) bool {
 	search := toolspec.Tool{Name: tool.SearchName}
 	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, search)) && !o.named(away, search)
 }
 
-// helpers looks at the sub-agents that a host defines.
+// helpers checks the sub-agents that a host defines.
 func (o *Options) helpers() error {
 	o.Terms.Helpers = slices.Clone(o.Terms.Helpers)
 	seen := map[string]bool{tool.GeneralHelper: true}
@@ -191,12 +191,12 @@ func (o *Options) helpers() error {
 	return nil
 }
 
-// modelOf is the model of a helper. A short name of one API's model means nothing to another API.
+// modelOf returns the model of a helper. An API does not know the short names of another.
 func (o Options) modelOf(h agent.Helper) string {
 	switch {
 	case h.Model == "inherit":
 		return ""
-	case o.Choice.Strange(h.Model):
+	case o.Choice.ForeignShortName(h.Model):
 		o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
 			o.Choice.Provider)
 		return ""
@@ -204,7 +204,7 @@ func (o Options) modelOf(h agent.Helper) string {
 	return h.Model
 }
 
-// kinds are the helpers as the tool Task tells of them.
+// kinds returns the helpers for the description of the tool Task.
 func (o Options) kinds() (all []tool.Helper) {
 	for _, h := range o.Terms.Helpers {
 		all = append(all, tool.Helper{Name: h.Name, Description: cmp.Or(h.Description, h.Name)})
@@ -212,7 +212,7 @@ func (o Options) kinds() (all []tool.Helper) {
 	return all
 }
 
-// hosted are the servers that the host names. One that is wrong is refused: the host believes that it is there.
+// hosted returns the servers that the host names. It refuses an invalid one, because the host relies on it.
 func (o Options) hosted() ([]mcp.Server, error) {
 	if len(o.Terms.Servers) == 0 || string(o.Terms.Servers) == "null" {
 		return nil, nil
@@ -234,7 +234,7 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	return servers, nil
 }
 
-// other is another model of the same provider.
+// other returns another model of the same provider.
 func (o Options) other(name string) (engine.Model, error) {
 	choice, err := o.Choice.With(name)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
@@ -15,11 +17,11 @@ import (
 	"omniagent/internal/shell"
 )
 
-// enclose builds the walls around commands. On a machine that has none the conversation goes on without, and says so:
-// then every command is asked about. Walls that do not stand around this workspace alone are a refusal: what lies in it
-// must not decide that commands run without.
+// enclose builds the walls around commands. On a machine without walls, the conversation continues, says so, and every
+// command needs approval. If only this workspace prevents walls, it is refused: its content must not decide that
+// commands run without walls.
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
-	o.stricter(o.Kept.State().Held)
+	o.stricter(o.Kept.State().Confinement)
 	if o.Sandbox == string(setting.Off) {
 		return nil, nil
 	}
@@ -34,7 +36,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
 	if err != nil {
-		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls it would be more
+		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls, commands would reach more
 		if listed {
 			return nil, err
 		}
@@ -52,61 +54,45 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	return walls.Starter(), nil
 }
 
-// ours is our own directory where it lies in the workspace, as in a workspace that is /tmp. We write there, without
-// walls: a command must not put a link in its place.
+// ours returns our own directory if it lies in the workspace, such as /tmp. We write there without walls, so a command
+// must not replace it by a link.
 func ours(roots []string, private string) []string {
-	mine, err := filepath.EvalSymlinks(private)
-	if err != nil {
-		return nil
-	}
-	for _, root := range roots {
-		real, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			continue
-		}
-		if rel, err := filepath.Rel(real, mine); err == nil && filepath.IsLocal(rel) {
-			return []string{mine}
-		}
+	mine := cli.Real(private)
+	if slices.ContainsFunc(roots, func(root string) bool { return cli.Beneath(mine, cli.Real(root)) }) {
+		return []string{mine}
 	}
 	return nil
 }
 
-// stricter takes what the session has on record where that is stricter than what is asked for now: going on with a
-// session opens nothing.
-func (o *Options) stricter(held session.Held) {
+// stricter keeps the sandbox and the network of a resumed session if they are stricter than the requested ones:
+// resuming never loosens them.
+func (o *Options) stricter(held session.Confinement) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
 		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
 			"begins anew")
 		o.Sandbox = held.Sandbox
 	}
-	asked := o.Network
+	wanted := o.Network
 	held.Network = cmp.Or(held.Wanted, held.Network)
 	switch {
 	case held.Network == "" || held.Network == o.Network || held.Network == "on":
 	case o.Network == "" || o.Network == "off":
 	case held.Network == "off" || o.Network == "on":
 		o.Network = held.Network
-	default: // lists: what is on both
+	default: // the hosts on both lists
 		before := enclosure.Hosts(held.Network)
-		var both []string
-		for _, host := range enclosure.Hosts(o.Network) {
-			for _, known := range before {
-				if strings.EqualFold(host, known) {
-					both = append(both, host)
-				}
-			}
-		}
-		if o.Network = strings.Join(both, ","); len(both) == 0 {
-			o.Network = "off"
-		}
+		both := slices.DeleteFunc(enclosure.Hosts(o.Network), func(host string) bool {
+			return !slices.ContainsFunc(before, func(known string) bool { return strings.EqualFold(host, known) })
+		})
+		o.Network = cmp.Or(strings.Join(both, ","), "off")
 	}
-	if o.Network != asked {
+	if o.Network != wanted {
 		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; "+
-			"a new session begins anew", held.Network, o.Network, asked)
+			"a new session begins anew", held.Network, o.Network, wanted)
 	}
 }
 
-// Strength says how far walls replace questions. wanted: they were asked for, or it was left open.
+// Strength returns how far walls replace questions. wanted is false if the user switched them off.
 func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
@@ -119,21 +105,21 @@ func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	return engine.Missing
 }
 
-// Walls are what holds the commands.
+// Walls returns what holds the commands.
 func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 
-// keepWalls puts on record what holds the commands, where that is not there yet.
+// keepWalls records what holds the commands, unless that is recorded already.
 func (m *Mind) keepWalls(o Options) error {
-	told := m.walls.Told()
-	held := session.Held{
-		Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n"),
+	walls := m.walls.Told()
+	held := session.Confinement{
+		Sandbox: o.Sandbox, Network: walls.Network, Walls: walls.Name, Holes: strings.Join(walls.Holes, "\n"),
 	}
-	if held.Wanted = told.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
-		held.Wanted = cmp.Or(o.Network, "off") // or going on where walls can be built would open it
+	if held.Wanted = walls.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
+		held.Wanted = cmp.Or(o.Network, "off") // otherwise resuming on a machine with walls would open the network
 	}
-	if o.Kept.State().Held == held {
+	if o.Kept.State().Confinement == held {
 		return nil
 	}
-	_, err := o.Kept.Append(session.Changed{Held: held})
+	_, err := o.Kept.Append(session.Changed{Confinement: held})
 	return err
 }

@@ -30,7 +30,7 @@ func TestGoingOnOpensNothing(t *testing.T) {
 		{"on", "on", "on", "on"},
 	} {
 		o := Options{Sandbox: string(setting.Off), Network: c.asked, Log: func(string, ...any) {}}
-		o.stricter(session.Held{Sandbox: string(setting.WorkspaceWrite), Network: c.held, Wanted: c.wanted})
+		o.stricter(session.Confinement{Sandbox: string(setting.WorkspaceWrite), Network: c.held, Wanted: c.wanted})
 		if o.Network != c.want || o.Sandbox != string(setting.WorkspaceWrite) {
 			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
 		}
@@ -52,7 +52,7 @@ func TestWallsThatCannotBeBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Network = "on"
-	if o.stricter(kept.State().Held); o.Network != "off" || kept.State().Network != "on" {
-		t.Errorf("%q, on record %+v", o.Network, kept.State().Held)
+	if o.stricter(kept.State().Confinement); o.Network != "off" || kept.State().Network != "on" {
+		t.Errorf("%q, on record %+v", o.Network, kept.State().Confinement)
 	}
 }

@@ -198,7 +198,7 @@ func FuzzPermission(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, theirs string) {
 		if _, ok := rules(theirs); !ok || len(theirs) > 200 || strings.Count(theirs, "*") > 8 {
-			t.Skip("this input is no permission that the CLI would read, or one too long to decide")
+			t.Skip("the CLI would not read this permission, or it is too long to decide")
 		}
 		ours := `{"edit":"ask","bash":"ask","webfetch":"deny"}`
 		got := permission([]string{permissionName + "=" + ours},

@@ -24,13 +24,13 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	return cli.TurnMind(conversing{d}, s, sv)
 }
 
-// conversing is the driver in a conversation. Every turn is a process, and what the CLI would run of the repository is
-// looked at before each.
+// conversing is the driver in a conversation. Before the process of each turn, it checks what the CLI would run of the
+// repository.
 type conversing struct{ driver }
 
-// Command refuses to start where the CLI would run a program of the repository that nobody has trusted. The rest of
-// what a repository says is switched off: its settings, agents, commands and tools by the first variable, skills of
-// other agents, which that one leaves, by the second.
+// Command refuses to start if the CLI would run an untrusted program of the repository. Everything else that a
+// repository configures is switched off: its settings, agents, commands and tools by the first variable, skills of
+// other agents by the second.
 func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if err := harmless(s); err != nil {
 		return agent.Launch{}, nil, err
@@ -41,12 +41,12 @@ func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error)
 }
 
 const (
-	longestConfig = 1 << 20 // of a file that is looked at, as of one that can be trusted
-	mostFiles     = 500     // beneath a directory of programs
+	longestConfig = 1 << 20 // of a configuration file, as of a file that can be trusted
+	mostFiles     = 500     // in a directory of programs
 )
 
-// withheld are the entries of .opencode that the CLI does not read, or does not run, while the switches are on: all
-// were tried. What is not here has to be trusted, also what a later version might read.
+// withheld reports whether the CLI neither reads nor runs an entry of .opencode while the switches are on. All of these
+// were tried. Any other entry has to be trusted, because a later version might read it.
 func withheld(name string) bool {
 	return slices.Contains([]string{
 		"agent", "agents", "command", "commands", "mode", "modes", "skill", "skills", "tool", "tools", "themes",
@@ -55,7 +55,7 @@ func withheld(name string) bool {
 	}, name)
 }
 
-// inert says whether a member of a configuration file has no effect while the switches are on. One that is not here may
+// inert reports whether a member of a configuration file has no effect while the switches are on. Any other member may
 // name a program.
 func inert(key string) bool {
 	return slices.Contains([]string{
@@ -66,8 +66,8 @@ func inert(key string) bool {
 	}, key)
 }
 
-// harmless is a fault about the first file of the repository that the CLI would run, or take the name of a program
-// from, and that is not trusted with exactly that content.
+// harmless returns a fault about the first file of the repository that the CLI would run, or take the name of a program
+// from, and whose content is not trusted.
 func harmless(s agent.Spec) error {
 	if s.Dir == "" {
 		return nil
@@ -76,7 +76,7 @@ func harmless(s agent.Spec) error {
 	if real, err := filepath.EvalSymlinks(s.Dir); err == nil && real != filepath.Clean(s.Dir) {
 		dirs = append(dirs, reached(real)...)
 	}
-	home, _ := cli.Lookup(s.Env, "HOME")
+	home := cli.First(s.Env, "HOME")
 	for _, dir := range dirs {
 		if home != "" && same(dir, home) {
 			continue // its files are the user's own
@@ -93,23 +93,19 @@ func harmless(s agent.Spec) error {
 	return nil
 }
 
-// reached are the directories in which the CLI looks: from dir up to the root of its repository, as git sees it;
-// without a repository only dir. A .git that is not surely the beginning of a repository does not end the way, since
-// git would look further up.
+// reached returns the directories in which the CLI looks: from dir up to the root of its repository, as git sees it, or
+// only dir without a repository. It does not stop at a .git that may not be a repository, since git would look further
+// up.
 func reached(dir string) []string {
 	var all []string
 	doubtful := false
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+	for at := range cli.Upward(dir) {
 		all = append(all, at)
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if begins(filepath.Join(at, ".git")) {
-				return all
-			}
-			doubtful = true
+		git := filepath.Join(at, ".git")
+		if cli.Exists(git) && begins(git) {
+			return all
 		}
-		if at == filepath.Dir(at) {
-			break
-		}
+		doubtful = doubtful || cli.Exists(git)
 	}
 	if doubtful {
 		return all
@@ -117,7 +113,7 @@ func reached(dir string) []string {
 	return all[:1]
 }
 
-// begins says whether git would take that for the beginning of a repository whose files are around it.
+// begins reports whether git would take a directory for that of a repository, whose files are around it.
 func begins(git string) bool {
 	if info, err := os.Stat(git); err != nil || !info.IsDir() {
 		return false // a file leads elsewhere, and the settings there may name other places
@@ -138,14 +134,14 @@ func same(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// directory looks at a directory .opencode.
+// directory checks a directory .opencode.
 func directory(s agent.Spec, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case os.IsNotExist(err):
 		return nil
 	case err != nil || !info.IsDir():
-		return refused(path, "it is no directory, or a link to one", "put a directory in its place")
+		return refused(path, "it is not a directory, or a link to one", "put a directory in its place")
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -167,7 +163,7 @@ func directory(s agent.Spec, path string) error {
 	return nil
 }
 
-// programs looks at files that may be run, each of which has to be trusted.
+// programs checks files that may be run, each of which has to be trusted.
 func programs(s agent.Spec, path string, left *int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -191,8 +187,8 @@ func programs(s agent.Spec, path string, left *int) error {
 	return nil
 }
 
-// settings looks at a configuration file. One with nothing in it that could name a program need not be trusted, because
-// it has no effect.
+// settings checks a configuration file. A file in which nothing could name a program has no effect, and need not be
+// trusted.
 func settings(s agent.Spec, path string) error {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {
 		return nil
@@ -203,7 +199,7 @@ func settings(s agent.Spec, path string) error {
 	}
 	tree, err := literal.ParseJSON5(data)
 	if err != nil || tree.Kind != literal.Object || ambiguous(string(data)) {
-		return trusted(s, path, "it is not trusted, and what it says cannot be told")
+		return trusted(s, path, "it is not trusted, and it cannot be understood")
 	}
 	i := slices.IndexFunc(tree.Members, func(m literal.Member) bool { return !inert(m.Key) })
 	if i < 0 {
@@ -222,14 +218,14 @@ func settings(s agent.Spec, path string) error {
 	return nil
 }
 
-// ambiguous says whether the CLI's reader, which is not ours, could see lines or texts where ours sees none.
+// ambiguous reports whether the CLI's parser could see lines or strings that ours does not see.
 func ambiguous(text string) bool {
 	unix := strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Contains(unix, "\\\n") || strings.ContainsAny(unix, "\r\v\f\x00\u2028\u2029\ufeff")
 }
 
-// byName says whether a value holds no text that could be anything but a word, or a package with its version: no path
-// and no address.
+// byName reports whether all strings of a value are words, or packages with their versions: neither paths nor
+// addresses.
 func byName(v literal.Value) bool {
 	plain := regexp.MustCompile(`^(@[A-Za-z0-9._-]+/)?[A-Za-z0-9_-][A-Za-z0-9._-]*(@[0-9A-Za-z][0-9A-Za-z.+-]*)?$`)
 	if v.Kind == literal.String {
@@ -239,7 +235,7 @@ func byName(v literal.Value) bool {
 		!slices.ContainsFunc(v.Members, func(m literal.Member) bool { return !byName(m.Value) })
 }
 
-// trusted is nil where a person has looked at exactly what the file holds.
+// trusted returns nil if a person has reviewed exactly the content of the file.
 func trusted(s agent.Spec, path, why string) error {
 	data, err := workspace.ReadFile(path, longestConfig)
 	if err != nil {
@@ -256,7 +252,7 @@ func refused(path, why, next string) error {
 		Hint("%s", next).With("path", path)
 }
 
-// obeys says what it makes of a file whose content a person has trusted.
+// obeys returns what the CLI does with a file of trusted content.
 func obeys(file string) string {
 	if agent.Beneath(file, ".opencode") || slices.Contains([]string{"opencode.json", "opencode.jsonc"},
 		filepath.Base(file)) {

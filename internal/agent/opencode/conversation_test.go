@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 )
 
@@ -158,7 +159,7 @@ func TestLookedAtBeforeEachTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_EXTERNAL_SKILLS"} {
-		if !switched(l.Env, name) {
+		if cli.First(l.Env, name) != "1" {
 			t.Errorf("%s is not set", name)
 		}
 	}

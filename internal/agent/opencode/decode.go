@@ -8,26 +8,15 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
-	"omniagent/internal/setting"
 )
 
-// Decode reads the lines of --format json, which both forms become.
-func (d driver) Decode(format setting.Output) agent.Decoder {
-	if format == setting.Text {
-		return nil
-	}
-	w := &wire{}
-	w.lines.Parse = w.parse
-	return w
-}
-
-// wire reads one run. The CLI prints no last line for the result, so what is known of the end is collected on the way.
-type wire struct {
+// reader reads the output of a run. The CLI prints no result at the end, so reader collects what belongs to it.
+type reader struct {
 	lines   cli.JSONLines
 	session string
 	text    string // of the last answer
 	finish  string // of the last step
-	failed  bool   // an error came after which no step ended
+	failed  bool   // no step ended after the last error
 	usage   *event.Usage
 	turns   int
 	ended   bool
@@ -74,92 +63,86 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-// add sums up. The CLI counts cached tokens beside its input and reasoning beside its output. A cost of nothing is
-// none: it does not know the prices of every model.
+// add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. A cost of zero
+// means that it is unknown: the CLI does not know the price of every model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 	if u == nil {
 		u = &event.Usage{}
 	}
-	u.Input += t.Input + t.Cache.Read + t.Cache.Write
-	u.Output += t.Output + t.Reasoning
-	u.Cached += t.Cache.Read
-	u.Reasoning += t.Reasoning
-	if cost > 0 {
-		sum := cost
-		if u.CostUSD != nil {
-			sum += *u.CostUSD
-		}
-		u.CostUSD = &sum
+	more := event.Usage{
+		Input: t.Input + t.Cache.Read + t.Cache.Write, Output: t.Output + t.Reasoning, Cached: t.Cache.Read,
+		Reasoning: t.Reasoning,
 	}
+	if cost > 0 {
+		more.CostUSD = &cost
+	}
+	u.Add(more)
 	return u
 }
 
 // Feed takes the next bytes.
-func (w *wire) Feed(data []byte) []event.Event { return w.lines.Feed(data) }
+func (r *reader) Feed(data []byte) []event.Event { return r.lines.Feed(data) }
 
-// End reads what is left and adds how the run ended.
-func (w *wire) End(x agent.Exit) []event.Event {
-	out := w.lines.End(x)
-	if n := len(out); n > 0 && out[n-1].Kind == event.Ended {
-		out = out[:n-1] // the one that knows nothing
-	}
-	if w.ended {
+// End reads what is left, and adds the end of the run.
+func (r *reader) End(x agent.Exit) []event.Event {
+	out := r.lines.Flush()
+	if r.ended {
 		return out
 	}
-	w.ended = true
-	end := &event.End{Text: w.text, Reason: event.FailedTurn, Said: w.finish, Usage: w.usage}
-	if w.turns > 0 {
-		end.Turns = &w.turns
+	r.ended = true
+	end := &event.End{Text: r.text, Reason: event.FailedTurn, Said: r.finish, Usage: r.usage}
+	if r.turns > 0 {
+		end.Turns = &r.turns
 	}
-	end.OK = w.finish == "stop" && !w.failed && x.Code == 0 && x.Signal == "" && x.ByUs == "" && x.Failed == nil
+	end.OK = r.finish == "stop" && !r.failed && x.Code == 0 && x.Signal == "" && x.ByUs == "" && x.Failed == nil
 	if end.OK {
 		end.Reason = event.Success
 	}
-	return append(out, event.Event{Kind: event.Ended, Session: w.session, Synthetic: true, End: end})
+	return append(out, event.Event{Kind: event.Ended, Session: r.session, Synthetic: true, End: end})
 }
 
-func (w *wire) parse(raw []byte) []event.Event {
+func (r *reader) parse(raw []byte) []event.Event {
 	var l line
 	if !read(raw, &l) || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
 	var out []event.Event
-	if w.session == "" && l.SessionID != "" {
-		w.session = l.SessionID
+	if r.session == "" && l.SessionID != "" {
+		r.session = l.SessionID
 		out = append(out, event.Event{Kind: event.Started, Session: l.SessionID},
 			event.Event{Kind: event.TurnBegan, Session: l.SessionID})
 	}
-	return append(out, w.event(l)...)
+	return append(out, r.event(l)...)
 }
 
-// read decodes what it can: a member of another type than we know leaves the others readable.
+// read decodes what it can. A member of an unexpected type does not affect the others.
 func read(raw []byte, v any) bool {
 	err := json.Unmarshal(raw, v)
 	var odd *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &odd)
 }
 
-func (w *wire) event(l line) []event.Event {
+func (r *reader) event(l line) []event.Event {
 	e := event.Event{Kind: event.Notice, Session: l.SessionID, Text: l.Type}
 	switch l.Type {
 	case "text":
 		e.Text = l.Part.Text
-		if !l.Part.Synthetic { // what the CLI says to the model in the user's place
-			e.Kind, w.text = event.Text, l.Part.Text
+		if !l.Part.Synthetic { // what the CLI tells the model in the user's name
+			e.Kind, r.text = event.Text, l.Part.Text
 		}
 	case "reasoning":
 		e.Kind, e.Text = event.Thinking, l.Part.Text
 	case "tool_use":
 		return l.Part.tool(l.SessionID)
 	case "step_finish":
-		w.finish, w.failed = l.Part.Reason, false
-		w.turns++
+		r.finish, r.failed = l.Part.Reason, false
+		r.turns++
 		if l.Part.Tokens != nil {
-			w.usage = l.Part.Tokens.add(w.usage, l.Part.Cost)
+			r.usage = l.Part.Tokens.add(r.usage, l.Part.Cost)
 		}
 		e.Text = strings.TrimSpace(l.Type + " " + l.Part.Reason)
 	case "error":
-		w.failed = true
+		r.failed = true
 		if l.Error == nil {
 			l.Error = &problem{}
 		}
@@ -168,25 +151,25 @@ func (w *wire) event(l line) []event.Event {
 	return []event.Event{e}
 }
 
-// tool is a call that has ended: the CLI prints none before.
+// tool returns the events of a finished call. The CLI prints no others.
 func (p part) tool(session string) []event.Event {
 	call := event.NewCall(p.CallID, p.Tool, kindOf(p.Tool), p.State.Input, "filePath")
 	out := []event.Event{{Kind: event.ToolCall, Session: session, Call: call}}
 	if d := p.denial(); d != nil {
 		out = append(out, event.Event{Kind: event.Denied, Session: session, Denial: d})
 	}
-	r := &event.Result{
+	result := &event.Result{
 		ID: p.CallID, Name: p.Tool, Output: p.State.Output, ExitCode: p.State.Metadata.Exit,
 		Failed: p.State.Status == "error",
 	}
-	if r.Failed {
-		r.Output = p.State.Error
+	if result.Failed {
+		result.Output = p.State.Error
 	}
-	return append(out, event.Event{Kind: event.ToolResult, Session: session, Result: r})
+	return append(out, event.Event{Kind: event.ToolResult, Session: session, Result: result})
 }
 
-// denial is set where policy refused the tool. The CLI has no code for it; these are the words of its own errors, where
-// they begin.
+// denial returns the denial of a tool that policy refused, or nil. The CLI has no code for it; this is how its messages
+// begin.
 func (p part) denial() *event.Denial {
 	if p.State.Status != "error" {
 		return nil
@@ -202,25 +185,19 @@ func (p part) denial() *event.Denial {
 	return nil
 }
 
+// kindOf returns what a tool does. The name of an MCP tool is server_tool.
 func kindOf(tool string) event.ToolKind {
-	switch tool {
-	case "bash":
-		return event.Shell
-	case "read":
-		return event.Read
-	case "write", "edit", "patch", "apply_patch", "multiedit":
-		return event.Write
-	case "webfetch", "websearch":
-		return event.Web
-	case "glob", "grep", "list", "codesearch":
-		return event.Search
-	case "task":
-		return event.Agent
-	case "plan_enter", "plan_exit":
+	kind := cli.Kinds{
+		event.Shell:  "bash",
+		event.Read:   "read",
+		event.Write:  "write edit patch apply_patch multiedit",
+		event.Web:    "webfetch websearch",
+		event.Search: "glob grep list codesearch",
+		event.Agent:  "task",
+		event.Other:  "plan_enter plan_exit",
+	}.Of(tool, "")
+	if kind == event.MCP && !strings.Contains(tool, "_") {
 		return event.Other
 	}
-	if strings.Contains(tool, "_") { // server_tool
-		return event.MCP
-	}
-	return event.Other
+	return kind
 }

@@ -41,7 +41,7 @@ func captures(t testing.TB) []string {
 }
 
 func decode(x agent.Exit, chunks ...[]byte) []event.Event {
-	d := driver{}.Decode(setting.StreamJSON)
+	d := New().Decode(setting.StreamJSON)
 	var out []event.Event
 	for _, c := range chunks {
 		out = append(out, d.Feed(c)...)
@@ -168,7 +168,7 @@ func TestOddLines(t *testing.T) {
 			t.Errorf("%s: %s", in, show(events))
 		}
 	}
-	if (driver{}).Decode(setting.Text) != nil {
+	if New().Decode(setting.Text) != nil {
 		t.Error("text is decoded")
 	}
 }

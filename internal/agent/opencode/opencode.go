@@ -1,22 +1,21 @@
-// Package opencode is all that we know of OpenCode.
+// Package opencode is the driver of OpenCode.
 //
-// It promises that what a person allows is passed on as OPENCODE_PERMISSION, merged with one that is set already so
-// that nothing gets wider, and that the session of a run is recognised by a mark of that run alone, never by its time
-// or place. It refuses to name a session, a denial or an error that the CLI's own records do not show: then they are
-// unknown.
+// What a person allows is passed on as OPENCODE_PERMISSION, merged with an existing value so that nothing is allowed
+// that either forbids. The session of a run is recognised by a title that only this run uses, never by its time or
+// place. A session, a denial or an error that the CLI's own records do not show is unknown.
 package opencode
 
 import (
 	"bytes"
+	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
-	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -46,41 +45,49 @@ func New() agent.Driver {
 		Native:  "opencode", // opencode-linux-x64 and its like
 		Table:   table,
 		OneShot: []string{"run"},
+		NewDecoder: func() agent.Decoder {
+			r := &reader{}
+			r.lines.Parse = r.parse
+			return r
+		},
+		// A login of any provider. One of its models needs none, so it may work without.
+		Credentials: func(env agent.Env) cli.Credentials {
+			return cli.Credentials{
+				Files:     []string{cli.InHomeOr(env, "XDG_DATA_HOME", ".local/share", "opencode/auth.json")},
+				Elsewhere: true,
+			}
+		},
 	}}
 }
 
-// Command translates. A prompt is read from standard input, because run wraps an argument that contains a space in
-// quotes.
+// Command translates the flags. The prompt goes to standard input, because run puts an argument with a space in quotes.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.Matrix(s.Install.Version), s)
 	t.Env = permission(t.Env, s)
 	if s.Dir != "" {
-		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI believes it more than the directory that it is started in
+		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI prefers it to its working directory
 	}
-	elsewhere(&t, s)
+	overridden(&t, s)
 	if s.Resume != "" && !cli.Passed(s.Passthrough, "--session", "-s") {
 		t.Args = append(t.Args, "--session="+s.Resume)
 	}
-	if s.Mode == setting.OneShot && !goesOn(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
+	if s.Mode == setting.OneShot && !resumes(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
 		t.Args = append(t.Args, titleFlag+mark(s.Fresh))
 	}
-	var remove []string
 	if s.Rehearsal != nil {
-		remove = rehearsal(s, &t)
+		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Session = named(s)
-	l.Refusals = refusals(s)
+	l.Session, l.Refusals = named(s), refusals(s)
 	return l, t.Warnings, nil
 }
 
-// goesOn says whether the run goes on with a session that exists.
-func goesOn(s agent.Spec) bool {
+// resumes reports whether the run resumes an existing session.
+func resumes(s agent.Spec) bool {
 	return s.Resume != "" || cli.Passed(s.Passthrough, "--session", "-s", "--continue", "-c")
 }
 
-// named is the session that a person named. With --fork it is only the beginning of another.
+// named returns the session that a person named, or "". With --fork the run gets another.
 func named(s agent.Spec) string {
 	if cli.Passed(s.Passthrough, "--fork", "--attach") {
 		return ""
@@ -94,37 +101,27 @@ func named(s agent.Spec) string {
 	return s.Resume
 }
 
-// mark is the title by which the session of this run is found. It has the form of the title that the CLI itself gives
-// to a new session: so it is replaced by a written one as ever, and a person sees no difference. The day is today's;
-// the time of day is made of the new id.
+// mark returns the title by which the session of this run is found. It looks like the title that the CLI itself gives
+// to a new session, so the CLI replaces it as usual, and a person sees no difference. The day is today's; the time of
+// day comes from the new id.
 func mark(fresh string) string {
-	day := time.Now().UTC()
-	if fresh == "" {
-		return "New session - " + day.Format("2006-01-02T15:04:05.000Z")
+	at := time.Now().UTC()
+	if fresh != "" {
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(fresh))
+		day := 24 * time.Hour
+		at = at.Truncate(day).Add(time.Duration(hash.Sum64()%uint64(day.Milliseconds())) * time.Millisecond)
 	}
-	const msPerDay = 24 * 60 * 60 * 1000
-	var n uint64
-	for _, c := range fresh { // FNV-1a: the id is random, all that is needed is a number of it
-		n = (n ^ uint64(c)) * 1099511628211
-	}
-	start := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, time.UTC)
-	at := start.Add(time.Duration(n%msPerDay) * time.Millisecond)
 	return "New session - " + at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// elsewhere corrects the policies where something else than our environment decides: the passthrough, a server that was
-// started before, or a repository.
-func elsewhere(t *cli.Translation, s agent.Spec) {
+// overridden corrects the policies about which our environment does not decide, but the passthrough, a running server,
+// or the repository.
+func overridden(t *cli.Translation, s agent.Spec) {
 	if s.Shared.Approval.Value != setting.Yolo && approvesAll(s.Passthrough) {
-		for i, p := range t.Policies {
-			if p.Feature == agent.Approval {
-				t.Policies[i].Enforced, t.Policies[i].Note = agent.None,
-					"the passthrough's --auto answers what would be asked"
-			}
-		}
+		t.Override(agent.Approval, agent.None, "the passthrough's --auto answers what would be asked")
 	}
-	note := ""
-	level := agent.None
+	note, level := "", agent.None
 	if cli.Passed(s.Passthrough, "--attach") {
 		note = "the server that --attach names decides"
 	} else if file := repoConfig(s); file != "" {
@@ -133,22 +130,21 @@ func elsewhere(t *cli.Translation, s agent.Spec) {
 	if note == "" {
 		return
 	}
-	for i, p := range t.Policies {
+	for _, p := range t.Policies {
 		if p.Feature == agent.Sandbox || p.Enforced == agent.None ||
 			(p.Feature == agent.Approval && p.Wanted == string(setting.Yolo)) {
 			continue
 		}
-		t.Policies[i].Enforced, t.Policies[i].Note = level, note
+		t.Override(p.Feature, level, note)
 		if p.Origin == setting.Typed.String() {
 			t.Warnings = append(t.Warnings, agent.Warning{
-				Flag: "--" + p.Feature, Value: p.Wanted, Kind: agent.Closest,
-				Message: note,
+				Flag: "--" + p.Feature, Value: p.Wanted, Kind: agent.Closest, Message: note,
 			})
 		}
 	}
 }
 
-// approvesAll says whether the passthrough has --auto, in a form that switches it on. The last one counts.
+// approvesAll reports whether the passthrough switches --auto on. The last flag counts.
 func approvesAll(passthrough []string) bool {
 	on := false
 	for _, arg := range passthrough {
@@ -164,54 +160,38 @@ func approvesAll(passthrough []string) bool {
 	return on
 }
 
-// repoConfig finds a configuration that the CLI would take from the directory or one above it, up to the root of the
-// repository; where there is no repository it looks in all of them. The user's own below the home directory does not
-// count. Where the variable switches it off, only plugins are left: the CLI loads them all the same, with --pure too.
+// repoConfig returns a configuration that the CLI would read in the directory or above it, up to the root of the
+// repository; without a repository, in all directories above. The user's own in the home directory does not count. If
+// the variable switches project configuration off, only plugins count: the CLI loads them anyway, even with --pure.
 func repoConfig(s agent.Spec) string {
 	if s.Dir == "" {
 		return ""
 	}
-	off := switched(s.Env, "OPENCODE_DISABLE_PROJECT_CONFIG")
-	home, _ := cli.Lookup(s.Env, "HOME")
-	for dir := filepath.Clean(s.Dir); ; dir = filepath.Dir(dir) {
+	value := cli.First(s.Env, "OPENCODE_DISABLE_PROJECT_CONFIG")
+	off := value == "1" || strings.EqualFold(value, "true")
+	home := cli.First(s.Env, "HOME")
+	for dir := range cli.Upward(s.Dir) {
 		for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode"} {
 			path := filepath.Join(dir, name)
-			if _, err := os.Lstat(path); err == nil && (dir != home || name != ".opencode") && (!off || plugins(path)) {
+			if cli.Exists(path) && (dir != home || name != ".opencode") && (!off || plugins(path)) {
 				return path
 			}
 		}
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
-			return ""
+		if cli.Exists(dir, ".git") {
+			break
 		}
 	}
+	return ""
 }
 
-// switched says whether a variable has a value that the CLI takes for yes.
-func switched(env []string, name string) bool {
-	value, _ := cli.Lookup(env, name)
-	return value == "1" || strings.EqualFold(value, "true")
-}
-
-// plugins says whether a directory .opencode, or a file, may bring some. What cannot be read, or is too long to be,
-// may.
+// plugins reports whether a directory .opencode, or a file, may bring plugins. A file that cannot be read may.
 func plugins(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil {
-		return true
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return slices.ContainsFunc([]string{"plugin", "plugins", "opencode.json", "opencode.jsonc"},
+			func(name string) bool { return cli.Exists(path, name) })
 	}
-	if info.IsDir() {
-		for _, name := range []string{"plugin", "plugins", "opencode.json", "opencode.jsonc"} {
-			if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
-				return true
-			}
-		}
-		return false
-	}
-	if !info.Mode().IsRegular() || info.Size() > 1<<20 {
-		return true
-	}
-	data, err := os.ReadFile(path)
-	return err != nil || bytes.Contains(data, []byte("plugin"))
+	data, whole := cli.Head(path, longestConfig)
+	return !whole || bytes.Contains(data, []byte("plugin"))
 }
 
 func refusals(s agent.Spec) []agent.Refusal {
@@ -230,12 +210,8 @@ func refusals(s agent.Spec) []agent.Refusal {
 	return out
 }
 
-// Classify judges by what the events show.
-func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
-	return cli.Judge(x, cli.EvidenceOf(events), d.UsageCodes...)
-}
-
-// traps are what a repository says to it. A plugin in a directory of its own is not among them: it installs packages.
+// traps returns the files of a repository that the CLI may obey, without a plugin in a directory: that installs
+// packages.
 func traps() map[string]string {
 	return map[string]string{
 		"opencode.json": `{"plugin":["./trap.js"],"mcp":{"trap":{"type":"local",` +

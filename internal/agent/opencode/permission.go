@@ -11,12 +11,12 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rule is one line of a permission: what it says of a tool's arguments that match the pattern. The last that matches
-// decides.
+// rule is one line of a permission: the action for those arguments of a tool that match the pattern. The last matching
+// rule decides.
 type rule struct{ tool, pattern, action string }
 
-// permission puts the parts of OPENCODE_PERMISSION that the cells name into one value. Where the variable is set
-// already, that value is kept, and ours is laid over it so that for no tool more is allowed than either says.
+// permission combines the parts of OPENCODE_PERMISSION in the cells into one value. An existing value of the variable
+// is merged with ours, so that nothing is allowed that either forbids.
 func permission(env []string, s agent.Spec) []string {
 	var ours []rule
 	rest := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
@@ -28,7 +28,7 @@ func permission(env []string, s agent.Spec) []string {
 		}
 		return ok
 	})
-	// they are about the tools for the web too
+	// these modes apply to the web tools too
 	if a := s.Shared.Approval.Value; a == setting.DenyAll || a == setting.AskAll {
 		ours = slices.DeleteFunc(ours, func(r rule) bool { return r.tool != "*" && r.action == "allow" })
 	}
@@ -37,13 +37,13 @@ func permission(env []string, s agent.Spec) []string {
 		return rest
 	}
 	their, good := rules(theirs)
-	if !set || !good { // the CLI passes over a value that it cannot read
+	if !set || !good { // the CLI ignores a value that it cannot read
 		their = nil
 	}
 	return append(rest, permissionName+"="+compose(their, ours))
 }
 
-// compose writes one object: first what theirs says of other tools, in its order, then each tool of ours.
+// compose writes one object: first their rules for other tools, in their order, then each tool of ours.
 func compose(theirs, ours []rule) string {
 	var tools []string
 	for _, o := range ours {
@@ -51,7 +51,7 @@ func compose(theirs, ours []rule) string {
 	}
 	var b bytes.Buffer
 	b.WriteByte('{')
-	// A person's rules for all tools come before ours, so that ours, being later, are the ones that decide.
+	// A person's rules for all tools come first, so that ours decide.
 	for _, group := range grouped(slices.DeleteFunc(slices.Clone(theirs),
 		func(r rule) bool { return slices.Contains(tools, r.tool) })) {
 		member(&b, group)
@@ -75,7 +75,7 @@ func compose(theirs, ours []rule) string {
 	return b.String()
 }
 
-// grouped collects neighbouring rules of the same tool.
+// grouped groups neighbouring rules of the same tool.
 func grouped(rs []rule) [][]rule {
 	var out [][]rule
 	for _, r := range rs {
@@ -116,7 +116,7 @@ func write(b *bytes.Buffer, s string) {
 }
 
 // rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order
-// counts, so it is read token by token. What is no action there makes the whole unreadable.
+// counts, so it is read token by token. An unknown action makes the whole unreadable.
 func rules(text string) ([]rule, bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	t, err := d.Token()
@@ -170,13 +170,13 @@ func word(d *json.Decoder) (string, bool) {
 
 func known(action string) bool { return action == "allow" || action == "ask" || action == "deny" }
 
-// stricter is the one of two actions that allows less.
+// stricter returns the action that allows less.
 func stricter(a, b string) string {
 	order := []string{"deny", "ask", "allow"}
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// match says whether the CLI takes the pattern for that name: * is any number of characters, ? is one.
+// match reports whether a name matches a pattern of the CLI: * is any number of characters, ? is one.
 func match(name, pattern string) bool {
 	switch {
 	case pattern == "":

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -20,10 +21,7 @@ type problem struct {
 }
 
 func (p problem) message() string {
-	if p.Data.Message != "" {
-		return p.Data.Message
-	}
-	return p.Name
+	return cmp.Or(p.Data.Message, p.Name)
 }
 
 func (p problem) fault() *fault.Fault {
@@ -57,7 +55,7 @@ func with(f *fault.Fault, status int) *fault.Fault {
 	return f
 }
 
-// wait is how long the provider asks to wait. A date is not read: it would depend on two clocks.
+// wait returns how long the provider asks to wait. It ignores a date, which would depend on two clocks.
 func (p problem) wait() time.Duration {
 	var h map[string]any
 	if json.Unmarshal(p.Data.ResponseHeaders, &h) != nil {

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	maxSessions = 512 // of the newest, among which ours is looked for
+	maxSessions = 512 // how many of the newest sessions are searched for ours
 	clockSlack  = 2 * time.Second
 )
 
@@ -35,16 +36,16 @@ type observer struct {
 	title  string
 }
 
-// After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one
-// that was created with our title; if neither is there nothing is known of it. What stands on stderr is no evidence:
-// anything can print there.
+// After reads what the CLI wrote about this run into its database. The session is the one that a person named, or the
+// one that was created with our title; without either nothing is known about it. Stderr is not evidence: any program
+// can write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
 		return e
 	}
 	if path := database(o.launch.Env); path != "" && (o.title != "" || e.Session != "") {
-		for range 3 { // the log may begin anew while we read
+		for range 3 { // the write-ahead log may restart while we read
 			found, ok := o.read(path)
 			if ok {
 				e = found
@@ -59,35 +60,23 @@ func (o observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// compacted stands among the records of a session that was too long and was shortened on the way.
+// compacted marks, among the records, a session that was too long and was shortened during the run.
 const compacted = "\x00compacted"
 
-// database is where the CLI keeps its records.
+// database returns the path of the CLI's database, or "".
 func database(env []string) string {
-	data, _ := cli.Lookup(env, "XDG_DATA_HOME")
-	if data == "" {
-		home, _ := cli.Lookup(env, "HOME")
-		if home == "" {
-			home, _ = cli.Lookup(env, "USERPROFILE")
-		}
-		if home == "" {
-			return ""
-		}
-		data = filepath.Join(home, ".local", "share")
-	}
-	name, _ := cli.Lookup(env, "OPENCODE_DB")
+	home, data := cli.Home(env), cli.First(env, "XDG_DATA_HOME")
+	name := cmp.Or(cli.First(env, "OPENCODE_DB"), "opencode.db")
 	switch {
-	case name == ":memory:":
+	case name == ":memory:", home == "" && data == "":
 		return ""
-	case name == "":
-		name = "opencode.db"
 	case filepath.IsAbs(name):
 		return name
 	}
-	return filepath.Join(data, "opencode", name)
+	return filepath.Join(cmp.Or(data, filepath.Join(home, ".local", "share")), "opencode", name)
 }
 
-// read is one attempt. It fails where the database cannot be read as one.
+// read makes one attempt. It fails if the database changed meanwhile or cannot be read.
 func (o observer) read(path string) (agent.Evidence, bool) {
 	s, err := sqlite.Open(path)
 	if err != nil {
@@ -114,8 +103,8 @@ func (o observer) read(path string) (agent.Evidence, bool) {
 	return e, s.Valid()
 }
 
-// find looks for the session that was created with our title. Its title is another by now, but the event that created
-// it has the first. Two of them would be none.
+// find looks for the session that was created with our title. Its title has changed since, but the event that created
+// it has the first one. If there are two such sessions, it returns neither.
 func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, error) {
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
@@ -150,7 +139,7 @@ func (o observer) created(s *sqlite.File, events, index sqlite.Table, id string)
 	return json.Unmarshal([]byte(events.Text(r, "data")), &data) == nil && data.Info.Title == o.title
 }
 
-// reading collects the evidence of one session and of those that its agents began.
+// reading collects the evidence of a session and of its sub-agents' sessions.
 type reading struct {
 	store    *sqlite.File
 	all      map[string]sqlite.Table
@@ -161,7 +150,7 @@ type reading struct {
 func (g reading) session(id string, depth int) error {
 	own := id == g.evidence.Session
 	if own {
-		g.evidence.DenialsTold = true
+		g.evidence.DenialsKnown = true
 		if err := g.messages(id); err != nil {
 			return err
 		}
@@ -169,25 +158,34 @@ func (g reading) session(id string, depth int) error {
 	if err := g.parts(id); err != nil || depth == 0 {
 		return err
 	}
-	children, err := g.store.Under(g.all["session_parent_idx"], id)
+	sessions := g.all["session"]
+	return g.each("session", "session_parent_idx", id, func(r []any) error {
+		if child := sessions.Text(r, "id"); child != "" {
+			return g.session(child, depth-1)
+		}
+		return nil
+	})
+}
+
+// each calls f with the rows of a table that an index has under an id.
+func (g reading) each(table, index, id string, f func(row []any) error) error {
+	numbers, err := g.store.Under(g.all[index], id)
 	if err != nil {
 		return err
 	}
-	for _, number := range children {
-		r, err := g.store.Row(g.all["session"], number)
+	for _, number := range numbers {
+		r, err := g.store.Row(g.all[table], number)
+		if err == nil {
+			err = f(r)
+		}
 		if err != nil {
 			return err
-		}
-		if child := g.all["session"].Text(r, "id"); child != "" {
-			if err := g.session(child, depth-1); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// message is what the CLI stores of one.
+// message is a message as the CLI stores it.
 type message struct {
 	Role       string   `json:"role"`
 	Agent      string   `json:"agent"`
@@ -201,27 +199,18 @@ type message struct {
 
 func (g reading) messages(id string) error {
 	e, table := g.evidence, g.all["message"]
-	numbers, err := g.store.Under(g.all["message_session_time_created_id_idx"], id)
-	if err != nil {
-		return err
-	}
 	e.Answered = agent.No
-	for _, number := range numbers {
-		r, err := g.store.Row(table, number)
-		if err != nil {
-			return err
-		}
+	return g.each("message", "message_session_time_created_id_idx", id, func(r []any) error {
 		var m message
-		if table.Number(r, "time_created") < g.since || !read([]byte(table.Text(r, "data")), &m) ||
-			m.Role != "assistant" {
-			continue
+		if table.Number(r, "time_created") >= g.since && read([]byte(table.Text(r, "data")), &m) &&
+			m.Role == "assistant" {
+			take(e, m)
 		}
-		take(e, m)
-	}
-	return nil
+		return nil
+	})
 }
 
-// take adds what one answer of the model shows. Messages come in their order.
+// take adds the evidence of one answer of the model. Messages come in order.
 func take(e *agent.Evidence, m message) {
 	e.Model = m.ProviderID + "/" + m.ModelID
 	e.Fault = nil // an earlier error was overcome
@@ -239,32 +228,24 @@ func take(e *agent.Evidence, m message) {
 	}
 }
 
-// parts looks for tools that were refused. A part that is too large to read makes it uncertain whether there are more.
+// parts collects refused tools. A part that is too large to read may hide another.
 func (g reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
-	numbers, err := g.store.Under(g.all["part_session_idx"], id)
-	if err != nil {
-		return err
-	}
-	for _, number := range numbers {
-		r, err := g.store.Row(table, number)
-		if err != nil {
-			return err
-		}
+	return g.each("part", "part_session_idx", id, func(r []any) error {
 		var p part
 		data := table.Text(r, "data")
 		if len(data) >= sqlite.MaxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
-			e.DenialsTold = false
+			e.DenialsKnown = false
 		}
 		if table.Number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
 			p.Type != "tool" {
-			continue
+			return nil
 		}
 		if d := p.denial(); d != nil {
 			e.Denials = append(e.Denials, *d)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func contextFull() *fault.Fault {

@@ -99,7 +99,7 @@ func TestEvidence(t *testing.T) {
 	for _, r := range runs() {
 		x := agent.Exit{Code: r.exit}
 		e := observed(dir, r.title, r.began, x)
-		if e.Session != r.session || e.Answered != r.answered || len(e.Denials) != r.denied || !e.DenialsTold ||
+		if e.Session != r.session || e.Answered != r.answered || len(e.Denials) != r.denied || !e.DenialsKnown ||
 			e.Model != "rehearsal/m" || len(e.Records) != 1 {
 			t.Errorf("%s: %+v", r.title, e)
 		}
@@ -132,7 +132,7 @@ func TestOthersAreNotTaken(t *testing.T) {
 		"no database":     observed(home(t, nil, nil), first.title, first.began, agent.Exit{}),
 		"an empty one":    observed(home(t, []byte{}, nil), first.title, first.began, agent.Exit{}),
 	} {
-		if e.Session != "" || e.Answered != agent.Unknown || e.DenialsTold || e.Fault != nil || e.Usage != nil {
+		if e.Session != "" || e.Answered != agent.Unknown || e.DenialsKnown || e.Fault != nil || e.Usage != nil {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -163,7 +163,7 @@ func TestNamedSession(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	o.launch.Interactive = true
-	if e := o.After(agent.Exit{}); e.Session != r.session || e.DenialsTold {
+	if e := o.After(agent.Exit{}); e.Session != r.session || e.DenialsKnown {
 		t.Errorf("%+v", e)
 	}
 }
@@ -183,17 +183,17 @@ func TestOvercome(t *testing.T) {
 	}
 }
 
-// What a command printed looks like the CLI's own words. Whether the database is there or not, it is no denial.
+// Output of a command that imitates the CLI is not a denial, with or without a database.
 func TestStderrIsNoEvidence(t *testing.T) {
 	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); " +
 		"auto-rejecting\n! permission requested: bash (x); auto-rejecting\n"
 	x := agent.Exit{Stderr: []byte(text)}
-	if e := observed(t.TempDir(), "x", 0, x); len(e.Denials) != 0 || e.DenialsTold {
+	if e := observed(t.TempDir(), "x", 0, x); len(e.Denials) != 0 || e.DenialsKnown {
 		t.Errorf("without a database: %+v", e)
 	}
 	r := runs()[1]
 	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
-	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsTold || cli.Judge(x, e) != nil {
+	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsKnown || cli.Judge(x, e) != nil {
 		t.Errorf("with one that knows of none: %+v", e)
 	}
 }

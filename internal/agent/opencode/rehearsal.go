@@ -9,10 +9,10 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal adds what lets the CLI work on our model server: a provider of the kind that is built in, and a private
-// home. It returns the names that would lead it elsewhere. Its own retries cannot be switched off; they obey a
-// Retry-After-Ms that the server sends.
-func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
+// rehearse points the CLI to our model server: it adds a provider of a built-in kind, and a private home. It removes
+// the variables that would lead the CLI elsewhere. The CLI's retries cannot be switched off; they obey a Retry-After-Ms
+// of the server.
+func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	provider, model := "rehearsal", r.Model
 	chosen := s.Shared.Model.Value
@@ -36,17 +36,17 @@ func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
 		"OPENCODE_CONFIG_CONTENT="+content(r, provider, model),
 	)
 	if !r.Patient {
-		// Where a shortened conversation is too long as well, it shortens and asks again without an end.
+		// If a shortened conversation is still too long, it shortens and asks again for ever.
 		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
 	}
-	return []string{
+	t.Unset = []string{
 		"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT",
 		"OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL",
 	}
 }
 
-// content is the configuration that is laid over every other. Without the agent named title no second request is made
-// for one.
+// content returns the configuration that overrides every other. It disables the agent named title, which would make a
+// second request.
 func content(r *agent.Rehearsal, provider, model string) string {
 	type object = map[string]any
 	data, _ := json.Marshal(object{ // strings and booleans can always be written

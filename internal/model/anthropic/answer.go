@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,7 @@ type reader struct {
 	reason string
 }
 
-// part is what is known of a block beside what the builder has.
+// part is what is known of a block, in addition to what the builder has.
 type part struct {
 	kind      string
 	begun     json.RawMessage // of a block that goes back as it came
@@ -92,10 +91,7 @@ func (u usage) usage() model.Usage {
 func (r *reader) event(w wire.Event) (done bool, err error) {
 	var e event
 	if err := json.Unmarshal(w.Data, &e); err != nil && e.Type != "error" {
-		return false, &model.Error{
-			Trouble: model.Garbage,
-			Message: "an event of the answer is not the JSON that was expected: " + err.Error(), Cause: err,
-		}
+		return false, wire.Garbage("an event of the answer is not the JSON that was expected: "+err.Error(), err)
 	}
 	switch cmp.Or(e.Type, w.Name) {
 	case "message_start":
@@ -139,8 +135,7 @@ func (r *reader) begin(index int, raw json.RawMessage) error {
 		Input     json.RawMessage `json:"input"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return &model.Error{Trouble: model.Garbage, Message: "a part of the answer is not what was expected: " +
-			err.Error(), Cause: err}
+		return wire.Garbage("a part of the answer is not what was expected: "+err.Error(), err)
 	}
 	p := &part{kind: b.Type, signature: b.Signature}
 	r.open[index] = p
@@ -193,10 +188,10 @@ func (r *reader) end(index int) {
 	}
 	switch {
 	case p.kind == "thinking" && p.signature != "":
-		r.keep(index, model.Thinking, kept{Signature: p.signature})
+		r.keep(index, model.Thinking, opaque{Signature: p.signature})
 	case p.kind == "text" && len(p.citations) > 0:
 		list, _ := json.Marshal(p.citations)
-		r.keep(index, model.Text, kept{Citations: list})
+		r.keep(index, model.Text, opaque{Citations: list})
 	case p.kind == "tool_use" && !p.some && len(p.input) > 0:
 		r.build.Input(index, p.input)
 	case p.kind == "server_tool_use" && json.Valid(p.arguments):
@@ -210,7 +205,7 @@ func (r *reader) end(index int) {
 	p.arguments, p.citations = nil, nil
 }
 
-func (r *reader) keep(index int, kind model.Kind, k kept) {
+func (r *reader) keep(index int, kind model.Kind, k opaque) {
 	data, _ := json.Marshal(k)
 	r.build.Opaque(index, kind, data)
 }
@@ -233,15 +228,11 @@ func (r *reader) answer() (*model.Answer, error) {
 	a := &model.Answer{ID: r.id, Model: r.model, Blocks: r.build.Blocks(), Reason: r.reason, Usage: r.usage.usage()}
 	calls := a.Calls()
 	if slices.ContainsFunc(calls, func(b model.Block) bool { return b.Name == "" }) {
-		return nil, &model.Error{Trouble: model.Garbage, Message: "the answer calls a tool without a name"}
+		return nil, wire.Garbage("the answer calls a tool without a name", nil)
 	}
 	a.Stop = stop(r.reason, len(calls) > 0)
-	if n := len(a.Blocks); a.Stop == model.Length || a.Stop == model.Full || a.Stop == model.Refused {
-		// Where an answer is cut off, a call without arguments is most likely one of which they did not come.
-		if n > 0 && a.Blocks[n-1].Kind == model.Call && a.Blocks[n-1].Broken == "" &&
-			bytes.Equal(a.Blocks[n-1].Input, []byte("{}")) {
-			a.Blocks[n-1].Broken = model.CutOff
-		}
+	if a.Stop == model.Length || a.Stop == model.Full || a.Stop == model.Refused {
+		model.Unfinished(a.Blocks)
 	}
 	return a, nil
 }

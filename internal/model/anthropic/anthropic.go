@@ -37,18 +37,20 @@ type client struct {
 
 // New returns a client. It opens no connection. It is an io.Closer, which drops idle connections.
 func New(o Options) model.Client {
-	c := &client{model: o.Model, profile: o.Profile}
-	if c.profile.Provider == "" {
-		c.profile.Provider = Wire
+	c := &client{model: o.Model, profile: o.Known(Wire)}
+	c.api = wire.New(o, base(o.Base), "X-Api-Key", fault)
+	credential := c.api.Header
+	c.api.Header = func(ctx context.Context) (http.Header, error) {
+		h, err := credential(ctx)
+		if err == nil && len(h) == 0 && o.Base == "" { // elsewhere, such as on this machine, there may be no key at all
+			err = &model.Error{Trouble: model.NoLogin, Message: "there is no API key for Anthropic"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.Set("Anthropic-Version", version)
+		return h, nil
 	}
-	if c.profile.Model == "" {
-		c.profile.Model = o.Model
-	}
-	c.api = &wire.API{Base: base(o.Base), Header: func(ctx context.Context) (http.Header,
-		error,
-	) {
-		return header(ctx, o)
-	}, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault}
 	return c
 }
 
@@ -65,23 +67,6 @@ func base(given string) string {
 		}
 	}
 	return given + "/v1"
-}
-
-func header(ctx context.Context, o Options) (http.Header, error) {
-	h := http.Header{"Anthropic-Version": {version}}
-	switch {
-	case o.Bearer != nil:
-		token, err := o.Bearer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+token)
-	case o.Key != "":
-		h.Set("X-Api-Key", o.Key)
-	case o.Base == "": // elsewhere, such as on one's own machine, there may be no key at all
-		return nil, &model.Error{Trouble: model.NoLogin, Message: "there is no API key for Anthropic"}
-	}
-	return h, nil
 }
 
 func (c *client) Profile() model.Profile { return c.profile }
@@ -133,13 +118,13 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 		return nil
 	}
 	e := &model.Error{Code: it.Error.Type, Message: it.Error.Message, Request: it.Request}
-	said := strings.ToLower(it.Error.Message)
 	switch it.Error.Type {
 	case "invalid_request_error":
 		switch {
-		case says(said, "prompt is too long", "context limit", "context window", "too many total text bytes"):
+		case wire.Mentions(it.Error.Message, "prompt is too long", "context limit", "context window",
+			"too many total text bytes"):
 			e.Trouble = model.Overflow
-		case says(said, "credit balance", "usage limits"):
+		case wire.Mentions(it.Error.Message, "credit balance", "usage limits"):
 			e.Trouble = model.Quota
 		case status == http.StatusOK:
 			e.Trouble = model.Rejected
@@ -162,13 +147,4 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 		e.Trouble = model.Overloaded
 	}
 	return e
-}
-
-func says(text string, any ...string) bool {
-	for _, s := range any {
-		if strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
 }

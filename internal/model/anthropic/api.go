@@ -2,7 +2,7 @@ package anthropic
 
 import "omniagent/internal/model"
 
-// API is what is known of it. The token comes before the key, as in Claude Code: who sets it has a gateway.
+// API describes the Messages API. The token precedes the key, as in Claude Code: a user who sets it has a gateway.
 func API() model.API {
 	return model.API{
 		Name: "anthropic", Aliases: []string{"claude"}, Base: address, BaseVar: "ANTHROPIC_BASE_URL", Local: true,
@@ -14,7 +14,8 @@ func API() model.API {
 	}
 }
 
-// models are the families and their list prices. Of claude-haiku-5-5 a prompt longer than 100,000 tokens costs more.
+// models returns the families and their list prices. A prompt longer than 100,000 tokens for claude-haiku-5-5 costs
+// more.
 // Long because it is a table.
 func models() []model.Family {
 	const k, million = 1_000, 1_000_000

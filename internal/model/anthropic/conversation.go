@@ -55,13 +55,13 @@ type call struct{ given, id string }
 func (c *order) assistant(m model.Message, last bool) {
 	found := map[string]bool{} // searches of the API's own that have their result
 	for _, b := range m.Blocks {
-		if k := keptOf(b); k.ToolUse != "" {
+		if k := opaqueOf(b); k.ToolUse != "" {
 			found[k.ToolUse] = true
 		}
 	}
 	var content []*block
 	for _, b := range m.Blocks {
-		s := said(b)
+		s := assistantBlock(b)
 		// Such a search goes on when its answer is sent back as the last message; elsewhere half of it would be an
 		// error.
 		if s == nil || s.Type == "server_tool_use" && !found[s.ID] && !last {
@@ -95,7 +95,7 @@ func (c *order) user(m model.Message) {
 	var content []*block
 	for _, b := range m.Blocks {
 		if b.Kind != model.Result {
-			if s := shown(b); s != nil {
+			if s := userBlock(b); s != nil {
 				content = append(content, s)
 			}
 			continue
@@ -128,7 +128,7 @@ func orphan(b model.Block) []*block {
 			b.Text})
 	}
 	for _, p := range b.Parts {
-		if s := shown(p); s != nil {
+		if s := userBlock(p); s != nil {
 			out = append(out, s)
 		}
 	}

@@ -154,9 +154,9 @@ func (r *request) mark() {
 	}
 }
 
-// kept is the content of model.Block.Opaque for this wire: a whole block, which has a type, or what belongs to a text
+// opaque is the content of model.Block.Opaque for this wire: a whole block, which has a type, or what belongs to a text
 // or a thought.
-type kept struct {
+type opaque struct {
 	Type      string          `json:"type,omitempty"`
 	ID        string          `json:"id,omitempty"`
 	ToolUse   string          `json:"tool_use_id,omitempty"`
@@ -164,16 +164,16 @@ type kept struct {
 	Citations json.RawMessage `json:"citations,omitempty"`
 }
 
-func keptOf(b model.Block) (k kept) {
+func opaqueOf(b model.Block) (k opaque) {
 	if b.Wire == Wire {
 		_ = json.Unmarshal(b.Opaque, &k)
 	}
 	return k
 }
 
-// said converts what the model said, as far as the API accepts it.
-func said(b model.Block) *block {
-	k := keptOf(b)
+// assistantBlock converts what the model said, as far as the API accepts it.
+func assistantBlock(b model.Block) *block {
+	k := opaqueOf(b)
 	switch {
 	case k.Type != "":
 		return &block{Type: k.Type, ID: k.ID, ToolUse: k.ToolUse, raw: b.Opaque}
@@ -191,8 +191,8 @@ func said(b model.Block) *block {
 	return nil
 }
 
-// shown converts what the user, or a tool, shows to the model.
-func shown(b model.Block) *block {
+// userBlock converts what the user, or a tool, shows to the model.
+func userBlock(b model.Block) *block {
 	switch b.Kind {
 	case model.Text:
 		if strings.TrimSpace(b.Text) != "" {
@@ -232,7 +232,7 @@ func result(b model.Block, id string) *block {
 		parts = append(parts, &block{Type: "text", Text: text})
 	}
 	for _, p := range b.Parts {
-		if s := shown(p); s != nil {
+		if s := userBlock(p); s != nil {
 			parts = append(parts, s)
 		}
 	}

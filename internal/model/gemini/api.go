@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// API is what is known of it. The order of the keys is that of Google's own libraries. Its limits pass quickly, so it
-// is asked again early and often.
+// API describes the Gemini API. The order of the keys is that of Google's own libraries. Its limits pass quickly, so
+// retries come early and often.
 func API() model.API {
 	return model.API{
 		Name: "gemini", Aliases: []string{"google"}, Base: official, BaseVar: "GOOGLE_GEMINI_BASE_URL", Google: true,
@@ -17,7 +17,7 @@ func API() model.API {
 	}
 }
 
-// models are the families and their list prices. Of gemini-…-pro a prompt longer than 200,000 tokens costs more.
+// models returns the families and their list prices. A prompt longer than 200,000 tokens for gemini-…-pro costs more.
 func models() []model.Family {
 	const k, million = 1_000, 1_000_000
 	cost := model.Cost

@@ -1,48 +1,38 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // problem is an error in the form of Google's APIs.
 type problem struct {
-	Code    tally             `json:"code"`
-	Message word              `json:"message"`
-	Status  word              `json:"status"`
+	Code    wire.Count        `json:"code"`
+	Message wire.Word         `json:"message"`
+	Status  wire.Word         `json:"status"`
 	Details []json.RawMessage `json:"details"`
 }
 
 // detail is one of the details; which members it has depends on its type.
 type detail struct {
-	Type       word `json:"@type"`
-	Reason     word `json:"reason"`     // ErrorInfo
-	Delay      word `json:"retryDelay"` // RetryInfo
+	Reason     wire.Word `json:"reason"`     // ErrorInfo
+	Delay      wire.Word `json:"retryDelay"` // RetryInfo
 	Violations []struct {
-		ID     word `json:"quotaId"`
-		Metric word `json:"quotaMetric"`
+		ID wire.Word `json:"quotaId"`
 	} `json:"violations"` // QuotaFailure
 }
 
 func readProblem(body []byte) problem {
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '[' { // a stream that was not asked for as events is an array
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-			body = list[0]
-		}
-	}
 	var outer struct {
 		Error json.RawMessage `json:"error"`
 	}
 	var p problem
-	_ = json.Unmarshal(body, &outer)
+	_ = json.Unmarshal(wire.First(body), &outer)
 	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &p) != nil {
 		_ = json.Unmarshal(outer.Error, &p.Message)
 	}
@@ -74,37 +64,22 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 			e.Trouble = model.NoLogin // with status 400
 		}
 		for _, v := range d.Violations {
-			if spent(string(v.ID)) {
+			if wire.Mentions(string(v.ID), "perday", "permonth") { // it will not recover soon
 				e.Trouble = model.Quota
 			}
 		}
 	}
-	message := strings.ToLower(e.Message)
 	switch {
 	case e.Trouble != "":
-	case status == http.StatusBadRequest && tooLong(message):
+	case status == http.StatusBadRequest &&
+		wire.Mentions(e.Message, "exceeds the maximum number of tokens", "maximum context length", "context window"):
 		e.Trouble = model.Overflow
-	case status == http.StatusTooManyRequests && strings.Contains(message, "credits are depleted"):
+	case status == http.StatusTooManyRequests && wire.Mentions(e.Message, "credits are depleted"):
 		e.Trouble = model.Quota
 	case status == http.StatusOK:
 		e.Trouble = named(string(p.Status))
 	}
 	return e
-}
-
-// spent reports whether a quota will not recover soon.
-func spent(quota string) bool {
-	quota = strings.ToLower(quota)
-	return strings.Contains(quota, "perday") || strings.Contains(quota, "permonth")
-}
-
-func tooLong(message string) bool {
-	return slices.ContainsFunc([]string{
-		"exceeds the maximum number of tokens", "maximum context length",
-		"context window",
-	}, func(s string) bool {
-		return strings.Contains(message, s)
-	})
 }
 
 // named returns the meaning of a status's name, if its number is missing.

@@ -11,9 +11,7 @@ package gemini
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +19,7 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Options are what a client is made of.
+// Options configure a client.
 type Options = model.Options
 
 const (
@@ -34,23 +32,12 @@ func New(o Options) model.Client {
 	if o.Base == "" {
 		o.Base = official
 	}
-	c := &client{name: strings.TrimPrefix(o.Model, "models/"), profile: o.Profile}
+	c := &client{name: strings.TrimPrefix(o.Model, "models/"), profile: o.Known("gemini")}
 	base := strings.TrimRight(o.Base, "/")
 	if !strings.HasSuffix(base, "/v1beta") && !strings.HasSuffix(base, "/v1") && !strings.HasSuffix(base, "/v1alpha") {
 		base += "/v1beta"
 	}
-	if c.profile.Provider == "" {
-		c.profile.Provider = "gemini"
-	}
-	if c.profile.Model == "" {
-		c.profile.Model = o.Model
-	}
-	c.api = &wire.API{
-		Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
-		Header: func(ctx context.Context) (http.Header, error) {
-			return header(ctx, o)
-		},
-	}
+	c.api = wire.New(o, base, "X-Goog-Api-Key", fault)
 	return c
 }
 
@@ -58,23 +45,6 @@ type client struct {
 	api     *wire.API
 	name    string // of the model, without models/
 	profile model.Profile
-}
-
-func header(ctx context.Context, o Options) (http.Header, error) {
-	h := http.Header{}
-	for name, values := range o.Headers {
-		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
-	if o.Bearer != nil {
-		token, err := o.Bearer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	} else if key := strings.TrimSpace(o.Key); key != "" {
-		h.Set("X-Goog-Api-Key", key)
-	}
-	return h, nil
 }
 
 // Profile returns what is known about the model.
@@ -110,7 +80,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 		Request counted `json:"generateContentRequest"`
 	}{counted{c.whole(), c.request(q)}}
 	var answer struct {
-		Total tally `json:"totalTokens"`
+		Total wire.Count `json:"totalTokens"`
 	}
 	_, err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
 	var e *model.Error

@@ -44,13 +44,13 @@ type call struct {
 }
 
 type response struct {
-	ID       string   `json:"id,omitempty"`
-	Name     string   `json:"name"`
-	Response returned `json:"response"`
+	ID       string         `json:"id,omitempty"`
+	Name     string         `json:"name"`
+	Response functionOutput `json:"response"`
 }
 
-// returned is the result of a function, in the members that the API knows.
-type returned struct {
+// functionOutput is the result of a function, in the members that the API knows.
+type functionOutput struct {
 	Output *string `json:"output,omitempty"`
 	Error  *string `json:"error,omitempty"`
 }
@@ -88,8 +88,8 @@ type thinks struct {
 	Level    string `json:"thinkingLevel,omitempty"`
 }
 
-// kept is the content of Opaque: the signature of a part, or a whole part that only the API understands.
-type kept struct {
+// opaque is the content of Opaque: the signature of a part, or a whole part that only the API understands.
+type opaque struct {
 	Signature string          `json:"signature,omitempty"`
 	Part      json.RawMessage `json:"part,omitempty"`
 }
@@ -205,7 +205,7 @@ func (c *client) assistant(m model.Message) []any {
 	var parts []any
 	first := true // no call yet
 	for _, b := range m.Blocks {
-		var own kept
+		var own opaque
 		if b.Wire == wireName {
 			_ = json.Unmarshal(b.Opaque, &own)
 		}
@@ -254,9 +254,9 @@ func user(m model.Message, names map[string]string) []any {
 			name = names[b.ID]
 		}
 		text := b.Text
-		a := returned{Output: &text}
+		a := functionOutput{Output: &text}
 		if b.Failed {
-			a = returned{Error: &text}
+			a = functionOutput{Error: &text}
 		}
 		results = append(results, part{Response: &response{b.ID, name, a}})
 		for _, inner := range b.Parts {

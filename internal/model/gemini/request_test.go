@@ -113,13 +113,13 @@ func TestRequest(t *testing.T) {
 		"gemini-2.0-flash":      {"", ""},
 		"gemma-3-27b-it":        {"", ""},
 	} {
-		q, body := sent(t, Options{Model: name, Key: " k\n", Headers: http.Header{"x-more": {"1"}}}, conversation())
+		q, body := sent(t, Options{Model: name, Key: " k\n"}, conversation())
 		same(t, body, strings.NewReplacer("UNMARKED", row.unmarked, "THINKING", row.thinking).Replace(want))
 		if at := "https://generativelanguage.googleapis.com/v1beta/models/" + name +
 			":streamGenerateContent?alt=sse"; q.URL.String() != at {
 			t.Error(q.URL)
 		}
-		if q.Header.Get("X-Goog-Api-Key") != "k" || q.Header.Get("X-More") != "1" ||
+		if q.Header.Get("X-Goog-Api-Key") != "k" ||
 			q.Header.Get("Authorization") != "" {
 			t.Error(q.Header)
 		}

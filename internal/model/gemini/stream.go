@@ -3,38 +3,11 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"strconv"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
 	"omniagent/internal/text"
 )
-
-// word is a string, or empty if the JSON value is something else.
-type word string
-
-// UnmarshalJSON reads a string.
-func (w *word) UnmarshalJSON(data []byte) error {
-	*w = ""
-	var s string
-	if json.Unmarshal(data, &s) == nil {
-		*w = word(s)
-	}
-	return nil
-}
-
-// tally is a number of tokens, or 0 if the JSON value is something else.
-type tally int64
-
-// UnmarshalJSON reads a number; the API writes large ones as strings.
-func (t *tally) UnmarshalJSON(data []byte) error {
-	*t = 0
-	if n, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64); err == nil && n > 0 && n < 1e15 {
-		*t = tally(n)
-	}
-	return nil
-}
 
 // reader puts an answer together from the events of a stream.
 type reader struct {
@@ -53,43 +26,43 @@ type reader struct {
 type chunk struct {
 	Candidates []candidate     `json:"candidates"`
 	Usage      *usage          `json:"usageMetadata"`
-	Model      word            `json:"modelVersion"`
-	ID         word            `json:"responseId"`
+	Model      wire.Word       `json:"modelVersion"`
+	ID         wire.Word       `json:"responseId"`
 	Error      json.RawMessage `json:"error"`
 	Feedback   *struct {
-		Reason  word `json:"blockReason"`
-		Message word `json:"blockReasonMessage"`
+		Reason  wire.Word `json:"blockReason"`
+		Message wire.Word `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
 }
 
 type candidate struct {
-	Index   tally `json:"index"`
+	Index   wire.Count `json:"index"`
 	Content *struct {
 		Parts []json.RawMessage `json:"parts"`
 	} `json:"content"`
-	Finish    word `json:"finishReason"`
-	Message   word `json:"finishMessage"`
+	Finish    wire.Word `json:"finishReason"`
+	Message   wire.Word `json:"finishMessage"`
 	Grounding *struct {
 		Queries []json.RawMessage `json:"webSearchQueries"`
 	} `json:"groundingMetadata"`
 }
 
 type usage struct {
-	Prompt     tally `json:"promptTokenCount"` // with what came from a cache
-	Cached     tally `json:"cachedContentTokenCount"`
-	Candidates tally `json:"candidatesTokenCount"`
-	Thoughts   tally `json:"thoughtsTokenCount"`
-	Tools      tally `json:"toolUsePromptTokenCount"` // what the API's own tools brought into the prompt
+	Prompt     wire.Count `json:"promptTokenCount"` // with what came from a cache
+	Cached     wire.Count `json:"cachedContentTokenCount"`
+	Candidates wire.Count `json:"candidatesTokenCount"`
+	Thoughts   wire.Count `json:"thoughtsTokenCount"`
+	Tools      wire.Count `json:"toolUsePromptTokenCount"` // what the API's own tools brought into the prompt
 }
 
 // piece is a part of an answer.
 type piece struct {
-	Text      *word `json:"text"`
-	Thought   bool  `json:"thought"`
-	Signature word  `json:"thoughtSignature"`
+	Text      *wire.Word `json:"text"`
+	Thought   bool       `json:"thought"`
+	Signature wire.Word  `json:"thoughtSignature"`
 	Call      *struct {
-		ID   word            `json:"id"`
-		Name word            `json:"name"`
+		ID   wire.Word       `json:"id"`
+		Name wire.Word       `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
 	Server json.RawMessage `json:"toolCall"` // by the API's own tools
@@ -103,9 +76,9 @@ func (r *reader) event(e wire.Event) (bool, error) {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return false, &model.Error{Trouble: model.Garbage, Message: "an event of the answer cannot be read", Cause: err}
+		return false, wire.Garbage("an event of the answer cannot be read", err)
 	}
-	if !absent(c.Error) {
+	if !wire.Absent(c.Error) {
 		return false, r.client.within(data)
 	}
 	if c.ID != "" {
@@ -161,25 +134,25 @@ func (r *reader) count(u usage) {
 
 func (r *reader) part(raw json.RawMessage) error {
 	var p piece
-	if absent(raw) {
+	if wire.Absent(raw) {
 		return nil
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return &model.Error{Trouble: model.Garbage, Message: "a part of the answer cannot be read", Cause: err}
+		return wire.Garbage("a part of the answer cannot be read", err)
 	}
 	switch {
 	case p.Call != nil:
 		key := r.begin("")
 		r.b.Call(key, string(p.Call.ID), string(p.Call.Name))
-		if !absent(p.Call.Args) {
+		if !wire.Absent(p.Call.Args) {
 			r.b.Input(key, p.Call.Args)
 		}
-		r.mark(key, model.Call, kept{Signature: string(p.Signature)})
-	case !absent(p.Server) || !absent(p.Result):
-		if !absent(p.Server) {
+		r.mark(key, model.Call, opaque{Signature: string(p.Signature)})
+	case !wire.Absent(p.Server) || !wire.Absent(p.Result):
+		if !wire.Absent(p.Server) {
 			r.a.Usage.Searches++
 		}
-		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	case p.Text != nil:
 		r.text(p, raw)
 	}
@@ -203,11 +176,11 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 		}
 		r.b.Say(r.run, kind, string(*p.Text))
 	case *p.Text == "": // only the mark: not a text to anybody else
-		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	default:
 		key := r.begin("")
 		r.b.Say(key, kind, string(*p.Text))
-		r.mark(key, kind, kept{Signature: string(p.Signature)})
+		r.mark(key, kind, opaque{Signature: string(p.Signature)})
 	}
 }
 
@@ -218,7 +191,7 @@ func (r *reader) begin(kind model.Kind) int {
 	return r.run
 }
 
-func (r *reader) mark(key int, kind model.Kind, k kept) {
+func (r *reader) mark(key int, kind model.Kind, k opaque) {
 	if k.Signature == "" && k.Part == nil {
 		return
 	}
@@ -230,8 +203,7 @@ func (r *reader) mark(key int, kind model.Kind, k kept) {
 // end makes the answer. The stream has no end mark: the reason why the answer ended serves as one, and only usage may
 // follow it.
 func (r *reader) end(err error) (*model.Answer, error) {
-	var e *model.Error
-	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+	if r.reason != "" && model.Ended(err) {
 		err = nil
 	}
 	if err == nil {
@@ -273,6 +245,3 @@ func (r *reader) wrong() error {
 	}
 	return e
 }
-
-// absent reports whether a member is missing or null.
-func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }

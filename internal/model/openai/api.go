@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// Chat is what is known of Chat Completions, and of every server that speaks it. Its default is the newest model that
-// takes tools there. The limits of OpenAI pass slowly, so it is asked again late.
+// Chat describes Chat Completions, also of other servers. Its default is the newest model that accepts tools there. The
+// limits of OpenAI pass slowly, so retries come late.
 func Chat() model.API {
 	return model.API{
 		Name: "openai", Base: official, BaseVar: "OPENAI_BASE_URL", Local: true, Named: true,
@@ -23,7 +23,7 @@ func Chat() model.API {
 	}
 }
 
-// Responses is what is known of OpenAI's newer API.
+// Responses describes OpenAI's newer API.
 func Responses() model.API {
 	api := Chat()
 	api.Name, api.Account, api.New, api.Default = "codex", api.Name, NewResponses, "gpt-6.2-sol"
@@ -31,12 +31,13 @@ func Responses() model.API {
 	return api
 }
 
-// onlyResponses says that OpenAI refuses tools for that model in Chat Completions.
+// onlyResponses reports whether OpenAI refuses tools for a model in Chat Completions.
 func onlyResponses(name string) bool {
 	return strings.HasPrefix(name, "gpt-5.6") || strings.HasPrefix(name, "gpt-6")
 }
 
-// models are the families and their list prices. Of gpt-5.4 and later a prompt longer than 272,000 tokens costs more.
+// models returns the families and their list prices. A prompt longer than 272,000 tokens for gpt-5.4 and later costs
+// more.
 // Long because it is a table.
 func models() []model.Family {
 	const k = 1_000

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // chatWire is the value of Block.Wire for this API.
@@ -18,8 +19,8 @@ func NewChat(o Options) model.Client { return &chat{client: newClient(o)} }
 
 type chat struct {
 	client
-	unasked atomic.Bool // the server knows no stream_options
-	other   atomic.Bool // it calls the limit of the answer as the others do
+	noStreamOptions atomic.Bool // the server refuses stream_options
+	otherLimit      atomic.Bool // it uses the other name for the limit of the answer
 }
 
 type chatRequest struct {
@@ -47,19 +48,10 @@ type chatMessage struct {
 }
 
 type chatPart struct {
-	Type  string     `json:"type"`
-	Text  string     `json:"text,omitempty"`
-	Image *chatImage `json:"image_url,omitempty"`
-	File  *chatFile  `json:"file,omitempty"`
-}
-
-type chatImage struct {
-	URL string `json:"url"`
-}
-
-type chatFile struct {
-	Name string `json:"filename"`
-	Data string `json:"file_data"`
+	Type  string            `json:"type"`
+	Text  string            `json:"text,omitempty"`
+	Image map[string]string `json:"image_url,omitempty"`
+	File  map[string]string `json:"file,omitempty"`
 }
 
 type chatCall struct {
@@ -84,10 +76,10 @@ type chatDeclared struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Ask asks once. Only where the server refuses a member of the request by its name, it is asked again without that:
-// nothing was answered then, and which spelling a compatible server knows cannot be told otherwise.
+// Ask sends one request. If the server refuses a member of the request by name, it sends another one without that
+// member: nothing was answered yet, and there is no other way to learn which spelling a compatible server knows.
 func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	for s := (spelling{c.unasked.Load(), c.other.Load()}); ; {
+	for s := (spelling{c.noStreamOptions.Load(), c.otherLimit.Load()}); ; {
 		a, err := c.ask(ctx, q, s, hear)
 		better := c.learn(s, err)
 		if better == s {
@@ -99,38 +91,35 @@ func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece))
 
 // spelling is how a request is written, because servers differ.
 type spelling struct {
-	unasked bool // no stream_options
-	other   bool // the limit of the answer goes by its other name
+	noStreamOptions bool // no stream_options
+	otherLimit      bool // the limit of the answer goes by its other name
 }
 
-// learn finds out from an error how the request has to be written. It learns each point once, so that retries end.
+// learn returns how to write the request after an error. It learns each point once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
 		return s
 	}
 	limit := "max_tokens"
-	if c.vendor() != s.other {
+	if c.vendor() != s.otherLimit {
 		limit = "max_completion_tokens"
 	}
 	switch {
 	case strings.Contains(e.Message, "stream_options"):
-		s.unasked = true
-		c.unasked.Store(true)
+		s.noStreamOptions = true
+		c.noStreamOptions.Store(true)
 	case unknownMember(e.Message, limit):
-		s.other = true
-		c.other.Store(true)
+		s.otherLimit = true
+		c.otherLimit.Store(true)
 	}
 	return s
 }
 
 // unknownMember reports whether a message says that a member is unknown, and not that its value is wrong.
 func unknownMember(message, name string) bool {
-	message = strings.ToLower(message)
-	return strings.Contains(message, name) &&
-		(strings.Contains(message, "not permitted") || strings.Contains(message, "unsupported") ||
-			strings.Contains(message, "unrecognized") ||
-			strings.Contains(message, "unknown") || strings.Contains(message, "not supported"))
+	return wire.Mentions(message, name) &&
+		wire.Mentions(message, "not permitted", "unsupported", "unrecognized", "unknown", "not supported")
 }
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
@@ -146,13 +135,13 @@ func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(m
 
 func (c *chat) request(q model.Request, s spelling) chatRequest {
 	r := chatRequest{Model: c.model, Stream: true, Effort: effort(q.Think)}
-	if !s.unasked {
+	if !s.noStreamOptions {
 		r.Options = &chatOptions{Usage: true}
 	}
 	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers
 	// know the old name only, and ignore what they do not know: a limit that is ignored is worse than one that is
 	// refused.
-	if c.vendor() != s.other {
+	if c.vendor() != s.otherLimit {
 		r.MaxCompletion = q.MaxOutput
 	} else {
 		r.MaxTokens = q.MaxOutput
@@ -252,9 +241,9 @@ func (c *chat) user(m model.Message) []chatMessage {
 func (c *chat) part(b model.Block) chatPart {
 	switch {
 	case b.Kind == model.Image && picture(b):
-		return chatPart{Type: "image_url", Image: &chatImage{dataURL(b)}}
+		return chatPart{Type: "image_url", Image: map[string]string{"url": dataURL(b)}}
 	case b.Kind == model.File && b.Media == "application/pdf" && c.documents() && len(b.Data) > 0:
-		return chatPart{Type: "file", File: &chatFile{fileName(b), dataURL(b)}}
+		return chatPart{Type: "file", File: map[string]string{"filename": fileName(b), "file_data": dataURL(b)}}
 	case b.Kind == model.Image, b.Kind == model.File:
 		return chatPart{Type: "text", Text: b.InWords()}
 	}

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
@@ -15,24 +14,24 @@ type chatReader struct {
 	b      *model.Builder
 	a      model.Answer
 
-	begun   bool // a choice came
+	started bool // a choice came
 	reason  string
 	refused bool
 	done    bool // [DONE]
 
-	calls []*chatKnown
+	calls []*callState
 }
 
-// chatKnown is a call as far as it came.
-type chatKnown struct {
+// callState is a call as far as it came.
+type callState struct {
 	index int
 	id    string
 }
 
 type chatChunk struct {
-	ID      word         `json:"id"`
-	Model   word         `json:"model"`
-	Object  word         `json:"object"`
+	ID      wire.Word    `json:"id"`
+	Model   wire.Word    `json:"model"`
+	Object  wire.Word    `json:"object"`
 	Choices []chatChoice `json:"choices"`
 	Usage   *chatUsage   `json:"usage"`
 
@@ -40,15 +39,15 @@ type chatChunk struct {
 }
 
 type chatChoice struct {
-	Index  tally      `json:"index"`
+	Index  wire.Count `json:"index"`
 	Delta  *chatDelta `json:"delta"`
 	Whole  *chatDelta `json:"message"` // of servers that do not stream
-	Finish word       `json:"finish_reason"`
+	Finish wire.Word  `json:"finish_reason"`
 }
 
 type chatDelta struct {
 	Content   json.RawMessage `json:"content"`
-	Refusal   word            `json:"refusal"`
+	Refusal   wire.Word       `json:"refusal"`
 	Thought   json.RawMessage `json:"reasoning_content"`
 	Reasoning json.RawMessage `json:"reasoning"`
 	Calls     []chatFragment  `json:"tool_calls"`
@@ -57,24 +56,24 @@ type chatDelta struct {
 
 type chatFragment struct {
 	Index    *int      `json:"index"`
-	ID       word      `json:"id"`
+	ID       wire.Word `json:"id"`
 	Function chatNamed `json:"function"`
 }
 
 type chatNamed struct {
-	Name      word            `json:"name"`
+	Name      wire.Word       `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
 type chatUsage struct {
-	Prompt     tally `json:"prompt_tokens"`
-	Completion tally `json:"completion_tokens"`
-	Hit        tally `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Prompt     wire.Count `json:"prompt_tokens"`
+	Completion wire.Count `json:"completion_tokens"`
+	Hit        wire.Count `json:"prompt_cache_hit_tokens"` // DeepSeek
 	Details    struct {
-		Cached tally `json:"cached_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 	Output struct {
-		Reasoning tally `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
@@ -97,9 +96,9 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 	}
 	var c chatChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return false, garbage("an event of the answer cannot be read", err)
+		return false, wire.Garbage("an event of the answer cannot be read", err)
 	}
-	if !absent(c.Error) || c.Object == "error" || e.Name == "error" {
+	if !wire.Absent(c.Error) || c.Object == "error" || e.Name == "error" {
 		return false, r.client.within(data)
 	}
 	if c.ID != "" {
@@ -115,7 +114,7 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 		if choice.Index != 0 { // one answer was asked for
 			continue
 		}
-		r.begun = true
+		r.started = true
 		for _, d := range []*chatDelta{choice.Delta, choice.Whole} {
 			if d != nil {
 				r.delta(d)
@@ -143,7 +142,7 @@ func (r *chatReader) delta(d *chatDelta) {
 		r.say(model.Thinking, thought)
 		if member != "" {
 			name, _ := json.Marshal(member)
-			r.b.Opaque(said, model.Thinking, name)
+			r.b.Opaque(textKey, model.Thinking, name)
 		}
 	}
 	r.say(model.Text, text)
@@ -163,18 +162,18 @@ func (r *chatReader) delta(d *chatDelta) {
 // say adds text. Text after thinking begins a new block, and the other way round.
 func (r *chatReader) say(kind model.Kind, text string) {
 	if text != "" {
-		r.b.Say(said, kind, text)
+		r.b.Say(textKey, kind, text)
 	}
 }
 
-// said is the key of everything except calls.
-const said = "said"
+// textKey is the key of everything except calls.
+const textKey = "said"
 
 // call adds to a call.
 func (r *chatReader) call(f chatFragment) {
-	k := r.which(f)
+	k := r.callOf(f)
 	if k == nil {
-		k = &chatKnown{index: -1}
+		k = &callState{index: -1}
 		if f.Index != nil {
 			k.index = *f.Index
 		}
@@ -187,10 +186,10 @@ func (r *chatReader) call(f chatFragment) {
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }
 
-// which finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
+// callOf finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
 // every call; then each call is whole with its own id and name.
-func (r *chatReader) which(f chatFragment) *chatKnown {
-	another := func(k *chatKnown) bool {
+func (r *chatReader) callOf(f chatFragment) *callState {
+	another := func(k *callState) bool {
 		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
 	}
 	for i := len(r.calls) - 1; i >= 0; i-- {
@@ -210,12 +209,11 @@ func (r *chatReader) which(f chatFragment) *chatKnown {
 // end makes the answer. Compatible servers need not send [DONE]: an answer with a reason is whole, whatever then
 // happens to the connection.
 func (r *chatReader) end(err error) (*model.Answer, error) {
-	var e *model.Error
-	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+	if r.reason != "" && model.Ended(err) {
 		err = nil
 	}
-	if err == nil && r.done && !r.begun {
-		err = garbage("the answer ended before it began", nil)
+	if err == nil && r.done && !r.started {
+		err = wire.Garbage("the answer ended before it began", nil)
 	}
 	if err != nil {
 		return nil, r.b.Failure(err, r.a.Usage)
@@ -224,10 +222,10 @@ func (r *chatReader) end(err error) (*model.Answer, error) {
 	switch r.reason {
 	case "length", "model_length", "max_tokens":
 		r.a.Stop = model.Length
-		unfinished(r.a.Blocks)
+		model.Unfinished(r.a.Blocks)
 	case "content_filter":
 		r.a.Stop = model.Refused
-		unfinished(r.a.Blocks)
+		model.Unfinished(r.a.Blocks)
 	case "error", "insufficient_system_resource":
 		return nil, r.b.Failure(&model.Error{
 			Trouble: model.Overloaded, Code: r.reason,

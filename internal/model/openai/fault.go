@@ -1,22 +1,21 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // problem is an error in OpenAI's form.
 type problem struct {
-	Message word `json:"message"`
-	Type    word `json:"type"`
-	Code    word `json:"code"`
+	Message wire.Word `json:"message"`
+	Type    wire.Word `json:"type"`
+	Code    wire.Word `json:"code"`
 }
 
 // readProblem finds the error in a body or in an event of a stream.
@@ -24,22 +23,15 @@ func readProblem(body []byte) problem {
 	var outer struct {
 		problem
 		Error    json.RawMessage `json:"error"`
-		Detail   word            `json:"detail"`
+		Detail   wire.Word       `json:"detail"`
 		Response struct {
 			Error json.RawMessage `json:"error"`
 		} `json:"response"`
 	}
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '[' { // so does Gemini's endpoint that speaks this wire
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-			body = list[0]
-		}
-	}
-	_ = json.Unmarshal(body, &outer)
+	_ = json.Unmarshal(wire.First(body), &outer)
 	p := outer.problem
 	for _, raw := range []json.RawMessage{outer.Error, outer.Response.Error} {
-		if absent(raw) {
+		if wire.Absent(raw) {
 			continue
 		}
 		p = problem{}
@@ -119,17 +111,9 @@ func tooLong(status int, sort model.Trouble, message string) bool {
 	if status != http.StatusBadRequest && status != http.StatusOK || sort != "" && sort != model.Rejected {
 		return false
 	}
-	message = strings.ToLower(message)
-	return slices.ContainsFunc(overflows(), func(s string) bool { return strings.Contains(message, s) })
-}
-
-func overflows() []string {
-	return []string{
-		"maximum context length", "maximum prompt length", "context length exceeded", "context length of only",
-		"context window",
-		"context size", "exceeds the maximum number of tokens", "prompt is too long", "input is too long",
-		"reduce the length of the messages",
-	}
+	return wire.Mentions(message, "maximum context length", "maximum prompt length", "context length exceeded",
+		"context length of only", "context window", "context size", "exceeds the maximum number of tokens",
+		"prompt is too long", "input is too long", "reduce the length of the messages")
 }
 
 // again returns the time in "Please try again in 1.5s".

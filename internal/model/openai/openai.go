@@ -1,18 +1,17 @@
 // Package openai is the two model APIs of OpenAI: Chat Completions, which many others speak as well, and Responses.
 //
 // It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought)
-// goes back as it came, and to nobody else; that an answer is whole, also of servers that leave out ids, the index of a
-// call, the usage or the end mark; and that an error has its true sort, wherever the API says it: in the status, in the
-// body or within a stream.
+// goes back unchanged, and to no other API; that an answer is whole, also from servers that omit ids, the index of a
+// call, the usage or the end mark; and that an error has the right Trouble, wherever the API reports it: in the status,
+// in the body or within a stream.
 //
-// It refuses to leave a conversation with the API (nothing is stored there), to change a tool's schema, and to guess
-// what a server can: only the spelling of two members is learned, from the error that names them.
+// It stores nothing with the API, does not change a tool's schema, and does not guess what a server supports: it only
+// learns the spelling of two members, from the error that names them.
 package openai
 
 import (
 	"context"
 	"encoding/base64"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,12 +20,12 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Options are what a client is made of.
+// Options configure a client.
 type Options = model.Options
 
 const official = "https://api.openai.com/v1"
 
-// client is what both wires share.
+// client has what both wires share.
 type client struct {
 	api     *wire.API
 	model   string
@@ -43,43 +42,16 @@ func newClient(o Options) client {
 	if found {
 		query = "?" + query
 	}
-	c := client{model: o.Model, query: query, profile: o.Profile}
+	c := client{model: o.Model, query: query, profile: o.Known("openai")}
 	if at, err := url.Parse(base); err == nil {
 		c.host = at.Hostname()
 	}
-	if c.profile.Provider == "" {
-		c.profile.Provider = "openai"
+	keyHeader := ""
+	if c.azure() {
+		keyHeader = "Api-Key"
 	}
-	if c.profile.Model == "" {
-		c.profile.Model = o.Model
-	}
-	c.api = &wire.API{
-		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
-		Header: func(ctx context.Context) (http.Header, error) { return header(ctx, o, c.azure()) },
-	}
+	c.api = wire.New(o, base, keyHeader, fault)
 	return c
-}
-
-func header(ctx context.Context, o Options, azure bool) (http.Header, error) {
-	h := http.Header{}
-	for name, values := range o.Headers {
-		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
-	key := strings.TrimSpace(o.Key)
-	switch {
-	case o.Bearer != nil:
-		token, err := o.Bearer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	case key == "":
-	case azure:
-		h.Set("Api-Key", key)
-	default:
-		h.Set("Authorization", "Bearer "+key)
-	}
-	return h, nil
 }
 
 func (c *client) azure() bool { return strings.HasSuffix(c.host, ".azure.com") }
@@ -100,8 +72,7 @@ func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) 
 	return model.Estimate(q), false, nil
 }
 
-// reasons reports whether the model thinks before it answers: those that do not refuse every member about it. All newer
-// ones do.
+// reasons reports whether a model thinks before it answers, as all newer ones do. The others refuse members about that.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {

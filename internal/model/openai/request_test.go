@@ -121,9 +121,9 @@ func TestChatRequest(t *testing.T) {
 		},
 	} {
 		q, body := sent(t, both()[0],
-			Options{Base: base, Key: " k\n", Model: "m", Headers: http.Header{"x-more": {"1"}}}, conversation(chatWire))
+			Options{Base: base, Key: " k\n", Model: "m"}, conversation(chatWire))
 		same(t, body, strings.NewReplacer("LIMIT", row.limit, "PDF", row.pdf).Replace(want))
-		if q.URL.String() != row.at || q.Method != http.MethodPost || q.Header.Get("X-More") != "1" {
+		if q.URL.String() != row.at || q.Method != http.MethodPost {
 			t.Errorf("%s: %s %v", base, q.URL, q.Header)
 		}
 		name, value := "Authorization", "Bearer k"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // responsesWire is the value of Block.Wire for this API.
@@ -69,13 +70,13 @@ type responsesOutput struct {
 	Output any    `json:"output"` // a string, or a list of responsesPart
 }
 
-// responsesKept has what goes back in addition to text and calls: reasoning and searches.
-type responsesKept struct {
+// opaqueItem has what goes back in addition to text and calls: reasoning and searches.
+type opaqueItem struct {
 	item      json.RawMessage
 	reasoning bool
 }
 
-func (k responsesKept) MarshalJSON() ([]byte, error) { return k.item, nil }
+func (k opaqueItem) MarshalJSON() ([]byte, error) { return k.item, nil }
 
 // Ask asks once.
 func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
@@ -133,17 +134,17 @@ func responsesAssistant(m model.Message) []any {
 			items = append(items, said)
 		case b.Kind == model.Thinking && own:
 			var kind struct {
-				Type word `json:"type"`
+				Type wire.Word `json:"type"`
 			}
 			_ = json.Unmarshal(b.Opaque, &kind)
-			items = append(items, responsesKept{b.Opaque, kind.Type == "reasoning"})
+			items = append(items, opaqueItem{b.Opaque, kind.Type == "reasoning"})
 		case b.Kind == model.Call:
 			items = append(items, responsesCall{Type: "function_call", CallID: b.ID, Name: b.Name, Arguments: input(b)})
 		}
 	}
 	// The API refuses reasoning that leads to nothing, as an answer that was cut off ends.
 	for n := len(items) - 1; n >= 0; n-- {
-		if kept, ok := items[n].(responsesKept); !ok || !kept.reasoning {
+		if kept, ok := items[n].(opaqueItem); !ok || !kept.reasoning {
 			break
 		}
 		items = items[:n]

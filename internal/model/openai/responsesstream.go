@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
@@ -15,18 +14,18 @@ type responsesReader struct {
 	b      *model.Builder
 	a      model.Answer
 
-	spoken  map[any]bool // the items of which text came in pieces
-	items   bool         // an item came by itself, not only at the end
-	refused bool
-	status  string // at the end
+	streamed map[any]bool // the items of which text came in pieces
+	items    bool         // an item came by itself, not only at the end
+	refused  bool
+	status   string // at the end
 }
 
 type responsesEvent struct {
-	Type    word            `json:"type"`
+	Type    wire.Word       `json:"type"`
 	Index   *int            `json:"output_index"`
-	ItemID  word            `json:"item_id"`
-	Part    tally           `json:"summary_index"`
-	Delta   word            `json:"delta"`
+	ItemID  wire.Word       `json:"item_id"`
+	Part    wire.Count      `json:"summary_index"`
+	Delta   wire.Word       `json:"delta"`
 	Whole   json.RawMessage `json:"arguments"`
 	Item    *responsesItem  `json:"item"`
 	Answer  *responsesWhole `json:"response"`
@@ -34,24 +33,24 @@ type responsesEvent struct {
 }
 
 type responsesWhole struct {
-	ID         word              `json:"id"`
-	Model      word              `json:"model"`
-	Status     word              `json:"status"`
+	ID         wire.Word         `json:"id"`
+	Model      wire.Word         `json:"model"`
+	Status     wire.Word         `json:"status"`
 	Output     []json.RawMessage `json:"output"`
 	Usage      *responsesUsage   `json:"usage"`
 	Incomplete struct {
-		Reason word `json:"reason"`
+		Reason wire.Word `json:"reason"`
 	} `json:"incomplete_details"`
 }
 
 type responsesUsage struct {
-	Input   tally `json:"input_tokens"`
-	Output  tally `json:"output_tokens"`
+	Input   wire.Count `json:"input_tokens"`
+	Output  wire.Count `json:"output_tokens"`
 	Details struct {
-		Cached tally `json:"cached_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
 	} `json:"input_tokens_details"`
 	Of struct {
-		Reasoning tally `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 
@@ -59,21 +58,21 @@ type responsesUsage struct {
 type responsesItem struct {
 	raw json.RawMessage
 
-	Type      word            `json:"type"`
-	ID        word            `json:"id"`
-	CallID    word            `json:"call_id"`
-	Name      word            `json:"name"`
+	Type      wire.Word       `json:"type"`
+	ID        wire.Word       `json:"id"`
+	CallID    wire.Word       `json:"call_id"`
+	Name      wire.Word       `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
-	Encrypted word            `json:"encrypted_content"`
-	Summary   []responsesSaid `json:"summary"`
-	Content   []responsesSaid `json:"content"`
-	Phase     word            `json:"phase"`
+	Encrypted wire.Word       `json:"encrypted_content"`
+	Summary   []responsesText `json:"summary"`
+	Content   []responsesText `json:"content"`
+	Phase     wire.Word       `json:"phase"`
 }
 
-type responsesSaid struct {
-	Type    word `json:"type"`
-	Text    word `json:"text"`
-	Refusal word `json:"refusal"`
+type responsesText struct {
+	Type    wire.Word `json:"type"`
+	Text    wire.Word `json:"text"`
+	Refusal wire.Word `json:"refusal"`
 }
 
 // UnmarshalJSON keeps the item as it came, too.
@@ -94,10 +93,10 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 	}
 	var it responsesEvent
 	if err := json.Unmarshal(data, &it); err != nil {
-		return false, garbage("an event of the answer cannot be read", err)
+		return false, wire.Garbage("an event of the answer cannot be read", err)
 	}
 	if it.Type == "" {
-		it.Type = word(e.Name)
+		it.Type = wire.Word(e.Name)
 	}
 	key := it.key()
 	switch it.Type {
@@ -105,13 +104,13 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 		r.about(it.Answer)
 		return false, r.client.within(data)
 	case "":
-		if !absent(it.Problem) {
+		if !wire.Absent(it.Problem) {
 			return false, r.client.within(data)
 		}
 	case "response.created", "response.in_progress":
 		r.about(it.Answer)
 	case "response.output_item.added":
-		r.begun(key, it.Item)
+		r.place(key, it.Item)
 	case "response.output_item.done":
 		r.item(key, it.Item)
 	case "response.output_text.delta":
@@ -171,15 +170,15 @@ func (r *responsesReader) say(key any, kind model.Kind, text string) {
 	if text == "" {
 		return
 	}
-	if r.spoken == nil {
-		r.spoken = map[any]bool{}
+	if r.streamed == nil {
+		r.streamed = map[any]bool{}
 	}
-	r.spoken[key] = true
+	r.streamed[key] = true
 	r.b.Say(key, kind, text)
 }
 
-// begun names an item, so that it has its place.
-func (r *responsesReader) begun(key any, i *responsesItem) {
+// place names an item, so that it has its place.
+func (r *responsesReader) place(key any, i *responsesItem) {
 	if i == nil {
 		return
 	}
@@ -194,26 +193,26 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 	if i == nil {
 		return
 	}
-	r.begun(key, i)
+	r.place(key, i)
 	switch i.Type {
 	case "function_call":
 		if whole := arguments(i.Arguments); whole != "" {
 			r.b.Input(key, json.RawMessage(whole))
 		}
 	case "message":
-		said := r.spoken[key]
+		said := r.streamed[key]
 		for _, c := range i.Content {
 			r.refused = r.refused || c.Refusal != ""
 			if !said {
 				r.say(key, model.Text, string(c.Text+c.Refusal))
 			}
 		}
-		if i.Phase != "" && r.spoken[key] {
+		if i.Phase != "" && r.streamed[key] {
 			phase, _ := json.Marshal(i.Phase)
 			r.b.Opaque(key, model.Text, phase)
 		}
 	case "reasoning":
-		if !r.spoken[key] {
+		if !r.streamed[key] {
 			for n, s := range append(i.Summary, i.Content...) {
 				if n > 0 {
 					r.b.Say(key, model.Thinking, "\n\n")
@@ -233,18 +232,18 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 // back returns reasoning in the form that the API accepts, which is not everything that it writes.
 func (i *responsesItem) back() json.RawMessage {
 	type said struct {
-		Type word `json:"type"`
-		Text word `json:"text"`
+		Type wire.Word `json:"type"`
+		Text wire.Word `json:"text"`
 	}
 	summary := []said{}
 	for _, s := range i.Summary {
 		summary = append(summary, said{s.Type, s.Text})
 	}
 	raw, _ := json.Marshal(struct {
-		Type      word   `json:"type"`
-		ID        word   `json:"id,omitempty"`
-		Summary   []said `json:"summary"`
-		Encrypted word   `json:"encrypted_content"`
+		Type      wire.Word `json:"type"`
+		ID        wire.Word `json:"id,omitempty"`
+		Summary   []said    `json:"summary"`
+		Encrypted wire.Word `json:"encrypted_content"`
 	}{i.Type, i.ID, summary, i.Encrypted})
 	return raw
 }
@@ -275,7 +274,7 @@ func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 	for n, raw := range w.Output {
 		var i responsesItem
 		if err := json.Unmarshal(raw, &i); err != nil {
-			return garbage("the answer cannot be read", err)
+			return wire.Garbage("the answer cannot be read", err)
 		}
 		r.item(n, &i)
 	}
@@ -283,8 +282,7 @@ func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 }
 
 func (r *responsesReader) end(err error) (*model.Answer, error) {
-	var e *model.Error
-	if errors.As(err, &e) && r.status != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+	if r.status != "" && model.Ended(err) {
 		err = nil
 	}
 	if err != nil {
@@ -297,10 +295,10 @@ func (r *responsesReader) end(err error) (*model.Answer, error) {
 	switch {
 	case r.status == "incomplete" && r.a.Reason == "content_filter", r.refused && len(r.a.Calls()) == 0:
 		r.a.Stop = model.Refused
-		unfinished(r.a.Blocks)
+		model.Unfinished(r.a.Blocks)
 	case r.status == "incomplete":
 		r.a.Stop = model.Length
-		unfinished(r.a.Blocks)
+		model.Unfinished(r.a.Blocks)
 	case len(r.a.Calls()) > 0:
 		r.a.Stop = model.Calls
 	default:

@@ -10,6 +10,9 @@ import (
 )
 
 // parser parses server-sent events. It does no I/O: bytes come in pieces of any size, events go out.
+//
+//	bytes ── feed ──▶ line ── take ──▶ data, name ── empty line: dispatch ──▶ each
+//	                                       └── end of the connection: end ──▶ each, or the error Cut
 type parser struct {
 	each func(Event) (bool, error)
 
@@ -56,7 +59,7 @@ func (p *parser) feed(chunk []byte) (done bool, err error) {
 		if done, err = p.take(line); done || err != nil {
 			return done, err
 		}
-		p.line = kept(p.line)
+		p.line = reusable(p.line)
 	}
 	return false, nil
 }
@@ -68,8 +71,8 @@ func (p *parser) size(more int) error {
 	return nil
 }
 
-// kept returns a buffer for reuse, unless it is large.
-func kept(b []byte) []byte {
+// reusable returns a buffer for reuse, unless it is large.
+func reusable(b []byte) []byte {
 	if cap(b) > 1<<20 {
 		return nil
 	}
@@ -137,7 +140,7 @@ func (p *parser) dispatch() (bool, error) {
 	if some {
 		done, err = p.each(e)
 	}
-	p.data, p.some, p.name = kept(p.data), false, ""
+	p.data, p.some, p.name = reusable(p.data), false, ""
 	return done, err
 }
 

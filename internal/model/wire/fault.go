@@ -38,10 +38,7 @@ func (x *exchange) failure(err error) error {
 			e.After = retryAfter(x.resp.Header, e.Trouble)
 		}
 	}
-	for _, s := range x.secrets {
-		e.Message = strings.ReplaceAll(e.Message, s, redact.Mask)
-	}
-	e.Message = redact.String(e.Message)
+	e.Message = redact.String(redact.Known(x.secrets...).String(e.Message))
 	return e
 }
 
@@ -58,9 +55,7 @@ func secrets(header http.Header) []string {
 			if !two {
 				token = v
 			}
-			if len(token) >= 6 { // shorter ones are words
-				all = append(all, token)
-			}
+			all = append(all, token)
 		}
 	}
 	return all
@@ -246,7 +241,7 @@ func garbage(what string, body []byte) *model.Error {
 	if said := quote(body); said != "" {
 		what += ": " + said
 	}
-	return &model.Error{Trouble: model.Garbage, Message: what}
+	return Garbage(what, nil)
 }
 
 func requestID(h http.Header) string {

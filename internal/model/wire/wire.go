@@ -39,7 +39,7 @@ type API struct {
 	Base string // without a slash at its end
 	// for each request, with the credential; an error that is a *model.Error passes through
 	Header func(context.Context) (http.Header, error)
-	HTTP   *http.Client  // nil: one of its own
+	HTTP   *http.Client  // nil: a new client
 	First  time.Duration // until the response's headers; 0: five minutes
 	Idle   time.Duration // between bytes of the answer; 0: two minutes
 	// the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
@@ -148,18 +148,11 @@ func (x *exchange) plain(head []byte, err error) error {
 
 // refusal returns the error that a response with status 200 may still be.
 func (x *exchange) refusal(body []byte) error {
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '[' { // as Gemini writes a stream without events
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) != nil || len(list) == 0 {
-			return nil
-		}
-		body = list[0]
-	}
+	body = First(body)
 	var it struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &it) != nil || len(it.Error) == 0 || string(it.Error) == "null" {
+	if json.Unmarshal(body, &it) != nil || Absent(it.Error) {
 		return nil
 	}
 	return x.api.Refused(http.StatusOK, x.header(), body)

@@ -231,12 +231,12 @@ func TestDecode(t *testing.T) {
 func TestTerminals(t *testing.T) {
 	t.Parallel()
 	out, code := "a\n```\n", 3
-	begun := Update{Kind: Called, Tool: &Tool{
+	begun := Update{Kind: ToolCall, Tool: &Tool{
 		ID: "c", New: true, Title: "x", Kind: "execute", Status: Pending,
 		Terminal: &Terminal{Command: "x", Dir: "/w"},
 	}}
 	ended := Update{
-		Kind: Called,
+		Kind: ToolCall,
 		Tool: &Tool{ID: "c", Status: FailedCall, Terminal: &Terminal{Output: &out, Exit: &code, Ended: true}},
 	}
 	for name, c := range map[string]struct {

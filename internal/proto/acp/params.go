@@ -16,8 +16,8 @@ type (
 		Wanted int // the version that the client prefers
 		Client Client
 	}
-	// Authenticate asks for a login with that method.
-	Authenticate struct{ Method string }
+	// Authenticate asks whether there is a login.
+	Authenticate struct{}
 	// New begins a session.
 	New struct{ Place }
 	// Load resumes a session. Replay: the client gets its past messages.
@@ -113,7 +113,6 @@ type params struct {
 	ClientV2 capabilities `json:"capabilities"`
 	Info     *info        `json:"clientInfo"`
 	InfoV2   *info        `json:"info"`
-	Method   string       `json:"methodId"`
 	Session  *string      `json:"sessionId"`
 	Dir      *string      `json:"cwd"`
 	Dirs     []string     `json:"additionalDirectories"`
@@ -225,7 +224,7 @@ func (p *reading) decode(v Version) any {
 	}
 	switch {
 	case p.method == "authenticate" && v == V1:
-		return Authenticate{p.in.Method}
+		return Authenticate{}
 	case p.method == "session/load" && v == V1:
 		return Load{p.session(), true, p.place()}
 	case p.method == "session/set_mode" && v == V1:
@@ -415,7 +414,7 @@ func (p *reading) block(c content) Block {
 func (p *reading) bytes(encoded string) []byte {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		p.fail("data is no base64")
+		p.fail("data is not base64")
 	}
 	return data
 }

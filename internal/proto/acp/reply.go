@@ -53,14 +53,11 @@ func (e Encoder) Initialized(a About) any {
 
 // Opened answers a request that begins or resumes a session; for a resumed one the id is empty.
 func (e Encoder) Opened(id string, s Options) any {
-	o := object{"configOptions": e.options(s)}
-	if id != "" {
-		o["sessionId"] = id
-	}
+	o := object{"configOptions": e.options(s)}.text("sessionId", id)
 	if e.Version == V1 && len(s.Modes) > 0 {
 		modes := []object{}
 		for _, m := range s.Modes {
-			modes = append(modes, described(object{"id": m.ID, "name": m.Name}, m.About))
+			modes = append(modes, object{"id": m.ID, "name": m.Name}.text("description", m.About))
 		}
 		o["modes"] = object{"currentModeId": s.Mode, "availableModes": modes}
 	}
@@ -83,23 +80,13 @@ type Session struct {
 func Listed(sessions []Session, next string) any {
 	list := []object{}
 	for _, s := range sessions {
-		o := object{"sessionId": s.ID, "cwd": s.Dir}
-		if s.Title != "" {
-			o["title"] = s.Title
-		}
-		if s.Updated != "" {
-			o["updatedAt"] = s.Updated
-		}
+		o := object{"sessionId": s.ID, "cwd": s.Dir}.text("title", s.Title).text("updatedAt", s.Updated)
 		if len(s.Dirs) > 0 {
 			o["additionalDirectories"] = s.Dirs
 		}
 		list = append(list, o)
 	}
-	o := object{"sessions": list}
-	if next != "" {
-		o["nextCursor"] = next
-	}
-	return o
+	return object{"sessions": list}.text("nextCursor", next)
 }
 
 // Spent is the usage of a turn, for clients that can show it.
@@ -122,10 +109,9 @@ func Taken(message string) any { return object{"messageId": message} }
 
 // The kinds of options in a question.
 const (
-	AllowOnce    = "allow_once"
-	AllowAlways  = "allow_always"
-	RejectOnce   = "reject_once"
-	RejectAlways = "reject_always"
+	AllowOnce   = "allow_once"
+	AllowAlways = "allow_always"
+	RejectOnce  = "reject_once"
 )
 
 // Option is an option of a question.
@@ -145,11 +131,10 @@ func (e Encoder) Permission(session, title, why string, t *Tool, options []Optio
 		}
 		return object{"sessionId": session, "toolCall": call, "options": list}
 	}
-	o := object{
+	return object{
 		"sessionId": session, "title": title, "subject": object{"type": "tool_call", "toolCall": e.call(t)},
 		"options": list,
-	}
-	return described(o, why)
+	}.text("description", why)
 }
 
 // Chosen reads the answer to a permission request. ok: an option was chosen.
@@ -179,12 +164,9 @@ func Form(session, call, text string, fields []Field) any {
 	for _, f := range fields {
 		list := []object{}
 		for _, c := range f.Choices {
-			list = append(list, described(object{"const": c.ID, "title": c.Name}, c.About))
+			list = append(list, object{"const": c.ID, "title": c.Name}.text("description", c.About))
 		}
-		o := described(object{"type": "string"}, f.About)
-		if f.Title != "" {
-			o["title"] = f.Title
-		}
+		o := object{"type": "string"}.text("description", f.About).text("title", f.Title)
 		switch {
 		case f.Several:
 			o["type"], o["items"] = "array", object{"anyOf": list}
@@ -194,13 +176,9 @@ func Form(session, call, text string, fields []Field) any {
 		properties[f.ID] = o
 		required = append(required, f.ID)
 	}
-	o := object{"mode": "form", "sessionId": session, "message": text, "requestedSchema": object{
+	return object{"mode": "form", "sessionId": session, "message": text, "requestedSchema": object{
 		"type": "object", "properties": properties, "required": required,
-	}}
-	if call != "" {
-		o["toolCallId"] = call
-	}
-	return o
+	}}.text("toolCallId", call)
 }
 
 // Filled reads the answer to a form: the choices or text of each field. ok: the person filled it in.

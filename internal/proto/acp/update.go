@@ -13,17 +13,17 @@ type Kind string
 
 // The kinds. The comments name the members of Update that they use.
 const (
-	Said       Kind = "user"       // Blocks, Message
-	Answer     Kind = "agent"      // Text, Message
-	Thought    Kind = "thought"    // Text, Message
-	Called     Kind = "tool"       // Tool
-	Planned    Kind = "plan"       // Steps
-	Optioned   Kind = "options"    // Options
-	Titled     Kind = "title"      // Title, Time
-	Used       Kind = "usage"      // Usage
-	Noticed    Kind = "notice"     // Severity, Text
-	Compacted  Kind = "compaction" // Message: its id
-	Conditions Kind = "state"      // State, Stop, Error; only in version 2
+	UserMessage    Kind = "user"       // Blocks, Message
+	Answer         Kind = "agent"      // Text, Message
+	Thinking       Kind = "thought"    // Text, Message
+	ToolCall       Kind = "tool"       // Tool
+	Plan           Kind = "plan"       // Steps
+	OptionsChanged Kind = "options"    // Options
+	SessionTitle   Kind = "title"      // Title, Time
+	ContextUsage   Kind = "usage"      // Usage
+	Notice         Kind = "notice"     // Severity, Text
+	Compaction     Kind = "compaction" // Message: its id
+	Conditions     Kind = "state"      // State, Stop, Error; only in version 2
 )
 
 // Update is a change in a session that the client is told of, in a form for all versions.
@@ -117,8 +117,16 @@ type Encoder struct {
 	Client  Client
 }
 
-// object is a JSON object; members that are nil are left out.
+// object is a JSON object.
 type object map[string]any
+
+// text adds a member, unless it is empty.
+func (o object) text(name, value string) object {
+	if value != "" {
+		o[name] = value
+	}
+	return o
+}
 
 // Update returns the lines of one update, or none if this client does not support it.
 func (e Encoder) Update(session string, u Update) [][]byte {
@@ -131,36 +139,36 @@ func (e Encoder) Update(session string, u Update) [][]byte {
 
 func (e Encoder) update(u Update) []object {
 	switch u.Kind {
-	case Said:
-		return e.said(u)
+	case UserMessage:
+		return e.userMessage(u)
 	case Answer:
 		return e.chunk("agent_message_chunk", u)
-	case Thought:
+	case Thinking:
 		return e.chunk("agent_thought_chunk", u)
-	case Called:
+	case ToolCall:
 		return e.tool(u.Tool)
-	case Planned:
+	case Plan:
 		return e.plan(u.Steps)
-	case Optioned:
+	case OptionsChanged:
 		changed := []object{{"sessionUpdate": "config_option_update", "configOptions": e.options(*u.Options)}}
 		if e.Version == V1 {
 			changed = append(changed, object{"sessionUpdate": "current_mode_update", "currentModeId": u.Options.Mode})
 		}
 		return changed
-	case Titled:
+	case SessionTitle:
 		return []object{{"sessionUpdate": "session_info_update", "title": u.Title, "updatedAt": u.Time}}
-	case Used:
+	case ContextUsage:
 		o := object{"sessionUpdate": "usage_update", "used": u.Usage.Used, "size": u.Usage.Size}
 		if u.Usage.CostUSD != nil {
 			o["cost"] = object{"amount": *u.Usage.CostUSD, "currency": "USD"}
 		}
 		return []object{o}
-	case Noticed:
+	case Notice:
 		if e.Version == V1 && !e.Client.Notices || strings.TrimSpace(u.Text) == "" {
 			return nil
 		}
 		return []object{{"sessionUpdate": "notice", "severity": u.Severity, "title": u.Text}}
-	case Compacted:
+	case Compaction:
 		if e.Version == V1 && !e.Client.Compactions {
 			return nil
 		}
@@ -175,10 +183,7 @@ func (e Encoder) state(u Update) []object {
 	if e.Version == V1 {
 		return nil
 	}
-	o := object{"sessionUpdate": "state_update", "state": u.State}
-	if u.Stop != "" {
-		o["stopReason"] = u.Stop
-	}
+	o := object{"sessionUpdate": "state_update", "state": u.State}.text("stopReason", u.Stop)
 	if u.Error != nil {
 		o["error"] = u.Error
 	}
@@ -189,18 +194,11 @@ func (e Encoder) chunk(name string, u Update) []object {
 	if u.Text == "" {
 		return nil
 	}
-	return []object{message(object{"sessionUpdate": name, "content": textOf(u.Text)}, u.Message)}
+	return []object{object{"sessionUpdate": name, "content": textOf(u.Text)}.text("messageId", u.Message)}
 }
 
-func message(o object, id string) object {
-	if id != "" {
-		o["messageId"] = id
-	}
-	return o
-}
-
-// said returns a message of the user: as a whole in version 2, in pieces before.
-func (e Encoder) said(u Update) []object {
+// userMessage returns a message of the user: as a whole in version 2, in pieces before.
+func (e Encoder) userMessage(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
 		o := textOf(b.Text)
@@ -223,7 +221,7 @@ func (e Encoder) said(u Update) []object {
 		return []object{{"sessionUpdate": "user_message", "messageId": u.Message, "content": all}}
 	}
 	for i, o := range all {
-		all[i] = message(object{"sessionUpdate": "user_message_chunk", "content": o}, u.Message)
+		all[i] = object{"sessionUpdate": "user_message_chunk", "content": o}.text("messageId", u.Message)
 	}
 	return all
 }
@@ -264,12 +262,8 @@ func (e Encoder) tool(t *Tool) []object {
 
 // call returns a call without the member that names the kind of update.
 func (e Encoder) call(t *Tool) object {
-	o := object{"toolCallId": t.ID}
-	for name, word := range map[string]string{"name": t.Name, "title": t.Title, "kind": t.Kind, "status": t.Status} {
-		if word != "" {
-			o[name] = word
-		}
-	}
+	o := object{"toolCallId": t.ID}.text("name", t.Name).text("title", t.Title).text("kind", t.Kind).
+		text("status", t.Status)
 	if len(t.Input) > 0 {
 		o["rawInput"] = t.Input
 	}
@@ -336,13 +330,8 @@ func (e Encoder) terminal(t *Tool, meta object) []object {
 
 func terminalUpdate(t *Tool) object {
 	term := t.Terminal
-	o := object{"sessionUpdate": "terminal_update", "terminalId": t.ID}
-	if term.Command != "" {
-		o["command"] = term.Command
-	}
-	if term.Dir != "" {
-		o["cwd"] = term.Dir
-	}
+	o := object{"sessionUpdate": "terminal_update", "terminalId": t.ID}.text("command", term.Command).
+		text("cwd", term.Dir)
 	if term.Output != nil {
 		o["output"] = object{"data": base64.StdEncoding.EncodeToString([]byte(*term.Output))}
 	}
@@ -397,7 +386,7 @@ func (e Encoder) options(s Options) []object {
 		}
 		list := []object{}
 		for _, c := range choices {
-			list = append(list, described(object{"value": c.ID, "name": c.Name}, c.About))
+			list = append(list, object{"value": c.ID, "name": c.Name}.text("description", c.About))
 		}
 		all = append(all, object{
 			id: name, "name": title, "description": about, "category": name, "type": "select", "currentValue": current,
@@ -407,11 +396,4 @@ func (e Encoder) options(s Options) []object {
 	add("mode", "Mode", "What may run without a question", s.Mode, s.Modes)
 	add("model", "Model", "The model that answers", s.Model, s.Models)
 	return all
-}
-
-func described(o object, about string) object {
-	if about != "" {
-		o["description"] = about
-	}
-	return o
 }

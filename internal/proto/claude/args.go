@@ -108,7 +108,7 @@ func Flags() []Flag {
 		"--exclude-dynamic-system-prompt-sections", "--brief")...)
 	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here",
 		"--task-budget")...)
-	all = append(all, list(Refused, one, "a part of a conversation cannot be gone on with", "--resume-session-at",
+	all = append(all, list(Refused, one, "a conversation cannot be resumed at a message", "--resume-session-at",
 		"--resume-drops-turn")...)
 	all = append(all, list(Refused, one, "what an organisation sets would not be kept", "--managed-settings")...)
 	all = append(all, list(Refused, nothing, "what it limits would not be kept", "--managed-settings-in-initialize",

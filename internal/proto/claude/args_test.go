@@ -121,7 +121,7 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --max-budget-usd 0.00":              "--max-budget-usd 0.00 is refused",
 		"-p x --max-turns 1 --max-turns=5":        "--max-turns is refused: it stands there twice",
 		"-p x --settings a --settings b":          "--settings is refused: it stands there twice",
-		"-p x --permission-mode bogus":            "it is none of default",
+		"-p x --permission-mode bogus":            "the modes are default",
 		"-p x --permission-prompt-tool mcp__a__b": "only stdio is asked",
 		"-p x --permission-prompts bogus":         "takes host or none",
 		"-p x --plugin-dir y":                     "--plugin-dir is refused",
@@ -186,7 +186,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v", strict)
 	}
 	for body, want := range map[string]string{
-		`[]`:                                                    "no JSON object",
+		`[]`:                                                    "must be an object",
 		`{"forbidEverything":true}`:                             "forbidEverything means nothing here",
 		`{"permissions":{"only":[]}, "x":1}`:                    "x means nothing here",
 		`{"permissions":{"only":["a"]}}`:                        "permissions.only means nothing here",

@@ -56,12 +56,11 @@ type Permission struct {
 
 // Update is a change of the permissions.
 type Update struct {
-	Type        string   `json:"type"`
-	Rules       []Rule   `json:"rules,omitempty"`
-	Behavior    string   `json:"behavior,omitempty"`
-	Mode        string   `json:"mode,omitempty"`
-	Directories []string `json:"directories,omitempty"`
-	Destination string   `json:"destination,omitempty"`
+	Type        string `json:"type"`
+	Rules       []Rule `json:"rules,omitempty"`
+	Behavior    string `json:"behavior,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+	Destination string `json:"destination,omitempty"`
 }
 
 // Allow returns an update that allows calls until the conversation ends.
@@ -207,7 +206,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, q.Ask.Tool.Object()) {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(said.Input, &fields) != nil {
-			return no("the host's updatedInput is no object")
+			return no("the host's updatedInput is not an object")
 		}
 		a.Input = said.Input
 	}

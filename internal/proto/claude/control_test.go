@@ -29,8 +29,8 @@ func TestAnswers(t *testing.T) {
 		`{"behavior":"allow","updatedInput":{"command":"ls -l"}}`:   "allow [] []  false",
 		`{"behavior":"allow","updatedInput":{ "command" : "pwd" }}`: `allow [] []  false { "command" : "pwd" }`,
 		`{"behavior":"allow","updatedInput":null}`:                  "allow [] []  false",
-		`{"behavior":"allow","updatedInput":"x"}`: "deny [] [the host's updatedInput is no object] " +
-			" false the host's updatedInput is no object",
+		`{"behavior":"allow","updatedInput":"x"}`: "deny [] [the host's updatedInput is not an object] " +
+			" false the host's updatedInput is not an object",
 		`{"behavior":"deny","message":"no"}`:                  "deny [] []  false no",
 		`{"behavior":"deny","message":"no","interrupt":true}`: "deny [] []  true no",
 		`{}`: "deny [] [the host's answer is neither allow nor deny]  false the host's answer is neither allow " +
@@ -129,7 +129,7 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s is %s again", m.Word, claude.Word(got.Mode, got.Unasked))
 		}
 	}
-	if _, why := claude.ModeOf("yolo"); !strings.Contains(why, "none of default") {
+	if _, why := claude.ModeOf("yolo"); !strings.Contains(why, "the modes are default") {
 		t.Error(why)
 	}
 	for _, m := range []setting.Approval{
@@ -164,13 +164,13 @@ func TestInitialize(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	for body, want := range map[string]string{
-		`[]`:                          "no object",
+		`[]`:                          "must be an object",
 		`{"restrictEverything":true}`: "restrictEverything means nothing here",
 		`{"plugins":[{"path":"x"}]}`:  "plugins means nothing here",
 		`{"toolAliases":{"a":"b"}}`:   "toolAliases means nothing here",
 		`{"hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}`: "PermissionRequest would never " +
 			"be called",
-		`{"hooks":{"PreToolUse":[{"matcher":"(?=x)","hookCallbackIds":["a"]}]}}`:     "no regular expression",
+		`{"hooks":{"PreToolUse":[{"matcher":"(?=x)","hookCallbackIds":["a"]}]}}`:     "is not a regular expression",
 		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}}`: "neither continue nor block",
 		`{"hooks":7}`: "hooks is not what it should be",
 		`{"agents":{"a":{"description":"d","prompt":"p","permissionMode":"plan"}}}`: "permissionMode of a means " +
@@ -252,12 +252,12 @@ func TestWords(t *testing.T) {
 		{
 			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":[]}}`,
 			agent.Word{},
-			"is no object",
+			"is not an object",
 		},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":{}}}`, agent.Word{Input: json.RawMessage(`{}`)}, ""},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.Word{}, ""},
 		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "neither approve nor block"},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{}, "none of allow"},
+		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{}, "is not allow, ask or deny"},
 		{
 			agent.AfterTool, `{"hookSpecificOutput":{"updatedToolOutput":"x"}}`,
 			agent.Word{},

@@ -18,6 +18,10 @@ import (
 
 // Encoder writes one process's stream. It gets a text in pieces and then as a whole. The whole becomes a line; the
 // pieces are only written with Partial.
+//
+//	between turns ── TurnBegan ──▶ due ── the agent has described itself, or a line comes ──▶ within: init is written
+//	      ▲                                                                                        │
+//	      └────────────────────────────── Ended: result ──────────────────────────────────────────┘
 type Encoder struct {
 	UUID    func() string // returns a new one at each call
 	Partial bool          // write pieces of answers as they come
@@ -32,7 +36,7 @@ type Encoder struct {
 	due     bool   // a turn began, and its init is not written
 	within  bool   // a turn is running
 	open    map[string]*message
-	calls   map[string]called
+	calls   map[string]json.RawMessage // the inputs of this turn's calls, by id
 	denials []Denial
 	failure *fault.Fault
 	last    string // the agent's own last text
@@ -46,11 +50,6 @@ type Encoder struct {
 type Limits struct {
 	Turns int
 	USD   float64
-}
-
-type called struct {
-	name  string
-	input json.RawMessage
 }
 
 // Know sets what is known when the conversation opens. Events report changes.
@@ -136,12 +135,13 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		if e.running == ev.Result.ID && !ev.Synthetic { // else the turn ended while it ran
 			e.running = ""
 		}
-		return append(lines, e.line(said{Type: "user", Parent: parent(ev.Parent), Message: userMessage{"user", []any{
-			resultBlock{ev.Result.ID, "tool_result", ev.Result.Output, ev.Result.Failed},
-		}}}))
+		return append(lines,
+			e.line(messageLine{Type: "user", Parent: parent(ev.Parent), Message: userMessage{"user", []any{
+				resultBlock{ev.Result.ID, "tool_result", ev.Result.Output, ev.Result.Failed},
+			}}}))
 	case event.Denied:
 		d := ev.Denial
-		input := e.calls[d.CallID].input
+		input := e.calls[d.CallID]
 		if input == nil {
 			input = json.RawMessage("{}")
 		}
@@ -182,9 +182,9 @@ func (e *Encoder) call(ev event.Event) [][]byte {
 	c := ev.Call
 	input := c.Object()
 	if e.calls == nil {
-		e.calls = map[string]called{}
+		e.calls = map[string]json.RawMessage{}
 	}
-	e.calls[c.ID] = called{c.Name, input}
+	e.calls[c.ID] = input
 	if ev.Parent == "" {
 		e.running = c.ID
 	}
@@ -235,11 +235,11 @@ func (e *Encoder) Became(message, state string) []byte {
 
 // Repeat returns a message of the host as it came.
 func (e *Encoder) Repeat(message []byte) []byte {
-	return e.line(said{Type: "user", Message: rawMessage(message), Replay: true})
+	return e.line(messageLine{Type: "user", Message: rawMessage(message), Replay: true})
 }
 
 // line completes a line of one side.
-func (e *Encoder) line(s said) []byte {
+func (e *Encoder) line(s messageLine) []byte {
 	s.Session, s.Identifier = e.session, e.UUID()
 	return encode(s)
 }

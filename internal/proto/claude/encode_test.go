@@ -458,8 +458,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// said returns the parts of events that every dialect must transmit.
-func said(events []event.Event) (all []string) {
+// messageLine returns the parts of events that every dialect must transmit.
+func messageLine(events []event.Event) (all []string) {
 	text := ""
 	flush := func() {
 		if text != "" {
@@ -514,9 +514,9 @@ func TestReplay(t *testing.T) {
 				again = append(append(again, line...), '\n')
 			}
 		}
-		want := said(events)
+		want := messageLine(events)
 		second := driver.New().Decode(setting.StreamJSON)
-		got := said(append(second.Feed(again), second.End(agent.Exit{})...))
+		got := messageLine(append(second.Feed(again), second.End(agent.Exit{})...))
 		// A result of Claude Code's that was an error tells no text; ours tells why.
 		if fmt.Sprint(got) != fmt.Sprint(want) && !strings.Contains(fmt.Sprint(want), "ended false") {
 			t.Errorf("%s:\n%q\nnot\n%q", filepath.Base(file), got, want)
@@ -525,7 +525,7 @@ func TestReplay(t *testing.T) {
 		for i := 0; i < len(again); i += step {
 			cut := driver.New().Decode(setting.StreamJSON)
 			parts := append(cut.Feed(again[:i]), cut.Feed(again[i:])...)
-			if other := said(append(parts, cut.End(agent.Exit{})...)); fmt.Sprint(other) != fmt.Sprint(got) {
+			if other := messageLine(append(parts, cut.End(agent.Exit{})...)); fmt.Sprint(other) != fmt.Sprint(got) {
 				t.Fatalf("%s, cut at %d: %q", file, i, other)
 			}
 		}

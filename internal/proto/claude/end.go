@@ -20,7 +20,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	}
 	m := &message{id: e.UUID(), model: "<synthetic>"}
 	return append(lines,
-		e.line(said{
+		e.line(messageLine{
 			Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}),
 			Error: kind,
 		}))
@@ -33,6 +33,8 @@ func errorKind(f *fault.Fault) string {
 		return "authentication_failed"
 	case fault.TooManyRequests:
 		return "rate_limit"
+	case fault.QuotaExhausted:
+		return "billing_error"
 	case fault.NotFoundCode:
 		return "model_not_found"
 	case fault.ContextFull:
@@ -63,7 +65,8 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		if e.running != "" {
 			words = "[Request interrupted by user for tool use]"
 		}
-		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
+		lines = append(lines,
+			e.line(messageLine{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
 	}
 	r := Result{
 		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(),

@@ -39,7 +39,7 @@ func NewMatcher(text string) (Matcher, error) {
 	}
 	pattern, err := regexp.Compile(text)
 	if err != nil {
-		return Matcher{}, fmt.Errorf("the matcher %q is no regular expression that is known here", clipped(text))
+		return Matcher{}, fmt.Errorf("the matcher %q is not a regular expression that can be used here", clipped(text))
 	}
 	return Matcher{pattern: pattern}, nil
 }
@@ -271,11 +271,11 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 		case "defer":
 			return agent.Word{}, errors.New("it puts the call off, which is not done here")
 		default:
-			return agent.Word{}, fmt.Errorf("its permissionDecision %q is none of allow, ask and deny", clipped(d))
+			return agent.Word{}, fmt.Errorf("its permissionDecision %q is not allow, ask or deny", clipped(d))
 		}
 		if raw := bytes.TrimSpace(out.More.Input); len(raw) > 0 && string(raw) != "null" {
 			if raw[0] != '{' {
-				return agent.Word{}, errors.New("its updatedInput is no object")
+				return agent.Word{}, errors.New("its updatedInput is not an object")
 			}
 			w.Input = out.More.Input
 		}

@@ -31,21 +31,48 @@ type Hook struct {
 
 // ReadInitialize reads the request. The error names what is not supported.
 func ReadInitialize(body []byte) (*Initialize, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(body, &all); err != nil {
-		return nil, fmt.Errorf("initialize is no object: %w", err)
-	}
 	init := Initialize{Delta: Delta{From: "initialize"}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		raw := all[name]
-		if empty(raw) {
-			continue
-		}
-		if err := init.member(name, raw); err != nil {
-			return nil, err
-		}
+	if err := members("initialize", body, effective(init.member)); err != nil {
+		return nil, err
 	}
 	return &init, nil
+}
+
+// members calls each for the members of an object, in the order of their names.
+func members(what string, object []byte, each func(name string, raw json.RawMessage) error) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(object, &all); err != nil {
+		return fmt.Errorf("%s must be an object: %w", what, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := each(name, all[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// effective returns each for the members that have an effect.
+func effective(each func(name string, raw json.RawMessage) error) func(string, json.RawMessage) error {
+	return func(name string, raw json.RawMessage) error {
+		if empty(raw) {
+			return nil
+		}
+		return each(name, raw)
+	}
+}
+
+// read decodes a member. The error names it.
+func read(what string, raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("%s is not what it should be: %w", what, err)
+	}
+	return nil
+}
+
+// unknown refuses a member that this program does not know.
+func unknown(what string) error {
+	return fmt.Errorf("%s means nothing here, and may be a limit", what)
 }
 
 // empty reports whether a member has no effect.
@@ -54,12 +81,7 @@ func empty(raw json.RawMessage) bool {
 }
 
 func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
-	read := func(into any) error {
-		if err := json.Unmarshal(raw, into); err != nil {
-			return fmt.Errorf("initialize: %s is not what it should be: %w", name, err)
-		}
-		return nil
-	}
+	read := func(into any) error { return read("initialize: "+name, raw, into) }
 	switch name {
 	case "subtype":
 		return nil
@@ -111,7 +133,7 @@ func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
 		i.Ignored = append(i.Ignored, name)
 		return nil
 	}
-	return fmt.Errorf("initialize: %s means nothing here, and may be a limit", clipped(name))
+	return unknown("initialize: " + clipped(name))
 }
 
 func compact(raw json.RawMessage) []byte {
@@ -127,8 +149,8 @@ func limitsOfServers(raw json.RawMessage) error {
 	var configs map[string]struct {
 		Tools []json.RawMessage `json:"tools"`
 	}
-	if err := json.Unmarshal(raw, &configs); err != nil {
-		return fmt.Errorf("initialize: sdkMcpServerConfigs is not what it should be: %w", err)
+	if err := read("initialize: sdkMcpServerConfigs", raw, &configs); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		if len(configs[name].Tools) > 0 {
@@ -142,33 +164,33 @@ func limitsOfServers(raw json.RawMessage) error {
 
 // ReadHelpers reads sub-agents in the format of --agents: an object by name.
 func ReadHelpers(raw []byte) ([]agent.Helper, error) {
-	var all map[string]map[string]json.RawMessage
+	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("agents is no object of agents by name: %w", err)
+		return nil, fmt.Errorf("agents must be an object of agents by name: %w", err)
 	}
 	var list []agent.Helper
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		h := agent.Helper{Name: name}
-		for _, member := range slices.Sorted(maps.Keys(all[name])) {
-			value := all[name][member]
-			into := map[string]any{
-				"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools,
-				"model": &h.Model,
-			}[member]
+		known := map[string]any{
+			"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools,
+			"model": &h.Model,
+		}
+		err := members("agents: "+clipped(name), all[name], func(member string, value json.RawMessage) error {
 			switch {
 			case empty(value) && member != "tools":
-			case into != nil:
-				if err := json.Unmarshal(value, into); err != nil {
-					return nil, fmt.Errorf("agents: %s of %s is not what it should be: %w", member, clipped(name), err)
-				}
+				return nil
+			case known[member] != nil:
+				return read("agents: "+member+" of "+clipped(name), value, known[member])
 			case slices.Contains([]string{
 				"color", "skills", "effort", "memory", "background", "initialPrompt",
 				"criticalSystemReminder_EXPERIMENTAL", "autoCompactWindow",
 			}, member):
-			default:
-				return nil, fmt.Errorf("agents: %s of %s means nothing here, and may be a limit", clipped(member),
-					clipped(name))
+				return nil
 			}
+			return unknown("agents: " + clipped(member) + " of " + clipped(name))
+		})
+		if err != nil {
+			return nil, err
 		}
 		if h.Model == "inherit" {
 			h.Model = ""

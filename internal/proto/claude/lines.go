@@ -39,15 +39,14 @@ type Server struct {
 	Status string `json:"status"`
 }
 
-// said is a line of one side: an assistant's block, a tool's result, or a repeated message.
-type said struct {
+// messageLine is a line of one side: an assistant's block, a tool's result, or a repeated message.
+type messageLine struct {
 	Type       string  `json:"type"`
 	Message    any     `json:"message"`
 	Parent     *string `json:"parent_tool_use_id"`
 	Session    string  `json:"session_id"`
 	Identifier string  `json:"uuid,omitempty"`
 	Error      string  `json:"error,omitempty"`
-	Synthetic  bool    `json:"isSynthetic,omitempty"`
 	Replay     bool    `json:"isReplay,omitempty"`
 	Aborted    bool    `json:"aborted,omitempty"`
 }

@@ -83,7 +83,10 @@ func (m *message) block(e *Encoder, ev event.Event, aborted bool) (lines [][]byt
 		lines = m.sign(e)
 	}
 	lines = append(lines,
-		e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted}))
+		e.line(messageLine{
+			Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}),
+			Aborted: aborted,
+		}))
 	if open {
 		m.kind = ""
 		lines = append(lines, m.stop(e)...)
@@ -97,7 +100,7 @@ func (m *message) sign(e *Encoder) [][]byte {
 		return nil
 	}
 	none := ""
-	return [][]byte{m.told(e, piece{
+	return [][]byte{m.streamEvent(e, piece{
 		Type: "content_block_delta", Index: m.at(),
 		Delta: delta{Type: "signature_delta", Signature: &none},
 	})}
@@ -112,10 +115,10 @@ func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byt
 	}
 	if m.kind != kind {
 		lines = append(m.close(e), m.start(e)...)
-		lines = append(lines, m.told(e, piece{Type: "content_block_start", Index: m.at(), Block: block}))
+		lines = append(lines, m.streamEvent(e, piece{Type: "content_block_start", Index: m.at(), Block: block}))
 		m.kind = kind
 	}
-	return append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: d}))
+	return append(lines, m.streamEvent(e, piece{Type: "content_block_delta", Index: m.at(), Delta: d}))
 }
 
 // start begins the sequence of pieces.
@@ -123,7 +126,7 @@ func (m *message) start(e *Encoder) [][]byte {
 	if m.index > 0 {
 		return nil
 	}
-	return [][]byte{m.told(e, piece{Type: "message_start", Message: m.line([]any{})})}
+	return [][]byte{m.streamEvent(e, piece{Type: "message_start", Message: m.line([]any{})})}
 }
 
 // addCall returns a call as a block.
@@ -133,17 +136,17 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 		input := string(c.Input)
 		lines = append(lines, m.start(e)...)
 		lines = append(lines,
-			m.told(e, piece{
+			m.streamEvent(e, piece{
 				Type: "content_block_start", Index: m.at(),
 				Block: callBlock{"tool_use", c.ID, c.Name, json.RawMessage("{}")},
 			}))
 		lines = append(lines,
-			m.told(e, piece{
+			m.streamEvent(e, piece{
 				Type: "content_block_delta", Index: m.at(),
 				Delta: delta{Type: "input_json_delta", Partial: &input},
 			}))
 	}
-	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))
+	lines = append(lines, e.line(messageLine{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))
 	return append(lines, m.stop(e)...)
 }
 
@@ -160,7 +163,7 @@ func (m *message) close(e *Encoder) [][]byte {
 // stop ends a block.
 func (m *message) stop(e *Encoder) (lines [][]byte) {
 	if m.partial {
-		lines = append(lines, m.told(e, piece{Type: "content_block_stop", Index: m.at()}))
+		lines = append(lines, m.streamEvent(e, piece{Type: "content_block_stop", Index: m.at()}))
 	}
 	m.index++
 	return lines
@@ -182,8 +185,8 @@ func (e *Encoder) shut(parent string, aborted bool) [][]byte {
 		stop.Reason = &m.reason
 	}
 	usage := m.usage
-	lines = append(lines, m.told(e, piece{Type: "message_delta", Delta: stop, Usage: &usage}))
-	return append(lines, m.told(e, piece{Type: "message_stop"}))
+	lines = append(lines, m.streamEvent(e, piece{Type: "message_delta", Delta: stop, Usage: &usage}))
+	return append(lines, m.streamEvent(e, piece{Type: "message_stop"}))
 }
 
 func (m *message) at() *int {
@@ -195,6 +198,6 @@ func (m *message) line(content []any) *assistant {
 	return &assistant{ID: m.id, Type: "message", Role: "assistant", Model: m.model, Content: content, Usage: m.usage}
 }
 
-func (m *message) told(e *Encoder, p piece) []byte {
+func (m *message) streamEvent(e *Encoder, p piece) []byte {
 	return encode(streamEvent{"stream_event", p, parent(m.parent), e.session, e.UUID()})
 }

@@ -45,7 +45,7 @@ func ModeOf(word string) (m Mode, why string) {
 			words = append(words, m.Word)
 		}
 	}
-	return Mode{}, "it is none of " + strings.Join(words, ", ")
+	return Mode{}, "the modes are " + strings.Join(words, ", ")
 }
 
 // Word returns Claude Code's word for a mode.

@@ -195,7 +195,7 @@ func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 		}
 		parts = append(parts, part{Type: kind, Source: source{"base64", b.Media, encode(b.Data)}})
 	}
-	return encode(said{
+	return encode(messageLine{
 		Type: "user", Message: userMessage{"user", parts}, Session: session, Identifier: uuid,
 	}), nil
 }
@@ -226,5 +226,5 @@ func parseBlock(raw json.RawMessage) (event.Block, error) {
 		}
 		return event.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil
 	}
-	return event.Block{}, fmt.Errorf("user: a block of the type %q is none that can be sent", clipped(b.Type))
+	return event.Block{}, fmt.Errorf("user: a block of the type %q cannot be sent", clipped(b.Type))
 }

@@ -66,10 +66,8 @@ func (l *Line) Control() (c Control) {
 
 // Message is a message of the API; the CLI prints and records it alike.
 type Message struct {
-	ID         string          `json:"id"`
-	Model      string          `json:"model"`
-	Content    json.RawMessage `json:"content"` // a text or a list of blocks
-	StopReason string          `json:"stop_reason"`
+	Model   string          `json:"model"`
+	Content json.RawMessage `json:"content"` // a text or a list of blocks
 }
 
 // Block is a part of a message.
@@ -120,6 +118,5 @@ func Plain(raw json.RawMessage) string {
 type Decision struct {
 	Decision string `json:"decision"`
 	Source   string `json:"source"`
-	Type     string `json:"reasonType"`
 	Code     string `json:"reasonCode"`
 }

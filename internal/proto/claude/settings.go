@@ -3,7 +3,6 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -37,20 +36,8 @@ func (d Delta) Notes() (all []string) {
 
 // ReadSettings reads Claude Code's settings. The error names a limit that would not be enforced.
 func ReadSettings(from string, data []byte) (Delta, error) {
-	var all map[string]json.RawMessage
 	d := Delta{From: from}
-	if err := json.Unmarshal(data, &all); err != nil {
-		return d, fmt.Errorf("settings are no JSON object: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if empty(all[name]) {
-			continue
-		}
-		if err := d.setting(name, all[name]); err != nil {
-			return d, err
-		}
-	}
-	return d, nil
+	return d, members("settings", data, effective(d.setting))
 }
 
 // cosmetic returns the members that only change how things look or are logged, or how another agent behaves.
@@ -74,43 +61,34 @@ func (d *Delta) setting(name string, raw json.RawMessage) error {
 	case name == "sandbox":
 		return d.sandbox(raw)
 	case name == "model":
-		if json.Unmarshal(raw, &d.Model) != nil {
-			return fmt.Errorf("settings: model is no text")
-		}
-		return nil
+		return read("settings: model", raw, &d.Model)
 	case name == "hooks":
 		return d.hooks(raw)
 	case slices.Contains(cosmetic(), name):
 		d.Ignored = append(d.Ignored, name)
 		return nil
 	}
-	return fmt.Errorf("settings: %s means nothing here, and may be a limit", clipped(name))
+	return unknown("settings: " + clipped(name))
 }
 
 func (d *Delta) permissions(raw json.RawMessage) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: permissions is no object: %w", err)
-	}
 	var mode string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		into := map[string]any{
-			"allow": &d.Allow, "ask": &d.Ask, "deny": &d.Deny, "additionalDirectories": &d.Dirs,
-			"defaultMode": &mode,
-		}[name]
-		var word string
+	known := map[string]any{
+		"allow": &d.Allow, "ask": &d.Ask, "deny": &d.Deny, "additionalDirectories": &d.Dirs, "defaultMode": &mode,
+	}
+	err := members("settings: permissions", raw, effective(func(name string, value json.RawMessage) error {
 		switch {
-		case empty(all[name]):
-		case into != nil:
-			if err := json.Unmarshal(all[name], into); err != nil {
-				return fmt.Errorf("settings: permissions.%s is not what it should be: %w", name, err)
-			}
-		case name == "disableBypassPermissionsMode" && json.Unmarshal(all[name], &word) == nil && word == "disable":
+		case known[name] != nil:
+			return read("settings: permissions."+name, value, known[name])
+		case name == "disableBypassPermissionsMode" && string(value) == `"disable"`:
 			d.NoBypass = true
-		case name == "disableAutoMode": // it does not exist here
-		default:
-			return fmt.Errorf("settings: permissions.%s means nothing here, and may be a limit", clipped(name))
+		case name != "disableAutoMode": // which does not exist here
+			return unknown("settings: permissions." + clipped(name))
 		}
+		return nil
+	}))
+	if err != nil {
+		return err
 	}
 	switch mode {
 	case "":
@@ -129,63 +107,51 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 // hooks reads programs of the user. Those that only observe are not called here; one that may forbid something is
 // refused.
 func (d *Delta) hooks(raw json.RawMessage) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: hooks is no object: %w", err)
-	}
-	looks := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop",
+	observers := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop",
 		"SubagentStart", "SubagentStop", "PreCompact")
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !empty(all[name]) && !slices.Contains(looks, name) {
+	return members("settings: hooks", raw, func(name string, value json.RawMessage) error {
+		if !empty(value) && !slices.Contains(observers, name) {
 			return fmt.Errorf("settings: hooks.%s may forbid something, and is not called here", clipped(name))
 		}
 		d.Ignored = append(d.Ignored, "hooks."+clipped(name))
-	}
-	return nil
+		return nil
+	})
 }
 
 // sandbox accepts limits that the sandbox enforces anyway.
 func (d *Delta) sandbox(raw json.RawMessage) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("settings: sandbox is no object: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value := strings.TrimSpace(string(all[name]))
+	err := members("settings: sandbox", raw, func(name string, value json.RawMessage) error {
+		on := strings.TrimSpace(string(value)) == "true"
 		switch {
 		case name == "enabled":
-			d.Walls = d.Walls || value == "true"
+			d.Walls = d.Walls || on
 		case name == "network":
-			var network map[string]json.RawMessage
-			if json.Unmarshal(all[name], &network) != nil {
-				return fmt.Errorf("settings: sandbox.network is no object")
-			}
-			for _, member := range slices.Sorted(maps.Keys(network)) {
-				switch {
-				case member == "allowedDomains" && json.Unmarshal(network[member], &d.Hosts) == nil:
-					d.Hosts = nonNil(d.Hosts)
-				case member == "allowLocalBinding" || empty(network[member]): // what it allows remains forbidden
-				default:
-					return fmt.Errorf("settings: sandbox.network.%s means nothing here, and may be a limit",
-						clipped(member))
-				}
-			}
-		case name == "failIfUnavailable" && value == "true":
-			return fmt.Errorf(
-				"settings: sandbox.failIfUnavailable would not be kept: where no walls can be built, commands are " +
-					"asked about")
+			return members("settings: sandbox.network", value, d.network)
+		case name == "failIfUnavailable" && on:
+			return fmt.Errorf("settings: sandbox.failIfUnavailable would not be kept: where no walls can be built, " +
+				"commands are asked about")
 		case slices.Contains([]string{
 			"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands",
 			"enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable",
 		}, name):
 			d.Ignored = append(d.Ignored, "sandbox."+name) // what it allows remains forbidden
-		case empty(all[name]):
-		default:
-			return fmt.Errorf("settings: sandbox.%s means nothing here, and may be a limit", clipped(name))
+		case !empty(value):
+			return unknown("settings: sandbox." + clipped(name))
 		}
+		return nil
+	})
+	if err == nil && d.Hosts != nil && !d.Walls {
+		err = fmt.Errorf("settings: sandbox.network limits nothing where sandbox.enabled is not true")
 	}
-	if d.Hosts != nil && !d.Walls {
-		return fmt.Errorf("settings: sandbox.network limits nothing where sandbox.enabled is not true")
+	return err
+}
+
+func (d *Delta) network(name string, value json.RawMessage) error {
+	switch {
+	case name == "allowedDomains" && json.Unmarshal(value, &d.Hosts) == nil:
+		d.Hosts = nonNil(d.Hosts)
+	case name != "allowLocalBinding" && !empty(value): // what that one allows remains forbidden
+		return unknown("settings: sandbox.network." + clipped(name))
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (d *Decoder) line(line []byte) []event.Event {
 		d.object = nil
 		return []event.Event{{
 			Kind:      event.Failed,
-			Fault:     fault.New(fault.InvalidJSON, "a line of the agent is no JSON, and too long to wait for its end"),
+			Fault:     fault.New(fault.InvalidJSON, "a line of the agent is not JSON, and too long"),
 			Synthetic: true,
 		}}
 	}
@@ -79,15 +79,14 @@ func (d *Decoder) line(line []byte) []event.Event {
 	return d.message(whole)
 }
 
-// spoken has the members of all lines that matter to us.
-type spoken struct {
+// agentLine has the members of all lines that matter to us.
+type agentLine struct {
 	Type     string          `json:"type"`
 	Subtype  string          `json:"subtype"`
 	Session  string          `json:"session_id"`
 	Model    string          `json:"model"`
 	Parent   string          `json:"parent_tool_use_id"`
 	Content  json.RawMessage `json:"content"`
-	Thinks   bool            `json:"is_thinking"`
 	Thought  string          `json:"thought"`
 	ID       string          `json:"id"`
 	UseID    string          `json:"tool_use_id"`
@@ -100,25 +99,15 @@ type spoken struct {
 	Turns    *int            `json:"num_turns"`
 	Cost     *float64        `json:"total_cost_usd"`
 	Guessed  bool            `json:"usage_estimated"`
-	Usage    *spokenUsage    `json:"usage"`
+	Usage    *tokens         `json:"usage"`
 	Denials  []denial        `json:"permission_denials"`
 	Errors   []string        `json:"errors"`
 	Answer   json.RawMessage `json:"structured_output"`
-	Metadata struct {
-		Trigger string `json:"trigger"`
-		Before  int64  `json:"pre_tokens"`
-	} `json:"compact_metadata"`
-}
-
-type spokenUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Written int64 `json:"cache_creation_input_tokens"`
-	Cached  int64 `json:"cache_read_input_tokens"`
+	Metadata compaction      `json:"compact_metadata"`
 }
 
 func (d *Decoder) message(line []byte) []event.Event {
-	var m spoken
+	var m agentLine
 	if json.Unmarshal(line, &m) != nil || m.Type == "" {
 		return nil
 	}
@@ -152,7 +141,7 @@ func (d *Decoder) message(line []byte) []event.Event {
 	return []event.Event{e}
 }
 
-func (d *Decoder) system(m spoken, e event.Event) []event.Event {
+func (d *Decoder) system(m agentLine, e event.Event) []event.Event {
 	switch m.Subtype {
 	case "init":
 		d.model = m.Model
@@ -170,7 +159,7 @@ func (d *Decoder) system(m spoken, e event.Event) []event.Event {
 	return []event.Event{e}
 }
 
-func (d *Decoder) result(m spoken, e event.Event) []event.Event {
+func (d *Decoder) result(m agentLine, e event.Event) []event.Event {
 	d.over = true
 	var events []event.Event
 	for _, no := range m.Denials {

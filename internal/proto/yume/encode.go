@@ -7,7 +7,7 @@
 package yume
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -20,23 +20,27 @@ import (
 )
 
 // Encoder writes one process's stream. It gets a text in pieces and then as a whole, and writes the pieces.
+//
+//	no call open ── ToolCall ──▶ open: other calls and texts are held back ── its ToolResult ──▶ release
+//	      ▲                                                                                        │
+//	      └── nothing is held ── the next held call is open again: as above ───────────────────────┘
 type Encoder struct {
 	Session string // the conversation's id; before Begin, the id that the host chose
 	Mode    string // the permission mode in the host's word
 
-	facts    event.Facts
-	former   string // the id that the host chose, if the conversation has another
-	begun    bool
-	texts    int  // pieces of text written
-	thinking bool // the last piece was thinking
-	answered bool // part of an answer came
-	denials  []denial
-	calls    map[string]json.RawMessage // of this turn
-	failure  *fault.Fault
-	open     string                // the agent's own call that was written and has no result
-	later    []event.Event         // held back until that result
-	held     map[string]bool       // calls among them
-	asked    map[string]*event.Ask // questions about those
+	facts         event.Facts
+	requestedID   string // the id that the host chose, if the conversation has another
+	begun         bool
+	texts         int  // pieces of text written
+	thinking      bool // the last piece was thinking
+	answered      bool // part of an answer came
+	denials       []denial
+	calls         map[string]json.RawMessage // of this turn
+	failure       *fault.Fault
+	open          string                // the agent's own call that was written and has no result
+	heldEvents    []event.Event         // held back until that result
+	heldCalls     map[string]bool       // calls among them
+	heldQuestions map[string]*event.Ask // questions about those
 }
 
 type denial struct {
@@ -53,7 +57,7 @@ const longestText = 16 << 10
 // the agent to report its model and tools, at most until the first line after it.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	if e.Session != "" && e.Session != id {
-		e.former = e.Session
+		e.requestedID = e.Session
 	}
 	e.Session, e.facts = id, f
 	if f.Model == "" || f.Tools == nil {
@@ -72,23 +76,13 @@ func (e *Encoder) init() [][]byte {
 	if f.Tools == nil {
 		f.Tools = []string{}
 	}
-	line := ordered{
-		{"type", "system"},
-		{"subtype", "init"},
-		{"session_id", e.Session},
-		{"model", f.Model},
-		{"cwd", f.Dir},
-		{"permissionMode", e.mode()},
-		{"tools", f.Tools},
-	}
-	if f.Walls != nil {
-		line = append(line, member{"sandbox", f.Walls})
-	}
-	lines := encode(line)
-	if e.former != "" {
-		lines = append(lines, encode(ordered{
-			{"type", "system"}, {"subtype", "session_id"}, {"session_id", e.Session}, {"previous_session_id", e.former},
-		})...)
+	lines := encode(line{
+		Type: "system", Subtype: "init", Session: e.Session, Model: f.Model, Dir: f.Dir, Mode: e.mode(), Tools: f.Tools,
+		Sandbox: f.Walls,
+	})
+	if e.requestedID != "" {
+		lines = append(lines,
+			encode(line{Type: "system", Subtype: "session_id", Session: e.Session, Former: e.requestedID})...)
 	}
 	return lines
 }
@@ -122,7 +116,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 // inOrder holds back what comes too early.
 func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	if e.waits(ev) {
-		e.later = append(e.later, ev)
+		e.heldEvents = append(e.heldEvents, ev)
 		return nil
 	}
 	var lines [][]byte
@@ -151,29 +145,29 @@ func (e *Encoder) waits(ev event.Event) bool {
 		return false
 	}
 	own := ev.Parent == ""
-	wait := !own && e.held[ev.Parent]
+	wait := !own && e.heldCalls[ev.Parent]
 	switch ev.Kind {
 	case event.Text, event.Thinking:
 		wait = wait || own
 	case event.ToolCall:
 		if wait = wait || own; wait {
-			if e.held == nil {
-				e.held = map[string]bool{}
+			if e.heldCalls == nil {
+				e.heldCalls = map[string]bool{}
 			}
-			e.held[ev.Call.ID] = true
+			e.heldCalls[ev.Call.ID] = true
 		}
 	case event.ToolResult:
 		wait = wait || own && ev.Result.ID != e.open
 	case event.Denied:
-		wait = wait || e.held[ev.Denial.CallID]
+		wait = wait || e.heldCalls[ev.Denial.CallID]
 	}
 	return wait
 }
 
 // release writes what was held back, up to the next call without a result.
 func (e *Encoder) release() (lines [][]byte) {
-	waiting := e.later
-	e.later, e.held = nil, nil
+	waiting := e.heldEvents
+	e.heldEvents, e.heldCalls = nil, nil
 	for _, ev := range waiting {
 		lines = append(lines, e.inOrder(ev)...)
 	}
@@ -183,29 +177,28 @@ func (e *Encoder) release() (lines [][]byte) {
 // question writes that a call waits for an answer, directly after the call, because it is not running. The question
 // about a held-back call is held back as well.
 func (e *Encoder) question(ask *event.Ask) [][]byte {
-	if ask.Tool != nil && e.held[ask.Tool.ID] {
-		if e.asked == nil {
-			e.asked = map[string]*event.Ask{}
+	if ask.Tool != nil && e.heldCalls[ask.Tool.ID] {
+		if e.heldQuestions == nil {
+			e.heldQuestions = map[string]*event.Ask{}
 		}
-		e.asked[ask.Tool.ID] = ask
+		e.heldQuestions[ask.Tool.ID] = ask
 		return nil
 	}
-	line := ordered{{"type", "system"}, {"subtype", "permission_request"}}
+	l := line{Type: "system", Subtype: "permission_request", Question: ask.ID, Text: ask.Text, Options: ask.Options}
 	if ask.Tool != nil {
-		line = append(line, member{"tool_use_id", ask.Tool.ID})
+		l.UseID = ask.Tool.ID
 	}
-	options := ask.Options
-	if options == nil {
-		options = []string{}
+	if ask.Options == nil {
+		l.Options = []string{}
 	}
-	return encode(append(line, member{"question_id", ask.ID}, member{"text", ask.Text}, member{"options", options}))
+	return encode(l)
 }
 
 // settled forgets a question that was not written yet.
 func (e *Encoder) settled(id string) {
-	for call, ask := range e.asked {
+	for call, ask := range e.heldQuestions {
 		if ask.ID == id {
-			delete(e.asked, call)
+			delete(e.heldQuestions, call)
 		}
 	}
 }
@@ -221,19 +214,19 @@ func (e *Encoder) line(ev event.Event) [][]byte {
 		e.settled(ev.Ask.ID)
 		return nil
 	case event.Steered:
-		return encode(ordered{{"type", "system"}, {"subtype", "steered"}, {"turn", ev.Turn}})
+		return encode(line{Type: "system", Subtype: "steered", Turn: ev.Turn})
 	}
 	var lines [][]byte
 	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking {
 		e.thinking = false
-		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}, {"id", e.textID()}})
+		lines = encode(line{Type: "thinking", Thinks: false, ID: e.textID()})
 	}
 	return append(lines, e.event(ev)...)
 }
 
 // Queued reports that a message for the running turn became a message of its own.
 func (e *Encoder) Queued(turn int64) [][]byte {
-	return append(e.init(), encode(ordered{{"type", "system"}, {"subtype", "queued"}, {"turn", turn}})...)
+	return append(e.init(), encode(line{Type: "system", Subtype: "queued", Turn: turn})...)
 }
 
 // textID returns a new id, so that no two lines of text are equal.
@@ -253,19 +246,17 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		}
 		id, input := ev.Call.ID, ev.Call.Object()
 		e.calls[id] = input
-		lines := encode(of(ev, ordered{{"type", "tool_use"}, {"id", id}, {"name", ev.Call.Name}, {"input", input}}))
-		if ask := e.asked[id]; ask != nil {
-			delete(e.asked, id)
+		lines := encode(line{Type: "tool_use", ID: id, Name: ev.Call.Name, Input: input, Parent: ev.Parent})
+		if ask := e.heldQuestions[id]; ask != nil {
+			delete(e.heldQuestions, id)
 			lines = append(lines, e.question(ask)...)
 		}
 		return lines
 	case event.ToolResult:
-		return encode(of(ev, ordered{
-			{"type", "tool_result"},
-			{"tool_use_id", ev.Result.ID},
-			{"content", ev.Result.Output},
-			{"is_error", ev.Result.Failed},
-		}))
+		return encode(line{
+			Type: "tool_result", UseID: ev.Result.ID, Content: ev.Result.Output, IsError: ev.Result.Failed,
+			Parent: ev.Parent,
+		})
 	case event.Denied:
 		input := e.calls[ev.Denial.CallID]
 		if input == nil {
@@ -273,12 +264,10 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		}
 		e.denials = append(e.denials, denial{ev.Denial.Tool, ev.Denial.CallID, input})
 	case event.Compacted:
-		return encode(of(ev, ordered{
-			{"type", "system"},
-			{"subtype", "compact_boundary"},
-			{"session_id", e.Session},
-			{"compact_metadata", ordered{{"trigger", ev.Compaction.Trigger}, {"pre_tokens", ev.Compaction.Before}}},
-		}))
+		return encode(line{
+			Type: "system", Subtype: "compact_boundary", Session: e.Session, Parent: ev.Parent,
+			Compaction: &compaction{ev.Compaction.Trigger, ev.Compaction.Before},
+		})
 	case event.Failed:
 		if ev.Terminal {
 			return e.fail(ev.Fault)
@@ -299,21 +288,13 @@ func (e *Encoder) text(ev event.Event) (lines [][]byte) {
 		e.thinking = e.thinking || ev.Parent == "" && ev.Text != ""
 	}
 	for piece := range pieces(ev.Text) {
-		line := ordered{{"type", "text"}, {"content", piece}}
+		l := line{Type: "text", Content: piece, ID: e.textID(), Parent: ev.Parent}
 		if ev.Kind == event.Thinking {
-			line = ordered{{"type", "thinking"}, {"is_thinking", true}, {"thought", piece}}
+			l.Type, l.Content, l.Thinks, l.Thought = "thinking", nil, true, piece
 		}
-		lines = append(lines, encode(of(ev, append(line, member{"id", e.textID()})))...)
+		lines = append(lines, encode(l)...)
 	}
 	return lines
-}
-
-// of marks an event of a sub-agent.
-func of(ev event.Event, o ordered) ordered {
-	if ev.Parent != "" {
-		return append(o, member{"parent_tool_use_id", ev.Parent})
-	}
-	return o
 }
 
 // fail reports what ends the turn: a login that failed before any answer in its own form, anything else as an error.
@@ -322,21 +303,15 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 		return e.systemError(f)
 	}
 	e.failure = f
-	o := ordered{{"type", "error"}, {"message", f.Sentence()}, {"code", string(f.Code)}}
-	if wait := f.Wait(); wait > 0 {
-		o = append(o, member{"retry_after_ms", wait.Milliseconds()})
-	}
-	return encode(o)
+	return encode(line{
+		Type: "error", Message: f.Sentence(), Code: string(f.Code), RetryAfter: f.Wait().Milliseconds(),
+	})
 }
 
 func (e *Encoder) systemError(f *fault.Fault) [][]byte {
 	e.failure = f
-	return encode(ordered{
-		{"type", "system"},
-		{"subtype", "error"},
-		{"session_id", e.Session},
-		{"message", f.Sentence()},
-		{"code", string(f.Code)},
+	return encode(line{
+		Type: "system", Subtype: "error", Session: e.Session, Message: f.Sentence(), Code: string(f.Code),
 	})
 }
 
@@ -350,55 +325,30 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
 	var lines [][]byte
 	if end.Reason == event.Cancelled {
-		lines = encode(ordered{{"type", "interrupt"}})
+		lines = encode(line{Type: "interrupt"})
 	}
-	usage := tokens(end.Usage)
-	if usage != nil {
-		o := append(ordered{{"type", "usage"}}, usage...)
-		if end.Usage.Estimated {
-			o = append(o, member{"usage_estimated", true})
-		}
-		lines = append(lines, encode(o)...)
+	r := result{
+		Type: "result", Subtype: end.Reason, IsError: !end.OK, Result: e.words(end), Session: e.Session,
+		Turns: end.Turns, Structured: end.Structured, Denials: e.denials,
 	}
-	result := ordered{
-		{"type", "result"},
-		{"subtype", end.Reason},
-		{"is_error", !end.OK},
-		{"result", e.words(end)},
-		{"session_id", e.Session},
-	}
-	if usage != nil {
-		result = append(result, member{"usage", usage})
-		if end.Usage.Estimated {
-			result = append(result, member{"usage_estimated", true})
-		}
-		if end.Usage.CostUSD != nil {
-			result = append(result, member{"total_cost_usd", *end.Usage.CostUSD})
-		}
-		result = append(result, member{"modelUsage", e.modelUsage(ev, end.Usage)})
+	if usage := tokensOf(end.Usage); usage != nil {
+		lines = append(lines, encode(usageLine{"usage", *usage, end.Usage.Estimated})...)
+		r.Usage, r.Estimated, r.CostUSD = usage, end.Usage.Estimated, end.Usage.CostUSD
+		r.Models = e.modelUsage(ev, end.Usage)
 	}
 	if end.Took > 0 {
-		result = append(result, member{"duration_ms", end.Took.Milliseconds()},
-			member{"duration_api_ms", end.Asking.Milliseconds()})
-	}
-	if end.Turns != nil {
-		result = append(result, member{"num_turns", *end.Turns})
-	}
-	if len(end.Structured) > 0 {
-		result = append(result, member{"structured_output", end.Structured})
-	}
-	if len(e.denials) > 0 {
-		result = append(result, member{"permission_denials", e.denials})
+		took, asking := end.Took.Milliseconds(), end.Asking.Milliseconds()
+		r.Took, r.Asking = &took, &asking
 	}
 	if notes := end.Notes; len(notes) > 0 || e.failure != nil {
 		if e.failure != nil {
 			notes = append(notes[:len(notes):len(notes)], e.failure.Sentence())
 		}
-		result = append(result, member{"errors", notes})
+		r.Errors = notes
 	}
-	e.denials, e.failure, e.answered, e.calls, e.asked = nil, nil, false, nil, nil
-	lines = append(lines, encode(result)...)
-	return append(lines, encode(ordered{{"type", "message_stop"}})...)
+	e.denials, e.failure, e.answered, e.calls, e.heldQuestions = nil, nil, false, nil, nil
+	lines = append(lines, encode(r)...)
+	return append(lines, encode(line{Type: "message_stop"})...)
 }
 
 // words returns what the GUI shows: for a failure only a text that begins like an error.
@@ -418,41 +368,20 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokens returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached tokens
-// are not counted twice.
-func tokens(u *event.Usage) ordered {
+// tokensOf returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached
+// tokens are not counted twice.
+func tokensOf(u *event.Usage) *tokens {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil
 	}
-	o := ordered{{"input_tokens", max(u.Input-u.Cached-u.Written, 0)}, {"output_tokens", u.Output}}
-	if u.Written > 0 {
-		o = append(o, member{"cache_creation_input_tokens", u.Written})
-	}
-	if u.Cached > 0 {
-		o = append(o, member{"cache_read_input_tokens", u.Cached})
-	}
-	return o
+	return &tokens{max(u.Input-u.Cached-u.Written, 0), u.Output, u.Written, u.Cached}
 }
 
-func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) ordered {
-	name := ev.Model
-	if name == "" {
-		name = e.facts.Model
-	}
-	o := ordered{
-		{"inputTokens", max(u.Input-u.Cached-u.Written, 0)},
-		{"outputTokens", u.Output},
-		{"cacheReadInputTokens", u.Cached},
-		{"cacheCreationInputTokens", u.Written},
-		{"webSearchRequests", 0},
-	}
-	if u.CostUSD != nil {
-		o = append(o, member{"costUSD", *u.CostUSD}, member{"costUsd", *u.CostUSD})
-	}
-	if e.facts.Window > 0 {
-		o = append(o, member{"contextWindow", e.facts.Window})
-	}
-	return ordered{{name, o}}
+func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) map[string]modelUsage {
+	return map[string]modelUsage{cmp.Or(ev.Model, e.facts.Model): {
+		Input: max(u.Input-u.Cached-u.Written, 0), Output: u.Output, Cached: u.Cached, Written: u.Written,
+		CostUSD: u.CostUSD, CostUsd: u.CostUSD, Window: e.facts.Window,
+	}}
 }
 
 // pieces splits a text between characters. An empty text has no pieces.
@@ -474,42 +403,87 @@ func pieces(s string) func(func(string) bool) {
 	}
 }
 
-// ordered is an object whose members keep their order, because people read these lines too.
-type ordered []member
-
-type member struct {
-	name  string
-	value any
+// line is any line but a result. Which members it has depends on its type: nil and empty ones are left out. They are in
+// the order in which they are written, because people read these lines too.
+type line struct {
+	Type       string       `json:"type"`
+	Subtype    string       `json:"subtype,omitempty"`
+	Session    any          `json:"session_id,omitempty"`
+	Former     string       `json:"previous_session_id,omitempty"`
+	Model      any          `json:"model,omitempty"`
+	Dir        any          `json:"cwd,omitempty"`
+	Mode       any          `json:"permissionMode,omitempty"`
+	Tools      any          `json:"tools,omitempty"`
+	Sandbox    *event.Walls `json:"sandbox,omitempty"`
+	UseID      any          `json:"tool_use_id,omitempty"`
+	Question   string       `json:"question_id,omitempty"`
+	Text       any          `json:"text,omitempty"`
+	Options    any          `json:"options,omitempty"`
+	Turn       any          `json:"turn,omitempty"`
+	Thinks     any          `json:"is_thinking,omitempty"`
+	Thought    string       `json:"thought,omitempty"`
+	Content    any          `json:"content,omitempty"`
+	IsError    any          `json:"is_error,omitempty"`
+	Message    any          `json:"message,omitempty"`
+	Code       string       `json:"code,omitempty"`
+	RetryAfter int64        `json:"retry_after_ms,omitempty"`
+	ID         any          `json:"id,omitempty"`
+	Name       any          `json:"name,omitempty"`
+	Input      any          `json:"input,omitempty"`
+	Compaction *compaction  `json:"compact_metadata,omitempty"`
+	Parent     string       `json:"parent_tool_use_id,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler.
-func (o ordered) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := write(&b, m.name); err != nil {
-			return nil, err
-		}
-		b.WriteByte(':')
-		if err := write(&b, m.value); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+type compaction struct {
+	Trigger string `json:"trigger"`
+	Before  int64  `json:"pre_tokens"`
 }
 
-func write(b *bytes.Buffer, v any) error {
-	data, err := text.JSON(v)
-	b.Write(data)
-	return err
+type tokens struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Written int64 `json:"cache_creation_input_tokens,omitempty"`
+	Cached  int64 `json:"cache_read_input_tokens,omitempty"`
 }
 
-func encode(o ordered) [][]byte {
-	line, err := text.Line(o)
+type usageLine struct {
+	Type string `json:"type"`
+	tokens
+	Estimated bool `json:"usage_estimated,omitempty"`
+}
+
+type modelUsage struct {
+	Input    int64    `json:"inputTokens"`
+	Output   int64    `json:"outputTokens"`
+	Cached   int64    `json:"cacheReadInputTokens"`
+	Written  int64    `json:"cacheCreationInputTokens"`
+	Searches int64    `json:"webSearchRequests"`
+	CostUSD  *float64 `json:"costUSD,omitempty"`
+	CostUsd  *float64 `json:"costUsd,omitempty"`
+	Window   int64    `json:"contextWindow,omitempty"`
+}
+
+// result is the line that ends a turn, but for message_stop.
+type result struct {
+	Type       string                `json:"type"`
+	Subtype    string                `json:"subtype"`
+	IsError    bool                  `json:"is_error"`
+	Result     string                `json:"result"`
+	Session    string                `json:"session_id"`
+	Usage      *tokens               `json:"usage,omitempty"`
+	Estimated  bool                  `json:"usage_estimated,omitempty"`
+	CostUSD    *float64              `json:"total_cost_usd,omitempty"`
+	Models     map[string]modelUsage `json:"modelUsage,omitempty"`
+	Took       *int64                `json:"duration_ms,omitempty"`
+	Asking     *int64                `json:"duration_api_ms,omitempty"`
+	Turns      *int                  `json:"num_turns,omitempty"`
+	Structured json.RawMessage       `json:"structured_output,omitempty"`
+	Denials    []denial              `json:"permission_denials,omitempty"`
+	Errors     []string              `json:"errors,omitempty"`
+}
+
+func encode(v any) [][]byte {
+	line, err := text.Line(v)
 	if err != nil {
 		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
 	}

@@ -56,7 +56,7 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("a control frame is one JSON object a line: %w", err)
+		return Frame{}, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	switch f.Type {
 	case "user":
@@ -124,7 +124,7 @@ func content(plain, message json.RawMessage) ([]event.Block, error) {
 		case "image", "document":
 			said = append(said, event.Block{Media: b.Source.MediaType, Data: b.Source.Data})
 		default:
-			return nil, fmt.Errorf("user: a block of type %q is none that can be sent", b.Type)
+			return nil, fmt.Errorf("user: a block of type %q cannot be sent", b.Type)
 		}
 	}
 	if len(said) == 0 {

@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Package vigil is where a guard waits on Linux. Elsewhere it waits in main.
-package vigil
+// Package guardwait is where a guard waits on Linux. Elsewhere it waits in main.
+package guardwait
 
 // Name is the name of a guard, Variable is in its environment, Socket is the descriptor of the connection to the
 // watched process.
@@ -11,5 +11,5 @@ const (
 	Socket   = 3
 )
 
-// Heard reports that nothing was waited for.
-func Heard() (text string, waited bool) { return "", false }
+// Message reports that this process is not a guard that has waited.
+func Message() (text string, isGuard bool) { return "", false }

@@ -1,12 +1,16 @@
-// Package vigil is where a guard waits, before almost everything else in the program is initialised. It is also where
-// the process begins that puts a child into a PID namespace: see Starter.
+// Package guardwait is where a guard waits, before almost everything else in the program is initialised. It is also
+// where the process begins that puts a child into a PID namespace: see Starter.
 //
 // A guard is a second process of this program, and almost always ends without having done anything. Initialising the
-// program's other packages would be half of the cost of starting it. So a process that was started as a guard is held
-// here until the process that it watches has ended or dismissed it; Heard returns what it was told, and the program
-// continues to main. The package imports only syscall: the linker initialises packages in the order of their paths as
-// soon as their imports are ready, so this one comes before os, reflect and everything that needs them.
-package vigil
+// program's other packages would be half of the cost of starting it. So a process that was started as a guard waits
+// here until the watched process has ended or dismissed it:
+//
+//	started as a guard ─▶ reading ─┬─ farewell ─────────────▶ exit 0
+//	                               └─ the connection ended ─▶ main, where Message returns what was read
+//
+// The package imports only syscall and runtime: the linker initialises packages in the order of their paths as soon as their
+// imports are ready, so this one comes before os, reflect and everything that needs them.
+package guardwait
 
 import (
 	"syscall"
@@ -21,36 +25,31 @@ const (
 	Socket = 3
 
 	farewell = "farewell\n"
-	most     = 4096 // bytes that are kept
+	longest  = 4096 // bytes of a message
 )
 
-var heard = wait()
+var message, waited = wait()
 
-// Heard returns what the guard was told until the connection ended. waited is false in any other process.
-func Heard() (text string, waited bool) { return heard.text, heard.waited }
+// Message returns what the watched process sent before the connection ended. isGuard is false in any other process.
+func Message() (text string, isGuard bool) { return message, waited }
 
-type told struct {
-	text   string
-	waited bool
-}
-
-func wait() told {
+func wait() (text string, waited bool) {
 	if !connected() { // the cheapest check first: it runs at every start
-		return told{}
+		return "", false
 	}
 	if value, _ := syscall.Getenv(Variable); value != "1" {
-		return told{}
+		return "", false
 	}
-	switch name, role := calledSo(); {
+	switch name, role := called(); {
 	case name != Name:
-		return told{}
+		return "", false
 	case role == Starter:
 		start() // does not return
 	}
 	ignoreSignals()
 	showName()
-	block, text := make([]byte, 256), ""
-	for len(text) < most {
+	block := make([]byte, 256)
+	for len(text) < longest {
 		n, err := syscall.Read(Socket, block)
 		if err == syscall.EINTR {
 			continue
@@ -62,11 +61,11 @@ func wait() told {
 			syscall.Exit(0)
 		}
 	}
-	return told{text, true}
+	return text, true
 }
 
-// calledSo returns the name that the process was started with, and its first argument.
-func calledSo() (name, role string) {
+// called returns the name that the process was started with, and its first argument.
+func called() (name, role string) {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return "", ""

@@ -15,35 +15,35 @@ import (
 
 // input is the input of the other side.
 type input struct {
-	prompt []event.Block      // a message for one turn
-	stays  bool               // messages come as frames until they end
-	frames <-chan stream.Said // closed at the end of the input
+	prompt []event.Block       // a message for one turn
+	stays  bool                // messages come as frames until they end
+	frames <-chan stream.Input // closed at the end of the input
 }
 
-// listen determines the form of the input.
-func listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, error) {
+// readInput determines the form of the input.
+func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, error) {
 	in, open := c.Host.Stdin, c.Host.Stdin != nil
 	if c.Given("prompt") {
 		if strings.TrimSpace(c.String("prompt")) == "" {
 			return input{}, fault.New(fault.ArgError, "--prompt is empty").Hint("say what is to be done")
 		}
 		prompt := []event.Block{{Text: c.String("prompt")}}
-		if c.String("dialect") == nested {
-			more, err := beside(c)
-			return input{prompt: append(prompt, more...), frames: nothing()}, err
+		if c.String("dialect") == claudeDialect {
+			more, err := stdinBlocks(c)
+			return input{prompt: append(prompt, more...), frames: noFrames()}, err
 		}
 		if c.Host.StdinTerminal {
 			open = false
 		}
-		return input{prompt: prompt, frames: hear(in, d, open, quit)}, nil
+		return input{prompt: prompt, frames: readFrames(in, d, open, quit)}, nil
 	}
 	if c.Host.StdinTerminal || !open {
 		return input{}, noMessage()
 	}
 	if form := c.String("input-format"); form == "stream-json" || form == "auto" && c.Given("session-id") {
-		return input{stays: true, frames: hear(in, d, open, quit)}, nil
+		return input{stays: true, frames: readFrames(in, d, open, quit)}, nil
 	}
-	silent := time.AfterFunc(2*time.Second, func() { sayLine(c, "the message is read from standard input") })
+	silent := time.AfterFunc(2*time.Second, func() { logLine(c, "the message is read from standard input") })
 	defer silent.Stop()
 	reader := bufio.NewReaderSize(in, 64<<10)
 	line, rest, err := firstLine(reader)
@@ -51,12 +51,12 @@ func listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, er
 	case err != nil:
 		return input{}, err
 	case line != nil && c.String("input-format") == "auto":
-		return input{stays: true, frames: hear(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
+		return input{stays: true, frames: readFrames(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
 	case len(bytes.TrimSpace(rest)) == 0:
 		return input{}, fault.New(fault.ArgError,
 			"standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
 	}
-	return input{prompt: []event.Block{{Text: string(rest)}}, frames: nothing()}, nil
+	return input{prompt: []event.Block{{Text: string(rest)}}, frames: noFrames()}, nil
 }
 
 func noMessage() error {
@@ -64,19 +64,19 @@ func noMessage() error {
 		Hint("omniagent start -p 'What is in this directory?'")
 }
 
-// nothing returns an empty input.
-func nothing() <-chan stream.Said {
-	frames := make(chan stream.Said)
+// noFrames returns an empty input.
+func noFrames() <-chan stream.Input {
+	frames := make(chan stream.Input)
 	close(frames)
 	return frames
 }
 
-// hear reads frames from now on.
-func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Said {
+// readFrames reads frames from now on.
+func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Input {
 	if !open {
-		return nothing()
+		return noFrames()
 	}
-	frames := make(chan stream.Said, stream.Ahead)
+	frames := make(chan stream.Input, stream.Ahead)
 	go stream.Read(in, d, frames, quit)
 	return frames
 }
@@ -109,9 +109,9 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	return nil, rest, nil
 }
 
-// beside adds standard input to a message that was given as an argument, as Claude Code does. It waits three seconds at
-// most for the input to begin.
-func beside(c *contract.Call) ([]event.Block, error) {
+// stdinBlocks adds standard input to a message that was given as an argument, as Claude Code does. It waits three
+// seconds at most for the input to begin.
+func stdinBlocks(c *contract.Call) ([]event.Block, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func beside(c *contract.Call) ([]event.Block, error) {
 	select {
 	case <-begun:
 	case <-time.After(3 * time.Second):
-		sayLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
+		logLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
 		return nil, nil
 	}
 	got := <-all

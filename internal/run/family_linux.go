@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuOf returns the time of a processor that a process and its descendants have taken.
-func cpuOf(pid int) time.Duration {
+// family returns a process with its descendants, and the time of a processor that they have taken.
+func family(pid int) (pids []int, cpu time.Duration) {
 	const ticks = 100 // a second: the unit of /proc, on every Linux
 	parents, spent := map[int]int{}, map[int]int64{}
 	entries, _ := os.ReadDir("/proc")
@@ -36,10 +36,10 @@ func cpuOf(pid int) time.Duration {
 	for id := range parents {
 		for at := id; at > 1; at = parents[at] {
 			if at == pid {
-				sum += spent[id]
+				pids, sum = append(pids, id), sum+spent[id]
 				break
 			}
 		}
 	}
-	return time.Duration(sum) * time.Second / ticks
+	return pids, time.Duration(sum) * time.Second / ticks
 }

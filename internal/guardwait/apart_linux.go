@@ -1,4 +1,4 @@
-package vigil
+package guardwait
 
 import (
 	"runtime"

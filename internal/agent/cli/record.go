@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"omniagent/internal/lines"
+)
+
+// openRegular opens a regular file, but no pipe or device: a pipe without a writer would block for ever. If one
+// replaces the file after the check, O_NONBLOCK keeps the open from waiting.
+func openRegular(path string) (f *os.File, size int64, err error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, 0, os.ErrNotExist
+	}
+	if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, 0, os.ErrNotExist
+	}
+	return f, info.Size(), nil
+}
+
+// Size returns the size of a regular file, or 0.
+func Size(path string) int64 {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return info.Size()
+	}
+	return 0
+}
+
+// Head reads up to limit bytes of a regular file. whole reports whether that is all of it.
+func Head(path string, limit int64) (data []byte, whole bool) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	data = make([]byte, min(size+1, limit+1))
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, false
+	}
+	return data[:min(int64(n), limit)], int64(n) <= limit
+}
+
+// EachLine passes the lines of a regular file to f, from an offset on, until f returns false. A line has at most so
+// many bytes; see lines.Line for longer ones. It reports whether the file could be read.
+func EachLine(path string, from int64, most int, f func(lines.Line) bool) bool {
+	file, _, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return false
+	}
+	in := lines.NewReader(file, most)
+	for in.Next() && f(in.Line) {
+	}
+	return in.Err() == nil
+}

@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/model"
+)
+
+// Word is a string, or empty where a server writes something else: a member that does not matter must not spoil an
+// answer.
+type Word string
+
+// UnmarshalJSON reads a string; a number, as some servers write codes, is its digits.
+func (w *Word) UnmarshalJSON(data []byte) error {
+	*w = ""
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*w = Word(s)
+	} else if c := data[0]; c == '-' || c >= '0' && c <= '9' {
+		*w = Word(data)
+	}
+	return nil
+}
+
+// Count is a number of tokens, or 0 where something else stands.
+type Count int64
+
+// UnmarshalJSON reads a number; Gemini writes large ones as strings.
+func (c *Count) UnmarshalJSON(data []byte) error {
+	*c = 0
+	if n, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64); err == nil && n > 0 && n < 1e15 {
+		*c = Count(n)
+	}
+	return nil
+}
+
+// Absent reports whether a member is missing or null.
+func Absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
+
+// First returns a body without blanks around it, or the first element of a list: Gemini writes a stream so that was not
+// requested as events.
+func First(body []byte) []byte {
+	body = bytes.TrimSpace(body)
+	var list []json.RawMessage
+	if len(body) > 0 && body[0] == '[' && json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		return list[0]
+	}
+	return body
+}
+
+// Mentions reports whether a message contains one of several phrases, which are in lower case.
+func Mentions(message string, phrases ...string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(phrases, func(s string) bool { return strings.Contains(message, s) })
+}
+
+// Garbage returns the error for a response that is not what the protocol says.
+func Garbage(what string, cause error) *model.Error {
+	return &model.Error{Trouble: model.Garbage, Message: what, Cause: cause}
+}
+
+// New returns the API at base, without a slash at its end. A token goes as a bearer, and so does a key if keyHeader is
+// empty; otherwise the key goes in that header.
+func New(o model.Options, base, keyHeader string, fault func(int, http.Header, []byte) *model.Error) *API {
+	header := func(ctx context.Context) (http.Header, error) {
+		h, key := http.Header{}, strings.TrimSpace(o.Key)
+		if o.Bearer != nil {
+			token, err := o.Bearer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+		} else if key != "" && keyHeader == "" {
+			h.Set("Authorization", "Bearer "+key)
+		} else if key != "" {
+			h.Set(keyHeader, key)
+		}
+		return h, nil
+	}
+	return &API{
+		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault, Header: header,
+	}
+}
