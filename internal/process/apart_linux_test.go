@@ -180,10 +180,10 @@ func TestApartIsSeenFromOutside(t *testing.T) {
 	name, file := newMark(), temporary(t, "ready")
 	c := begin(t, apart(`sleep 1000 & : >"$1"; wait`, file, name))
 	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
+	sleeper := childOf(t, c.PID(), func(name string) bool { return strings.HasPrefix(name, "sleep\x00") })
 	if found := withArgument(name); len(found) != 1 || found[0] != c.PID() {
 		t.Errorf("it is %d, and %v was found", c.PID(), found)
 	}
-	sleeper := childOf(t, c.PID(), func(name string) bool { return strings.HasPrefix(name, "sleep\x00") })
 	for range 3 {
 		c.Signal(syscall.SIGSTOP)
 		wantState(t, c.PID(), true)
