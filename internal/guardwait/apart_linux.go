@@ -12,8 +12,8 @@ import (
 //	                              ├─ fork, exec ──▶ the program
 //	                              └─ exits
 //
-// The starter is this program again. It exists because a process with several threads cannot enter a user namespace. Its
-// children are ours and not its own (CLONE_PARENT): what the kernel tells a parent of a program reaches us.
+// The starter is this program again. It exists because a process with several threads cannot enter a user namespace.
+// Its children are ours and not its own (CLONE_PARENT): what the kernel tells a parent of a program reaches us.
 const (
 	Starter = "--omniagent-starter" // the first argument of the starter
 	// MostFiles is how many descriptors come with an order.
@@ -29,8 +29,8 @@ type Order struct {
 	Drop      int32 // not 0: the privilege in the new user namespace is not for the program
 }
 
-// start is the main function of the starter. It makes the namespaces and the keeper, reports it, then starts the program
-// that it is told to, and reports that.
+// start is the main function of the starter. It makes the namespaces and the keeper, reports it, then starts the
+// program that it is told to, and reports that.
 func start() {
 	runtime.LockOSThread() // from here on the namespaces of this thread differ from those of the others
 	showName()
@@ -163,8 +163,8 @@ func whole(file int) ([]byte, error) {
 	return text, nil
 }
 
-// dropPrivileges gives up the privilege over the new user namespace. It is in the ambient set, because execve would have
-// taken it away otherwise.
+// dropPrivileges gives up the privilege over the new user namespace. It is in the ambient set, because execve would
+// have taken it away otherwise.
 func dropPrivileges() {
 	const ambient, clear, version3 = 47, 4, 0x20080522
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, ambient, clear, 0, 0, 0, 0)

@@ -8,8 +8,8 @@
 //	started as a guard ─▶ reading ─┬─ farewell ─────────────▶ exit 0
 //	                               └─ the connection ended ─▶ main, where Message returns what was read
 //
-// The package imports only syscall and runtime: the linker initialises packages in the order of their paths as soon as their
-// imports are ready, so this one comes before os, reflect and everything that needs them.
+// The package imports only syscall and runtime: the linker initialises packages in the order of their paths as soon as
+// their imports are ready, so this one comes before os, reflect and everything that needs them.
 package guardwait
 
 import (

@@ -138,6 +138,9 @@ func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (p
 	for _, f := range attr.Files {
 		files = append(files, int(f))
 	}
+	if len(files) > guardwait.MostFiles {
+		return 0, -1, unix.E2BIG
+	}
 	raw, err := n.conn.SyscallConn()
 	if err != nil {
 		return 0, -1, err

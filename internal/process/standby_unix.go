@@ -15,8 +15,8 @@ type Standby struct {
 	taken sync.Once
 }
 
-// Prepare begins to start a guard, or where apart is true and the system allows it a namespace, and returns at once. The
-// caller has to call Dismiss, whether a child uses it or not.
+// Prepare begins to start a guard, or where apart is true and the system allows it a namespace, and returns at once.
+// The caller has to call Dismiss, whether a child uses it or not.
 func Prepare(apart bool) *Standby {
 	s := &Standby{apart: apart, ready: make(chan struct{})}
 	go func() {
