@@ -236,7 +236,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
