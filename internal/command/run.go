@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -51,6 +52,10 @@ func (p Parts) run() *contract.Command {
 				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
 			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{
+				Name: "wait-quota", Kind: contract.Bool,
+				Help: "wait as long as the service's limit lasts, and go on in the same session",
+			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "without a sign of life; default: run.idle_timeout",
@@ -152,7 +157,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 // runStore returns the store of the runs.
 func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
-	return run.Store{Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions}, err
+	return run.Store{
+		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
+		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+	}, err
 }
 
 // taskOf returns what a call asks for.
@@ -161,6 +169,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		Text: c.String("task"), Model: c.String("model"), Dir: c.Dir(), Detached: c.Bool("detach"),
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+		WaitQuota: c.Bool("wait-quota"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
@@ -287,7 +296,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := opener{
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
-		moded: true, patience: 24 * time.Hour,
+		moded: true, closed: true, patience: 24 * time.Hour,
 	}
 	o := run.Owner{
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,

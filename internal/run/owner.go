@@ -67,14 +67,19 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: context.Cause(ctx)}, nil), Ending{})
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
 	if err := r.survey(ctx); err != nil {
 		o.Log("what the run changes will not be known: %v", err)
 	}
-	retries := 0
-	for i, again := 0, 0; ; {
+	if !r.Until.IsZero() { // an earlier owner waited
+		if err := o.waitFor(ctx, 0); err != nil {
+			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
+		}
+	}
+	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
+	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk)
 		changed := r.changed(ctx)
@@ -90,19 +95,47 @@ func (o *Owner) Work(ctx context.Context) error {
 		case passes(v.Reason) && i+1 < len(r.Agents):
 			i++
 			continue
+		case r.WaitQuota && limited(v) && o.waitFor(ctx, v.Fault.RetryAfter) == nil:
+			continue
 		case again < r.Retries && retryable(v, ending) && wait(ctx, v.Fault, again) == nil:
 			again++
-			retries++
 			continue
 		}
-		r.Result = nil
-		return o.conclude(v, ending)
+		return o.conclude(v, ending, changed)
 	}
 }
 
 // passes reports whether the next agent is tried after such an end: this one could not begin.
 func passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
+}
+
+// limited reports whether the service says how long a limit of its lasts.
+func limited(v Verdict) bool {
+	return (v.Reason == OutOfQuota || v.Reason == RateLimited) && v.Fault != nil && v.Fault.RetryAfter > 0
+}
+
+// waitFor waits for a limit of the service. Another process may take the wait up.
+func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
+	r := o.Run
+	if r.Until.IsZero() {
+		r.Until = time.Now().Add(d).UTC()
+	}
+	if err := o.enter(Queued); err != nil {
+		return err
+	}
+	for { // in steps: a timer does not count while the machine sleeps
+		left := time.Until(r.Until)
+		if left <= 0 {
+			r.Until = time.Time{}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(left, time.Second)):
+		}
+	}
 }
 
 // retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done.
@@ -206,7 +239,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
@@ -298,6 +331,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 			a.ExitCode, a.Signal = &code, x.Signal
 		}
 	}
+	a.Worked = len(e.Tools) > 0 || e.Text != ""
 	a.Fingerprint = fingerprint(o.Run, *a)
 }
 
@@ -320,9 +354,13 @@ func (o *Owner) rest(v Verdict) error {
 	return err
 }
 
-func (o *Owner) conclude(v Verdict, e Ending) error {
+// conclude ends the run. What changed is looked for here where the caller has not.
+func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
-	err := r.conclude(v, e, r.changed(context.Background()))
+	if changed == nil {
+		changed = r.changed(context.Background())
+	}
+	err := r.conclude(v, e, changed)
 	o.after(r.agent())
 	o.tell(Progress{State: r.State})
 	return err
@@ -396,7 +434,8 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
 	for _, a := range slices.Backward(r.Attempts) {
-		if a.Agent == agent && a.Reason == Asked && a.Resumes { // after a failure it begins anew: nothing was done
+		// After a failure it begins anew, because nothing was done.
+		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
 			resume = a.Session
 			break
 		}

@@ -21,6 +21,8 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // where the conversations of the runs are
+	// Placeholders are the paths that exist only while commands run behind walls; nil: there are none.
+	Placeholders func() []string
 }
 
 // The files of a run.
@@ -70,8 +72,7 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
-	record, err := s.read(id)
-	if err != nil {
+	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
@@ -81,7 +82,8 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.read(id); err != nil { // it may have ended meanwhile
+	record, err := s.read(id)
+	if err != nil {
 		_ = held.Unlock()
 		return nil, err
 	}
@@ -104,13 +106,19 @@ func (r *Run) Release() error { return r.held.Unlock() }
 // Path returns the directory of the run.
 func (r *Run) Path() string { return r.store.Path(r.ID) }
 
-// save writes the record. What it says survives a crash of the machine.
+// save writes the record. It survives the end of this process, and a crash of the machine where somebody may act on
+// what it says: on a question, an answer, or an end. What an agent was sent is in the journal, which is on the disk
+// before.
 func (r *Run) save() error {
 	data, err := json.MarshalIndent(r.Record, "", "  ")
 	if err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	return workspace.WriteFile(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
+	write := workspace.WriteDerived
+	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
+		write = workspace.WriteFile
+	}
+	return write(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
 }
 
 // enter changes the state. A run that is over stays as it is.
@@ -175,8 +183,10 @@ func (s Store) orphaned(r Record) bool {
 	return r.State != NeedsInput && !r.untouched() || r.Socket != ""
 }
 
-// untouched reports whether nothing has been done for a run: any process may take it up.
-func (r *Record) untouched() bool { return r.State == Queued && len(r.Attempts) == 0 }
+// untouched reports whether no agent works for a run, nor has to be asked about: any process may take it up.
+func (r *Record) untouched() bool {
+	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
+}
 
 // Owner returns the process that carries a run out.
 func (s Store) Owner(id string) (by workspace.Holder, alive bool) {

@@ -96,8 +96,10 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	case !e.End.OK:
 		f = specific(f, e.Outcome.Evidence.Fault)
 		if e.End.Reason == event.Cancelled && f == nil {
-			return Verdict{State: Cancelled, Reason: CancelledBy,
-				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled")}
+			return Verdict{
+				State: Cancelled, Reason: CancelledBy,
+				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled"),
+			}
 		}
 		return failed(e, f)
 	case len(e.Denials) > 0:
@@ -115,8 +117,10 @@ func isConnect(f *fault.Fault) bool {
 func asked(e Ending) Verdict {
 	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
 		words := cmp.Or(p.Question, p.Text)
-		v := Verdict{State: Failed, Reason: NotLoggedIn,
-			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)}}
+		v := Verdict{
+			State: Failed, Reason: NotLoggedIn,
+			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
+		}
 		v.Fault = fault.New(fault.AuthRequired, "the agent wants a login: %s", words)
 		if p.Kind == prompt.Trust {
 			v.Reason = NotTrusted
@@ -127,8 +131,10 @@ func asked(e Ending) Verdict {
 		return v
 	}
 	q := e.question()
-	v := Verdict{State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
-		Question: q}
+	v := Verdict{
+		State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
+		Question: q,
+	}
 	if p := e.Prompt; p != nil {
 		v.Evidence = []string{"prompt " + p.Signature + " on " + string(p.Source)}
 	}
@@ -168,9 +174,11 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	v := Verdict{State: Failed, Reason: Other, Fault: f}
 	switch {
 	case x.Signal != "" && x.ByUs == "" && (f == nil || f.Code == fault.AgentFailed):
-		v.Reason = Killed
-		v.Fault = fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal).
-			With("agent_signal", x.Signal)
+		v.Reason, v.Fault = Killed, fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal)
+		if slices.Contains([]string{"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"}, x.Signal) {
+			v.Reason, v.Fault = Crashed, fault.New(fault.AgentFailed, "the agent's process crashed with %s", x.Signal)
+		}
+		v.Fault.With("agent_signal", x.Signal)
 	case f == nil && e.End != nil && (e.End.Reason == event.MaxTurns || e.End.Reason == event.MaxBudget):
 		v.Reason = Limited
 	case f == nil && e.End != nil && strings.Contains(cmp.Or(e.End.Said, e.End.Reason), "refus"):
@@ -178,6 +186,8 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	case f == nil:
 	case f.Code == fault.Blocked:
 		v.State, v.Reason = Blocked, Denied
+	case f.Code == fault.NotAllowed:
+		v.State, v.Reason = Blocked, NotAllowed
 	case f.Code == fault.AgentUsage: // our arguments, and not the caller's
 		v.Fault = fault.New(fault.AgentFailed, "%s", f.Message).Because(f)
 	default:

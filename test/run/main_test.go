@@ -49,8 +49,10 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	p := &place{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
-		bin: filepath.Join(base, "bin")}
+	p := &place{
+		t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
+		bin: filepath.Join(base, "bin"),
+	}
 	for _, dir := range []string{p.home, p.work, p.bin, filepath.Join(base, "tmp")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -72,7 +74,13 @@ func (p *place) agent(name, script string) *place {
 	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
-	return p.configured("")
+	p.configured("")
+	cmd := exec.Command(program, "agents", "allow", name)
+	cmd.Dir, cmd.Env = p.work, p.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%s is not allowed: %v\n%s", name, err, out)
+	}
+	return p
 }
 
 // configured writes the person's own configuration: the agents, and more.

@@ -274,6 +274,13 @@ func TestCancel(t *testing.T) {
 	p := newPlace(t).agent("mute", `sleep 1000`)
 	a := p.run("mute", "--yolo", "--detach")
 	p.reaches(a.Data.ID, "running")
+	for _, lists := range []string{"status", "doctor"} {
+		if out, err := p.command(lists, "--output", "json").Output(); err != nil ||
+			lists == "status" && !strings.Contains(string(out), a.Data.ID) ||
+			lists == "doctor" && !strings.Contains(string(out), "1 under way") {
+			t.Errorf("%v %s", err, out)
+		}
+	}
 	if c := p.call("runs", "cancel", a.Data.ID); c.Code != 0 || c.Data.Status != "cancelled" {
 		t.Errorf("%s", c)
 	}
@@ -363,6 +370,30 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestNotAllowed: a program that is not the one that was allowed is not started, and the next agent gets the task.
+func TestNotAllowed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("first", `touch started; echo one`).agent("second", `echo two`)
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.put(filepath.Join(p.bin, "first"), "#!/bin/sh\ntouch again; echo one\n")
+	a := p.run("first", "--yolo")
+	a.is(t, 7, "blocked", "not_allowed")
+	if !strings.Contains(a.Stderr, "omniagent agents allow first") || p.read("again") != "" {
+		t.Errorf("%s", a)
+	}
+	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" {
+		t.Errorf("%s", a)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "again")); err == nil {
+		t.Error("the other program was started")
+	}
+	p.call("agents", "deny", "second")
+	p.run("second", "--yolo").is(t, 7, "blocked", "not_allowed")
+	p.call("agents", "allow", "first")
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.nothing()
+}
+
 // TestQueue: no more runs than run.parallel are under way, and the others wait.
 func TestQueue(t *testing.T) {
 	t.Parallel()
@@ -419,17 +450,27 @@ func TestWrong(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `echo done`)
 	for _, args := range [][]string{
-		{"run", "--agent", "scribe"}, {"run", "-p", "x"}, {"run", "--agent", "scribe", "-p", "x", "--require",
-			"colour"},
-		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"}, {"run", "--agent", "scribe", "-p", "  "},
+		{"run", "--agent", "scribe"},
+		{"run", "-p", "x"},
+		{
+			"run", "--agent", "scribe", "-p", "x", "--require",
+			"colour",
+		},
+		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"},
+		{"run", "--agent", "scribe", "-p", "  "},
 	} {
 		if a := p.call(args...); a.Code != 2 && a.Code != 4 || a.Error == nil {
 			t.Errorf("%q: %s", args, a)
 		}
 	}
 	for _, args := range [][]string{
-		{"runs", "show", "run-none"}, {"runs", "cancel", "run-none"}, {"answer", "run-none", "x"}, {"runs", "retry",
-			"run-none"},
+		{"runs", "show", "run-none"},
+		{"runs", "cancel", "run-none"},
+		{"answer", "run-none", "x"},
+		{
+			"runs", "retry",
+			"run-none",
+		},
 		{"runs", "continue", "run-none"},
 	} {
 		if a := p.call(args...); a.Code != 5 || a.Error.Code != "NOT_FOUND" {
@@ -447,17 +488,26 @@ func TestPrompts(t *testing.T) {
 		code             int
 		status, reason   string
 	}{
-		"waits": {`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
+		"waits": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
 			"What is your favourite colour?",
-			nil, 4, "needs_input", "question"},
-		"answered by EOF": {`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
-			"What is your favourite colour?", nil, 4, "needs_input", "question"},
-		"confirm": {`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
-			[]string{"y", "n"}, 4, "needs_input", "question"},
+			nil, 4, "needs_input", "question",
+		},
+		"answered by EOF": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
+			"What is your favourite colour?", nil, 4, "needs_input", "question",
+		},
+		"confirm": {
+			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
+			[]string{"y", "n"},
+			4, "needs_input", "question",
+		},
 		"password":    {`cat >/dev/null; printf 'Password: '; sleep 1000`, "", nil, 8, "failed", "not_logged_in"},
 		"no question": {`cat >/dev/null; printf 'Done. Anything else?\n'`, "", nil, 0, "succeeded", "done_unchanged"},
-		"only a question": {`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
-			4, "needs_input", "question"},
+		"only a question": {
+			`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
+			4, "needs_input", "question",
+		},
 		"work and a question": {`cat >new; printf 'Which colour do you want?\n'`, "", nil, 0, "succeeded", "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -491,55 +541,5 @@ else printf 'Which colour? '; sleep 1000; fi`)
 	}
 	if b.Data.Attempts != 2 {
 		t.Errorf("%s", b)
-	}
-}
-
-// TestHooks: the person's hook forbids with 2 and nothing else, in each attempt, and the others learn what came of it.
-func TestHooks(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t).agent("scribe", `touch began; echo done`)
-	hooks := func(before string) {
-		p.put(filepath.Join(p.bin, "note"), "#!/bin/sh\necho $OMNIAGENT_RUN_STATUS >> $HOME/notes\n")
-		p.put(filepath.Join(p.bin, "check"), "#!/bin/sh\n"+before+"\n")
-		p.put(filepath.Join(p.bin, "keep"), "#!/bin/sh\ncat > $HOME/$1\n")
-		p.configured("[run]\nnotify = ['note']\n[run.hooks]\npre = ['check']\npost = ['keep', 'after']\n")
-	}
-	hooks(`cat > $HOME/before; echo "not today" >&2; exit 2`)
-	a := p.run("scribe", "--yolo")
-	a.is(t, 7, "blocked", "denied")
-	if p.read("began") != "" || !strings.Contains(a.Error.Message, "not today") {
-		t.Errorf("%s", a)
-	}
-	if got, _ := os.ReadFile(filepath.Join(p.home, "before")); !strings.Contains(string(got),
-		`"tool_name":"external_cli:scribe"`) {
-		t.Errorf("%s", got)
-	}
-	if b := p.call("runs", "retry", a.Data.ID); b.Code != 7 {
-		t.Errorf("%s", b)
-	}
-	hooks(`exit 1`)
-	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done")
-	hooks(`exit 0`)
-	p.run("scribe", "--yolo").is(t, 0, "succeeded", "done_unchanged")
-	if got, _ := os.ReadFile(filepath.Join(p.home, "after")); !strings.Contains(string(got), `"status":"succeeded"`) {
-		t.Errorf("%s", got)
-	}
-	if got, _ := os.ReadFile(filepath.Join(p.home,
-		"notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
-		t.Errorf("%s", got)
-	}
-}
-
-// TestKeep: the record of a run that is over goes when it is old.
-func TestKeep(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t).agent("scribe", `echo done`).configured("[run]\nkeep = '1ms'\n")
-	first := p.run("scribe", "--yolo")
-	second := p.run("scribe", "--yolo")
-	if a := p.call("runs", "show", first.Data.ID); a.Code != 5 {
-		t.Errorf("%s", a)
-	}
-	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
-		t.Errorf("%s", a)
 	}
 }
