@@ -22,7 +22,7 @@ func (p place) behind(t *testing.T, command string, args ...string) {
 	if err := os.WriteFile(filepath.Join(dir, "omniagent.config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h := p.hand(t, "config", "set", "agents.allow", "other", "--global"); h.Error != nil {
+	if h := p.hand(t, "agents", "allow", "other"); h.Error != nil {
 		t.Fatal(h.Error.Message)
 	}
 }
