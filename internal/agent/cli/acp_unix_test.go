@@ -35,7 +35,10 @@ func TestACPFallsBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := Program{
-				ID: "stub", About: agent.About{Title: "Stub", Binary: "sh"}, OneShot: []string{"-c", reads + "; echo well"},
+				ID: "stub", About: agent.About{Title: "Stub", Binary: "sh"}, OneShot: []string{
+					"-c",
+					reads + "; echo well",
+				},
 			}
 			var told []event.Event
 			sv := agent.Services{Tell: func(e event.Event) { told = append(told, e) }, Grace: time.Second}
@@ -71,7 +74,8 @@ func TestACPFallsBack(t *testing.T) {
 					notice = e.Text
 				}
 			}
-			if ends != 1 || last.Kind != event.Ended || (notice == "") != (c.why == "") || !strings.Contains(notice, c.why) ||
+			if ends != 1 || last.Kind != event.Ended || (notice == "") != (c.why == "") ||
+				!strings.Contains(notice, c.why) ||
 				last.End.OK != (name != "killed") {
 				t.Errorf("%q %+v", notice, told)
 			}

@@ -68,7 +68,7 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	return l, err
 }
 
-// hooked refuses a repository with hooks that nobody has reviewed: over ACP the CLI runs them, whether or not the
+// hooked refuses a repository with hooks that no person reviewed: over ACP the CLI runs them, whether or not the
 // directory is trusted, and only the user's own settings could keep it from that.
 func hooked(s agent.Spec) error {
 	for _, at := range []string{s.Dir, cli.Real(s.Dir)} {

@@ -18,7 +18,8 @@ func (p place) behind(t *testing.T, command string, args ...string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("[[targets]]\nid = \"other\"\n\n[targets.cli.modes.acp]\ncommand = %q\nargs = %s\n", command, list)
+	text := fmt.Sprintf("[[targets]]\nid = \"other\"\n\n[targets.cli.modes.acp]\ncommand = %q\nargs = %s\n", command,
+		list)
 	if err := os.WriteFile(filepath.Join(dir, "omniagent.config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,8 @@ func TestAgentsOfOthers(t *testing.T) {
 				}
 				h = p.hand(t, "answer", h.Data.ID, answer)
 			}
-			if c.reason != "" && h.Data.Reason != c.reason || p.read("made.txt") != c.file || c.reason == "" && h.Error == nil {
+			if c.reason != "" && h.Data.Reason != c.reason || p.read("made.txt") != c.file || c.reason == "" &&
+				h.Error == nil {
 				t.Errorf("%+v %+v %q", h.Data, h.Error, p.read("made.txt"))
 			}
 			if c.reason == "denied" && h.Data.Text.Value != "I may not." {
