@@ -39,7 +39,8 @@ func TestHooked(t *testing.T) {
 func TestACPLost(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{
-		"Error: Authentication failed with provider at http://x/v1 (HTTP 401).": "AUTH_REQUIRED",
+		"Error: Authentication failed with provider at http://x/v1 (HTTP 401).":                                 "AUTH_REQUIRED",
+		"Error: Failed to get response from the AI model; retried 5 times. Last error: 429 Rate limit reached.": "RATE_LIMITED",
 		"Error: something": "API_ERROR", "I am done.": "", "An Error: no": "",
 	} {
 		f := acpLost(last)

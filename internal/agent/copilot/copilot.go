@@ -105,9 +105,10 @@ func acpLost(last string) *fault.Fault {
 		return nil
 	}
 	e := sessionError{Message: message}
-	if _, after, ok := strings.Cut(message, "(HTTP "); ok {
-		number, _, _ := strings.Cut(after, ")")
-		e.Status, _ = strconv.Atoi(number)
+	for _, before := range []string{"(HTTP ", "Last error: "} {
+		if _, after, ok := strings.Cut(message, before); ok && len(after) > 3 {
+			e.Status, _ = strconv.Atoi(after[:3])
+		}
 	}
 	return lost(e, failure{})
 }
