@@ -28,7 +28,7 @@ func TestAudited(t *testing.T) {
 		if !strings.Contains(line, `"agent=scribe"`) || !strings.Contains(line, filepath.Join(p.bin, "scribe")) {
 			t.Errorf("the line does not say what was started: %s", line)
 		}
-		if strings.Contains(line, `"NOT_ALLOWED"`) {
+		if strings.Contains(line, `"AGENT_NOT_ALLOWED"`) {
 			refused++
 			continue
 		}
