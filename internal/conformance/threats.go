@@ -8,9 +8,9 @@ import (
 // NotBuilt is what the last cell of a claim says that belongs to a part which does not exist.
 const NotBuilt = "not built yet"
 
-// Claims reads the table of docs/threats.md or docs/orchestration.md, and what is wrong with it. A row has four cells: a
-// class of attack or a requirement, what is done about it, the tests, and what remains. It has no test only where a part
-// is not built yet.
+// Claims reads the table of docs/threats.md or docs/orchestration.md, and what is wrong with it. A row has four cells:
+// a class of attack or a requirement, what is done about it, the tests, and what remains. It has no test only where a
+// part is not built yet.
 func Claims(page string) ([]Row, []string) {
 	var rows []Row
 	var wrong []string
@@ -43,7 +43,7 @@ func parseClaim(line string) (Row, error) {
 	const bar = "\x00" // an escaped bar is text
 	cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
 	if len(cells) != 4 {
-		return Row{}, fmt.Errorf("a row has 4 cells (class or requirement, what is done, tests, what remains), this one %d",
+		return Row{}, fmt.Errorf("a row has 4 cells (subject, what is done, tests, what remains), this one %d",
 			len(cells))
 	}
 	for i := range cells {

@@ -38,8 +38,13 @@ func claims(t *testing.T, name string) []Row {
 func TestOrchestration(t *testing.T) {
 	var want, got []string
 	for _, part := range []struct{ name, numbers string }{
-		{"Goal", "1 2 3 4 5"}, {"Architecture", "A B C D E"}, {"Security", "1 2 3 4 5"}, {"UX", "1 2 3 4"},
-		{"Phase", "1.1 1.2 1.3 1.4 2.1 2.2 2.3 3.1 3.2 3.3"}, {"Criterion", "1 2 3 4 5"}, {"Scenario", "1 2"},
+		{"Goal", "1 2 3 4 5"},
+		{"Architecture", "A B C D E"},
+		{"Security", "1 2 3 4 5"},
+		{"UX", "1 2 3 4"},
+		{"Phase", "1.1 1.2 1.3 1.4 2.1 2.2 2.3 3.1 3.2 3.3"},
+		{"Criterion", "1 2 3 4 5"},
+		{"Scenario", "1 2"},
 	} {
 		for number := range strings.FieldsSeq(part.numbers) {
 			want = append(want, part.name+" "+number)

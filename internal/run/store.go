@@ -73,8 +73,7 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
-	record, err := s.read(id)
-	if err != nil {
+	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
@@ -84,7 +83,8 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.read(id); err != nil { // it may have ended meanwhile
+	record, err := s.read(id) // it may have ended meanwhile
+	if err != nil {
 		_ = held.Unlock()
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (r *Record) untouched() bool {
 // ownerless is how long those who follow a run wait for a process that takes it up.
 const ownerless = 2 * time.Second
 
-// Followed returns a fault if nothing will happen in a run: it is queued, and since then nobody has carried it out. A
+// Followed returns a fault if nothing will happen in a run: it is queued, and no process has owned it since then. A
 // process that follows the run asks each time that it looks at it, with one and the same since.
 func (s Store) Followed(r Record, since *time.Time) error {
 	if _, held := s.Owner(r.ID); held || !r.untouched() {

@@ -451,17 +451,27 @@ func TestWrong(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `echo done`)
 	for _, args := range [][]string{
-		{"run", "--agent", "scribe"}, {"run", "-p", "x"}, {"run", "--agent", "scribe", "-p", "x", "--require",
-			"colour"},
-		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"}, {"run", "--agent", "scribe", "-p", "  "},
+		{"run", "--agent", "scribe"},
+		{"run", "-p", "x"},
+		{
+			"run", "--agent", "scribe", "-p", "x", "--require",
+			"colour",
+		},
+		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"},
+		{"run", "--agent", "scribe", "-p", "  "},
 	} {
 		if a := p.call(args...); a.Code != 2 && a.Code != 4 || a.Error == nil {
 			t.Errorf("%q: %s", args, a)
 		}
 	}
 	for _, args := range [][]string{
-		{"runs", "show", "run-none"}, {"runs", "cancel", "run-none"}, {"answer", "run-none", "x"}, {"runs", "retry",
-			"run-none"},
+		{"runs", "show", "run-none"},
+		{"runs", "cancel", "run-none"},
+		{"answer", "run-none", "x"},
+		{
+			"runs", "retry",
+			"run-none",
+		},
 		{"runs", "continue", "run-none"},
 	} {
 		if a := p.call(args...); a.Code != 5 || a.Error.Code != "NOT_FOUND" {
@@ -479,17 +489,26 @@ func TestPrompts(t *testing.T) {
 		code             int
 		status, reason   string
 	}{
-		"waits": {`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
+		"waits": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
 			"What is your favourite colour?",
-			nil, 4, "needs_input", "question"},
-		"answered by EOF": {`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
-			"What is your favourite colour?", nil, 4, "needs_input", "question"},
-		"confirm": {`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
-			[]string{"y", "n"}, 4, "needs_input", "question"},
+			nil, 4, "needs_input", "question",
+		},
+		"answered by EOF": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
+			"What is your favourite colour?", nil, 4, "needs_input", "question",
+		},
+		"confirm": {
+			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
+			[]string{"y", "n"},
+			4, "needs_input", "question",
+		},
 		"password":    {`cat >/dev/null; printf 'Password: '; sleep 1000`, "", nil, 8, "failed", "not_logged_in"},
 		"no question": {`cat >/dev/null; printf 'Done. Anything else?\n'`, "", nil, 0, "succeeded", "done_unchanged"},
-		"only a question": {`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
-			4, "needs_input", "question"},
+		"only a question": {
+			`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
+			4, "needs_input", "question",
+		},
 		"work and a question": {`cat >new; printf 'Which colour do you want?\n'`, "", nil, 0, "succeeded", "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -559,20 +578,6 @@ func TestHooks(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(p.home,
 		"notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
 		t.Errorf("%s", got)
-	}
-}
-
-// TestKeep: the record of a run that is over goes when it is old.
-func TestKeep(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t).agent("scribe", `echo done`).configured("[run]\nkeep = '1ms'\n")
-	first := p.run("scribe", "--yolo")
-	second := p.run("scribe", "--yolo")
-	if a := p.call("runs", "show", first.Data.ID); a.Code != 5 {
-		t.Errorf("%s", a)
-	}
-	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
-		t.Errorf("%s", a)
 	}
 }
 

@@ -64,15 +64,15 @@ type extension struct {
 		Pattern  string `json:"pattern_type"`
 		Stdin    bool   `json:"stdin_fallback"`
 	} `json:"parameters"`
-	Class       string          `json:"output_class"`
-	Network     bool            `json:"has_network_io"`
-	Volatile    []string        `json:"volatile_fields"`
-	SafeDefault bool            `json:"safe_default"`
-	Prints      bool            `json:"prints"`
+	Class       string   `json:"output_class"`
+	Network     bool     `json:"has_network_io"`
+	Volatile    []string `json:"volatile_fields"`
+	SafeDefault bool     `json:"safe_default"`
+	Prints      bool     `json:"prints"`
 	Stdin       *struct {
 		Required bool `json:"required"`
 	} `json:"stdin_input"`
-	Children    []struct {
+	Children []struct {
 		Args []string `json:"user_controlled_args"`
 	} `json:"subprocess"`
 }

@@ -1,5 +1,5 @@
-// Command verify compares docs/conformance.md, docs/threats.md and docs/orchestration.md with a test run: every test that a row names must
-// have run and passed.
+// Command verify compares docs/conformance.md, docs/threats.md and docs/orchestration.md with a test run: every test
+// that a row names must have run and passed.
 //
 //	go run ./internal/conformance/verify -ran FILE
 //
