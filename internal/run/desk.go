@@ -181,7 +181,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 			own.changed(ctx))
 		return own.Record, true, err
 	}
-	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {
+	if err := s.Cancel(ctx, r); err != nil {
 		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it ended by itself
 			return again, false, nil
 		}
