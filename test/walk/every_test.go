@@ -22,6 +22,7 @@ func TestEveryCommand(t *testing.T) {
 		"surplus_argument":        checkSurplusArgument,
 		"stdin_closed":            checkStdinClosed,
 		"stdin_silent":            checkStdinSilent,
+		"stdin_instead":           checkStdinInstead,
 		"stdout_closed":           checkStdoutClosed,
 		"stderr_closed":           checkStderrClosed,
 		"reader_gone":             checkReaderGone,

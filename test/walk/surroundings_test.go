@@ -48,6 +48,32 @@ func checkStdinClosed(t *testing.T, c *command) {
 	}
 }
 
+// checkStdinInstead gives the message of a command that may read it on standard input: one, none, and one that never
+// comes.
+func checkStdinInstead(t *testing.T, c *command) {
+	if c.ext.Stdin == nil || c.reads() {
+		return
+	}
+	for code, typed := range map[int]call{
+		0: {stdin: "Where is it?\n"}, 2: {redir: "<&-"}, 10: {silent: true},
+	} {
+		b := furnished(t, c)
+		before := b.tree(t)
+		typed.args = wordless(t, c.plain(t)).args
+		if typed.silent {
+			typed.args = append(typed.args, "--timeout", "300ms")
+		}
+		o := b.run(t, typed)
+		if e := c.judge(t, o); o.code != code || code == 2 && e.Error["phase"] != "validation" {
+			t.Errorf("exit status %d instead of %d\n%s", o.code, code, o)
+		}
+		if code != 0 {
+			b.leftOnly(t, before, o)
+		}
+		b.alone(t, o)
+	}
+}
+
 func checkStdinSilent(t *testing.T, c *command) {
 	b := furnished(t, c)
 	typed := c.plain(t)
