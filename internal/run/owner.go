@@ -67,7 +67,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: context.Cause(ctx)}, nil), Ending{})
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{})
 	}
 	defer free()
 	if err := r.survey(ctx); err != nil {
