@@ -61,15 +61,19 @@ func (p Parts) run() *contract.Command {
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
-			{Description: "Let Codex mend the tests",
-				Command: "omniagent run --agent codex --auto-edit -p 'Mend the tests.'"},
+			{
+				Description: "Let Codex mend the tests",
+				Command:     "omniagent run --agent codex --auto-edit -p 'Mend the tests.'",
+			},
 			{
 				Description: "Ask for what is missing before anything begins",
 				Command: "omniagent run --agent claude -p 'Add my favourite colour to README.' " +
 					"--require colour='Which colour?' --answer colour=blue",
 			},
-			{Description: "Come back later",
-				Command: "omniagent run --agent claude,codex --detach -p 'Update the docs.'"},
+			{
+				Description: "Come back later",
+				Command:     "omniagent run --agent claude,codex --detach -p 'Update the docs.'",
+			},
 		},
 		Validate: validateRun,
 		Run:      p.runTask,
@@ -98,18 +102,23 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	}
 	c.Files = []contract.FileEffect{
 		{Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete"},
-		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord(),
+		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
 		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
-		contract.Exit{Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
-		contract.Exit{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
 		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
 		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
@@ -130,8 +139,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 		}
 	}
 	if _, _, err := approvalOf(c); err != nil {
-		problems = append(problems, fault.Problem{Param: "approval", Code: fault.ArgError,
-			Message: fault.Of(err).Message})
+		problems = append(problems, fault.Problem{
+			Param: "approval", Code: fault.ArgError,
+			Message: fault.Of(err).Message,
+		})
 	}
 	return problems
 }

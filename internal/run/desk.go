@@ -157,19 +157,6 @@ func (d *desk) answer(r event.Reply, by int) error {
 	return talk.Answer(ctx, r)
 }
 
-// Cancel asks the owner of a run to end it. It does not wait for the end.
-func (s Store) Cancel(ctx context.Context, r Record) error { return call{Do: "cancel"}.send(ctx, r) }
-
-// Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.
-func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
-	q, err := r.question(id)
-	if err != nil {
-		return err
-	}
-	reply := q.reply(a)
-	return call{Do: "answer", Reply: &reply, By: a.By}.send(ctx, r)
-}
-
 // End ends a run. It waits until nothing of it is alive. It reports whether the run was under way.
 func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err error) {
 	if r, err = s.Load(ctx, id); err != nil || r.State.Terminal() {

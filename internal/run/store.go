@@ -72,8 +72,7 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
-	record, err := s.read(id)
-	if err != nil {
+	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
@@ -83,7 +82,8 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.read(id); err != nil { // it may have ended meanwhile
+	record, err := s.read(id)
+	if err != nil {
 		_ = held.Unlock()
 		return nil, err
 	}

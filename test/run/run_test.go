@@ -450,17 +450,27 @@ func TestWrong(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `echo done`)
 	for _, args := range [][]string{
-		{"run", "--agent", "scribe"}, {"run", "-p", "x"}, {"run", "--agent", "scribe", "-p", "x", "--require",
-			"colour"},
-		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"}, {"run", "--agent", "scribe", "-p", "  "},
+		{"run", "--agent", "scribe"},
+		{"run", "-p", "x"},
+		{
+			"run", "--agent", "scribe", "-p", "x", "--require",
+			"colour",
+		},
+		{"run", "--agent", "scribe", "-p", "x", "--yolo", "--auto-edit"},
+		{"run", "--agent", "scribe", "-p", "  "},
 	} {
 		if a := p.call(args...); a.Code != 2 && a.Code != 4 || a.Error == nil {
 			t.Errorf("%q: %s", args, a)
 		}
 	}
 	for _, args := range [][]string{
-		{"runs", "show", "run-none"}, {"runs", "cancel", "run-none"}, {"answer", "run-none", "x"}, {"runs", "retry",
-			"run-none"},
+		{"runs", "show", "run-none"},
+		{"runs", "cancel", "run-none"},
+		{"answer", "run-none", "x"},
+		{
+			"runs", "retry",
+			"run-none",
+		},
 		{"runs", "continue", "run-none"},
 	} {
 		if a := p.call(args...); a.Code != 5 || a.Error.Code != "NOT_FOUND" {
@@ -478,17 +488,26 @@ func TestPrompts(t *testing.T) {
 		code             int
 		status, reason   string
 	}{
-		"waits": {`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
+		"waits": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
 			"What is your favourite colour?",
-			nil, 4, "needs_input", "question"},
-		"answered by EOF": {`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
-			"What is your favourite colour?", nil, 4, "needs_input", "question"},
-		"confirm": {`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
-			[]string{"y", "n"}, 4, "needs_input", "question"},
+			nil, 4, "needs_input", "question",
+		},
+		"answered by EOF": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
+			"What is your favourite colour?", nil, 4, "needs_input", "question",
+		},
+		"confirm": {
+			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
+			[]string{"y", "n"},
+			4, "needs_input", "question",
+		},
 		"password":    {`cat >/dev/null; printf 'Password: '; sleep 1000`, "", nil, 8, "failed", "not_logged_in"},
 		"no question": {`cat >/dev/null; printf 'Done. Anything else?\n'`, "", nil, 0, "succeeded", "done_unchanged"},
-		"only a question": {`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
-			4, "needs_input", "question"},
+		"only a question": {
+			`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
+			4, "needs_input", "question",
+		},
 		"work and a question": {`cat >new; printf 'Which colour do you want?\n'`, "", nil, 0, "succeeded", "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
