@@ -157,9 +157,6 @@ func (d *desk) answer(r event.Reply, by int) error {
 	return talk.Answer(ctx, r)
 }
 
-// Cancel asks the owner of a run to end it. It does not wait for the end.
-func (s Store) Cancel(ctx context.Context, r Record) error { return call{Do: "cancel"}.send(ctx, r) }
-
 // Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.
 func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
 	q, err := r.Question(id)
@@ -181,7 +178,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 			own.changed(ctx))
 		return own.Record, true, err
 	}
-	if err := s.Cancel(ctx, r); err != nil {
+	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {
 		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it ended by itself
 			return again, false, nil
 		}

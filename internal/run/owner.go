@@ -78,7 +78,8 @@ func (o *Owner) Work(ctx context.Context) error {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
 		}
 	}
-	for i, again := 0, 0; ; {
+	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
+	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk)
 		changed := r.changed(ctx)
@@ -235,7 +236,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
