@@ -38,17 +38,3 @@ func TestAudited(t *testing.T) {
 		t.Errorf("%d starts and %d refusals are on record\n%s", started, refused, log)
 	}
 }
-
-// TestKeep: the record of a run that is over goes when it is old.
-func TestKeep(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t).agent("scribe", `echo done`).configured("[run]\nkeep = '1ms'\n")
-	first := p.run("scribe", "--yolo")
-	second := p.run("scribe", "--yolo")
-	if a := p.call("runs", "show", first.Data.ID); a.Code != 5 {
-		t.Errorf("%s", a)
-	}
-	if a := p.call("runs", "show", second.Data.ID); a.Code != 0 {
-		t.Errorf("%s", a)
-	}
-}
