@@ -67,7 +67,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{})
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
 	if err := r.survey(ctx); err != nil {
@@ -75,7 +75,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	if !r.Until.IsZero() { // an earlier owner waited
 		if err := o.waitFor(ctx, 0); err != nil {
-			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
+			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
 	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
@@ -101,7 +101,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			again++
 			continue
 		}
-		return o.conclude(v, ending)
+		return o.conclude(v, ending, changed)
 	}
 }
 
@@ -351,9 +351,13 @@ func (o *Owner) rest(v Verdict) error {
 	return err
 }
 
-func (o *Owner) conclude(v Verdict, e Ending) error {
+// conclude ends the run. What changed is looked for here where the caller has not.
+func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
-	err := r.conclude(v, e, r.changed(context.Background()))
+	if changed == nil {
+		changed = r.changed(context.Background())
+	}
+	err := r.conclude(v, e, changed)
 	o.after(r.agent())
 	o.tell(Progress{State: r.State})
 	return err
