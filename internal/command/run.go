@@ -101,18 +101,21 @@ func runStart() []contract.Param {
 // runCommand adds what all commands have that carry out a run.
 func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
-	c.LongRunning, c.Streaming, c.Emits = true, true, true
+	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
+	c.Network = modelAPI()
+	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
 	c.Output, c.Volatile = contract.TypeOf[runData](), []string{"run_id", "duration_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	c.Files = []contract.FileEffect{
-		{Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete"},
+		runFiles(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 		wallsRecord(),
+		listFile(),
 	}
-	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}
+	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
@@ -275,6 +278,9 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
+	if c.DryRun() {
+		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+	}
 	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {
@@ -288,6 +294,15 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 		return p.leave(ctx, c, store, r)
 	}
 	return p.carryOut(ctx, c, r)
+}
+
+// untried is the answer of a dry run: what would be carried out.
+func untried(r run.Record, effect contract.Effect) contract.Result {
+	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
+	if r.ID != "" {
+		target["run"] = r.ID
+	}
+	return contract.Result{Data: runDataOf(r), Effect: effect, Target: target}
 }
 
 // carryOut works on a run in this process until it is over, or waits for a person.

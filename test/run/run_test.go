@@ -26,8 +26,9 @@ func TestDone(t *testing.T) {
 	}
 	files := map[string]string{}
 	for _, f := range a.Data.Changed.Files {
-		files[f.Path] = f.Status
-		if f.Path == "new.txt" && (f.Added == nil || *f.Added != 2 || *f.Removed != 0) {
+		name, _ := strings.CutPrefix(f.Path, p.work+"/")
+		files[name] = f.Status
+		if name == "new.txt" && (f.Added == nil || *f.Added != 2 || *f.Removed != 0) {
 			t.Errorf("%s", a)
 		}
 	}
