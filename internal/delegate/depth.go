@@ -1,7 +1,9 @@
 package delegate
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"omniagent/internal/agent"
 )
@@ -18,4 +20,12 @@ func Depth(lookup func(string) (string, bool)) int {
 		depth = n
 	}
 	return min(max(depth, above()), maxDepth)
+}
+
+// Deeper returns the environment of an agent that is asked at this depth.
+func Deeper(env []string, depth int) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		return strings.HasPrefix(entry, agent.DepthVariable+"=")
+	})
+	return append(env, agent.DepthVariable+"="+strconv.Itoa(depth+1))
 }

@@ -326,3 +326,11 @@ func (e Ending) Answer() string {
 	}
 	return e.Text
 }
+
+// Usage returns what the agent used; nil: it does not tell.
+func (e Ending) Usage() *event.Usage {
+	if e.End != nil && e.End.Usage != nil {
+		return e.End.Usage
+	}
+	return e.Outcome.Evidence.Usage
+}

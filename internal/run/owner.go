@@ -379,11 +379,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
 	}
-	spent := e.Outcome.Evidence.Usage
-	if e.End != nil && e.End.Usage != nil {
-		spent = e.End.Usage
-	}
-	if spent != nil {
+	if spent := e.Usage(); spent != nil {
 		out.Usage = &Usage{spent.Input, spent.Output, spent.CostUSD}
 	}
 	return out
