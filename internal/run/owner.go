@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,8 +29,9 @@ type Owner struct {
 	// Spec returns what the host asks of an agent; this package adds the task's own.
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
-	Parallel int           // runs at once; 0: any number
-	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
+	Parallel int                                                  // runs at once; 0: any number
+	Patience time.Duration                                        // for the answer to a question while the agent waits for it; 0: it does not wait
+	Person   func(context.Context, event.Ask) (event.Reply, bool) // see Errand
 	Hooks    Hooks
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
@@ -208,7 +210,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
 		See:    func(e event.Event) { o.see(a, e, desk) },
-		Ask:    o.decide, Patience: o.Patience,
+		Ask:    o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
 	desk.leave()
@@ -250,7 +252,9 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 func (o *Owner) replied(reply event.Reply, by int) {
 	for i := range o.Run.Questions {
 		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
-			q.Answer = &Answer{Text: reply.Text, Option: reply.Option, At: time.Now().UTC(), By: by}
+			q.Answer = &Answer{
+				Text: reply.Text, Option: reply.Option, At: time.Now().UTC(), By: cmp.Or(by, os.Getpid()),
+			}
 		}
 	}
 	o.resume()
