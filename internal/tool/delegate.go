@@ -86,11 +86,13 @@ func Delegate(env *Env) Tool {
 			Delegate: func(ctx context.Context, by Caller) Result {
 				p.Dir = env.Files.Path()
 				report, done := env.Agents.Carry(ctx, p, by)
-				words, err := json.MarshalIndent(report, "", "  ")
+				line, err := text.JSON(report)
 				if err != nil {
 					return failed(err)
 				}
-				return Result{Text: string(words), Failed: !done}
+				var words bytes.Buffer
+				_ = json.Indent(&words, line, "", "  ") // it is valid
+				return Result{Text: words.String(), Failed: !done}
 			},
 		}, nil
 	})
