@@ -12,6 +12,7 @@
 package admission
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,6 +20,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/allowlist"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
@@ -31,6 +33,12 @@ type Gate struct {
 	Allow []string // names of agents; nil: all built-in ones
 	More  []string // names of additional variables for agents
 	Roots []string // the workspace and its repository, absolute
+
+	List      allowlist.List // what `omniagent agents allow` and `agents deny` recorded
+	Closed    bool           // only agents that List allows are started, and only as they were allowed
+	Within    []string       // directories in which the agent may work, absolute; nil: any
+	DenyFlags []string       // flags that are refused in Request.Passthrough; see docs/agents-in-conversation.md
+
 	// Record writes an entry with Args and ErrorCode set by the gate; nil: there is no log.
 	Record func(audit.Entry) error
 }
@@ -41,16 +49,27 @@ type Request struct {
 	Custom  bool // the user's own file defines the agent
 	Install agent.Install
 	Env     []string // the environment that we have
+
+	Dirs        []string // where the agent works, absolute
+	Passthrough []string // what is added in the agent's own words
 }
 
 // Admit reports whether the conversation may be opened, and with which environment. Both answers are recorded; if that
-// fails, nothing is admitted.
+// fails, nothing is admitted. It compares files with what is recorded, so call it just before each start.
 func (g Gate) Admit(r Request) (env []string, err error) {
-	env = Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
+	env = g.environment(r)
 	name, interpreter := r.Driver.Name(), ""
-	err = g.listed(name, r.Custom)
+	if err = g.permitted(r, env); err == nil {
+		err = g.listed(name, r.Custom && !g.Closed)
+	}
+	if err == nil && g.Closed {
+		err = g.Listed(r)
+	}
 	if err == nil {
 		interpreter, err = g.fit(name, r.Install, env)
+	}
+	if f := fault.Of(err); g.Closed && errors.Is(err, fault.Unsafe) {
+		f.Code = fault.NotAllowed
 	}
 	if g.Record == nil {
 		return env, err
@@ -72,6 +91,11 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 	return env, err
 }
 
+func (g Gate) environment(r Request) []string {
+	return Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
+}
+
+// listed checks agents.allow.
 func (g Gate) listed(name string, custom bool) error {
 	switch {
 	case slices.Contains(g.Allow, name):

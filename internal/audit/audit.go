@@ -1,15 +1,18 @@
 // Package audit is the append-only log of calls: one line of JSON for each, including failed ones.
 //
 // It promises that a line is written in one piece, so that any number of processes may write at once; that rotation
-// neither loses nor repeats an entry; that arguments are redacted and cut before they reach the disk; and that a reader
-// copes with anything in the file: torn, foreign and endless lines.
+// neither loses nor repeats an entry; that arguments are redacted and cut before they reach the disk; that a reader
+// copes with anything in the file: torn, foreign and endless lines; and that a line that is removed, moved or changed
+// is found, because each line carries a hash of itself and of the line before (see Verify). A hash has no secret: it
+// shows damage, not a log that the same user wrote anew.
 //
-// The log never stands in the way: if a lock or a rotation fails, the rotation is postponed, not the entry. It does not
-// sync: an entry survives the process, not a crash of the machine.
+// The log never stands in the way: if the lock or a rotation fails, the hash and the rotation are left out, not the
+// entry. It does not sync: an entry survives the process, not a crash of the machine.
 package audit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -46,6 +49,7 @@ type Entry struct {
 	InstanceID  string    `json:"instance_id,omitempty"`
 	ToolVersion string    `json:"tool_version"`
 	PID         int       `json:"pid"`
+	Seq         int64     `json:"seq,omitempty"` // set by Write; 0: the entry is not part of the chain
 }
 
 // Options configure the log. Zero values mean the defaults; a negative one means no limit.
@@ -162,18 +166,55 @@ func (l *Log) Write(e Entry) error {
 	if !isLog(l.path) {
 		return noLog(l.path)
 	}
-	l.tidied.Do(l.tidy)
-	if l.full(len(line)) {
-		l.rotate(func() bool { return l.full(len(line)) })
+	held, err := l.lock()
+	if err != nil {
+		return unwritable(l.path, workspace.Append(l.path, line, 0o600))
 	}
-	err = workspace.Append(l.path, line, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
-			return unwritable(l.path, err)
+	defer func() { _ = held.Unlock() }()
+	h := l.head()
+	l.tidied.Do(func() { l.tidy(&h) })
+	if l.full(len(line) + linkSize) {
+		l.rotate(&h)
+	}
+	line, h.Last = h.Last.chained(line)
+	if err := workspace.Append(l.path, line, 0o600); err != nil {
+		return unwritable(l.path, err)
+	}
+	_ = l.writeHead(h) // the entry is written; the next writer finds it
+	return nil
+}
+
+// A writer waits while the lock goes from one to the next. It writes outside the chain once one writer has had the lock
+// for heldTooLong, or somebody has it who is not a writer: a stopped process may hold it for ever.
+const (
+	lockWait    = 500 * time.Millisecond // of each try
+	lockTries   = 40
+	heldTooLong = 5 * time.Second
+)
+
+// lock takes the lock of all writers, and creates the directory if necessary.
+func (l *Log) lock() (held *workspace.FileLock, err error) {
+	unknown := 0
+	for range lockTries {
+		held, err = workspace.Lock(context.Background(), l.path+".lock", lockWait)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
+				return nil, unwritable(l.path, err)
+			}
+			continue
+		case !errors.Is(err, fault.LockHeld):
+			return held, err
 		}
-		err = workspace.Append(l.path, line, 0o600)
+		age, known := fault.Of(err).Detail["holder_age_ms"].(int64)
+		if unknown++; known {
+			unknown = 0
+		}
+		if age >= heldTooLong.Milliseconds() || unknown > 1 {
+			break
+		}
 	}
-	return unwritable(l.path, err)
+	return held, err
 }
 
 // These limits keep an entry small enough for one write that no file system splits, and keep huge command lines out of
@@ -199,12 +240,12 @@ func (l *Log) line(e Entry) ([]byte, error) {
 	} {
 		*field = cut(redact.String(*field), maxField)
 	}
-	e.Args = limit(redact.Args(e.Args))
+	e.Args, e.Seq = limit(redact.Args(e.Args)), 0
 	line, err := text.JSON(e)
 	if err != nil {
 		return nil, fault.New(fault.Internal, "the audit entry cannot be encoded").Because(err)
 	}
-	return append(line, '\n'), nil
+	return line, nil
 }
 
 // limit cuts the arguments to size. They are redacted already, because a secret that was cut in two would not be

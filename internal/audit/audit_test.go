@@ -71,9 +71,13 @@ func TestLineIsAsPromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second, _ := strings.Cut(string(text), "\n")
+	first, link, _ := strings.Cut(first, `,"seq"`)
+	if !strings.HasPrefix(link, `:1,"prev_hash":"","hash":"`) || !strings.Contains(second, `,"seq":2,"prev_hash":"`) {
+		t.Errorf("the chain: %s", text)
+	}
 	want := `{"timestamp":"2026-01-02T03:04:05.006Z","request_id":"r1","trace_id":"t1","command":"run","args":["run","--token","[REDACTED]","<a>"],` +
 		`"cwd":"/w","exit_code":2,"error_code":"VALIDATION_ERROR","duration_ms":5,"danger":"safe","effect":"none","reversible":true,` +
-		`"operator":"agent","instance_id":"i","tool_version":"1.0.0","pid":7}`
+		`"operator":"agent","instance_id":"i","tool_version":"1.0.0","pid":7`
 	if first != want {
 		t.Errorf("\n got %s\nwant %s", first, want)
 	}
@@ -330,6 +334,9 @@ func TestFullDiskIsAnErrorAndNothingElse(t *testing.T) {
 	}
 	if got := all(t, l, Filter{}); len(got) != written {
 		t.Errorf("%d entries of %d", len(got), written)
+	}
+	if r := verify(t, l); r.Fault() != nil || r.Entries != written {
+		t.Errorf("on the full disk: %+v", r)
 	}
 	text, err := os.ReadFile(l.path)
 	if err != nil {

@@ -121,6 +121,7 @@ func TestTwentyProcessesLoseNothingToRotation(t *testing.T) {
 	if files := len(l.Files()); files < 30 {
 		t.Errorf("only %d files: nothing was rotated", files)
 	}
+	whole(t, l, processes*each)
 }
 
 func TestKilledWhileWriting(t *testing.T) {

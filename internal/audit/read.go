@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -83,7 +84,7 @@ func (l *Log) open() (files []*os.File, failures []error) {
 			info, err = f.Stat()
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // HOME may be a file
 		case err != nil:
 			if f != nil {
 				_ = f.Close()
@@ -112,10 +113,10 @@ func (l *Log) open() (files []*os.File, failures []error) {
 func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 	in := lines.NewReader(f, maxLine)
 	for in.Next() {
-		var e Entry
+		e, ok := entryOf(in.Text)
 		switch {
 		case !in.Long && len(bytes.TrimSpace(in.Text)) == 0: // two writers healed the same torn line
-		case in.Long || json.Unmarshal(in.Text, &e) != nil || e.Timestamp.IsZero() || e.Command == "" && e.PID == 0:
+		case in.Long || !ok:
 			if filter.Skipped != nil {
 				*filter.Skipped++
 			}
@@ -127,6 +128,11 @@ func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 		return yield(Entry{}, unreadable(f.Name(), err))
 	}
 	return true
+}
+
+// entryOf reads a line. not ok: it is not an entry.
+func entryOf(line []byte) (e Entry, ok bool) {
+	return e, json.Unmarshal(line, &e) == nil && !e.Timestamp.IsZero() && (e.Command != "" || e.PID != 0)
 }
 
 // Files returns the files of the log, the oldest first.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,11 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/lines"
-	"omniagent/internal/workspace"
 )
-
-// lockWait is how long a writer waits for another one's rotation before it appends to a file that is too large.
-const lockWait = 2 * time.Second
 
 // full reports whether a line of n bytes would make the current file too large.
 func (l *Log) full(n int) bool {
@@ -26,20 +21,11 @@ func (l *Log) full(n int) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size()+int64(n) > l.maxBytes
 }
 
-// rotate moves each file one number up, if that is still due once we have the lock: of twenty processes that find the
-// file full, one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its line
-// to audit.1.jsonl, where readers find it as well.
+// rotate moves each file one number up. The caller has the lock. A writer that could not get it and opened the file
+// before it was moved adds its line to audit.1.jsonl, where readers find it as well.
 //
 // Errors are left to the next call. On Windows an open file cannot be moved.
-func (l *Log) rotate(due func() bool) {
-	held, err := workspace.Lock(context.Background(), l.path+".lock", lockWait)
-	if err != nil {
-		return
-	}
-	defer func() { _ = held.Unlock() }()
-	if !due() {
-		return
-	}
+func (l *Log) rotate(h *head) {
 	// Stop at the first gap, which an interrupted rotation leaves.
 	gap := 1
 	for exists(l.numbered(gap)) {
@@ -53,49 +39,37 @@ func (l *Log) rotate(due func() bool) {
 			return
 		}
 	}
-	l.prune()
+	l.prune(h)
 }
 
-// prune removes files beyond Keep or older than MaxAge. The caller has the lock.
-func (l *Log) prune() {
+// prune removes files beyond Keep or older than MaxAge, the oldest first: a file between others would leave a hole in
+// the chain. The caller has the lock.
+func (l *Log) prune(h *head) {
 	oldest := l.now().Add(-l.maxAge)
-	for _, n := range l.numbers() {
+	for _, n := range slices.Backward(l.numbers()) {
 		path := l.numbered(n)
 		info, err := os.Lstat(path)
 		if err != nil || !info.Mode().IsRegular() || !isLog(path) {
 			continue
 		}
-		if l.keep >= 0 && n > l.keep || l.maxAge > 0 && info.ModTime().Before(oldest) {
-			_ = os.Remove(path)
+		beyond := l.keep >= 0 && n > l.keep || l.maxAge > 0 && info.ModTime().Before(oldest)
+		if !beyond || l.remove(h, path) != nil {
+			return
 		}
 	}
 }
 
 // tidy enforces MaxAge. Rotated files expire by the time of their last line. The current file may never grow to
 // MaxBytes, so it is rotated when its first entry is half of MaxAge old: an entry is kept for MaxAge at least and half
-// as long again at most.
-func (l *Log) tidy() {
+// as long again at most. The caller has the lock.
+func (l *Log) tidy(h *head) {
 	if l.maxAge <= 0 {
 		return
 	}
-	aged := func() bool {
-		first, ok := firstTime(l.path)
-		return ok && first.Before(l.now().Add(-l.maxAge/2))
+	if first, ok := firstTime(l.path); ok && first.Before(l.now().Add(-l.maxAge/2)) {
+		l.rotate(h)
 	}
-	if aged() {
-		l.rotate(aged)
-	}
-	oldest := l.now().Add(-l.maxAge)
-	if !slices.ContainsFunc(l.numbers(), func(n int) bool {
-		info, err := os.Lstat(l.numbered(n))
-		return err == nil && (info.ModTime().Before(oldest) || l.keep >= 0 && n > l.keep)
-	}) {
-		return
-	}
-	if held, err := workspace.Lock(context.Background(), l.path+".lock", 0); err == nil {
-		l.prune()
-		_ = held.Unlock()
-	}
+	l.prune(h)
 }
 
 // firstTime returns when the first entry of a file was written.

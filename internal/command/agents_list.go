@@ -15,6 +15,8 @@ type agentRow struct {
 	Path           *string `json:"path"`
 	InstallCommand string  `json:"install_command"`
 	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
+	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run, see agents allow; hosts refuse denied ones only"`
+	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
 }
 
 type agentsData struct {
@@ -27,11 +29,12 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, " +
 			"with --version; the answer is kept.\n" +
-			"Agents of your own file, and of the repository's while it is trusted, are among them.",
+			"Agents of your own file, and of the repository's while it is trusted, are among them.\n" +
+			"ALLOWED says whether run may start one.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
 		List: &contract.List{
 			Key: "agents", ID: "name", Order: "name",
-			Columns: []string{"name", "installed", "version", "path"},
+			Columns: []string{"name", "installed", "version", "allowed", "path"},
 		},
 		Params: []contract.Param{{Name: "installed", Kind: contract.Bool, Help: "only installed ones"}},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "the agents are listed, installed or not"}},
@@ -42,7 +45,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 				Command:     "omniagent agents list --installed --output id",
 			},
 		},
-		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile()},
+		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), listFile()},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			known, err := knownAgents(c, drivers)
 			if err != nil {
@@ -75,6 +78,7 @@ func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
 	about := k.Describe()
 	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
 	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
+	row.Allowed, row.AllowedWhy = k.standing(c, install)
 	if err != nil {
 		return row, install
 	}

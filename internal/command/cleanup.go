@@ -81,13 +81,12 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 				if c.DryRun() {
 					continue
 				}
-				removed, err := workspace.RemoveTree(found.root, found.path,
-					workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
+				removed, err := removeLeftover(c, step, found)
 				if err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
-				data.Cleaned = append(data.Cleaned, cleanedFile{found.path, step, removed.Bytes})
-				data.Total += removed.Bytes
+				data.Cleaned = append(data.Cleaned, cleanedFile{found.path, step, removed})
+				data.Total += removed
 			}
 			return nil
 		})
@@ -109,6 +108,20 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 			"put right what the cause names, then give --resume-from the failed step")
 	}
 	return result, nil
+}
+
+// removeLeftover returns how many bytes became free. The audit log records what it has lost.
+func removeLeftover(c *contract.Call, step string, found leftover) (bytes int64, err error) {
+	if step == "logs" {
+		info, err := os.Lstat(found.path)
+		if err == nil {
+			bytes, err = info.Size(), c.AuditLog().Remove(found.path)
+		}
+		return bytes, err
+	}
+	removed, err := workspace.RemoveTree(found.root, found.path,
+		workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
+	return removed.Bytes, err
 }
 
 type leftover struct{ root, path string }
@@ -138,9 +151,10 @@ func leftovers(c *contract.Call, step string) []leftover {
 	case "logs":
 		list := []leftover{}
 		for _, file := range c.AuditLog().Files() {
-			if file != c.AuditPath() && olderThan(file, young) {
-				list = append(list, leftover{filepath.Dir(file), file})
+			if file == c.AuditPath() || !olderThan(file, young) {
+				break // what follows is newer
 			}
+			list = append(list, leftover{filepath.Dir(file), file})
 		}
 		return list
 	}

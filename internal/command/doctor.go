@@ -102,7 +102,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
-			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
+			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/fingerprint"
 	"omniagent/internal/rehearsal"
 )
 
@@ -24,7 +25,7 @@ type rehearsalData struct {
 	Differs  int                 `json:"differs"`
 	Untried  int                 `json:"cannot_be_tried"`
 	Unknown  int                 `json:"unknown"`
-	Program  []rehearsal.File    `json:"program"`
+	Program  []fingerprint.File  `json:"program"`
 	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
 }
 
@@ -210,7 +211,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	record, state := rehearsals(c).Load(name, s.Install)
 	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
 	row := rehearsalData{
-		Agent: name, State: string(state), Program: []rehearsal.File{},
+		Agent: name, State: string(state), Program: []fingerprint.File{},
 		Findings: []rehearsal.Finding{},
 	}
 	again := "omniagent doctor --rehearse " + name

@@ -33,6 +33,7 @@ type opener struct {
 	provider, base, history string
 	ask                     []string      // calls that need a question, in the words of docs/rules.md
 	moded                   bool          // each conversation has a mode that was chosen for it
+	closed                  bool          // only agents of `omniagent agents allow` are started
 	patience                time.Duration // for the answer to a question; 0: the conversation's own
 }
 
@@ -76,12 +77,8 @@ func (o opener) env() opening.Env {
 
 // gate returns what the user's configuration lets programs start.
 func (o opener) gate(a opening.Agent, dir string) admission.Gate {
-	root, _ := config.ProjectRoot(dir)
-	gate := admission.Gate{
-		Allow: o.call.Config.List("agents.allow"),
-		More:  o.call.Config.List("agents.env"),
-		Roots: []string{dir, root},
-	}
+	gate := userGate(o.call, a.Name(), dir)
+	gate.Closed = o.closed
 	if o.call.AuditPath() != "" {
 		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + a.Name()
 		gate.Record = func(e audit.Entry) error {

@@ -5,6 +5,8 @@
 package command
 
 import (
+	"slices"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/codex"
@@ -62,14 +64,17 @@ func (p Parts) app() contract.App {
 			"sandbox": "the walls around commands",
 			"session": "conversations, for every agent",
 		},
-		Keys:   append(shim.Keys(), ownKeys()...),
+		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
 			p.acpCommand(),
+			p.agentsAllow(),
+			p.agentsDeny(),
 			agentsList(p.Agents),
 			agentsShow(p.Agents),
 			p.answer(),
 			auditLog(),
+			auditLogVerify(),
 			changelog(),
 			p.chat(),
 			checkPermissions(),

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -134,7 +135,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 // runStore returns the store of the runs.
 func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
-	return run.Store{Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions}, err
+	return run.Store{
+		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
+		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+	}, err
 }
 
 // taskOf returns what a call asks for.
@@ -266,7 +270,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := opener{
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
-		moded: true, patience: 24 * time.Hour,
+		moded: true, closed: true, patience: 24 * time.Hour,
 	}
 	o := run.Owner{
 		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,

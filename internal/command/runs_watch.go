@@ -19,7 +19,8 @@ import (
 func runsWatch() *contract.Command {
 	return &contract.Command{
 		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over",
-		Class: contract.Stream, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
+		LooseConfig: true,
 		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
 			"The last one has status and exit_code.\n" +
 			"A line is always the same, so --from goes on where a reader was ended. It ends with the exit code of " +
@@ -176,7 +177,8 @@ func renumbered(dst, row []byte, seq int64, attempt int) []byte {
 
 func runsLogs() *contract.Command {
 	return &contract.Command{
-		Path: "runs logs", Summary: "print what an agent wrote in a run", Class: contract.Stream, Danger: contract.Safe,
+		Path: "runs logs", Summary: "print what an agent wrote in a run", Class: contract.Stream, Prints: true,
+		Danger:  contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Detail: "With --raw it is every byte of the stream, as the agent wrote it. Otherwise it is the conversation, " +
 			"for people.",
@@ -237,6 +239,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 func runsDiff() *contract.Command {
 	return &contract.Command{
 		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it", Class: contract.Stream,
+		Prints: true,
 		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Params: []contract.Param{runParam()},
 		Exits: []contract.Exit{

@@ -16,6 +16,7 @@ type statusData struct {
 	TokenExpires   *string      `json:"token_expires"`
 	Instance       string       `json:"instance"`
 	Sessions       sessionPlace `json:"sessions"`
+	Runs           []liveRun    `json:"runs" doc:"that are not over"`
 	ConfigFiles    []pathRow    `json:"config_files"`
 	StateFiles     []stateFile  `json:"state_files"`
 	SideEffects    []sideEffect `json:"side_effects"`
@@ -46,7 +47,7 @@ func status() *contract.Command {
 		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope,
 		Danger: contract.Safe, Version: "1.0.0",
 		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[statusData](),
-		Volatile: []string{"state_files.bytes"},
+		Volatile: []string{"state_files.bytes", "runs"},
 		Params: []contract.Param{
 			{Name: "show-config", Kind: contract.Bool, Help: "every setting with its source"},
 			{Name: "show-side-effects", Kind: contract.Bool, Help: "what each command leaves on disk"},
@@ -57,8 +58,9 @@ func status() *contract.Command {
 			{Description: "An overview", Command: "omniagent status"},
 			{Description: "Why a setting has its value", Command: "omniagent status --show-config"},
 		},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			data := statusData{
+				Runs: liveRuns(ctx, c),
 				User: contract.Operator(c.Host), CurrentContext: orNil(c.Config.ContextName()), Instance: c.Instance(),
 				ConfigFiles: configFiles(c), StateFiles: []stateFile{}, SideEffects: []sideEffect{},
 			}

@@ -243,7 +243,7 @@ func readTrust(path string) ([]TrustEntry, error) {
 	if !exists {
 		return nil, nil
 	}
-	if why := exposed(path); why != "" {
+	if why := Exposed(path); why != "" {
 		return nil, fmt.Errorf("the trust file %s is of no use: %s", path, why)
 	}
 	var content trustFile

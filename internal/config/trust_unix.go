@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// exposed returns why other users may have written the file, or "".
-func exposed(path string) string {
+// Exposed returns why other users may have written the file, or "".
+func Exposed(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
 package config
 
-// exposed returns "": a mode does not tell on Windows.
-func exposed(string) string { return "" }
+// Exposed returns "": a mode does not tell on Windows.
+func Exposed(string) string { return "" }

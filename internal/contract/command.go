@@ -88,6 +88,7 @@ type Command struct {
 	Recursive   bool              // walks directory trees
 	Streaming   bool              // can print rows as they are produced
 	Emits       bool              // those are lines of Call.Emit, before the answer
+	Prints      bool              // of the class Stream: it prints and hears nothing, so a failure is an envelope
 	StreamsRows bool              // does so by default
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
 	SafeDefault bool              // without --live, only shows what it would do

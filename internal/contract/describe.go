@@ -309,6 +309,7 @@ func (p *Program) extension(c *Command) object {
 		{"stability", "stable"},
 		{"supports_streaming", c.Streaming},
 		{"streaming_default", c.StreamsRows},
+		{"prints", c.Prints},
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.Danger == Destructive},
 		{"option_placement", "any"},

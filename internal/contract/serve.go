@@ -48,6 +48,9 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 	if f != nil && f.Code == fault.OutputFailed && command.Danger == Safe && readerGone(f) {
 		f = nil // as for an envelope: the reader wanted no more
 	}
+	if f != nil && command.Prints {
+		return call.finish(answer{fault: f}, signals)
+	}
 	if f != nil {
 		status = call.refuse(f)
 	}

@@ -21,6 +21,7 @@ const (
 	BatchFailed          Code = "BATCH_FAILED"
 	UndeclaredCapability Code = "UNDECLARED_CAPABILITY"
 	DiskFull             Code = "DISK_FULL"
+	AuditDamaged         Code = "AUDIT_DAMAGED"
 
 	Invalid               Code = "VALIDATION_ERROR"
 	ArgError              Code = "ARG_ERROR"
@@ -64,6 +65,7 @@ const (
 	IdempotencyKeyReused   Code = "IDEMPOTENCY_KEY_REUSED"
 
 	PermissionDenied Code = "PERMISSION_DENIED"
+	NotAllowed       Code = "AGENT_NOT_ALLOWED"
 
 	AuthRequired       Code = "AUTH_REQUIRED"
 	CredentialsExpired Code = "CREDENTIALS_EXPIRED"

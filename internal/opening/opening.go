@@ -180,7 +180,10 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	}
 	env := orElse(s.Env, e.Environ)
 	s.Env, err = e.Gate(a, s.Dir).
-		Admit(admission.Request{Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env})
+		Admit(admission.Request{
+			Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
+			Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/fingerprint"
 	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
@@ -175,15 +176,15 @@ func (s *stage) record(ctx context.Context) Record {
 		RealPath: s.Install.RealPath, Tool: s.o.Tool, Machine: here(),
 		Date: s.began.UTC().Truncate(time.Second), Findings: []Finding{},
 	}
-	hashed := make(chan []File, 1)
+	hashed := make(chan []fingerprint.File, 1)
 	go func() {
-		files, _ := program(s.Install.RealPath) // what cannot be read is other than before
+		files, _ := fingerprint.Of(s.Install.RealPath) // what cannot be read is other than before
 		hashed <- files
 	}()
 	s.base = filepath.Join(s.o.State, "rehearsal", ident.Hex(8))
 	s.failed = os.MkdirAll(s.base, 0o700)
 	s.perform(ctx)
-	r.Program = append([]File{}, <-hashed...)
+	r.Program = append([]fingerprint.File{}, <-hashed...)
 	for _, p := range probes() {
 		r.Findings = append(r.Findings, s.judge(p))
 	}

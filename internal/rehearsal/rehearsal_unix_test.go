@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fingerprint"
 )
 
 // ground is where a rehearsal is made: not in the system's temporary directory, where sandboxes are open.
@@ -404,11 +405,11 @@ func TestFreshness(t *testing.T) {
 	put("lib/node_modules/agent/package.json",
 		`{"name":"agent","optionalDependencies":{"agent-linux":"1","agent-other":"1","../../evil":"1"}}`)
 	put("lib/node_modules/agent-linux/package.json", `{"name":"agent"}`)
-	native := put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", largeFile+1))
+	native := put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", 1<<20+1))
 	in := agent.Install{Path: script, RealPath: script, Version: "1.0.0"}
 	save := func() {
 		t.Helper()
-		files, err := program(script)
+		files, err := fingerprint.Of(script)
 		if err != nil || len(files) != 4 || files[3].Path != native {
 			t.Fatalf("%v %+v", err, files)
 		}
@@ -447,11 +448,11 @@ func TestFreshness(t *testing.T) {
 	if err := os.Remove(native); err != nil {
 		t.Fatal(err)
 	}
-	put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", largeFile+1))
+	put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", 1<<20+1))
 	if f := state(store, in); f != Fresh {
 		t.Error(f)
 	}
-	put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", largeFile)+"y")
+	put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", 1<<20)+"y")
 	if f := state(store, in); f != OtherProgram {
 		t.Error(f)
 	}

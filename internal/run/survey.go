@@ -22,11 +22,25 @@ func (r *Run) survey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store})
+	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: r.except()})
 	if err != nil {
 		return err
 	}
 	return save(before, path)
+}
+
+// except tells of the names in the workspace that are there only while commands run behind walls.
+func (r *Run) except() func(path string) bool {
+	if r.store.Placeholders == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, path := range r.store.Placeholders() {
+		if rel, err := filepath.Rel(r.Dir, path); err == nil {
+			names[filepath.ToSlash(rel)] = true
+		}
+	}
+	return func(path string) bool { return names[path] }
 }
 
 func save(x *tree.Index, path string) error {
@@ -67,7 +81,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before})
+	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before, Except: r.except()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -172,6 +172,8 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	case f == nil:
 	case f.Code == fault.Blocked:
 		v.State, v.Reason = Blocked, Denied
+	case f.Code == fault.NotAllowed:
+		v.State, v.Reason = Blocked, NotAllowed
 	case f.Code == fault.AgentUsage: // our arguments, and not the caller's
 		v.Fault = fault.New(fault.AgentFailed, "%s", f.Message).Because(f)
 	default:

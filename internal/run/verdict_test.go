@@ -49,6 +49,9 @@ func TestJudge(t *testing.T) {
 		"not installed": {
 			Ending{Err: fault.New(fault.NotInstalled, "x")}, nil, Failed, NotInstalled, fault.NotInstalled,
 		},
+		"not allowed": {
+			Ending{Err: fault.New(fault.NotAllowed, "x")}, nil, Blocked, NotAllowed, fault.NotAllowed,
+		},
 		"logged out, as the agent says": {
 			Ending{End: bad, Fault: fault.New(fault.AuthRequired, "x")}, &no, Failed, NotLoggedIn, fault.AuthRequired,
 		},

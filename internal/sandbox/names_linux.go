@@ -391,3 +391,28 @@ func (n *names) close() error {
 	n.count, n.closed = 0, true
 	return n.tidy()
 }
+
+// Placeholders removes what a kill has left behind, and returns the names that exist only because commands of the user
+// need them at the moment. State is that of Options.
+func Placeholders(state string) []string {
+	dir, err := recordDir(state)
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, recordName)); err != nil {
+		return nil
+	}
+	n, err := openNames(dir)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	_ = n.locked(func() error {
+		record, err := n.record()
+		for _, m := range record {
+			paths = append(paths, m.path)
+		}
+		return err
+	})
+	return paths
+}

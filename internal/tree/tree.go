@@ -48,6 +48,8 @@ type Options struct {
 	Since *Index
 	// Excludes are the user's own rules for all repositories.
 	Excludes *ignore.Rules
+	// Except tells of a path, relative to the root with slashes, that it is not part of the tree; nil: of none.
+	Except func(path string) bool
 	// The limits of the content that one call keeps. 0 means the default.
 	FileLimit  int64 // bytes of a file, 4 MiB
 	TotalLimit int64 // bytes together, 256 MiB

@@ -161,6 +161,9 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
 	}
 	for _, e := range entries {
+		if w.options.Except != nil && w.options.Except(f.Join(e.Name)) {
+			continue
+		}
 		status, err := f.Status(e.Name)
 		if err != nil {
 			w.miss(f.Join(e.Name), err)

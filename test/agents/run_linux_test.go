@@ -39,6 +39,11 @@ func (r ran) String() string {
 // hands gives the agent a task with nobody watching, on a scripted model.
 func (b *bench) hands(script string, args ...string) ran {
 	b.t.Helper()
+	allow := exec.Command(program, "agents", "allow", b.agent)
+	allow.Dir, allow.Env = b.work, b.wired("")
+	if out, err := allow.CombinedOutput(); err != nil {
+		b.t.Fatalf("%s is not allowed: %v\n%s", b.agent, err, out)
+	}
 	cmd := exec.Command(program, append([]string{"run", "--agent", b.agent, "-p", "the task", "--output", "json"},
 		args...)...)
 	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())

@@ -72,7 +72,13 @@ func (p *place) agent(name, script string) *place {
 	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
-	return p.configured("")
+	p.configured("")
+	cmd := exec.Command(program, "agents", "allow", name)
+	cmd.Dir, cmd.Env = p.work, p.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%s is not allowed: %v\n%s", name, err, out)
+	}
+	return p
 }
 
 // configured writes the person's own configuration: the agents, and more.

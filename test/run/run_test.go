@@ -274,6 +274,13 @@ func TestCancel(t *testing.T) {
 	p := newPlace(t).agent("mute", `sleep 1000`)
 	a := p.run("mute", "--yolo", "--detach")
 	p.reaches(a.Data.ID, "running")
+	for _, lists := range []string{"status", "doctor"} {
+		if out, err := p.command(lists, "--output", "json").Output(); err != nil ||
+			lists == "status" && !strings.Contains(string(out), a.Data.ID) ||
+			lists == "doctor" && !strings.Contains(string(out), "1 under way") {
+			t.Errorf("%v %s", err, out)
+		}
+	}
 	if c := p.call("runs", "cancel", a.Data.ID); c.Code != 0 || c.Data.Status != "cancelled" {
 		t.Errorf("%s", c)
 	}
@@ -361,6 +368,30 @@ func TestChain(t *testing.T) {
 	if a := p.run("nosuch", "--yolo"); a.Code != 5 {
 		t.Errorf("%s", a)
 	}
+}
+
+// TestNotAllowed: a program that is not the one that was allowed is not started, and the next agent gets the task.
+func TestNotAllowed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("first", `touch started; echo one`).agent("second", `echo two`)
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.put(filepath.Join(p.bin, "first"), "#!/bin/sh\ntouch again; echo one\n")
+	a := p.run("first", "--yolo")
+	a.is(t, 7, "blocked", "not_allowed")
+	if !strings.Contains(a.Stderr, "omniagent agents allow first") || p.read("again") != "" {
+		t.Errorf("%s", a)
+	}
+	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" {
+		t.Errorf("%s", a)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "again")); err == nil {
+		t.Error("the other program was started")
+	}
+	p.call("agents", "deny", "second")
+	p.run("second", "--yolo").is(t, 7, "blocked", "not_allowed")
+	p.call("agents", "allow", "first")
+	p.run("first", "--yolo").is(t, 0, "succeeded", "done")
+	p.nothing()
 }
 
 // TestQueue: no more runs than run.parallel are under way, and the others wait.

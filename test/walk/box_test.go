@@ -54,6 +54,9 @@ func furnished(t *testing.T) *box {
 	old := time.Now().Add(-48 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(b.temp, "omniagent-0left0"), old, old))
 	b.write(t, "home/.yume/sessions/sess-1a2b3c4d.jsonl", conversation)
+	codex := b.write(t, "bin/codex", "#!/bin/sh\nexit 1\n") // the examples name it
+	must(t, os.Chmod(codex, 0o755))
+	b.env["PATH"] = filepath.Dir(codex) + string(filepath.ListSeparator) + b.env["PATH"]
 	return b
 }
 
@@ -213,7 +216,8 @@ func changes(before, after map[string]string) []string {
 func without(list []string, places ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
-			return path == place || strings.HasPrefix(path, place+"/") || strings.HasPrefix(place, path+"/")
+			return path == place || strings.HasPrefix(path, place+"/") || strings.HasPrefix(place, path+"/") ||
+				path == place+".head" || path == place+".lock" // of the audit log
 		})
 	})
 }

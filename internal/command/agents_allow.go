@@ -1,0 +1,263 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/admission"
+	"omniagent/internal/agent"
+	"omniagent/internal/allowlist"
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+)
+
+type allowResult struct {
+	ID     string       `json:"id" doc:"the agent"`
+	OK     bool         `json:"ok"`
+	Change string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
+	Files  []string     `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
+	Error  *errorDetail `json:"error"`
+}
+
+type allowData struct {
+	Summary batchSummary  `json:"summary"`
+	Results []allowResult `json:"results"`
+}
+
+func (p Parts) agentsAllow() *contract.Command {
+	cmd := p.decision("agents allow", "let runs start these agents, as they are now")
+	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
+		"any of them is another\n" +
+		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."
+	cmd.Exits = append(cmd.Exits, contract.Exit{Code: contract.PermissionDenied, When: "others may change a program"})
+	cmd.Params = append(cmd.Params, contract.Param{
+		Name: "remove", Kind: contract.Bool, Help: "take them off the list",
+	})
+	cmd.Examples = []contract.Example{
+		{Description: "Allow codex", Command: "omniagent agents allow codex"},
+		{Description: "See what would be recorded", Command: "omniagent agents allow codex claude --dry-run"},
+	}
+	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) {
+		if c.Bool("remove") {
+			return p.decide(c, removeAgent)
+		}
+		return p.decide(c, allowAgent)
+	}
+	return cmd
+}
+
+func (p Parts) agentsDeny() *contract.Command {
+	cmd := p.decision("agents deny", "let nothing but calls without a command start these agents")
+	cmd.Detail = "Every host and every run refuses a denied agent. `agents allow` lifts it."
+	cmd.Examples = []contract.Example{{Description: "Deny gemini", Command: "omniagent agents deny gemini"}}
+	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) { return p.decide(c, denyAgent) }
+	return cmd
+}
+
+func (p Parts) decision(path, summary string) *contract.Command {
+	return &contract.Command{
+		Path: path, Summary: summary, Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
+		DryRun: true, Reversible: true, Batch: true, Scopes: []string{}, Output: contract.TypeOf[allowData](),
+		Params: []contract.Param{{
+			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Stdin: true,
+			Help: "the agents",
+		}},
+		Files: []contract.FileEffect{listFile()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is recorded"},
+			{Code: contract.PartialFailure, When: "some failed; see results[]"},
+			{Code: contract.PreconditionFailed, When: "no home, the lock is held, or an unsafe path"},
+			{Code: contract.NotFound, When: "no such agent, or not installed"},
+		},
+	}
+}
+
+func listFile() contract.FileEffect {
+	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
+}
+
+// allowlistOf opens the list, which belongs to the user, not to an instance.
+func allowlistOf(c *contract.Call) allowlist.List {
+	if c.TrustFile() == "" {
+		return allowlist.List{}
+	}
+	return allowlist.Open(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
+}
+
+// userGate is what the user's configuration and list let programs start in a directory.
+func userGate(c *contract.Call, name, dir string) admission.Gate {
+	root, _ := config.ProjectRoot(dir)
+	home, _ := c.Host.Lookup("HOME")
+	within := c.Config.List(agentKey(name, "roots"))
+	for i, root := range within {
+		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
+			within[i] = filepath.Join(home, rest)
+		}
+	}
+	return admission.Gate{
+		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
+		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
+	}
+}
+
+// decide carries out a decision about each agent that was named.
+func (p Parts) decide(
+	c *contract.Call,
+	one func(*contract.Call, allowlist.List, knownAgent, *allowResult) error,
+) (contract.Result, error) {
+	known, err := knownAgents(c, p.Agents)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	names, list := c.Strings("name"), allowlistOf(c)
+	data := allowData{Summary: batchSummary{Total: len(names)}, Results: []allowResult{}}
+	effect, first := contract.Noop, error(nil)
+	for _, name := range names {
+		r := allowResult{ID: name, Files: []string{}}
+		k, err := pick(known, name)
+		if err == nil {
+			r.ID = k.Name()
+			err = one(c, list, k, &r)
+		}
+		if r.OK = err == nil; r.OK {
+			data.Summary.Succeeded++
+			if e := decisionEffect(r.Change); e != contract.Noop {
+				effect = e
+			}
+		} else {
+			f := fault.Of(err)
+			r.Change, r.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
+			data.Summary.Failed++
+			if first == nil {
+				first = err
+			}
+		}
+		data.Results = append(data.Results, r)
+	}
+	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: return the reason, not a partial failure
+		return contract.Result{Data: data}, first
+	}
+	return contract.Result{
+		Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"agents": names},
+	}, nil
+}
+
+func decisionEffect(change string) contract.Effect {
+	switch change {
+	case "allowed", "denied":
+		return contract.Created
+	case "changed":
+		return contract.Updated
+	case "removed":
+		return contract.Deleted
+	}
+	return contract.Noop
+}
+
+// pick returns the agent of a name that a list can hold.
+func pick(known []knownAgent, name string) (knownAgent, error) {
+	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(strings.ToLower(name)) })
+	if i < 0 {
+		return knownAgent{}, fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
+	}
+	if known[i].Describe().BuiltIn {
+		return known[i], fault.New(fault.Unsupported,
+			"%s is a part of this program: no other program is started for it",
+			name).Hint("omniagent agents list")
+	}
+	return known[i], nil
+}
+
+func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	_, install := k.locate(c)
+	if install.Path == "" {
+		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
+		return err
+	}
+	e, err := userGate(c, k.Name(), c.Dir()).Facts(requestFor(k, install))
+	if err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		r.Files = append(r.Files, f.Path)
+	}
+	switch old, had, err := list.Find(k.Name()); {
+	case err != nil:
+		return err
+	case !had:
+		r.Change = "allowed"
+	case old.Allows(e):
+		r.Change = "unchanged"
+		return nil
+	default:
+		r.Change = "changed"
+	}
+	return keepDecision(c, func() error { return list.Put(e) })
+}
+
+func denyAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	switch old, had, err := list.Find(k.Name()); {
+	case err != nil:
+		return err
+	case !had:
+		r.Change = "denied"
+	case old.Denied:
+		r.Change = "unchanged"
+		return nil
+	default:
+		r.Change = "changed"
+	}
+	return keepDecision(c, func() error {
+		return list.Put(allowlist.Entry{Name: k.Name(), Denied: true, At: time.Now()})
+	})
+}
+
+func removeAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	r.Change = "removed"
+	if _, had, err := list.Find(k.Name()); err != nil || !had {
+		r.Change = "not_found"
+		return err
+	}
+	return keepDecision(c, func() error { return list.Remove(k.Name()) })
+}
+
+// keepDecision writes unless this is a dry run. It refuses a list in the repository, which could allow itself.
+func keepDecision(c *contract.Call, write func() error) error {
+	if config.OpenTrust(c.TrustFile()).Refuses(filepath.Join(c.Dir(), "any")) {
+		return fault.New(fault.Unsafe, "the list of agents would be in the repository itself, in %s",
+			filepath.Dir(c.TrustFile())).Hint("set XDG_STATE_HOME to another place")
+	}
+	if c.DryRun() {
+		return nil
+	}
+	return write()
+}
+
+func requestFor(k knownAgent, install agent.Install) admission.Request {
+	return admission.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
+}
+
+// standing returns what the list says of an agent, and why if that is not enough to start it.
+func (k knownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
+	if k.Describe().BuiltIn {
+		return "built-in", nil
+	}
+	gate := userGate(c, k.Name(), c.Dir())
+	err := gate.Listed(requestFor(k, install))
+	if err == nil {
+		return "yes", nil
+	}
+	reason := fault.Of(err).Message
+	switch e, ok, problem := gate.List.Find(k.Name()); {
+	case problem != nil || e.Denied:
+		return "denied", &reason
+	case ok:
+		return "changed", &reason
+	}
+	return "no", &reason
+}

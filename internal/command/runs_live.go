@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/run"
+)
+
+// liveRun is a run that is not over.
+type liveRun struct {
+	ID     string `json:"run_id"`
+	Status string `json:"status"`
+	Agent  string `json:"agent"`
+	PID    *int   `json:"pid" doc:"the process that carries it out; null: none, it waits"`
+}
+
+// liveRuns lists the runs that are not over. Looking settles those whose owner died.
+func liveRuns(ctx context.Context, c *contract.Call) []liveRun {
+	live := []liveRun{}
+	store, err := runStore(c)
+	if err != nil {
+		return live
+	}
+	all, _, _ := store.List(ctx)
+	for _, r := range all {
+		if r.State.Terminal() {
+			continue
+		}
+		row := liveRun{ID: r.ID, Status: string(r.State), Agent: runDataOf(r).Agent}
+		if by, alive := store.Owner(r.ID); alive {
+			row.PID = &by.PID
+		}
+		live = append(live, row)
+	}
+	return live
+}
+
+// checkRuns tells what runs, and what waits for an answer.
+func checkRuns(ctx context.Context, c *contract.Call) check {
+	k := check{Name: "runs", OK: true}
+	waiting, working := []string{}, 0
+	for _, r := range liveRuns(ctx, c) {
+		if r.Status == string(run.NeedsInput) {
+			waiting = append(waiting, r.ID)
+		} else {
+			working++
+		}
+	}
+	var parts []string
+	if working > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", working))
+	}
+	if len(waiting) > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting for an answer: %s", len(waiting), strings.Join(waiting, ", ")))
+	}
+	k.Detail = orNil(strings.Join(parts, ", "))
+	return k
+}
