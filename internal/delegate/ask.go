@@ -64,7 +64,7 @@ type trouble struct {
 
 // ask asks an agent and waits for its answer.
 func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(string)) outcome {
-	if s.o.Depth >= maxDepth {
+	if s.o.Depth >= MaxDepth {
 		return mistake(
 			"agents have asked agents %d times over already, and that is the limit: do it yourself, or say that it "+
 				"cannot be done", s.o.Depth)

@@ -85,7 +85,7 @@ type Options struct {
 // The limits.
 const (
 	MaxTimeout = time.Hour
-	maxDepth   = 2       // nested servers
+	MaxDepth   = 2       // nested servers
 	maxAtOnce  = 4       // calls
 	maxLine    = 8 << 20 // bytes of a message
 	maxPrompt  = 1 << 20 // bytes

@@ -14,12 +14,12 @@ func Depth(lookup func(string) (string, bool)) int {
 	depth := 0
 	if value, ok := lookup(agent.DepthVariable); ok && value != "" {
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > maxDepth {
-			n = maxDepth
+		if err != nil || n < 0 || n > MaxDepth {
+			n = MaxDepth
 		}
 		depth = n
 	}
-	return min(max(depth, above()), maxDepth)
+	return min(max(depth, above()), MaxDepth)
 }
 
 // Deeper returns the environment of an agent that is asked at this depth.

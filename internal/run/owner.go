@@ -29,10 +29,11 @@ type Owner struct {
 	// Spec returns what the host asks of an agent; this package adds the task's own.
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
-	Parallel int                                                  // runs at once; 0: any number
-	Patience time.Duration                                        // for the answer to a question while the agent waits for it; 0: it does not wait
-	Person   func(context.Context, event.Ask) (event.Reply, bool) // see Errand
-	Hooks    Hooks
+	Parallel int           // runs at once; 0: any number
+	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
+	// Person asks a person, as in Errand.
+	Person func(context.Context, event.Ask) (event.Reply, bool)
+	Hooks  Hooks
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)

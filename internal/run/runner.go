@@ -3,6 +3,8 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -18,8 +20,8 @@ import (
 // Runner is the sub-agent cli-runner: it carries out what the native agent delegates, each piece of work as a run.
 type Runner struct {
 	Store  Store
-	Agents []string // that may be started, the preferred one first
-	Limits Task     // of every run: Timeout, Idle, First, Retries
+	Agents func() []string // that may be started, the preferred one first
+	Limits Task            // of every run: Timeout, Idle, First, Retries
 	// Owner returns what carries a run out. This package adds what concerns the caller.
 	Owner func(*Run) Owner
 }
@@ -27,7 +29,7 @@ type Runner struct {
 var _ tool.Agents = Runner{}
 
 // Names returns the agents that may be started.
-func (d Runner) Names() []string { return d.Agents }
+func (d Runner) Names() []string { return d.Agents() }
 
 // Report is what the model gets of a piece of work. Files, Validation and RunID are observed; the Summary and the
 // Acceptance are the agent's own words.
@@ -136,6 +138,35 @@ func (r *Run) used() *event.Usage {
 	return &event.Usage{Input: u.Input, Output: u.Output, CostUSD: u.CostUSD}
 }
 
+// ReadReport reads the report in the result of a call.
+func ReadReport(r *event.Result) (out Report, ok bool) {
+	ok = r.Name == tool.DelegateName && json.Unmarshal([]byte(r.Output), &out) == nil && out.Status != ""
+	return out, ok
+}
+
+// mostLines is how many files the lines of a report name.
+const mostLines = 20
+
+// Lines are the report for a person: who, how it ended, and what changed.
+func (out Report) Lines() []string {
+	lines := []string{out.Agent + ": " + out.Status}
+	for i, f := range out.Files {
+		if i == mostLines {
+			lines = append(lines, fmt.Sprintf("and %d more", len(out.Files)-i+out.More))
+			break
+		}
+		line := f.Status + " " + f.Path
+		if f.Added != nil && f.Removed != nil {
+			line += fmt.Sprintf(" +%d -%d", *f.Added, *f.Removed)
+		}
+		lines = append(lines, line)
+	}
+	if out.Next != "" {
+		lines = append(lines, out.Next)
+	}
+	return lines
+}
+
 // doneStatus is the status of a report, unless it is blocked.
 const doneStatus = "Done"
 
@@ -175,9 +206,9 @@ func (out *Report) fill(r *Run, p tool.Packet) {
 	}
 	for _, q := range r.Open() {
 		out.Questions = append(out.Questions, q.Text)
-		out.Next = "nobody has answered; a person does with: omniagent answer " + r.ID + " 'TEXT'"
+		out.Next = "a person has to answer: omniagent answer " + r.ID + " 'TEXT'"
 		if q.Tool != "" {
-			out.Next = "nobody has decided; a person does with: omniagent answer " + r.ID + " --approve, or --reject"
+			out.Next = "a person has to decide: omniagent answer " + r.ID + " --approve, or --reject"
 		}
 	}
 }
