@@ -46,6 +46,10 @@ func (p Parts) run() *contract.Command {
 			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
 			{
+				Name: "wait-quota", Kind: contract.Bool,
+				Help: "wait as long as the service's limit lasts, and go on in the same session",
+			},
+			{
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "without a sign of life; default: run.idle_timeout",
 			},
@@ -147,6 +151,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		Text: c.String("task"), Model: c.String("model"), Dir: c.Dir(), Detached: c.Bool("detach"),
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+		WaitQuota: c.Bool("wait-quota"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {

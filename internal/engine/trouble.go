@@ -64,8 +64,10 @@ func codeOf(t model.Trouble) fault.Code {
 		return fault.NotFoundCode
 	case model.Overflow:
 		return fault.ContextFull
-	case model.Limited, model.Quota:
+	case model.Limited:
 		return fault.TooManyRequests
+	case model.Quota:
+		return fault.QuotaExhausted
 	case model.Overloaded, model.Offline:
 		return fault.Down
 	case model.Stalled:

@@ -76,7 +76,11 @@ func (o *Owner) Work(ctx context.Context) error {
 	if err := r.survey(ctx); err != nil {
 		o.Log("what the run changes will not be known: %v", err)
 	}
-	retries := 0
+	if !r.Until.IsZero() { // an earlier owner waited
+		if err := o.waitFor(ctx, 0); err != nil {
+			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
+		}
+	}
 	for i, again := 0, 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk)
@@ -93,12 +97,12 @@ func (o *Owner) Work(ctx context.Context) error {
 		case passes(v.Reason) && i+1 < len(r.Agents):
 			i++
 			continue
+		case r.WaitQuota && limited(v) && o.waitFor(ctx, v.Fault.RetryAfter) == nil:
+			continue
 		case again < r.Retries && retryable(v, ending) && wait(ctx, v.Fault, again) == nil:
 			again++
-			retries++
 			continue
 		}
-		r.Result = nil
 		return o.conclude(v, ending)
 	}
 }
@@ -106,6 +110,34 @@ func (o *Owner) Work(ctx context.Context) error {
 // passes reports whether the next agent is tried after such an end: this one could not begin.
 func passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
+}
+
+// limited reports whether the service says how long a limit of its lasts.
+func limited(v Verdict) bool {
+	return (v.Reason == OutOfQuota || v.Reason == RateLimited) && v.Fault != nil && v.Fault.RetryAfter > 0
+}
+
+// waitFor waits for a limit of the service. Another process may take the wait up.
+func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
+	r := o.Run
+	if r.Until.IsZero() {
+		r.Until = time.Now().Add(d).UTC()
+	}
+	if err := o.enter(Queued); err != nil {
+		return err
+	}
+	for { // in steps: a timer does not count while the machine sleeps
+		left := time.Until(r.Until)
+		if left <= 0 {
+			r.Until = time.Time{}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(left, time.Second)):
+		}
+	}
 }
 
 // retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done.
@@ -300,6 +332,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 			a.ExitCode, a.Signal = &code, x.Signal
 		}
 	}
+	a.Worked = len(e.Tools) > 0 || e.Text != ""
 	a.Fingerprint = fingerprint(o.Run, *a)
 }
 
@@ -394,7 +427,8 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
 	for _, a := range slices.Backward(r.Attempts) {
-		if a.Agent == agent && a.Reason == Asked && a.Resumes { // after a failure it begins anew: nothing was done
+		// After a failure it begins anew, because nothing was done.
+		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
 			resume = a.Session
 			break
 		}

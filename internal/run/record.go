@@ -48,6 +48,7 @@ type Task struct {
 	Idle      time.Duration    `json:"idle_timeout_ns"`
 	First     time.Duration    `json:"first_output_ns"`
 	Retries   int              `json:"retries"`
+	WaitQuota bool             `json:"wait_quota,omitempty"` // a limit of the service is waited for
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one repeats
 }
@@ -59,7 +60,8 @@ type Record struct {
 	Created time.Time `json:"created"`
 	Task
 	State     State      `json:"state"`
-	Since     time.Time  `json:"since"` // of the state
+	Since     time.Time  `json:"since"`          // of the state
+	Until     time.Time  `json:"until,omitzero"` // it waits for a limit of the service
 	Socket    string     `json:"socket,omitempty"`
 	Attempts  []Attempt  `json:"attempts"`
 	Questions []Question `json:"questions"`
@@ -81,6 +83,7 @@ type Attempt struct {
 	EnvKeys     []string       `json:"env_keys,omitempty"`
 	Policies    []agent.Policy `json:"policies,omitempty"` // what holds, and what was only asked for
 	Fingerprint string         `json:"fingerprint,omitempty"`
+	Worked      bool           `json:"worked,omitempty"` // it called a tool, or said something
 	Began       time.Time      `json:"began"`
 	Ended       time.Time      `json:"ended,omitzero"`
 	FirstOutput time.Time      `json:"first_output,omitzero"`

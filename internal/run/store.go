@@ -177,8 +177,10 @@ func (s Store) orphaned(r Record) bool {
 	return r.State != NeedsInput && !r.untouched() || r.Socket != ""
 }
 
-// untouched reports whether nothing has been done for a run: any process may take it up.
-func (r *Record) untouched() bool { return r.State == Queued && len(r.Attempts) == 0 }
+// untouched reports whether no agent works for a run, nor has to be asked about: any process may take it up.
+func (r *Record) untouched() bool {
+	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
+}
 
 // Owner returns the process that carries a run out.
 func (s Store) Owner(id string) (by workspace.Holder, alive bool) {

@@ -162,9 +162,11 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	v := Verdict{State: Failed, Reason: Other, Fault: f}
 	switch {
 	case x.Signal != "" && x.ByUs == "" && (f == nil || f.Code == fault.AgentFailed):
-		v.Reason = Killed
-		v.Fault = fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal).
-			With("agent_signal", x.Signal)
+		v.Reason, v.Fault = Killed, fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal)
+		if slices.Contains([]string{"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"}, x.Signal) {
+			v.Reason, v.Fault = Crashed, fault.New(fault.AgentFailed, "the agent's process crashed with %s", x.Signal)
+		}
+		v.Fault.With("agent_signal", x.Signal)
 	case f == nil && e.End != nil && (e.End.Reason == event.MaxTurns || e.End.Reason == event.MaxBudget):
 		v.Reason = Limited
 	case f == nil && e.End != nil && strings.Contains(cmp.Or(e.End.Said, e.End.Reason), "refus"):

@@ -81,6 +81,10 @@ func TestJudge(t *testing.T) {
 			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL"}}}, &no, Failed,
 			Killed, fault.AgentFailed,
 		},
+		"crashed by a signal": {
+			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGSEGV"}}}, &no, Failed,
+			Crashed, fault.AgentFailed,
+		},
 		"killed by us is not killed": {
 			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL", ByUs: "x"}}}, &no,
 			Failed, Other, fault.AgentFailed,

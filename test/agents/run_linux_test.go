@@ -66,49 +66,90 @@ type ending struct {
 	// the status, the reason and the exit code that are true
 	status, reason string
 	code           int
-	kill           bool              // somebody kills the agent's process
-	unlike         map[string]string // why an agent cannot show it
+	kill           syscall.Signal // what somebody sends the agent's process
+	unlike         map[string]variant
 }
 
-func outcomes() []ending {
+// variant is how the same comes about with one agent.
+type variant struct {
+	script string
+	args   []string
+	not    string // why it cannot be shown
+}
+
+func endings() []ending {
 	const wrote = `{"write":{"path":"new.txt","content":"x\n"}}`
+	yolo, readOnly := []string{"--yolo"}, []string{"--read-only"}
+	asks := variant{script: `[{"say":"Which colour do you want?"}]`, args: yolo}
 	return []ending{
-		{name: "done", script: `[` + wrote + `,{"say":"I wrote it."}]`, args: []string{"--yolo"},
-			status: "succeeded", reason: "done", code: 0},
-		{name: "unchanged", script: `[{"say":"All is well."}]`, args: []string{"--yolo"},
-			status: "succeeded", reason: "done_unchanged", code: 0},
-		{name: "denied", script: `[` + wrote + `,{"say":"I may not."}]`, args: []string{"--approval", "deny"},
-			status: "blocked", reason: "denied", code: 7},
-		{name: "question", script: `[{"ask":"Which colour?"},{"say":"You said ${input}"}]`,
-			status: "needs_input", reason: "question", code: 4},
-		{name: "401", script: `[{"error":401}]`, args: []string{"--yolo"}, status: "failed", reason: "not_logged_in",
-			code: 8},
-		{name: "429", script: `[{"error":429}]`, args: []string{"--yolo"}, status: "failed", reason: "rate_limited",
-			code: 11},
-		{name: "cut", script: `[{"say":"I will look","cut":"middle"}]`, args: []string{"--yolo"},
-			status: "failed", reason: "", code: -1},
-		{name: "hang", script: `[{"stall":"headers"}]`, args: []string{"--yolo", "--idle-timeout", "8s"},
-			status: "stalled", reason: "idle", code: 10},
-		{name: "killed", script: `[{"stall":"headers"}]`, args: []string{"--yolo"}, kill: true,
-			status: "failed", reason: "killed", code: 1},
+		{
+			name: "done", script: `[` + wrote + `,{"say":"I wrote it."}]`, args: yolo,
+			status: "succeeded", reason: "done",
+		},
+		{
+			name: "unchanged", script: `[{"say":"All is well."}]`, args: yolo,
+			status: "succeeded", reason: "done_unchanged",
+		},
+		{
+			name: "denied", script: `[{"shell":"touch new.txt"},{"say":"I may not."}]`, args: readOnly,
+			status: "blocked", reason: "denied", code: 7, unlike: map[string]variant{
+				"gemini": {not: "it takes its tools away from the model, so that no call is denied"},
+			},
+		},
+		{
+			name: "question", script: `[{"ask":"Which colour?"},{"say":"You said ${input}"}]`,
+			status: "needs_input", reason: "question", code: 4, unlike: map[string]variant{
+				"codex": asks, "gemini": asks, "copilot": asks, "opencode": asks,
+			},
+		},
+		{
+			name: "401", script: `[{"error":401}]`, args: yolo, status: "failed", reason: "not_logged_in", code: 8,
+		},
+		{
+			name: "429", script: `[{"error":429}]`, args: yolo, status: "failed", reason: "rate_limited", code: 11,
+		},
+		{
+			name: "quota", script: `[{"error":402}]`, args: yolo, status: "failed", reason: "out_of_quota", code: 9,
+		},
+		{
+			name: "cut", script: `[{"say":"I will look","cut":"middle"}]`, args: yolo, status: "failed", code: -1,
+		},
+		{
+			name: "hang", script: `[{"stall":"headers"}]`, args: []string{"--yolo", "--idle-timeout", "8s"},
+			status: "stalled", reason: "idle", code: 10,
+		},
+		{
+			name: "killed", script: `[{"stall":"headers"}]`, args: yolo, kill: syscall.SIGKILL,
+			status: "failed", reason: "killed", code: 1,
+		},
+		{
+			name: "crashed", script: `[{"stall":"headers"}]`, args: yolo, kill: syscall.SIGSEGV,
+			status: "failed", reason: "crashed", code: 1,
+		},
 	}
 }
 
-// TestVerdicts: what omniagent run says of each outcome, with each agent.
+// TestVerdicts: what omniagent run says of each ending, with each agent.
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
 	for _, s := range subjects() {
-		for _, o := range outcomes() {
-			t.Run(s.driver.Name()+"/"+o.name, func(t *testing.T) {
+		for _, e := range endings() {
+			t.Run(s.driver.Name()+"/"+e.name, func(t *testing.T) {
 				t.Parallel()
+				if v, is := e.unlike[s.driver.Name()]; is {
+					if v.not != "" {
+						t.Skip("cannot be shown: " + v.not)
+					}
+					e.script, e.args = v.script, v.args
+				}
 				b := newBench(t, s.driver.Name())
-				if o.kill {
-					stop := b.killer()
+				if e.kill != 0 {
+					stop := b.killer(e.kill)
 					defer stop()
 				}
-				r := b.hands(o.script, o.args...)
-				if r.Data.Status != o.status || o.reason != "" && r.Data.Reason != o.reason || o.code >= 0 &&
-					r.code != o.code {
+				r := b.hands(e.script, e.args...)
+				if r.Data.Status != e.status || e.reason != "" && r.Data.Reason != e.reason ||
+					e.code >= 0 && r.code != e.code {
 					t.Errorf("%s", r)
 				}
 			})
@@ -117,7 +158,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 // killer kills the agent's own process as soon as there is one, and reports how to stop looking.
-func (b *bench) killer() (stop func()) {
+func (b *bench) killer(with syscall.Signal) (stop func()) {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -129,7 +170,7 @@ func (b *bench) killer() (stop func()) {
 			}
 			if stdout, _ := filepath.Glob(filepath.Join(b.home,
 				".local/state/omniagent/runs/*/run.json")); len(stdout) > 0 {
-				if b.killAgent() {
+				if b.killAgent(with) {
 					return
 				}
 			}
@@ -139,7 +180,7 @@ func (b *bench) killer() (stop func()) {
 }
 
 // killAgent kills the leader of the group of the agent, which has this home and our guard as parent.
-func (b *bench) killAgent() bool {
+func (b *bench) killAgent(with syscall.Signal) bool {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -153,7 +194,7 @@ func (b *bench) killAgent() bool {
 		}
 		if group, err := syscall.Getpgid(pid); err == nil && group == pid {
 			time.Sleep(2 * time.Second)
-			return syscall.Kill(-pid, syscall.SIGKILL) == nil
+			return syscall.Kill(-pid, with) == nil
 		}
 	}
 	return false

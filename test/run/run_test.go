@@ -574,3 +574,15 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestWaitQuota: a limit of the service is waited for, as long as the service says, if the caller wants that.
+func TestWaitQuota(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"error":429,"retry_after":1,"times":4},{"say":"at last"}]`)
+	args := []string{"run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--wait-quota"}
+	a := p.call(append(args, "--stream")...)
+	a.is(t, 0, "succeeded", "done_unchanged")
+	if a.Data.Attempts != 2 || !strings.Contains(a.Stdout, `"state":"queued"`) {
+		t.Errorf("%s", a)
+	}
+}

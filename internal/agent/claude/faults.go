@@ -33,6 +33,8 @@ func (a apiFailure) fault() *fault.Fault {
 		a.Status == 401, a.Status == 403:
 		f = fault.New(fault.Login(text+a.Detail), "%s",
 			text).Hint("the credentials were not accepted: claude auth status shows which are used")
+	case a.Word == "billing_error", a.Status == 402:
+		f = fault.New(fault.QuotaExhausted, "%s", text)
 	case a.Word == "rate_limit", a.Status == 429:
 		f = fault.New(fault.TooManyRequests, "%s", text)
 	case a.Network != "":

@@ -42,7 +42,9 @@ func codeFor(word string, status int) fault.Code {
 	switch word {
 	case "context_window_exceeded":
 		return fault.ContextFull
-	case "usage_limit_exceeded", "rate_limit_exceeded":
+	case "usage_limit_exceeded":
+		return fault.QuotaExhausted
+	case "rate_limit_exceeded":
 		return fault.TooManyRequests
 	case "unauthorized":
 		return fault.AuthRequired

@@ -33,6 +33,8 @@ func errorKind(f *fault.Fault) string {
 		return "authentication_failed"
 	case fault.TooManyRequests:
 		return "rate_limit"
+	case fault.QuotaExhausted:
+		return "billing_error"
 	case fault.NotFoundCode:
 		return "model_not_found"
 	case fault.ContextFull:
