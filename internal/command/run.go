@@ -76,6 +76,13 @@ func (p Parts) run() *contract.Command {
 	})
 }
 
+// runsRecord declares where runs are kept.
+func runsRecord() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete",
+	}
+}
+
 // runApproval returns the flags that say what runs unasked.
 func runApproval() []contract.Param { return hostParams()[:5] }
 
@@ -97,7 +104,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	c.Files = []contract.FileEffect{
-		{Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete"},
+		runsRecord(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}

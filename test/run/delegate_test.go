@@ -324,3 +324,100 @@ func TestDelegateFails(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestDelegateChat: a person sees to whom work goes, and why; is asked; and sees what has changed.
+func TestDelegateChat(t *testing.T) {
+	t.Parallel()
+	p := delegating(t, asks, plainGoal)
+	cmd := p.command("chat", "--plain", "--provider", "openai", "--model", "gpt-test", "--auto-edit")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	clock := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer clock.Stop()
+	_, _ = in.Write([]byte("go\n"))
+	seen := ""
+	for r := bufio.NewReader(out); ; {
+		piece, err := r.ReadString(':')
+		if seen += piece; strings.HasSuffix(seen, "Return says nothing:") {
+			_, _ = in.Write([]byte("blue\n"))
+		}
+		if strings.Contains(seen, "The user hears:") && in != nil {
+			_ = in.Close()
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = cmd.Wait()
+	for _, part := range []string{
+		"· Delegate to scribe: write new.txt", "? scribe asks: Which colour?", "  scribe: Done", "  added colour +1 -0",
+		"  omniagent runs diff run-",
+	} {
+		if !strings.Contains(seen, part) {
+			t.Errorf("no %q in:\n%s", part, seen)
+		}
+	}
+}
+
+// TestDelegateACP: an editor shows the same, and asks in a form.
+func TestDelegateACP(t *testing.T) {
+	t.Parallel()
+	p := delegating(t, asks, plainGoal)
+	cmd := p.command("acp", "--provider", "openai", "--model", "gpt-test", "--auto-edit")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	clock := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer clock.Stop()
+	say := func(line string) { _, _ = in.Write([]byte(line + "\n")) }
+	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}}}}}`)
+	say(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"` + p.work + `","mcpServers":[]}}`)
+	seen := ""
+	for s := bufio.NewScanner(out); s.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result struct {
+				Session string `json:"sessionId"`
+			}
+		}
+		seen += s.Text() + "\n"
+		_ = json.Unmarshal(s.Bytes(), &m)
+		switch {
+		case m.Result.Session != "":
+			say(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"` + m.Result.Session +
+				`","prompt":[{"type":"text","text":"go"}]}}`)
+		case m.Method == "elicitation/create":
+			say(`{"jsonrpc":"2.0","id":` + string(m.ID) +
+				`,"result":{"action":"accept","content":{"question_0":"blue"}}}`)
+		case string(m.ID) == "3":
+			_ = in.Close()
+		}
+	}
+	_ = cmd.Wait()
+	for _, part := range []string{"Delegate to scribe: write new.txt", "scribe asks: Which colour?", `\"status\": \"Done\"`} {
+		if !strings.Contains(seen, part) {
+			t.Errorf("no %q in:\n%s", part, seen)
+		}
+	}
+	if strings.TrimSpace(p.read("colour")) != "blue" {
+		t.Errorf("%s", seen)
+	}
+}
