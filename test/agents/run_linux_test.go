@@ -79,7 +79,7 @@ type variant struct {
 
 func endings() []ending {
 	const wrote = `{"write":{"path":"new.txt","content":"x\n"}}`
-	yolo, readOnly := []string{"--yolo"}, []string{"--read-only"}
+	yolo, readOnly, hangs := []string{"--yolo"}, []string{"--read-only"}, []string{"--yolo", "--idle-timeout", "10s"}
 	asks := variant{script: `[{"say":"Which colour do you want?"}]`, args: yolo}
 	return []ending{
 		{
@@ -93,7 +93,9 @@ func endings() []ending {
 		{
 			name: "denied", script: `[{"shell":"touch new.txt"},{"say":"I may not."}]`, args: readOnly,
 			status: "blocked", reason: "denied", code: 7, unlike: map[string]variant{
-				"gemini": {not: "it takes its tools away from the model, so that no call is denied"},
+				"gemini":   {not: "it takes its tools away from the model, so that no call is denied"},
+				"codex":    {not: "its app-server does not tell what its sandbox refused"},
+				"opencode": {not: "it takes its tools away from the model, so that no call is denied"},
 			},
 		},
 		{
@@ -115,15 +117,15 @@ func endings() []ending {
 			name: "cut", script: `[{"say":"I will look","cut":"middle"}]`, args: yolo, status: "failed", code: -1,
 		},
 		{
-			name: "hang", script: `[{"stall":"headers"}]`, args: []string{"--yolo", "--idle-timeout", "8s"},
+			name: "hang", script: `[{"stall":"headers"}]`, args: hangs,
 			status: "stalled", reason: "idle", code: 10,
 		},
 		{
-			name: "killed", script: `[{"stall":"headers"}]`, args: yolo, kill: syscall.SIGKILL,
+			name: "killed", script: `[{"stall":"headers"}]`, args: hangs, kill: syscall.SIGKILL,
 			status: "failed", reason: "killed", code: 1,
 		},
 		{
-			name: "crashed", script: `[{"stall":"headers"}]`, args: yolo, kill: syscall.SIGSEGV,
+			name: "crashed", script: `[{"stall":"headers"}]`, args: hangs, kill: syscall.SIGABRT,
 			status: "failed", reason: "crashed", code: 1,
 		},
 	}

@@ -52,6 +52,8 @@ func codeFor(word string, status int) fault.Code {
 	switch status {
 	case 401:
 		return fault.AuthRequired
+	case 402:
+		return fault.QuotaExhausted
 	case 429:
 		return fault.TooManyRequests
 	}

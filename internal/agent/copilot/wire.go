@@ -151,6 +151,8 @@ func lost(e sessionError, last failure) *fault.Fault {
 	case e.Type == "authentication" || e.Type == "authorization" || status == 401 || status == 403:
 		f = fault.New(fault.AuthRequired, "the model's provider did not accept the login: %s", text).
 			Hint("log in with copilot login, or correct COPILOT_PROVIDER_API_KEY where that is set")
+	case e.Type == "quota" || status == 402:
+		f = fault.New(fault.QuotaExhausted, "the account with the model's provider is used up: %s", text)
 	case e.Type == "rate_limit" || status == 429:
 		f = fault.New(fault.TooManyRequests, "the model's provider asks for fewer requests: %s", text)
 	}

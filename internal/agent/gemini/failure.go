@@ -102,6 +102,8 @@ func apiFault(text string, status int) *fault.Fault {
 	case status == 401:
 		f = fault.New(fault.Login(text), "The API refused the credentials of Gemini CLI (status 401).").Hint(
 			"start gemini and sign in again, or set another GEMINI_API_KEY")
+	case status == 402:
+		f = fault.New(fault.QuotaExhausted, "The account of Gemini CLI with the API is used up (status 402).")
 	case status == 429:
 		f = fault.New(fault.TooManyRequests,
 			"The API asks Gemini CLI to call less often, or its quota is used up (status 429).")

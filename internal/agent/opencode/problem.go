@@ -33,6 +33,9 @@ func (p problem) fault() *fault.Fault {
 		f := fault.New(fault.Login(p.message()), "the model's provider does not accept the credentials: %s",
 			p.message()).FixBy("log in to the provider", "opencode auth login")
 		return with(f, status)
+	case status == http.StatusPaymentRequired:
+		return with(fault.New(fault.QuotaExhausted, "the account with the model's provider is used up: %s",
+			p.message()), status)
 	case status == http.StatusTooManyRequests:
 		f := fault.New(fault.TooManyRequests, "the model's provider asks to be called less often: %s", p.message())
 		if wait := p.wait(); wait > 0 {
