@@ -208,7 +208,8 @@ func TestRunnerPermission(t *testing.T) {
 			if (err == nil) != row.written || (report.Status == "Done") != row.written || asked != 1 {
 				t.Errorf("asked %d times, %v: %+v", asked, err, report)
 			}
-			if row.written && (len(report.Files) != 1 || report.Files[0].Path != "a.txt" || *report.Files[0].Added != 1) {
+			if row.written && (len(report.Files) != 1 || report.Files[0].Path != "a.txt" ||
+				*report.Files[0].Added != 1) {
 				t.Errorf("%+v", report.Files)
 			}
 			if facts := b.outer.Facts(); strings.Join(facts.Helpers, " ") != tool.RunnerName {
@@ -253,7 +254,8 @@ func TestRunnerUnanswered(t *testing.T) {
 		b := newBench(t, asksColour, engine.Options{Mode: setting.AutoEdit, Services: services})
 		report, _ := b.turn(b.answering(event.Reply{Option: event.Deny, ByUs: true}))
 		r, err := b.store.Load(t.Context(), report.RunID)
-		if err != nil || r.State != run.NeedsInput || len(r.Open()) != 1 || !strings.HasPrefix(report.Status, "Blocked(") ||
+		if err != nil || r.State != run.NeedsInput || len(r.Open()) != 1 ||
+			!strings.HasPrefix(report.Status, "Blocked(") ||
 			len(report.Questions) != 1 || !strings.Contains(report.Next, "omniagent answer "+report.RunID) {
 			t.Errorf("%s: %v %s %+v", name, err, r.State, report)
 		}
