@@ -70,7 +70,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: context.Cause(ctx)}, nil), Ending{})
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{})
 	}
 	defer free()
 	if err := r.survey(ctx); err != nil {
@@ -81,7 +81,8 @@ func (o *Owner) Work(ctx context.Context) error {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
 		}
 	}
-	for i, again := 0, 0; ; {
+	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
+	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk)
 		changed := r.changed(ctx)

@@ -106,13 +106,19 @@ func (r *Run) Release() error { return r.held.Unlock() }
 // Path returns the directory of the run.
 func (r *Run) Path() string { return r.store.Path(r.ID) }
 
-// save writes the record. What it says survives a crash of the machine.
+// save writes the record. It survives the end of this process, and a crash of the machine where somebody may act on
+// what it says: on a question, an answer, or an end. What an agent was sent is in the journal, which is on the disk
+// before.
 func (r *Run) save() error {
 	data, err := json.MarshalIndent(r.Record, "", "  ")
 	if err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	return workspace.WriteFile(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
+	write := workspace.WriteDerived
+	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
+		write = workspace.WriteFile
+	}
+	return write(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
 }
 
 // enter changes the state. A run that is over stays as it is.

@@ -586,3 +586,17 @@ func TestWaitQuota(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestChainGoesOn: the agent that asked goes on with the answer, and not the first of the list.
+func TestChainGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("fake", `cat >asked; if grep -q blue asked; then echo done
+else printf 'Which colour? '; fi`)
+	a := p.run("codex,fake", "--yolo")
+	a.is(t, 4, "needs_input", "question")
+	b := p.call("answer", a.Data.ID, "blue")
+	b.is(t, 0, "succeeded", "done")
+	if b.Data.Agent != "fake" || b.Data.Attempts != 3 {
+		t.Errorf("%s", b)
+	}
+}
