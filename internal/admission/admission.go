@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/allowlist"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/fingerprint"
 	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/shell"
@@ -63,7 +64,11 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 		err = g.listed(name, r.Custom && !g.Closed)
 	}
 	if err == nil && g.Closed {
-		err = g.Listed(r)
+		var e allowlist.Entry
+		var files []fingerprint.File
+		if e, files, err = g.looked(r); err == nil && !slices.Equal(files, e.Files) {
+			_ = g.List.Renew(e, files) // or the files are hashed again at the next start
+		}
 	}
 	if err == nil {
 		interpreter, err = g.fit(name, r.Install, env)

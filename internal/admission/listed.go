@@ -45,20 +45,26 @@ func unreadable(name, path string, err error) error {
 		path).Because(err)
 }
 
-// Listed reports whether the program is the one that the user allowed by `omniagent agents allow`. Nothing is recorded
-// in the audit log: see Admit.
+// Listed reports whether the program is the one that the user allowed by `omniagent agents allow`. Nothing is written:
+// see Admit.
 func (g Gate) Listed(r Request) error {
+	_, _, err := g.looked(r)
+	return err
+}
+
+// looked returns the entry of a program that is the one that the user allowed, and its files with their present times.
+func (g Gate) looked(r Request) (e allowlist.Entry, files []fingerprint.File, err error) {
 	name, env := r.Driver.Name(), g.environment(r)
 	e, ok, err := g.entry(name, env)
 	if err != nil {
-		return err
+		return e, nil, err
 	}
 	if !ok {
-		return refused(name, "it has not been allowed")
+		return e, nil, refused(name, "it has not been allowed")
 	}
 	interpreter, err := g.safe(r, env)
 	if err != nil {
-		return err
+		return e, nil, err
 	}
 	for _, part := range []struct{ what, now, then string }{
 		{"the program", r.Install.RealPath, e.RealPath},
@@ -66,11 +72,12 @@ func (g Gate) Listed(r Request) error {
 		{"its interpreter", interpreter, e.Interpreter},
 	} {
 		if part.now != part.then {
-			return refused(name, part.what+" is "+orNone(part.now)+", and "+orNone(part.then)+" was allowed").
+			return e, nil, refused(name, part.what+" is "+orNone(part.now)+", and "+orNone(part.then)+" was allowed").
 				With("path", part.now)
 		}
 	}
-	return g.unchanged(e)
+	files, err = unchanged(e)
+	return e, files, err
 }
 
 // entry returns what the user decided about an agent. A denial is an error, and so is a list of the workspace.
@@ -87,20 +94,17 @@ func (g Gate) entry(name string, env []string) (e allowlist.Entry, ok bool, err 
 }
 
 // unchanged compares the files of an entry with what is there now.
-func (g Gate) unchanged(e allowlist.Entry) error {
+func unchanged(e allowlist.Entry) ([]fingerprint.File, error) {
 	files := slices.Clone(e.Files)
 	for i, f := range e.Files {
 		now, same := f.Again()
 		if !same {
-			return refused(e.Name, f.Path+" is not the file that was allowed on "+e.At.Format(time.DateOnly)).
+			return nil, refused(e.Name, f.Path+" is not the file that was allowed on "+e.At.Format(time.DateOnly)).
 				With("path", f.Path)
 		}
 		files[i] = now
 	}
-	if !slices.Equal(files, e.Files) {
-		_ = g.List.Renew(e, files) // or the files are hashed again at the next start
-	}
-	return nil
+	return files, nil
 }
 
 func refused(name, why string) *fault.Fault {

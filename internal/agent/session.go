@@ -40,6 +40,7 @@ type Services struct {
 	// Serve passes a message to an MCP server that lives in the host, and returns its answer; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 	Tap   *Tap // nil: nobody looks
+	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
 }
 
 // Tap is told of the processes of an agent. What they write reaches it before anything acts on it.

@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -102,7 +104,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
-			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c))
+			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c), checkApart())
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)
@@ -179,6 +181,25 @@ func self() []string {
 		return nil
 	}
 	return []string{path, "--version"}
+}
+
+// checkApart checks what ends an agent if all of our processes are killed at once.
+func checkApart() check {
+	k := check{Name: "agents end with us", OK: true}
+	err := process.Apart()
+	if err == nil {
+		return k
+	}
+	gap := "an agent goes on if all of our processes are killed at the same moment"
+	reason, fix := sandbox.NamespaceSettings("user.max_pid_namespaces")
+	if reason != "" {
+		gap += "; " + reason
+	}
+	k.Detail = &gap
+	if fix == "" && errors.Is(err, fs.ErrPermission) {
+		fix = sandbox.InContainer
+	}
+	return failed(k, err, fix)
 }
 
 func failed(k check, err error, fix string) check {

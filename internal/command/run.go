@@ -61,26 +61,23 @@ func (p Parts) run() *contract.Command {
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
-			{Description: "Let Codex mend the tests",
-				Command: "omniagent run --agent codex --auto-edit -p 'Mend the tests.'"},
+			{
+				Description: "Let Codex mend the tests",
+				Command:     "omniagent run --agent codex --auto-edit -p 'Mend the tests.'",
+			},
 			{
 				Description: "Ask for what is missing before anything begins",
 				Command: "omniagent run --agent claude -p 'Add my favourite colour to README.' " +
 					"--require colour='Which colour?' --answer colour=blue",
 			},
-			{Description: "Come back later",
-				Command: "omniagent run --agent claude,codex --detach -p 'Update the docs.'"},
+			{
+				Description: "Come back later",
+				Command:     "omniagent run --agent claude,codex --detach -p 'Update the docs.'",
+			},
 		},
 		Validate: validateRun,
 		Run:      p.runTask,
 	})
-}
-
-// runsRecord declares where runs are kept.
-func runsRecord() contract.FileEffect {
-	return contract.FileEffect{
-		Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete",
-	}
 }
 
 // runApproval returns the flags that say what runs unasked.
@@ -97,26 +94,34 @@ func runStart() []contract.Param {
 // runCommand adds what all commands have that carry out a run.
 func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
-	c.LongRunning, c.Streaming, c.Emits = true, true, true
+	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
+	c.Network = modelAPI()
+	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
 	c.Output, c.Volatile = contract.TypeOf[runData](), []string{"run_id", "duration_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	c.Files = []contract.FileEffect{
-		runsRecord(),
-		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord(),
+		runFiles(),
+		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(),
+		listFile(),
 	}
-	c.Background = &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour}
+	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
 		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
-		contract.Exit{Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
-		contract.Exit{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
-			Changed: some},
+		contract.Exit{
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Changed: some,
+		},
 		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
 		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
 		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
@@ -137,8 +142,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 		}
 	}
 	if _, _, err := approvalOf(c); err != nil {
-		problems = append(problems, fault.Problem{Param: "approval", Code: fault.ArgError,
-			Message: fault.Of(err).Message})
+		problems = append(problems, fault.Problem{
+			Param: "approval", Code: fault.ArgError,
+			Message: fault.Of(err).Message,
+		})
 	}
 	return problems
 }
@@ -261,6 +268,9 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
+	if c.DryRun() {
+		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+	}
 	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {
@@ -274,6 +284,15 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 		return p.leave(ctx, c, store, r)
 	}
 	return p.carryOut(ctx, c, r)
+}
+
+// untried is the answer of a dry run: what would be carried out.
+func untried(r run.Record, effect contract.Effect) contract.Result {
+	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
+	if r.ID != "" {
+		target["run"] = r.ID
+	}
+	return contract.Result{Data: runDataOf(r), Effect: effect, Target: target}
 }
 
 // carryOut works on a run in this process until it is over, or waits for a person.

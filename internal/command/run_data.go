@@ -3,7 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +14,7 @@ import (
 
 // runData is what every command says of a run that it carries out.
 type runData struct {
-	ID          string                          `json:"run_id"`
+	ID          string                          `json:"run_id" doc:"empty: a dry run of what would begin one"`
 	Status      string                          `json:"status" enum:"queued,starting,running,needs_input,succeeded,failed,blocked,stalled,timed_out,cancelled,unknown_outcome"`
 	Reason      string                          `json:"reason" doc:"why it has that status, in one word; docs/run.md lists them"`
 	Agent       string                          `json:"agent"`
@@ -84,7 +84,7 @@ func runDataOf(r run.Record) runData {
 		d.Agent = r.Agents[0]
 	}
 	if out := r.Result; out != nil {
-		d.add(*out)
+		d.add(*out, r.Dir)
 	}
 	if r.State == run.NeedsInput {
 		d.Summary.Next = append(d.Summary.Next, answerCommand(r))
@@ -95,7 +95,8 @@ func runDataOf(r run.Record) runData {
 	return d
 }
 
-func (d *runData) add(out run.Result) {
+// add adds what a run in a directory came to. The diff has the paths relative to it, the data absolute.
+func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.DurationMS, d.Text.Value = string(out.Reason), out.Usage, out.DurationMS, out.Text
 	d.Asks, d.Evidence, d.Summary.Checks = foreign(out.Asks), foreign(out.Evidence), foreign(out.Checks)
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
@@ -103,10 +104,13 @@ func (d *runData) add(out run.Result) {
 		d.Denials = append(d.Denials, contract.Foreign[runDenial]{Value: runDenial(denial)})
 	}
 	if c := out.Changed; c != nil {
-		d.Changed = &runChanges{c.Count, foreign(c.Files), foreign(c.Git), c.Ignored, foreign(c.Partial)}
-		for _, f := range c.Files {
+		files := slices.Clone(c.Files)
+		d.Changed = &runChanges{c.Count, nil, foreign(c.Git), c.Ignored, foreign(c.Partial)}
+		for i, f := range c.Files {
+			files[i].Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
 			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: f.Status + " " + f.Path})
 		}
+		d.Changed.Files = foreign(files)
 	}
 	if f := out.Fault; f != nil && out.State != run.NeedsInput {
 		for _, step := range []string{f.FixCommand, f.Suggestion, f.Code.Entry().NextStep} {
@@ -169,7 +173,9 @@ func (d runData) PlainText() string {
 	for _, step := range d.Summary.Next {
 		fmt.Fprintf(&b, "Next: %s\n", step)
 	}
-	fmt.Fprintf(&b, "Run %s\n", d.ID)
+	if d.ID != "" {
+		fmt.Fprintf(&b, "Run %s\n", d.ID)
+	}
 	return b.String()
 }
 
@@ -193,7 +199,8 @@ func (d runData) changes(b *strings.Builder) {
 		if f.Value.Added != nil && f.Value.Removed != nil {
 			lines = fmt.Sprintf("  +%d -%d", *f.Value.Added, *f.Value.Removed)
 		}
-		fmt.Fprintf(b, "  %-8s %s%s\n", f.Value.Status, text.Name(filepath.ToSlash(f.Value.Path)), lines)
+		_, name, _ := strings.Cut(d.Summary.Files[i].Value, " ")
+		fmt.Fprintf(b, "  %-8s %s%s\n", f.Value.Status, text.Name(name), lines)
 	}
 }
 

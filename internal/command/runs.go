@@ -13,7 +13,15 @@ import (
 // Shared by the commands of "runs".
 
 func runParam() contract.Param {
-	return contract.Param{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the run"}
+	return contract.Param{
+		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the run",
+	}
+}
+
+func runFiles() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete",
+	}
 }
 
 // runsCommand adds the declarations that all of them share.
@@ -110,19 +118,26 @@ func runsCancel() *contract.Command {
 	}
 	return runsCommand(contract.Command{
 		Path: "runs cancel", Summary: "end a run, and all that it started", Danger: contract.Mutating,
-		Output: contract.TypeOf[cancelled](), Params: []contract.Param{runParam()},
+		Output: contract.TypeOf[cancelled](), Params: []contract.Param{runParam()}, DryRun: true,
+		Files: []contract.FileEffect{runFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is over, by this or before"},
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},
 		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
-			r, changed, err := store.End(ctx, c.String("id"))
+			r, err := store.Load(ctx, c.String("id"))
+			under := err == nil && !r.State.Terminal()
+			if err == nil && !c.DryRun() {
+				r, under, err = store.End(ctx, r.ID)
+			}
 			effect := contract.Noop
-			if changed {
+			if under {
 				effect = contract.Updated
 			}
-			return contract.Result{Data: cancelled{r.ID, string(r.State)}, Effect: effect}, err
+			return contract.Result{
+				Data: cancelled{c.String("id"), string(r.State)}, Effect: effect, Target: map[string]any{"run": r.ID},
+			}, err
 		}),
 	})
 }
@@ -135,7 +150,7 @@ func runsDelete() *contract.Command {
 		Path: "runs delete", Summary: "delete the record of a run for ever; its conversations stay",
 		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[deleted](), Params: []contract.Param{runParam()},
-		Files: []contract.FileEffect{{Path: "~/.local/state/omniagent/runs", Type: "state"}},
+		Files: []contract.FileEffect{runFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is deleted"},
 			{Code: contract.Conflict, When: "it is under way"},
@@ -172,6 +187,10 @@ func (p Parts) runsContinue() *contract.Command {
 			store, err := runStore(c)
 			if err != nil {
 				return contract.Result{}, err
+			}
+			if c.DryRun() {
+				r, err := store.Free(ctx, c.String("id"))
+				return untried(r, contract.Updated), err
 			}
 			r, err := store.Own(ctx, c.String("id"))
 			if err != nil {
@@ -212,6 +231,9 @@ func (p Parts) runsRetry() *contract.Command {
 			}
 			task := old.Task
 			task.Of, task.Detached = old.ID, c.Bool("detach")
+			if c.DryRun() {
+				return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+			}
 			r, err := store.Create(ctx, task)
 			if err != nil {
 				return contract.Result{}, err
@@ -283,7 +305,15 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call) (contract.Result
 	if err != nil {
 		return contract.Result{}, err
 	}
-	if _, alive := store.Owner(record.ID); alive && record.State == run.NeedsInput {
+	_, alive := store.Owner(record.ID)
+	alive = alive && record.State == run.NeedsInput
+	if c.DryRun() {
+		if _, err = record.Question(c.String("question")); err == nil && !alive {
+			_, err = store.Free(ctx, record.ID)
+		}
+		return untried(record, contract.Updated), err
+	}
+	if alive {
 		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
 			return contract.Result{}, err
 		}

@@ -88,7 +88,7 @@ func runsShow() *contract.Command {
 		Path: "runs show", Summary: "show the whole record of a run", Danger: contract.Safe,
 		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms"}, Params: []contract.Param{runParam()},
 		Job:        &contract.Job{Descriptor: contract.TypeOf[runData]()},
-		Background: &contract.Background{CleanupCommand: "omniagent cleanup --live", MaxLifetime: 30 * 24 * time.Hour},
+		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
 		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
 		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {

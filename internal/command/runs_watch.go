@@ -16,6 +16,28 @@ import (
 	"omniagent/internal/text"
 )
 
+// printedRun is the run whose lines are printed: nothing is read from standard input.
+func printedRun() contract.Param {
+	p := runParam()
+	p.Stdin = false
+	return p
+}
+
+func whereParam() contract.Param {
+	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
+}
+
+// printer is standard output, for commands that only print: what cannot be written is told as such.
+type printer struct{ out io.Writer }
+
+func (p printer) Write(b []byte) (int, error) {
+	n, err := p.out.Write(b)
+	if err != nil {
+		return n, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+	}
+	return n, nil
+}
+
 func runsWatch() *contract.Command {
 	return &contract.Command{
 		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over",
@@ -26,15 +48,21 @@ func runsWatch() *contract.Command {
 			"A line is always the same, so --from goes on where a reader was ended. It ends with the exit code of " +
 			"the run.",
 		Params: []contract.Param{
-			runParam(),
+			printedRun(), whereParam(),
 			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
 			{Code: contract.GeneralError, When: "the run failed, or it cannot be read"},
 			{Code: contract.ArgError, When: "wrong call"},
-			{Code: contract.PreconditionFailed, When: "it waits for an answer"},
-			{Code: contract.NotFound, When: "no such run"},
+			{Code: contract.PreconditionFailed, When: "it waits for an answer, or there is no home"},
+			{Code: contract.NotFound, When: "no such run, or its agent is not installed"},
+			{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed"},
+			{Code: contract.AuthRequired, When: "the agent is not logged in"},
+			{Code: contract.PaymentRequired, When: "the account's quota is used up"},
+			{Code: contract.TimedOut, When: "it took too long, or showed no sign of life"},
+			{Code: contract.RateLimited, When: "the model's service asks for fewer calls"},
+			{Code: contract.Unavailable, When: "the model's service does not answer, or nobody carries the run out"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},
@@ -51,7 +79,7 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	}
 	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
-	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), c.Host.Stdout)
+	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), printer{c.Host.Stdout})
 	if code, is := ended(); is {
 		return code, nil
 	}
@@ -61,12 +89,9 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	code := exitOf(r)
 	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
 	if err == nil {
-		_, err = c.Host.Stdout.Write(append(line, '\n'))
+		_, err = printer{c.Host.Stdout}.Write(append(line, '\n'))
 	}
-	if err != nil {
-		return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
-	}
-	return code, nil
+	return code, err
 }
 
 // exitOf is the exit code of omniagent run for what a run came to.
@@ -84,6 +109,7 @@ func exitOf(r run.Record) int {
 // those of the first attempt, of the second, and so on.
 func watch(ctx context.Context, store run.Store, id string, from int64, out io.Writer) (run.Record, error) {
 	var seq int64
+	since := time.Now()
 	for n := 0; ; {
 		r, err := store.Load(ctx, id)
 		if err != nil {
@@ -98,6 +124,9 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 		}
 		if n >= len(r.Attempts) && (r.State.Terminal() || r.State == run.NeedsInput && r.Socket == "") {
 			return r, nil
+		}
+		if err := store.Followed(r, &since); err != nil {
+			return r, err
 		}
 		if err := pause(ctx); err != nil {
 			return r, err
@@ -151,7 +180,7 @@ func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, f
 			line = renumbered(line[:0], row, seq, n+1)
 			if _, err := out.Write(line); err != nil {
 				_ = records.Close()
-				return seq, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+				return seq, err
 			}
 		}
 		_ = records.Close()
@@ -183,13 +212,14 @@ func runsLogs() *contract.Command {
 		Detail: "With --raw it is every byte of the stream, as the agent wrote it. Otherwise it is the conversation, " +
 			"for people.",
 		Params: []contract.Param{
-			runParam(),
+			printedRun(), whereParam(),
 			{Name: "raw", Kind: contract.Enum, Enum: []string{"stdout", "stderr"}, Help: "the bytes of this stream"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},
 			{Code: contract.GeneralError, When: "it cannot be read or written"},
 			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.NotFound, When: "no such run"},
 		},
 		Examples: []contract.Example{
@@ -218,10 +248,8 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			return 0, fault.New(fault.PermissionDenied, "%s of %s cannot be read", name, r.ID).Because(err)
 		}
 		defer f.Close()
-		if _, err := io.Copy(c.Host.Stdout, f); err != nil {
-			return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
-		}
-		return 0, nil
+		_, err = io.Copy(printer{c.Host.Stdout}, f)
+		return 0, err
 	}
 	shown := map[string]bool{}
 	for _, a := range r.Attempts {
@@ -229,7 +257,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			continue
 		}
 		shown[a.Session] = true
-		if err := store.Sessions.Export(a.Session, "markdown", c.Host.Stdout); err != nil {
+		if err := store.Sessions.Export(a.Session, "markdown", printer{c.Host.Stdout}); err != nil {
 			return 0, err
 		}
 	}
@@ -241,11 +269,12 @@ func runsDiff() *contract.Command {
 		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it", Class: contract.Stream,
 		Prints: true,
 		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
-		Params: []contract.Param{runParam()},
+		Params: []contract.Param{printedRun(), whereParam()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},
 			{Code: contract.GeneralError, When: "it cannot be read or written"},
 			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.NotFound, When: "no such run, or it is not over"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
@@ -254,7 +283,7 @@ func runsDiff() *contract.Command {
 			if err != nil {
 				return 0, err
 			}
-			return 0, store.Diff(ctx, c.String("id"), c.Host.Stdout)
+			return 0, store.Diff(ctx, c.String("id"), printer{c.Host.Stdout})
 		},
 	}
 }

@@ -22,7 +22,7 @@ func sessionEvents() *contract.Command {
 		Params: []contract.Param{
 			{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"},
 			{Name: "from", Kind: contract.Int, Default: "1", Help: "seq of the first record to print"},
-			{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"},
+			whereParam(),
 			{
 				Name: "follow", Short: "f", Kind: contract.Bool,
 				Help: "wait for further records while a process has the session open",
@@ -35,6 +35,7 @@ func sessionEvents() *contract.Command {
 			},
 			{Code: contract.GeneralError, When: "the session or standard output cannot be used"},
 			{Code: contract.ArgError, When: "wrong call"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.NotFound, When: "no such session"},
 		},
 		Examples: []contract.Example{
@@ -78,8 +79,8 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		if row, err = e.AppendRow(row[:0]); err != nil {
 			return 0, err
 		}
-		if _, err := c.Host.Stdout.Write(row); err != nil { // at once, for readers that follow
-			return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+		if _, err := (printer{c.Host.Stdout}).Write(row); err != nil { // at once, for readers that follow
+			return 0, err
 		}
 	}
 }

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// NotBuilt is what the last cell of a threat says that belongs to a part which does not exist.
+// NotBuilt is what the last cell of a claim says that belongs to a part which does not exist.
 const NotBuilt = "not built yet"
 
-// Threats reads the classes of attack out of docs/threats.md, and what is wrong with them. A row has four cells: the
-// class, what stands against it, the tests that attack it, and what remains. It has no test only where the part that
-// would be attacked is not built yet.
-func Threats(page string) ([]Row, []string) {
+// Claims reads the table of docs/threats.md or docs/orchestration.md, and what is wrong with it. A row has four cells:
+// a class of attack or a requirement, what is done about it, the tests, and what remains. It has no test only where a
+// part is not built yet.
+func Claims(page string) ([]Row, []string) {
 	var rows []Row
 	var wrong []string
 	n, seen := 0, map[string]bool{}
 	for line := range strings.Lines(page) {
 		n++
 		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Class |") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Class |") ||
+			strings.HasPrefix(line, "| Requirement |") {
 			continue
 		}
-		row, err := parseThreat(line)
+		row, err := parseClaim(line)
 		if err == nil && seen[row.ID] {
 			err = fmt.Errorf("%s is there twice", row.ID)
 		}
@@ -38,11 +39,11 @@ func Threats(page string) ([]Row, []string) {
 	return rows, wrong
 }
 
-func parseThreat(line string) (Row, error) {
+func parseClaim(line string) (Row, error) {
 	const bar = "\x00" // an escaped bar is text
 	cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
 	if len(cells) != 4 {
-		return Row{}, fmt.Errorf("a row has 4 cells (Class, What stands against it, Tests, What remains), this one %d",
+		return Row{}, fmt.Errorf("a row has 4 cells (subject, what is done, tests, what remains), this one %d",
 			len(cells))
 	}
 	for i := range cells {
@@ -56,7 +57,7 @@ func parseThreat(line string) (Row, error) {
 	case strings.Trim(rest, ", –") != "":
 		return row, fmt.Errorf("%s: the tests have text outside backticks: %s", row.ID, strings.TrimSpace(rest))
 	case len(names) == 0 && !strings.Contains(cells[3], NotBuilt):
-		return row, fmt.Errorf("%s: no test attacks it, and it is not said to be %s", row.ID, NotBuilt)
+		return row, fmt.Errorf("%s: no test shows it, and it is not said to be %s", row.ID, NotBuilt)
 	}
 	for _, name := range names {
 		test, err := ParseTest(name)

@@ -145,6 +145,8 @@ type Stdin struct {
 // Network declares the limits of every connection.
 type Network struct {
 	Timeout, Connect time.Duration
+
+	Agents bool // the connections are those of agents, so the command has no flags for them
 }
 
 // Subprocess declares a program that the command starts, and which of its arguments come from the caller.

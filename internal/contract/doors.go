@@ -117,6 +117,11 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		}
 		return f, nil
 	}
+	if limit := c.limit(); c.Command.Clock != nil && limit > 0 { // the clock of the command has not begun yet
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, c.expired(limit))
+		defer stop()
+	}
 	text, err := c.readStdin(ctx)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (s sharedParam) appliesTo(c *Command) bool {
 	case "logs-in":
 		return c.Auth != nil
 	case "networks":
-		return c.Network != nil && c.Class == Envelope
+		return c.Network != nil && !c.Network.Agents && c.Class == Envelope
 	case "previews":
 		return c.DryRun
 	case "reads":

@@ -1,4 +1,5 @@
-// Package guardwait is where a guard waits, before almost everything else in the program is initialised.
+// Package guardwait is where a guard waits, before almost everything else in the program is initialised. It is also
+// where the process begins that puts a child into a PID namespace: see Starter.
 //
 // A guard is a second process of this program, and almost always ends without having done anything. Initialising the
 // program's other packages would be half of the cost of starting it. So a process that was started as a guard waits
@@ -7,8 +8,8 @@
 //	started as a guard ─▶ reading ─┬─ farewell ─────────────▶ exit 0
 //	                               └─ the connection ended ─▶ main, where Message returns what was read
 //
-// The package imports only syscall: the linker initialises packages in the order of their paths as soon as their
-// imports are ready, so this one comes before os, reflect and everything that needs them.
+// The package imports only syscall and runtime: the linker initialises packages in the order of their paths as soon as
+// their imports are ready, so this one comes before os, reflect and everything that needs them.
 package guardwait
 
 import (
@@ -36,14 +37,17 @@ func wait() (text string, waited bool) {
 	if !connected() { // the cheapest check first: it runs at every start
 		return "", false
 	}
-	if value, _ := syscall.Getenv(Variable); value != "1" || !named() {
+	if value, _ := syscall.Getenv(Variable); value != "1" {
 		return "", false
 	}
-	ignoreSignals()
-	if comm, err := syscall.Open("/proc/self/comm", syscall.O_WRONLY|syscall.O_CLOEXEC, 0); err == nil {
-		_, _ = syscall.Write(comm, []byte(Name)) // instead of "exe"
-		_ = syscall.Close(comm)
+	switch name, role := called(); {
+	case name != Name:
+		return "", false
+	case role == Starter:
+		start() // does not return
 	}
+	ignoreSignals()
+	showName()
 	block := make([]byte, 256)
 	for len(text) < longest {
 		n, err := syscall.Read(Socket, block)
@@ -60,16 +64,39 @@ func wait() (text string, waited bool) {
 	return text, true
 }
 
-// named reports whether the process was started under the name of a guard.
-func named() bool {
+// called returns the name that the process was started with, and its first argument.
+func called() (name, role string) {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return "", ""
 	}
 	defer func() { _ = syscall.Close(fd) }()
-	name := make([]byte, len(Name)+1)
-	n, err := syscall.Read(fd, name)
-	return err == nil && n == len(name) && string(name) == Name+"\x00"
+	text := make([]byte, 64)
+	n, _ := syscall.Read(fd, text)
+	words := split(text[:max(n, 0)])
+	if len(words) < 2 {
+		return "", ""
+	}
+	return words[0], words[1]
+}
+
+// split returns the texts that end with a zero byte.
+func split(block []byte) (words []string) {
+	begin := 0
+	for i, c := range block {
+		if c == 0 {
+			words, begin = append(words, string(block[begin:i])), i+1
+		}
+	}
+	return words
+}
+
+// showName makes the process show its name instead of "exe".
+func showName() {
+	if comm, err := syscall.Open("/proc/self/comm", syscall.O_WRONLY|syscall.O_CLOEXEC, 0); err == nil {
+		_, _ = syscall.Write(comm, []byte(Name))
+		_ = syscall.Close(comm)
+	}
 }
 
 func connected() bool {
@@ -80,13 +107,16 @@ func connected() bool {
 // ignoreSignals calls the kernel directly, because os/signal is not ready yet. The runtime's handlers would end the
 // process.
 func ignoreSignals() {
-	ignored := [16]uint64{1} // SIG_IGN; flags, restorer and mask follow, in an order that differs
 	for _, s := range []syscall.Signal{
 		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 		syscall.SIGALRM, syscall.SIGPIPE,
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
 	} {
-		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignored)), 0, 8, 0,
-			0)
+		ignore(s)
 	}
+}
+
+func ignore(s syscall.Signal) {
+	ignored := [16]uint64{1} // SIG_IGN; flags, restorer and mask follow, in an order that differs
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignored)), 0, 8, 0, 0)
 }

@@ -18,7 +18,8 @@ import (
 // system is the part of a Child for Unix.
 type system struct {
 	streams  *streams
-	guard    *guardian
+	guard    *guardian      // nil: there is a namespace
+	space    *namespace     // nil: there is a guard
 	terminal *lent          // nil: none
 	started  chan error     // one value: nil, or why the program was not started
 	signals  chan os.Signal // SIGTSTP and SIGCONT
@@ -38,14 +39,16 @@ func (c *Child) start() (err error) {
 		c.listen()
 		close(listening)
 	}()
-	c.guard, err = guardFor(c.plan.Standby)
+	c.guard, c.space, err = guardFor(c.plan)
 	<-listening
 	if err != nil {
 		signal.Stop(c.signals)
 		c.streams.abandon()
 		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Name).Because(err)
 	}
-	c.mark = c.guard.mark
+	if c.mark = newMark(); c.guard != nil {
+		c.mark = c.guard.mark
+	}
 	if c.plan.Terminal != nil {
 		c.terminal = lend(c.plan.Terminal)
 	}
@@ -53,7 +56,7 @@ func (c *Child) start() (err error) {
 	go c.supervise()
 	if err = <-c.started; err != nil {
 		signal.Stop(c.signals)
-		c.guard.dismiss()
+		c.dismiss()
 		c.streams.abandon()
 		return notStarted(c.plan, err)
 	}
@@ -69,7 +72,9 @@ func (c *Child) supervise() {
 	adoptOrphans()
 	err := c.fork()
 	if err == nil {
-		c.guard.tell(c.pid, c.terminal == nil)
+		if c.guard != nil {
+			c.guard.tell(c.pid, c.terminal == nil)
+		}
 		if c.terminal != nil {
 			c.terminal.child = c.pid
 		}
@@ -85,7 +90,13 @@ func (c *Child) supervise() {
 }
 
 // fork starts the program: in its own session, or in its own group that gets the terminal.
-func (c *Child) fork() error {
+func (c *Child) fork() (err error) {
+	defer c.streams.closeGiven()
+	how := &syscall.ProcAttr{Dir: c.plan.Dir, Env: marked(c.plan.Env, c.mark), Files: c.descriptors()}
+	if c.space != nil {
+		c.pid, c.tracked, err = c.space.start(c.plan.Path, c.plan.Argv, how)
+		return err
+	}
 	keepDescriptors()
 	attr := &syscall.SysProcAttr{Setsid: c.terminal == nil, Setpgid: c.terminal != nil}
 	dieWithParent(attr)
@@ -94,20 +105,18 @@ func (c *Child) fork() error {
 	if c.plan.Shape != nil {
 		c.plan.Shape(attr)
 	}
+	how.Sys = attr
 	start := func() (err error) {
-		c.pid, err = syscall.ForkExec(c.plan.Path, c.plan.Argv, &syscall.ProcAttr{
-			Dir: c.plan.Dir, Env: marked(c.plan.Env, c.mark), Files: c.descriptors(), Sys: attr,
-		})
+		c.pid, err = syscall.ForkExec(c.plan.Path, c.plan.Argv, how)
 		return err
 	}
-	defer c.streams.closeGiven()
 	if c.terminal == nil || !c.terminal.ours() {
 		return start()
 	}
 	c.terminal.save()
 	attr.Foreground, attr.Ctty = true, c.terminal.fd
 	rescued := rescueFork()
-	err := start()
+	err = start()
 	if rescued() {
 		_, _ = reapLeader(c.pid)
 		c.closeTracked()
@@ -176,8 +185,12 @@ func (c *Child) finish() {
 		c.graceFor(c.groupLeft)
 	}
 	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
-	c.sweep(c.plan.Detach && !ended)
-	c.guard.farewell()
+	if c.space != nil {
+		c.space.kill()
+	} else {
+		c.sweep(c.plan.Detach && !ended)
+		c.guard.farewell()
+	}
 	status, usage := reapLeader(c.pid)
 	c.mu.Lock()
 	c.gone = true
@@ -191,11 +204,25 @@ func (c *Child) finish() {
 	if status.Signaled() {
 		c.final.ExitCode, c.final.Signal = -1, unix.SignalName(status.Signal())
 	}
+	if c.space != nil {
+		c.space.dismiss()
+	}
 	if c.terminal != nil {
 		c.terminal.giveBack(ended || status.Signaled(), c.plan.Env)
 	}
 	c.final.Lost = c.streams.finish(c.asked, c.hurry)
-	c.guard.dismiss()
+	if c.guard != nil {
+		c.guard.dismiss()
+	}
+}
+
+// dismiss ends what was to end the child with us.
+func (c *Child) dismiss() {
+	if c.space != nil {
+		c.space.dismiss()
+	} else {
+		c.guard.dismiss()
+	}
 }
 
 func (c *Child) closeTracked() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,6 +49,14 @@ func survivors(cookie string) []string {
 	return all
 }
 
+// guard returns the process that ends the child with us.
+func guard(c *Child) int {
+	if c.space != nil {
+		return c.space.keeper
+	}
+	return c.guard.pid
+}
+
 func killCookie(cookie string) {
 	for range 20 {
 		for _, p := range withMark(cookie) {
@@ -65,6 +74,9 @@ func startStarter(t *testing.T, s started) *exec.Cmd {
 	check(t, err)
 	cmd := exec.Command(exe, string(text))
 	cmd.Env = roleEnvironment("starter")
+	if s.Mark != "" {
+		cmd.Env = append(cmd.Env, markVariable+"="+s.Mark)
+	}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(t, cmd.Start())
@@ -103,7 +115,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if left := survivors(cookie); len(left) > 0 { // at once, not soon
 					t.Errorf("%s: left %v", how, left)
 				}
-				if _, err := os.Stat(fmt.Sprintf("/proc/%d", c.guard.pid)); err == nil {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", guard(c))); err == nil {
 					t.Error("the guard is there")
 				}
 			}
@@ -112,15 +124,26 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestClearedEnvironmentDoesNotHide(t *testing.T) {
-	file := temporary(t, "pid")
-	script := `(setsid env -i sh -c 'printf %s $$ >"$1~"; mv "$1~" "$1"; exec sleep 1000' sh "$1" &); while [ ! -s "$1" ]; do sleep 0.01; done`
-	ends(t, begin(t, shell(script, file)))
-	pid, err := awaitPID(t.Context(), file)
-	check(t, err)
-	if _, alive := identity(pid); alive {
+	name, file := newMark(), temporary(t, "pid")
+	script := `(setsid env -i sh -c ': >"$1"; while :; do sleep 0.01; done' sh "$1" "$2" &)
+		while [ ! -e "$1" ]; do sleep 0.01; done`
+	ends(t, begin(t, shell(script, file, name)))
+	for _, pid := range withArgument(name) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		t.Error("it lives")
 	}
+}
+
+// withArgument returns the living processes that have this argument.
+func withArgument(argument string) (found []int) {
+	for _, pid := range everyProcess() {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		s, ok := statOf(pid)
+		if ok && s.runs() && pid != os.Getpid() && slices.Contains(strings.Split(string(text), "\x00"), argument) {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 func TestDetachedOutlivesOnlyItsOwnEnd(t *testing.T) {
@@ -150,9 +173,11 @@ func TestDetachedOutlivesOnlyItsOwnEnd(t *testing.T) {
 	}
 }
 
+const momentsVariable = "OMNIAGENT_TEST_MOMENTS"
+
 // moments is how many random moments a test of kills tries: 40 among all of them, or what the variable says for each.
 func moments(everyday int) int {
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_TEST_MOMENTS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv(momentsVariable)); err == nil {
 		return n
 	}
 	return everyday
@@ -232,23 +257,27 @@ func TestGuardIsReplaced(t *testing.T) {
 	}
 }
 
-// guardOf waits for a process to have a guard.
-func guardOf(t *testing.T, parent int) (found int) {
+func guardOf(t *testing.T, parent int) int {
+	t.Helper()
+	return childOf(t, parent, func(name string) bool { return strings.HasPrefix(name, guardName+"\x00") })
+}
+
+// childOf waits for a process to have a child with such a command line.
+func childOf(t *testing.T, parent int, is func(name string) bool) (found int) {
 	t.Helper()
 	over := time.NewTimer(5 * time.Second)
 	defer over.Stop()
 	pollUntil(func() bool {
 		for _, pid := range everyProcess() {
 			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if s, ok := statOf(pid); ok && s.parent == parent && s.runs() &&
-				strings.HasPrefix(string(name), guardName+"\x00") {
+			if s, ok := statOf(pid); ok && s.parent == parent && s.runs() && is(string(name)) {
 				found = pid
 			}
 		}
 		return found > 0
 	}, over.C)
 	if found == 0 {
-		t.Fatal("there is no guard")
+		t.Fatal("there is no such child")
 	}
 	return found
 }
@@ -334,16 +363,10 @@ func TestStopOfTheParentStopsTheChild(t *testing.T) {
 	dir := t.TempDir()
 	// The group must not be orphaned, or the signal would do nothing: this process is its parent, in another group.
 	// a shell that forks may be stopped in the middle of that
-	cmd := startStarter(t, started{Argv: []string{
-		"/bin/sh", "-c", `echo $$ >"$1/pid"; : >"$1/ready"; exec sleep 1000`,
-		"sh", dir,
-	}})
+	cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", `: >"$1/ready"; exec sleep 1000`, "sh", dir}})
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
-	text, err := os.ReadFile(dir + "/pid")
-	check(t, err)
-	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	check(t, err)
+	child := childOf(t, cmd.Process.Pid, func(name string) bool { return !strings.HasPrefix(name, guardName+"\x00") })
 	for range 3 {
 		check(t, cmd.Process.Signal(syscall.SIGTSTP))
 		wantState(t, cmd.Process.Pid, true)
@@ -378,18 +401,22 @@ func BenchmarkStart(b *testing.B) {
 		}
 		return total
 	}
+	start := func(p Plan) func() error {
+		return func() error {
+			c, err := Start(p)
+			if err == nil {
+				c.Wait()
+			}
+			return err
+		}
+	}
 	for _, way := range []struct {
 		name string
 		run  func() error
 	}{
 		{"plain", func() error { return exec.Command("/bin/true").Run() }},
-		{"guarded", func() error {
-			c, err := Start(Plan{Argv: []string{"true"}, Path: "/bin/true"})
-			if err == nil {
-				c.Wait()
-			}
-			return err
-		}},
+		{"guarded", start(Plan{Argv: []string{"true"}, Path: "/bin/true"})},
+		{"apart", start(Plan{Argv: []string{"true"}, Path: "/bin/true", Apart: true})},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			before := used()

@@ -188,8 +188,11 @@ func (g *guardian) tell(pid int, all bool) {
 	}
 }
 
-// process returns the number of the guard, 0 while it has none.
+// process returns the number of the guard, 0 while there is none.
 func (g *guardian) process() int {
+	if g == nil {
+		return 0
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.reaped {

@@ -20,7 +20,10 @@ import (
 	"omniagent/internal/fault"
 )
 
-const roleVariable = "OMNIAGENT_PROCESS_TEST_ROLE"
+const (
+	roleVariable  = "OMNIAGENT_PROCESS_TEST_ROLE"
+	apartVariable = "OMNIAGENT_PROCESS_TEST_APART" // set: children are started apart
+)
 
 // TestMain lets the test binary be the guard, the child, the grandchild or the parent.
 func TestMain(m *testing.M) {

@@ -4,22 +4,23 @@ package process
 
 import "sync"
 
-// Standby is a guard without a child. Starting a guard takes about as long as finding out what it will guard, so both
-// can happen at the same time.
+// Standby is what ends a child with us, without a child: a guard or a namespace. Starting one takes about as long as
+// finding out what it is for, so both can happen at the same time.
 type Standby struct {
-	mark  string
-	ready chan struct{} // closed when guard and err are set
+	apart bool
+	ready chan struct{} // closed when the rest is set
 	guard *guardian
+	space *namespace
 	err   error
 	taken sync.Once
 }
 
-// Prepare begins to start a guard, and returns at once. The caller has to call Dismiss, whether a child uses the guard
-// or not.
-func Prepare() *Standby {
-	s := &Standby{mark: newMark(), ready: make(chan struct{})}
+// Prepare begins to start a guard, or where apart is true and the system allows it a namespace, and returns at once.
+// The caller has to call Dismiss, whether a child uses it or not.
+func Prepare(apart bool) *Standby {
+	s := &Standby{apart: apart, ready: make(chan struct{})}
 	go func() {
-		s.guard, s.err = startGuard(s.mark)
+		s.guard, s.space, s.err = newGuard(apart)
 		close(s.ready)
 	}()
 	return s
@@ -27,27 +28,41 @@ func Prepare() *Standby {
 
 // Dismiss ends a guard that no child has taken.
 func (s *Standby) Dismiss() {
-	if guard, _ := s.take(); guard != nil {
+	guard, space, _ := s.take()
+	if guard != nil {
 		guard.dismiss()
 	}
+	if space != nil {
+		space.dismiss()
+	}
 }
 
-// take hands over the guard, once. Later it returns nil without an error.
-func (s *Standby) take() (guard *guardian, err error) {
-	if s == nil {
-		return nil, nil
-	}
+// take hands over the guard or the namespace, once. Later it returns nil without an error.
+func (s *Standby) take() (guard *guardian, space *namespace, err error) {
 	s.taken.Do(func() {
 		<-s.ready
-		guard, err = s.guard, s.err
+		guard, space, err = s.guard, s.space, s.err
 	})
-	return guard, err
+	return guard, space, err
 }
 
-// guardFor returns the waiting guard, or starts one.
-func guardFor(s *Standby) (*guardian, error) {
-	if guard, err := s.take(); guard != nil || err != nil {
-		return guard, err
+// guardFor returns the waiting guard or namespace, or starts one.
+func guardFor(p Plan) (*guardian, *namespace, error) {
+	apart := p.apart()
+	if p.Standby != nil && p.Standby.apart == apart {
+		if guard, space, err := p.Standby.take(); guard != nil || space != nil || err != nil {
+			return guard, space, err
+		}
 	}
-	return startGuard(newMark())
+	return newGuard(apart)
+}
+
+func newGuard(apart bool) (guard *guardian, space *namespace, err error) {
+	if apart {
+		if space, err = newNamespace(); err == nil {
+			return nil, space, nil
+		}
+	}
+	guard, err = startGuard(newMark())
+	return guard, nil, err
 }

@@ -11,7 +11,7 @@ import (
 // TestStandby: the first child takes the guard that waits, the second gets another, and one that nobody took is
 // dismissed.
 func TestStandby(t *testing.T) {
-	s := Prepare()
+	s := Prepare(false)
 	<-s.ready
 	if s.err != nil {
 		t.Fatal(s.err)
@@ -35,7 +35,7 @@ func TestStandby(t *testing.T) {
 		}
 	}
 	s.Dismiss()
-	alone := Prepare()
+	alone := Prepare(false)
 	alone.Dismiss()
 	alone.Dismiss()
 	if alone.guard == nil || syscall.Kill(alone.guard.pid, 0) == nil {

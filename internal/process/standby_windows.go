@@ -4,7 +4,7 @@ package process
 type Standby struct{}
 
 // Prepare is for other systems.
-func Prepare() *Standby { return &Standby{} }
+func Prepare(bool) *Standby { return &Standby{} }
 
 // Dismiss is for other systems.
 func (s *Standby) Dismiss() {}

@@ -31,6 +31,9 @@ type Plan struct {
 	Detach   bool          // processes that left the child's session may outlive a child that ends by itself
 	Grace    time.Duration // from End to the kill; 0: 5 s
 	Standby  *Standby      // a waiting guard, for one child; nil, or taken: start another
+	// in a PID namespace of its own, where the system allows that: see the function Apart. A child with a Terminal, a
+	// Shape or Detach is never apart.
+	Apart bool
 
 	// For callers that put another program around this one.
 	Name string // name of the program in messages; empty: the first of Argv
@@ -113,6 +116,8 @@ func start(p Plan) (*Child, error) {
 	}
 	return c, nil
 }
+
+func (p Plan) apart() bool { return p.Apart && p.Terminal == nil && p.Shape == nil && !p.Detach }
 
 // PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }

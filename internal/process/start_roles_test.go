@@ -18,6 +18,8 @@ type started struct {
 	Detach   bool
 	Grace    time.Duration
 	Report   string // where the Ending goes
+	Apart    bool
+	Mark     string // of the starter itself
 }
 
 // starter is a program that does nothing but run a child, as the real one does.
@@ -29,6 +31,7 @@ func starter(args []string) error {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, roleVariable+"=") })
 	p := Plan{
 		Argv: s.Argv, Path: s.Argv[0], Env: append(env, s.Env...), Detach: s.Detach, Grace: s.Grace,
+		Apart: s.Apart || os.Getenv(apartVariable) != "",
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if s.Terminal {

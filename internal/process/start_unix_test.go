@@ -37,6 +37,7 @@ func ends(t *testing.T, c *Child) Ending {
 
 func begin(t *testing.T, p Plan) *Child {
 	t.Helper()
+	p.Apart = p.Apart || os.Getenv(apartVariable) != ""
 	c, err := Start(p)
 	check(t, err)
 	return c
@@ -68,6 +69,7 @@ func TestWhatCannotStart(t *testing.T) {
 		{Plan{Argv: []string{"x"}, Path: "/etc/passwd"}, fault.PermissionDenied},
 		{Plan{Argv: []string{"x\x00"}, Path: "/bin/sh"}, fault.ArgError},
 	} {
+		c.plan.Apart = os.Getenv(apartVariable) != ""
 		_, err := Start(c.plan)
 		wantCode(t, err, c.want)
 	}

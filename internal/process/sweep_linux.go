@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,6 +69,9 @@ func awaitDeath(pid int, over time.Time) {
 
 // groupLeft reports whether any process of the group runs.
 func (c *Child) groupLeft() bool {
+	if c.space != nil {
+		return groupRuns(c.pid)
+	}
 	for _, pid := range c.adopted() {
 		if c.inGroup(pid) {
 			return true
@@ -81,21 +85,20 @@ func (c *Child) reapAdopted() { c.adopted() }
 // adopted returns the living processes that we adopted from this child. It reaps dead ones, whichever child they came
 // from: nobody else waits for them.
 func (c *Child) adopted() []int {
-	candidates := ourChildren()
 	guard := c.guard.process()
-	kept := candidates[:0]
-	for _, pid := range candidates {
-		if pid != c.pid && pid != guard {
-			kept = append(kept, pid)
-		}
+	syscall.ForkLock.Lock() // what a starter makes cannot be told from an adopted process before it has a pidfd
+	kept := slices.DeleteFunc(ourChildren(), func(pid int) bool { return pid == c.pid || pid == guard })
+	var held map[int]bool
+	if len(kept) > 0 {
+		held = heldByPidfd()
 	}
+	syscall.ForkLock.Unlock()
 	c.mu.Lock()
 	tracked := c.tracked
 	c.mu.Unlock()
 	if len(kept) == 0 || tracked < 0 {
 		return c.onlyMarked(kept) // without pidfds a child that other code waits for looks like an adopted one
 	}
-	held := heldByPidfd()
 	var found []int
 	for _, pid := range kept {
 		ours := c.inGroup(pid)

@@ -157,12 +157,9 @@ func (d *desk) answer(r event.Reply, by int) error {
 	return talk.Answer(ctx, r)
 }
 
-// Cancel asks the owner of a run to end it. It does not wait for the end.
-func (s Store) Cancel(ctx context.Context, r Record) error { return call{Do: "cancel"}.send(ctx, r) }
-
 // Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.
 func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
-	q, err := r.question(id)
+	q, err := r.Question(id)
 	if err != nil {
 		return err
 	}
@@ -191,13 +188,16 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 	return r, true, err
 }
 
-// Await waits until a run is over, or waits for a person with nobody carrying it out.
+// Await waits until a run is over, or waits for a person with nobody carrying it out. See Followed for its failure.
 func (s Store) Await(ctx context.Context, id string) (Record, error) {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick, since := time.NewTicker(20*time.Millisecond), time.Now()
 	defer tick.Stop()
 	for {
 		r, err := s.Load(ctx, id)
 		if err != nil || r.State.Terminal() || r.State == NeedsInput && r.Socket == "" {
+			return r, err
+		}
+		if err := s.Followed(r, &since); err != nil {
 			return r, err
 		}
 		select {

@@ -70,7 +70,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{})
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
 	if err := r.survey(ctx); err != nil {
@@ -78,7 +78,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	if !r.Until.IsZero() { // an earlier owner waited
 		if err := o.waitFor(ctx, 0); err != nil {
-			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{})
+			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
 	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
@@ -104,7 +104,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			again++
 			continue
 		}
-		return o.conclude(v, ending)
+		return o.conclude(v, ending, changed)
 	}
 }
 
@@ -239,7 +239,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
@@ -356,9 +356,13 @@ func (o *Owner) rest(v Verdict) error {
 	return err
 }
 
-func (o *Owner) conclude(v Verdict, e Ending) error {
+// conclude ends the run. What changed is looked for here where the caller has not.
+func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
-	err := r.conclude(v, e, r.changed(context.Background()))
+	if changed == nil {
+		changed = r.changed(context.Background())
+	}
+	err := r.conclude(v, e, changed)
 	o.after(r.agent())
 	o.tell(Progress{State: r.State})
 	return err

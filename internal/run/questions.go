@@ -74,9 +74,9 @@ const (
 	Reject  = event.Deny
 )
 
-// question finds an open question; an empty id names the only one. It refuses one that is answered, with CONFLICT and
+// Question finds an open question; an empty id names the only one. It refuses one that is answered, with CONFLICT and
 // who answered it, and one that was never asked.
-func (r *Record) question(id string) (*Question, error) {
+func (r *Record) Question(id string) (*Question, error) {
 	open := r.Open()
 	switch {
 	case id != "":
@@ -116,10 +116,10 @@ func (q Question) reply(a Answer) event.Reply {
 	return reply
 }
 
-// Answer records the answer to an open question; see question for its id. A secret text is told to the agent, and kept
+// Answer records the answer to an open question; see Question for its id. A secret text is told to the agent, and kept
 // nowhere.
 func (r *Run) Answer(id string, a Answer) error {
-	q, err := r.question(id)
+	q, err := r.Question(id)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -72,18 +73,18 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
-	record, err := s.read(id)
-	if err != nil {
+	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
 	if errors.Is(err, fault.LockHeld) {
-		return nil, fault.New(fault.Conflicting, "another process carries out %s", id).With("run_id", id).Because(err)
+		return nil, owned(id, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if record, err = s.read(id); err != nil { // it may have ended meanwhile
+	record, err := s.read(id) // it may have ended meanwhile
+	if err != nil {
 		_ = held.Unlock()
 		return nil, err
 	}
@@ -94,10 +95,35 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	}
 	if r.State.Terminal() {
 		_ = held.Unlock()
-		return nil, fault.New(fault.Conflicting, "%s is over: it is %s", id, r.State).With("run_id", id).
-			Hint("omniagent runs retry %s", id)
+		return nil, over(r.Record)
 	}
 	return r, nil
+}
+
+// Free returns a run that this process could own. It refuses what Own refuses.
+func (s Store) Free(ctx context.Context, id string) (Record, error) {
+	r, err := s.Load(ctx, id)
+	switch {
+	case err != nil:
+		return r, err
+	case r.State.Terminal():
+		return r, over(r)
+	}
+	if _, held := s.Owner(id); held {
+		return r, owned(id, nil)
+	}
+	return r, nil
+}
+
+// over is the fault of a call that would go on with a run that is over.
+func over(r Record) error {
+	return fault.New(fault.Conflicting, "%s is over: it is %s", r.ID, r.State).With("run_id", r.ID).
+		Hint("omniagent runs retry %s", r.ID)
+}
+
+// owned is the fault of a call that would carry out a run that another process carries out.
+func owned(id string, cause error) error {
+	return fault.New(fault.Conflicting, "another process carries out %s", id).With("run_id", id).Because(cause)
 }
 
 // Release ends the ownership.
@@ -137,7 +163,7 @@ func (s Store) read(id string) (Record, error) {
 		return r, fault.New(fault.NotFoundCode, "there is no run %q", id).Hint("omniagent runs list")
 	}
 	data, err := workspace.ReadFile(filepath.Join(s.Path(id), recordFile), maxRecord)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+	if absent(err) {
 		return r, fault.New(fault.NotFoundCode, "there is no run %s", id).With("run_id", id).Hint("omniagent runs list")
 	}
 	if err != nil {
@@ -150,6 +176,11 @@ func (s Store) read(id string) (Record, error) {
 		return r, fault.New(fault.Unsupported, "%s was recorded by a newer version", id).Hint("omniagent changelog")
 	}
 	return r, nil
+}
+
+// absent reports whether a file is not there. HOME may be a file.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Peek returns the state of a run as its owner wrote it.
@@ -186,6 +217,23 @@ func (s Store) orphaned(r Record) bool {
 // untouched reports whether no agent works for a run, nor has to be asked about: any process may take it up.
 func (r *Record) untouched() bool {
 	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
+}
+
+// ownerless is how long those who follow a run wait for a process that takes it up.
+const ownerless = 2 * time.Second
+
+// Followed returns a fault if nothing will happen in a run: it is queued, and no process has owned it since then. A
+// process that follows the run asks each time that it looks at it, with one and the same since.
+func (s Store) Followed(r Record, since *time.Time) error {
+	if _, held := s.Owner(r.ID); held || !r.untouched() {
+		*since = time.Now()
+		return nil
+	}
+	if time.Since(*since) < ownerless {
+		return nil
+	}
+	return fault.New(fault.Down, "nobody carries out %s: it is %s", r.ID, r.State).With("run_id", r.ID).
+		Hint("omniagent runs continue %s", r.ID)
 }
 
 // Owner returns the process that carries a run out.
@@ -251,7 +299,7 @@ type Skipped struct {
 // List returns the runs, the newest first, each in its true state.
 func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err error) {
 	entries, err := os.ReadDir(s.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		return nil, nil, nil
 	}
 	if err != nil {

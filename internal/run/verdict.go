@@ -98,8 +98,10 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	case !e.End.OK:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault)
 		if e.End.Reason == event.Cancelled && f == nil {
-			return Verdict{State: Cancelled, Reason: CancelledBy,
-				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled")}
+			return Verdict{
+				State: Cancelled, Reason: CancelledBy,
+				Fault: fault.New(fault.Interrupted, "the agent's turn was cancelled"),
+			}
 		}
 		return failed(e, f)
 	case len(e.Denials) > 0:
@@ -117,8 +119,10 @@ func isConnect(f *fault.Fault) bool {
 func asked(e Ending) Verdict {
 	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
 		words := cmp.Or(p.Question, p.Text)
-		v := Verdict{State: Failed, Reason: NotLoggedIn,
-			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)}}
+		v := Verdict{
+			State: Failed, Reason: NotLoggedIn,
+			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
+		}
 		v.Fault = fault.New(fault.AuthRequired, "the agent wants a login: %s", words)
 		if p.Kind == prompt.Trust {
 			v.Reason = NotTrusted
@@ -129,8 +133,10 @@ func asked(e Ending) Verdict {
 		return v
 	}
 	q := e.question()
-	v := Verdict{State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
-		Question: q}
+	v := Verdict{
+		State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
+		Question: q,
+	}
 	if p := e.Prompt; p != nil {
 		v.Evidence = []string{"prompt " + p.Signature + " on " + string(p.Source)}
 	}

@@ -40,7 +40,8 @@ func TestJudge(t *testing.T) {
 			Ending{End: &event.End{OK: true}, Tools: map[string]*ToolCall{"1": {}}}, &yes, Succeeded, Done, "",
 		},
 		"only a question": {
-			Ending{End: &event.End{OK: true, Text: "Which colour do you want?"}}, &no, NeedsInput, Asked,
+			Ending{End: &event.End{OK: true, Text: "Which colour do you want?"}},
+			&no, NeedsInput, Asked,
 			fault.NeedsInput,
 		},
 		"a question after work": {
@@ -56,20 +57,26 @@ func TestJudge(t *testing.T) {
 			Ending{End: bad, Fault: fault.New(fault.AuthRequired, "x")}, &no, Failed, NotLoggedIn, fault.AuthRequired,
 		},
 		"logged out, as its records say": {
-			Ending{End: bad, Outcome: records(fault.CredentialsExpired)}, &no, Failed, NotLoggedIn,
+			Ending{End: bad, Outcome: records(fault.CredentialsExpired)},
+			&no, Failed, NotLoggedIn,
 			fault.CredentialsExpired,
 		},
 		"rate limited": {
-			Ending{End: bad, Fault: fault.New(fault.TooManyRequests, "x")}, &no, Failed, RateLimited,
+			Ending{End: bad, Fault: fault.New(fault.TooManyRequests, "x")},
+			&no, Failed, RateLimited,
 			fault.TooManyRequests,
 		},
 		"out of quota": {
-			Ending{End: bad, Fault: fault.New(fault.QuotaExhausted, "x")}, &no, Failed, OutOfQuota,
+			Ending{End: bad, Fault: fault.New(fault.QuotaExhausted, "x")},
+			&no, Failed, OutOfQuota,
 			fault.QuotaExhausted,
 		},
 		"unreachable": {Ending{End: bad, Fault: fault.New(fault.Down, "x")}, &no, Failed, Unreachable, fault.Down},
-		"context full": {Ending{End: bad, Fault: fault.New(fault.ContextFull, "x")}, &no, Failed, ContextFull,
-			fault.ContextFull},
+		"context full": {
+			Ending{End: bad, Fault: fault.New(fault.ContextFull, "x")},
+			&no, Failed, ContextFull,
+			fault.ContextFull,
+		},
 		"model refused": {Ending{End: &event.End{Said: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
 		"turns used up": {Ending{End: &event.End{Reason: event.MaxTurns}}, &no, Failed, Limited, fault.AgentFailed},
 		"crashed": {
@@ -78,34 +85,41 @@ func TestJudge(t *testing.T) {
 			}, &no, Failed, Crashed, fault.AgentFailed,
 		},
 		"killed": {
-			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL"}}}, &no, Failed,
+			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL"}}},
+			&no, Failed,
 			Killed, fault.AgentFailed,
 		},
 		"crashed by a signal": {
-			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGSEGV"}}}, &no, Failed,
+			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGSEGV"}}},
+			&no, Failed,
 			Crashed, fault.AgentFailed,
 		},
 		"killed by us is not killed": {
-			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL", ByUs: "x"}}}, &no,
+			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL", ByUs: "x"}}},
+			&no,
 			Failed, Other, fault.AgentFailed,
 		},
 		"output that ends": {
-			Ending{Session: "s", Text: "I will", End: bad, Fault: fault.New(fault.AgentFailed, "x")}, &no, Failed,
+			Ending{Session: "s", Text: "I will", End: bad, Fault: fault.New(fault.AgentFailed, "x")},
+			&no, Failed,
 			CutStream, fault.AgentFailed,
 		},
 		"our own arguments": {
 			Ending{End: bad, Fault: fault.New(fault.AgentUsage, "x")}, &no, Failed, Other, fault.AgentFailed,
 		},
 		"a password": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Password, Question: "Password:"}}, &no, Failed,
+			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Password, Question: "Password:"}},
+			&no, Failed,
 			NotLoggedIn, fault.AuthRequired,
 		},
 		"trust": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Trust, Question: "Trust?"}}, &no, Failed, NotTrusted,
+			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Trust, Question: "Trust?"}},
+			&no, Failed, NotTrusted,
 			fault.AgentRefused,
 		},
 		"a prompt": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Confirm, Question: "Sure? [y/N]"}}, &yes, NeedsInput,
+			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Confirm, Question: "Sure? [y/N]"}},
+			&yes, NeedsInput,
 			Asked, fault.NeedsInput,
 		},
 	} {
@@ -126,8 +140,10 @@ func TestJudge(t *testing.T) {
 // TestRetryable: only what passes by itself, and only where nothing was done.
 func TestRetryable(t *testing.T) {
 	idle := Ending{End: &event.End{}, Session: "s"}
-	worked := Ending{End: &event.End{}, Session: "s",
-		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}}}
+	worked := Ending{
+		End: &event.End{}, Session: "s",
+		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}},
+	}
 	for _, r := range []Reason{RateLimited, Unreachable, Crashed, Idle, NoOutput} {
 		if v := (Verdict{Reason: r}); !retryable(v, idle) || retryable(v, worked) {
 			t.Errorf("%s", r)

@@ -165,12 +165,12 @@ func probeNamespaces(ctx context.Context, r *Report, self []string, null *os.Fil
 				GidMappings:  []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 			})
 			f.OK = err == nil
-			reason, fix := refusals(space.limit)
+			reason, fix := NamespaceSettings(space.limit)
 			switch {
 			case err != nil:
 				f.Detail, f.Fix = sentence(refusal(err), reason), fix
 				if fix == "" && errors.Is(err, unix.EPERM) {
-					f.Fix = "if this is a container, allow new namespaces in its seccomp and AppArmor profiles"
+					f.Fix = InContainer
 				}
 			case r.Privileged:
 				f.Detail = sentence(f.Detail, "tried with privileges, so it need not hold for other users", reason)
@@ -200,9 +200,12 @@ func baselineText(err error) string {
 	return "not tried: the command to try it with fails by itself: " + err.Error()
 }
 
-// refusals returns the settings of this system that deny new namespaces to a user without privileges. They only serve
-// to explain and to advise: the attempt decides.
-func refusals(limit string) (reason, fix string) {
+// InContainer is the advice where no setting of this system denies a namespace.
+const InContainer = "if this is a container, allow new namespaces in its seccomp and AppArmor profiles"
+
+// NamespaceSettings returns the settings of this system that deny new namespaces to a user without privileges, with the
+// limit on one kind. They only serve to explain and to advise: the attempt decides.
+func NamespaceSettings(limit string) (reason, fix string) {
 	var reasons, fixes []string
 	for _, s := range []struct{ name, bad, fix string }{
 		{"kernel.unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},

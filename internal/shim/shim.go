@@ -152,7 +152,7 @@ func (c *call) run() int {
 	// Turn a lost reader into a write error, so that we do not die before the cleanup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.args.Trace != "only" {
-		c.standby = process.Prepare()
+		c.standby = process.Prepare(false)
 		defer c.standby.Dismiss()
 	}
 	if err := c.resolve(); err != nil {

@@ -127,13 +127,35 @@ func beyond(t *testing.T) string {
 	return t.TempDir()
 }
 
-// stubs puts programs with the names of the agents where they are found.
+// stubs puts programs with the names of the agents where they are found. Codex does a task.
 func (r reader) stubs(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"claude", "codex", "copilot", "gemini", "opencode"} {
-		must(t, os.WriteFile(filepath.Join(r.bin, name), []byte("#!/bin/sh\nexit 0\n"), 0o755))
+		text := "#!/bin/sh\nexit 0\n"
+		if name == "codex" {
+			text = codex
+		}
+		must(t, os.WriteFile(filepath.Join(r.bin, name), []byte(text), 0o755))
 	}
 }
+
+// codex speaks as much of codex app-server as one turn takes, and leaves a file.
+const codex = `#!/bin/sh
+while read -r line; do
+	case $line in
+	*'"initialize"'*) echo '{"id":1,"result":{}}' ;;
+	*'"thread/'*) echo '{"id":2,"result":{"thread":{"id":"t1"}}}' ;;
+	*'"turn/start"'*)
+		echo done >mended
+		echo '{"id":3,"result":{"turn":{"id":"u1"}}}'
+		echo '{"method":"turn/started","params":{"threadId":"t1","turn":{"id":"u1"}}}'
+		echo '{"method":"item/completed","params":{"threadId":"t1","turnId":"u1",` +
+	`"item":{"type":"agentMessage","id":"a1","text":"It is done."}}}'
+		echo '{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed"}}}'
+		;;
+	esac
+done
+`
 
 // types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed
 // meanwhile is a message and the end of a conversation, for those that read.

@@ -44,8 +44,8 @@ func newBox(t *testing.T) *box {
 }
 
 // furnished is a box where every command has something to do: a setting to remove, a file to trust, rubbish to clean
-// up, a conversation.
-func furnished(t *testing.T) *box {
+// up, a conversation, an agent, a run in the state that the command is about.
+func furnished(t *testing.T, about ...*command) *box {
 	t.Helper()
 	b := newBox(t)
 	b.write(t, "project/.omniagent/config.toml", "# how this project wants it\ngrace = \"3s\"\noutput = \"json\"\n")
@@ -54,9 +54,8 @@ func furnished(t *testing.T) *box {
 	old := time.Now().Add(-48 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(b.temp, "omniagent-0left0"), old, old))
 	b.write(t, "home/.yume/sessions/sess-1a2b3c4d.jsonl", conversation)
-	codex := b.write(t, "bin/codex", "#!/bin/sh\nexit 1\n") // the examples name it
-	must(t, os.Chmod(codex, 0o755))
-	b.env["PATH"] = filepath.Dir(codex) + string(filepath.ListSeparator) + b.env["PATH"]
+	b.employ(t, about...)
+	b.delegate(t, about...)
 	return b
 }
 

@@ -23,7 +23,9 @@ func TestNoConnection(t *testing.T) {
 }
 
 // talkers are the commands that talk to a model. One more would be news for the decision that names them.
-func talkers() []string { return []string{"acp", "chat", "mcp", "start"} }
+func talkers() []string {
+	return []string{"acp", "answer", "chat", "mcp", "run", "runs.continue", "runs.retry", "start"}
+}
 
 func testDeclaredNetwork(t *testing.T) {
 	declared := []string{}
@@ -40,7 +42,7 @@ func testDeclaredNetwork(t *testing.T) {
 // testDemoAlone: the demo talks to the scripted model that it has started, on this machine, and to nobody else.
 func testDemoAlone(t *testing.T) {
 	asked := false
-	for _, line := range watched(t, commandNamed(t, "demo").plain(t)) {
+	for _, line := range watched(t, "demo", commandNamed(t, "demo").plain(t)) {
 		if !strings.Contains(line, "connect(") && !strings.Contains(line, "sendto(") {
 			continue
 		}
@@ -54,12 +56,13 @@ func testDemoAlone(t *testing.T) {
 	}
 }
 
-// silent are calls that talk to nobody: one of each command, and what the talkers do without a model.
+// silent are calls that talk to nobody: one of each command, and what the talkers do without a model. A run starts an
+// agent, and the one that is here asks nobody.
 func silent(t *testing.T) map[string][]call {
 	t.Helper()
 	calls := map[string][]call{}
 	for _, c := range commands(t) {
-		if !slices.Contains(talkers(), c.key) && c.key != "demo" {
+		if c.key != "demo" && (!slices.Contains(talkers(), c.key) || c.ext.Class == "envelope") {
 			calls[c.key] = []call{c.plain(t)}
 			continue
 		}
@@ -84,7 +87,7 @@ func testWithoutNetwork(t *testing.T) {
 	}
 	for key, calls := range silent(t) {
 		for _, typed := range calls {
-			b := furnished(t)
+			b := furnished(t, commandNamed(t, key))
 			cmd := execProgram(typed.args...)
 			cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.Stdin = b.project, b.environment(call{}), alone,
 				strings.NewReader(typed.stdin)
@@ -96,7 +99,7 @@ func testWithoutNetwork(t *testing.T) {
 }
 
 // watched makes a call and returns the lines of its sockets and connections.
-func watched(t *testing.T, typed call) []string {
+func watched(t *testing.T, key string, typed call) []string {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -106,7 +109,7 @@ func watched(t *testing.T, typed call) []string {
 	if out, err := exec.Command(strace, "-f", "-o", trace, "/bin/true").CombinedOutput(); err != nil {
 		t.Skipf("strace may not watch here: %s", out)
 	}
-	b := furnished(t)
+	b := furnished(t, commandNamed(t, key))
 	cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,sendto,execve", "-o", trace, program},
 		typed.args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = b.project, b.environment(call{}), strings.NewReader(typed.stdin)
@@ -159,7 +162,7 @@ func refusal(line string) bool {
 func testNoSystemCall(t *testing.T) {
 	for key, calls := range silent(t) {
 		for _, typed := range calls {
-			for _, line := range watched(t, typed) {
+			for _, line := range watched(t, key, typed) {
 				if (strings.Contains(line, "socket(") || strings.Contains(line, "connect(")) && !refusal(line) {
 					t.Errorf("%s: %s", key, line)
 				}
@@ -173,8 +176,8 @@ func testNoSystemCall(t *testing.T) {
 func testModelAlone(t *testing.T) {
 	for _, key := range talkers() {
 		c := commandNamed(t, key)
-		if c.ext.Class == "stream" && c.serves() {
-			continue // it talks when it is asked to, as the others do
+		if _, has := c.Flags["model"]; c.ext.Class == "stream" && c.serves() || !has {
+			continue // it talks when it is asked to, or continues a run, as the others do
 		}
 		base := says(t)
 		_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(base, "/v1"), "http://"), ":")
@@ -184,7 +187,7 @@ func testModelAlone(t *testing.T) {
 			typed.args, typed.stdin = append(typed.args, "--plain"), "hello\n"
 		}
 		asked := false
-		for _, line := range watched(t, typed) {
+		for _, line := range watched(t, key, typed) {
 			asked = asked || strings.Contains(line, "connect(") && strings.Contains(line, model)
 			to := strings.Contains(line, "connect(") || strings.Contains(line, "sendto(") &&
 				strings.Contains(line, "sin")

@@ -22,6 +22,7 @@ func TestEveryCommand(t *testing.T) {
 		"surplus_argument":        checkSurplusArgument,
 		"stdin_closed":            checkStdinClosed,
 		"stdin_silent":            checkStdinSilent,
+		"stdin_instead":           checkStdinInstead,
 		"stdout_closed":           checkStdoutClosed,
 		"stderr_closed":           checkStderrClosed,
 		"reader_gone":             checkReaderGone,
@@ -64,7 +65,7 @@ func everyOne(t *testing.T, list []*command, checks map[string]func(*testing.T, 
 }
 
 func checkEnvelope(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	o := b.run(t, c.plain(t))
 	e := c.judge(t, o)
 	if o.code != 0 {
@@ -144,7 +145,7 @@ func checkSchema(t *testing.T, c *command) {
 }
 
 func checkWrongFlag(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.plain(t, "--cwdd", "x", "--no-such-flag")
 	o := b.run(t, typed)
@@ -166,7 +167,7 @@ func checkWrongFlag(t *testing.T, c *command) {
 }
 
 func checkMissingArgument(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed, want := c.plain(t, "--timeout"), "timeout" // every command has a flag that needs a value
 	for name, f := range c.Flags {
 		if f.Required {
@@ -185,7 +186,7 @@ func checkMissingArgument(t *testing.T, c *command) {
 }
 
 func checkSurplusArgument(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := call{args: c.words()}
 	if c.anyWords() { // none is surplus and none is wrong, so they all have to be in the answer
 		o := b.run(t, call{args: append(c.words(), "--", "no-such-thing", "--surplus")})

@@ -64,12 +64,15 @@ type extension struct {
 		Pattern  string `json:"pattern_type"`
 		Stdin    bool   `json:"stdin_fallback"`
 	} `json:"parameters"`
-	Class       string          `json:"output_class"`
-	Network     bool            `json:"has_network_io"`
-	Volatile    []string        `json:"volatile_fields"`
-	SafeDefault bool            `json:"safe_default"`
-	Stdin       json.RawMessage `json:"stdin_input"`
-	Children    []struct {
+	Class       string   `json:"output_class"`
+	Network     bool     `json:"has_network_io"`
+	Volatile    []string `json:"volatile_fields"`
+	SafeDefault bool     `json:"safe_default"`
+	Prints      bool     `json:"prints"`
+	Stdin       *struct {
+		Required bool `json:"required"`
+	} `json:"stdin_input"`
+	Children []struct {
 		Args []string `json:"user_controlled_args"`
 	} `json:"subprocess"`
 }
@@ -155,12 +158,14 @@ func enveloped(t *testing.T) []*command {
 
 func (c *command) words() []string { return strings.Split(c.key, ".") }
 func (c *command) safe() bool      { return c.Danger == "safe" }
-func (c *command) reads() bool     { return c.ext.Stdin != nil }
 
-// namesConversation reports whether the call is about one conversation, which has to be there.
-func (c *command) namesConversation() bool {
+// reads reports whether the command cannot do without standard input.
+func (c *command) reads() bool { return c.ext.Stdin != nil && c.ext.Stdin.Required }
+
+// namesOne reports whether the call is about one conversation or run, which has to be there.
+func (c *command) namesOne() bool {
 	id, ok := c.ext.Parameters["id"]
-	return ok && id.Position > 0 && strings.HasPrefix(c.key, "session.")
+	return ok && id.Position > 0
 }
 
 // plain is a call that works: the first example, which stands in the manual too.
@@ -197,13 +202,25 @@ func placed(words []string, more ...string) []string {
 
 // shellWords are the words of a line as a shell sees them, where nothing but single quotes is special.
 func shellWords(line string) []string {
-	words := []string{}
+	words, joined := []string{}, false
+	add := func(word string) {
+		if joined && len(words) > 0 {
+			words[len(words)-1] += word
+			return
+		}
+		words = append(words, word)
+	}
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
-			words = append(words, part)
-		} else {
-			words = append(words, strings.Fields(part)...)
+			add(part)
+			joined = true
+			continue
 		}
+		for n, word := range strings.Fields(part) {
+			joined = joined && n == 0 && !strings.HasPrefix(part, " ")
+			add(word)
+		}
+		joined = part != "" && !strings.HasSuffix(part, " ")
 	}
 	return words
 }

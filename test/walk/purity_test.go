@@ -146,7 +146,7 @@ func TestFreshHome(t *testing.T) {
 			continue
 		}
 		want := 0
-		if c.namesConversation() {
+		if c.namesOne() {
 			want = 5 // there is none yet
 		}
 		t.Run(c.key, func(t *testing.T) {

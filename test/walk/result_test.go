@@ -21,7 +21,7 @@ import (
 
 func checkLineEnds(t *testing.T, c *command) {
 	for _, form := range []string{"json", "jsonl", "tsv", "plain", "id"} {
-		b := furnished(t)
+		b := furnished(t, c)
 		o := b.run(t, c.plain(t, "--output", form))
 		_, list := c.Flags["limit"]
 		want := 0
@@ -48,7 +48,7 @@ func checkLineEnds(t *testing.T, c *command) {
 }
 
 func checkAbsolutePaths(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	for _, args := range [][]string{nil, {"--cwd", "."}} {
 		e := c.judge(t, b.run(t, c.plain(t, args...)))
 		for _, part := range []any{e.Data, e.Meta, e.Error} {
@@ -73,7 +73,7 @@ func checkRowsInOrder(t *testing.T, c *command) {
 	if list == nil || list.Order == "given" {
 		return
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	for _, name := range []string{"z", "a", "m"} { // several repositories are trusted, several calls are on record
 		b.write(t, name+"/.omniagent/config.toml", "grace = \"1s\"\n")
 		must(t, os.MkdirAll(filepath.Join(b.root, name, ".git"), 0o755))
@@ -98,7 +98,7 @@ func checkSameDataTwice(t *testing.T, c *command) {
 	if !c.safe() {
 		return
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	b.run(t, c.plain(t)) // the first call may make the audit log, which some commands tell of
 	first, second := c.judge(t, b.run(t, c.plain(t))), c.judge(t, b.run(t, c.plain(t)))
 	if diff := cmp.Diff(c.steady(first.Data, ""), c.steady(second.Data, "")); diff != "" {
@@ -111,7 +111,7 @@ func checkSameDataTwice(t *testing.T, c *command) {
 
 // checkSideEffectsDeclared compares what a call leaves with what the program says that the command leaves.
 func checkSideEffectsDeclared(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.plain(t)
 	allowed := []string{b.locks()}
 	if c.key == "agents.list" { // the agents that it asks stand on record
@@ -149,7 +149,7 @@ func checkSafeChangesNothing(t *testing.T, c *command) {
 	if !c.safe() {
 		return
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	b.run(t, c.plain(t))
 	if changed := without(changes(before, b.tree(t)), b.record(), b.locks(), b.children()); len(changed) > 0 {
@@ -167,7 +167,7 @@ func checkDryRunChangesNothing(t *testing.T, c *command) {
 	if !can {
 		t.Fatal("it changes things and has no --dry-run")
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	o := b.run(t, c.plain(t, "--dry-run"))
 	e := c.judge(t, o)
@@ -191,7 +191,7 @@ func checkDryRunChangesNothing(t *testing.T, c *command) {
 }
 
 func checkValidateOnly(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	o := b.run(t, c.plain(t, "--validate-only"))
 	if e := c.judge(t, o); o.code != 0 || e.Meta["validation_only"] != true {

@@ -48,7 +48,7 @@ func (c *command) sh(line string) call { return c.of("/bin/sh", "-c", line) }
 // walled skips where the kernel has no walls at all, which the refusal has to say.
 func walled(t *testing.T, c *command) *box {
 	t.Helper()
-	b := furnished(t)
+	b := furnished(t, c)
 	if o := b.run(t, c.sh("exit 0")); o.code == 12 {
 		c.turnedAway(t, o, 12)
 		t.Skipf("there are no walls here: %s", unwarned(o))
@@ -194,7 +194,7 @@ func runnerWithoutProgram(t *testing.T, c *command) {
 // runnerWithoutWalls asks for walls that another system has, and takes those away that this one has: nothing runs
 // outside.
 func runnerWithoutWalls(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	foreign := "seatbelt"
 	if runtime.GOOS == "darwin" {
@@ -231,7 +231,7 @@ func runnerWithoutWalls(t *testing.T, c *command) {
 }
 
 func runnerWrongCall(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.sh("touch made")
 	with := func(more ...string) call { return call{args: placed(typed.args, more...)} }

@@ -16,8 +16,8 @@ func servers(t *testing.T) []*command {
 	return slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.serves() || c.prints() })
 }
 
-// prints says of a stream that it has nothing to hear: it prints records and ends.
-func (c *command) prints() bool { _, has := c.Flags["follow"]; return has }
+// prints says of a stream that it has nothing to hear: it prints lines and ends.
+func (c *command) prints() bool { return c.ext.Prints }
 
 func (c *command) serves() bool { _, has := c.Flags["prompt"]; return !has }
 
@@ -49,7 +49,7 @@ func serverSchema(t *testing.T, c *command) {
 
 // serverWrongCall is refused before anything is spoken: standard output belongs to the protocol.
 func serverWrongCall(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	for _, more := range [][]string{
 		{"--no-such-flag"},
@@ -75,7 +75,7 @@ func serverWrongCall(t *testing.T, c *command) {
 // serverNothingAsked: a client that leaves at once leaves nothing.
 func serverNothingAsked(t *testing.T, c *command) {
 	for _, redir := range []string{"<&-", "</dev/null"} {
-		b := furnished(t)
+		b := furnished(t, c)
 		before := b.tree(t)
 		typed := c.plain(t)
 		typed.redir = redir
@@ -89,7 +89,7 @@ func serverNothingAsked(t *testing.T, c *command) {
 }
 
 func serverGarbage(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.plain(t)
 	typed.stdin = "nonsense\n\x00\xff\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\n{\"half"
@@ -120,43 +120,9 @@ func serverStdoutLost(t *testing.T, c *command) {
 	typed := c.plain(t)
 	typed.stdin = strings.Repeat(`{"jsonrpc":"2.0","id":7,"method":"no/such"}`+"\n", 1000)
 	for _, typed := range lost(t, typed) {
-		b := furnished(t)
+		b := furnished(t, c)
 		o := b.run(t, typed)
 		c.declares(t, o)
 		b.alone(t, o)
-	}
-}
-
-// TestEveryPrinter makes the checks with streams of records. What is in them is shown in test/start.
-func TestEveryPrinter(t *testing.T) {
-	printers := slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.prints() })
-	everyOne(t, printers, map[string]func(*testing.T, *command){
-		"help":                  checkHelp,
-		"help_names_every_flag": checkOptionsInHelp,
-		"schema":                serverSchema,
-		"wrong_call":            serverWrongCall,
-		"prints":                printerPrints,
-	})
-}
-
-// printerPrints: lines of JSON and nothing else, whatever becomes of standard input, and nothing is left.
-func printerPrints(t *testing.T, c *command) {
-	for _, redir := range []string{"", "<&-", "</dev/null"} {
-		b := furnished(t)
-		before := b.tree(t)
-		typed := c.plain(t)
-		typed.redir = redir
-		o := b.run(t, typed)
-		c.declares(t, o)
-		for line := range strings.Lines(o.stdout) {
-			var row map[string]any
-			if err := json.Unmarshal([]byte(line), &row); err != nil || row["kind"] == "" {
-				t.Errorf("%v: %s", err, line)
-			}
-		}
-		if o.code != 0 || o.stdout == "" {
-			t.Errorf("with %s nothing is printed\n%s", redir, o)
-		}
-		b.leftOnly(t, before, o)
 	}
 }

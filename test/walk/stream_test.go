@@ -102,7 +102,7 @@ func (c *command) refusedIn(t *testing.T, o outcome, code int, words ...string) 
 
 func streamAnswers(t *testing.T, c *command) {
 	for _, more := range [][]string{nil, {"--cwd", "."}} {
-		b := furnished(t)
+		b := furnished(t, c)
 		before := b.tree(t)
 		o := b.run(t, c.talk(t, says(t), more...))
 		list := c.judgeStream(t, o)
@@ -127,7 +127,7 @@ func streamAnswers(t *testing.T, c *command) {
 }
 
 func streamWithoutServer(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	base := nobody(t)
 	o := b.run(t, c.talk(t, base))
@@ -163,7 +163,7 @@ func streamSchema(t *testing.T, c *command) {
 }
 
 func streamWrongFlag(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	base := nobody(t)
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
@@ -178,7 +178,7 @@ func streamWrongFlag(t *testing.T, c *command) {
 }
 
 func streamMissingArgument(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	for _, name := range c.valued() {
 		o := b.run(t, c.talk(t, nobody(t), "--"+name))
@@ -191,7 +191,7 @@ func streamMissingArgument(t *testing.T, c *command) {
 }
 
 func streamSurplusArgument(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	o := b.run(t, c.talk(t, nobody(t), "surplus"))
 	c.refusedIn(t, o, 2, "surplus")
@@ -210,7 +210,7 @@ func wordless(t *testing.T, typed call) call {
 }
 
 func streamStdinClosed(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	base := says(t)
 	for _, redir := range []string{"<&-", "</dev/null"} {
 		typed := c.talk(t, base)
@@ -227,7 +227,7 @@ func streamStdinClosed(t *testing.T, c *command) {
 
 // streamStdinSilent has a message, so whether anything comes on standard input does not matter.
 func streamStdinSilent(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.talk(t, says(t))
 	typed.silent = true
 	o := b.run(t, typed)
@@ -242,7 +242,7 @@ func streamFrames(t *testing.T, c *command) {
 		`{"type":"user","content":"Where is it?"}` + "\n", "Where is it?\n",
 		"{ is not a frame\n",
 	} {
-		b := furnished(t)
+		b := furnished(t, c)
 		typed := wordless(t, c.talk(t, says(t)))
 		typed.stdin = in
 		o := b.run(t, typed)
@@ -256,7 +256,7 @@ func streamFrames(t *testing.T, c *command) {
 // streamStdoutLost lets the model start something that would stay, while nobody reads.
 func streamStdoutLost(t *testing.T, c *command) {
 	base := model(t, `[{"say": "I will look."}, {"shell": "sleep 300 & echo started"}, {"say": "`+said+`"}]`)
-	b := furnished(t)
+	b := furnished(t, c)
 	read := b.run(t, c.talk(t, base, "--permission-mode", "auto"))
 	if list := c.judgeStream(t, read); read.code != 0 || result(list) != said ||
 		!strings.Contains(read.stdout, "started") {
@@ -264,7 +264,7 @@ func streamStdoutLost(t *testing.T, c *command) {
 	}
 	b.alone(t, read)
 	for how, typed := range lost(t, c.talk(t, base, "--permission-mode", "auto")) {
-		b := furnished(t)
+		b := furnished(t, c)
 		before := b.tree(t)
 		o := b.run(t, typed)
 		c.declares(t, o)
@@ -280,7 +280,7 @@ func streamStdoutLost(t *testing.T, c *command) {
 }
 
 func streamStderrClosed(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	base := says(t)
 	for _, redir := range []string{"2>&-", "2>/dev/null", "2>" + full(t)} {
 		typed := c.talk(t, base)
@@ -299,7 +299,7 @@ func streamStderrClosed(t *testing.T, c *command) {
 }
 
 func streamNoHome(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.talk(t, says(t))
 	typed.unset = []string{"HOME"}
@@ -311,7 +311,7 @@ func streamNoHome(t *testing.T, c *command) {
 }
 
 func streamUnwritableHome(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	file := b.write(t, "file", "a file cannot hold anything, for the superuser neither\n")
 	typed := c.talk(t, says(t))
 	typed.unset, typed.set = []string{"HOME"}, []string{"HOME=" + filepath.Join(file, "home")}
@@ -325,7 +325,7 @@ func streamUnwritableHome(t *testing.T, c *command) {
 // streamTornConfig cuts the user's configuration in the middle of a line. It may do without, or refuse, but not in
 // silence.
 func streamTornConfig(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	file := b.write(t, "home/.config/omniagent/config.toml", "# mine\ngrace = \"3s\"\noutput = \"js")
 	o := b.run(t, c.talk(t, says(t)))
 	c.judgeStream(t, o)
@@ -338,7 +338,7 @@ func streamTornConfig(t *testing.T, c *command) {
 }
 
 func streamNarrowAndForeign(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	base := says(t)
 	for _, set := range [][]string{
 		{"COLUMNS=40", "LINES=10"},
@@ -365,7 +365,7 @@ func streamLineEnds(t *testing.T, c *command) {
 		},
 		"text": func(o outcome) bool { return o.stdout == said+"\n" },
 	} {
-		b := furnished(t)
+		b := furnished(t, c)
 		o := b.run(t, c.talk(t, base, "--output-format", form))
 		if clean(t, o); o.code != 0 || !check(o) || !strings.HasSuffix(o.stdout, "\n") {
 			t.Errorf("--output-format %s is not what it says\n%s", form, o)

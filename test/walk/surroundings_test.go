@@ -18,7 +18,7 @@ import (
 
 func checkStdinClosed(t *testing.T, c *command) {
 	for _, redir := range []string{"<&-", "</dev/null"} {
-		b := furnished(t)
+		b := furnished(t, c)
 		typed := c.plain(t)
 		typed.stdin, typed.redir = "", redir
 		o := b.run(t, typed)
@@ -30,7 +30,7 @@ func checkStdinClosed(t *testing.T, c *command) {
 			t.Errorf("with %s it fails\n%s", redir, o)
 		}
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	for name, p := range c.ext.Parameters {
 		if !p.Stdin {
 			continue
@@ -48,8 +48,34 @@ func checkStdinClosed(t *testing.T, c *command) {
 	}
 }
 
+// checkStdinInstead gives the message of a command that may read it on standard input: one, none, and one that never
+// comes.
+func checkStdinInstead(t *testing.T, c *command) {
+	if c.ext.Stdin == nil || c.reads() {
+		return
+	}
+	for code, typed := range map[int]call{
+		0: {stdin: "Where is it?\n"}, 2: {redir: "<&-"}, 10: {silent: true},
+	} {
+		b := furnished(t, c)
+		before := b.tree(t)
+		typed.args = wordless(t, c.plain(t)).args
+		if typed.silent {
+			typed.args = append(typed.args, "--timeout", "300ms")
+		}
+		o := b.run(t, typed)
+		if e := c.judge(t, o); o.code != code || code == 2 && e.Error["phase"] != "validation" {
+			t.Errorf("exit status %d instead of %d\n%s", o.code, code, o)
+		}
+		if code != 0 {
+			b.leftOnly(t, before, o)
+		}
+		b.alone(t, o)
+	}
+}
+
 func checkStdinSilent(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.plain(t)
 	typed.stdin, typed.silent = "", true
 	want := 0
@@ -63,7 +89,7 @@ func checkStdinSilent(t *testing.T, c *command) {
 }
 
 func checkStdoutClosed(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.plain(t)
 	typed.redir = ">&-"
 	o := b.run(t, typed)
@@ -77,7 +103,7 @@ func checkStdoutClosed(t *testing.T, c *command) {
 
 func checkStderrClosed(t *testing.T, c *command) {
 	for _, redir := range []string{"2>&-", "2>/dev/null", "2>" + full(t)} {
-		b := furnished(t)
+		b := furnished(t, c)
 		typed := c.plain(t)
 		typed.redir = redir
 		o := b.run(t, typed)
@@ -92,7 +118,7 @@ func checkStderrClosed(t *testing.T, c *command) {
 }
 
 func checkReaderGone(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.plain(t)
 	typed.gone = true
 	if o := b.run(t, typed); o.code != 0 || strings.Contains(o.stderr, "pipe") ||
@@ -115,7 +141,7 @@ func checkDiskFull(t *testing.T, c *command) {
 	if full(t) == "/dev/null" {
 		t.Skip("there is no /dev/full here")
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.plain(t)
 	typed.redir = ">/dev/full"
 	o := b.run(t, typed)
@@ -128,7 +154,7 @@ func checkDiskFull(t *testing.T, c *command) {
 }
 
 func checkNoHome(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.plain(t)
 	typed.unset = []string{"HOME"}
@@ -165,7 +191,7 @@ func (b *box) wroteNothing(t *testing.T, before map[string]string) {
 func recordIsOff(warning string) bool { return strings.HasPrefix(warning, "AUDIT_OFF") }
 
 func checkUnwritableHome(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	file := b.write(t, "file", "a file cannot hold anything, for the superuser neither\n")
 	for _, home := range []string{filepath.Join(file, "home"), filepath.Join(b.root, "sealed")} {
 		must(t, os.MkdirAll(filepath.Join(b.root, "sealed"), 0o500))
@@ -173,7 +199,7 @@ func checkUnwritableHome(t *testing.T, c *command) {
 		typed.unset, typed.set = []string{"HOME"}, []string{"HOME=" + home}
 		o := b.run(t, typed)
 		e := c.judge(t, o)
-		absent := o.code == 5 && c.namesConversation() // it lies in the other home
+		absent := o.code == 5 && c.namesOne() // it lies in the other home
 		if c.safe() && o.code != 0 && !absent && c.key != "doctor" {
 			t.Errorf("it needs a home that can be written, and changes nothing\n%s", o)
 		}
@@ -187,7 +213,7 @@ func checkUnwritableHome(t *testing.T, c *command) {
 func checkTornConfig(t *testing.T, c *command) {
 	const torn = "# mine\ngrace = \"3s\"\noutput = \"js"
 	for _, name := range []string{"home/.config/omniagent/config.toml", "project/.omniagent/config.toml"} {
-		b := furnished(t)
+		b := furnished(t, c)
 		file := b.write(t, name, torn)
 		if strings.HasPrefix(name, "project") {
 			if o := b.run(t, call{args: []string{"trust"}}); o.code != 0 {
@@ -218,7 +244,7 @@ func checkTornConfig(t *testing.T, c *command) {
 
 // checkNarrowAndForeign compares a call on a wide terminal of the locale C with one that is narrow and German.
 func checkNarrowAndForeign(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	plain := c.plain(t, "--stable-output")
 	b.run(t, plain) // what is there only after a first call does not matter here
 	first := c.judge(t, b.run(t, plain))

@@ -49,6 +49,9 @@ func nobody(t *testing.T) string {
 func (c *command) talk(t *testing.T, base string, more ...string) call {
 	t.Helper()
 	typed := c.plain(t)
+	if i := slices.Index(typed.args, "codex"); c.key == "run" && i > 0 {
+		typed.args[i] = "native"
+	}
 	i := slices.Index(typed.args, "--api-base")
 	if i < 0 {
 		typed.args = placed(typed.args, "--provider", "openai", "--model", "qwen3", "--api-base", base)

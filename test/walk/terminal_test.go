@@ -37,7 +37,7 @@ func (c *command) turnedAway(t *testing.T, o outcome, code int, words ...string)
 }
 
 func terminalMissing(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	for _, typed := range []call{{redir: "<&-"}, {redir: "</dev/null"}, {silent: true}, {stdin: "hello\n"}} {
 		for _, args := range [][]string{c.plain(t).args, c.talk(t, nobody(t)).args} {
@@ -53,7 +53,7 @@ func terminalMissing(t *testing.T, c *command) {
 func terminalPlain(t *testing.T, c *command) {
 	base := model(t, `[{"say": "`+said+` ${input}"}]`)
 	for in, want := range map[string]int{"": 0, "one\n": 1, "one\ntwo\n": 2, "one\n/exit\ntwo\n": 1, "last": 1} {
-		b := furnished(t)
+		b := furnished(t, c)
 		before := b.tree(t)
 		typed := c.talk(t, base, "--plain")
 		typed.stdin = in
@@ -65,7 +65,7 @@ func terminalPlain(t *testing.T, c *command) {
 		b.leftOnly(t, before, o, b.conversations())
 		b.alone(t, o)
 	}
-	b := furnished(t)
+	b := furnished(t, c)
 	typed := c.talk(t, base, "--plain")
 	typed.redir = "<&-"
 	o := b.run(t, typed)
@@ -75,7 +75,7 @@ func terminalPlain(t *testing.T, c *command) {
 }
 
 func terminalWithoutModel(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	typed := c.plain(t, "--plain")
 	typed.stdin = "hello\n"
@@ -108,7 +108,7 @@ func terminalSchema(t *testing.T, c *command) {
 
 // terminalWrongCall is refused as such, and not for want of a terminal.
 func terminalWrongCall(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	base := nobody(t)
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
@@ -132,7 +132,7 @@ func terminalStdoutLost(t *testing.T, c *command) {
 		typed := c.talk(t, base, more...)
 		typed.stdin = "one\n"
 		for how, typed := range lost(t, typed) {
-			b := furnished(t)
+			b := furnished(t, c)
 			before := b.tree(t)
 			o := b.run(t, typed)
 			c.declares(t, o)
@@ -146,7 +146,7 @@ func terminalStdoutLost(t *testing.T, c *command) {
 }
 
 func terminalStderrClosed(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	base := says(t)
 	for _, redir := range []string{"2>&-", "2>/dev/null", "2>" + full(t)} {
 		typed := c.talk(t, base, "--plain")
@@ -163,7 +163,7 @@ func terminalStderrClosed(t *testing.T, c *command) {
 }
 
 func terminalNoHome(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	before := b.tree(t)
 	for _, set := range [][]string{nil, {"HOME="}} {
 		typed := c.talk(t, says(t), "--plain")
@@ -181,7 +181,7 @@ func terminalNoHome(t *testing.T, c *command) {
 }
 
 func terminalTornConfig(t *testing.T, c *command) {
-	b := furnished(t)
+	b := furnished(t, c)
 	file := b.write(t, "home/.config/omniagent/config.toml", "# mine\ngrace = \"3s\"\noutput = \"js")
 	o := b.run(t, c.talk(t, says(t), "--plain"))
 	if c.declares(t, o); !strings.Contains(o.stderr, file+":3:") {

@@ -37,7 +37,7 @@ type running struct {
 
 // start starts the agent.
 func (m *live) start() error {
-	standby := process.Prepare() // it takes about as long as the preparations below
+	standby := process.Prepare(m.services.Apart) // it takes about as long as the preparations below
 	defer standby.Dismiss()
 	spec := m.spec
 	if m.id != "" {
@@ -58,6 +58,7 @@ func (m *live) start() error {
 	p.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
+		Apart: m.services.Apart,
 		Stdin: &p.out, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command verify compares docs/conformance.md and docs/threats.md with a test run: every test that a row names must
-// have run and passed.
+// Command verify compares docs/conformance.md, docs/threats.md and docs/orchestration.md with a test run: every test
+// that a row names must have run and passed.
 //
 //	go run ./internal/conformance/verify -ran FILE
 //
@@ -30,7 +30,7 @@ func run(args []string, goos string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	report := flags.String("ran", "", "report of the test run: lines of package, test, pass|fail|skip")
 	page := flags.String("page", "",
-		"the one table to look at (default: docs/conformance.md and docs/threats.md of this module)")
+		"the one table to look at (default: conformance.md, threats.md and orchestration.md in docs of this module)")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -56,18 +56,21 @@ func verify(page, report, goos string) (wrong, skips []string, summary string, e
 	if report == "" {
 		return nil, nil, "", fmt.Errorf("give the report of the test run with -ran FILE")
 	}
-	var threats []conformance.Row
+	var claims []conformance.Row
 	if page == "" {
 		root, err := conformance.Root(".")
 		if err != nil {
 			return nil, nil, "", err
 		}
 		page = filepath.Join(root, "docs", "conformance.md")
-		text, err := os.ReadFile(filepath.Join(root, "docs", "threats.md"))
-		if err != nil {
-			return nil, nil, "", err
+		for _, name := range []string{"threats.md", "orchestration.md"} {
+			text, err := os.ReadFile(filepath.Join(root, "docs", name))
+			if err != nil {
+				return nil, nil, "", err
+			}
+			rows, torn := conformance.Claims(string(text))
+			claims, wrong = append(claims, rows...), append(wrong, torn...)
 		}
-		threats, wrong = conformance.Threats(string(text))
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -85,8 +88,8 @@ func verify(page, report, goos string) (wrong, skips []string, summary string, e
 	if err != nil {
 		return nil, nil, "", err
 	}
-	// What a kernel does not have cannot be attacked on it, so that a skip is only told.
-	unattacked, others, err := conformance.CheckRan(threats, "omniagent", bytes.NewReader(ran), "any")
+	// What a kernel does not have cannot be attacked on it, and no agent may be installed, so that a skip is only told.
+	unattacked, others, err := conformance.CheckRan(claims, "omniagent", bytes.NewReader(ran), "any")
 	return slices.Concat(wrong, torn, unproven, unattacked), slices.Concat(skips, others), conformance.Summary(rows),
 		err
 }

@@ -1,0 +1,152 @@
+//go:build unix
+
+package walk
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"omniagent/internal/run"
+	"omniagent/internal/setting"
+	"omniagent/internal/tree"
+)
+
+// What the commands need that are about runs: an agent that works and is allowed, and a run.
+
+const mended = "It is mended."
+
+// codex speaks as much of codex app-server as one turn takes. The examples name it.
+const codex = `#!/bin/sh
+while read -r line; do
+	case $line in
+	*'"initialize"'*) echo '{"id":1,"result":{}}' ;;
+	*'"thread/'*) echo '{"id":2,"result":{"thread":{"id":"t1","cliVersion":"0.1.0"},"model":"m1"}}' ;;
+	*'"turn/start"'*)
+		echo '{"id":3,"result":{"turn":{"id":"u1"}}}'
+		echo '{"method":"turn/started","params":{"threadId":"t1","turn":{"id":"u1"}}}'
+		echo '{"method":"item/completed","params":{"threadId":"t1","turnId":"u1",` +
+	`"item":{"type":"agentMessage","id":"a1","text":"` + mended + `"}}}'
+		echo '{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed"}}}'
+		;;
+	esac
+done
+`
+
+// allowed is the directory of the agent, which all boxes share, and the list on which it is allowed.
+var allowed = sync.OnceValues(func() (place [2]string, err error) {
+	home, err := os.MkdirTemp(filepath.Dir(program), "agents-")
+	if err != nil {
+		return place, err
+	}
+	if err := os.WriteFile(filepath.Join(home, "codex"), []byte(codex), 0o755); err != nil {
+		return place, err
+	}
+	cmd := execProgram("agents", "allow", "codex")
+	cmd.Env, cmd.Dir = []string{"HOME=" + home, "PATH=" + home + ":" + os.Getenv("PATH")}, filepath.Dir(home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return place, fmt.Errorf("%w: %s", err, out)
+	}
+	list, err := os.ReadFile(filepath.Join(home, ".local/state/omniagent/agents.json"))
+	return [2]string{home, string(list)}, err
+})
+
+// employ puts the agent into the box, and on the list of those that may be started, unless that is what the command is
+// about.
+func (b *box) employ(t *testing.T, about ...*command) {
+	t.Helper()
+	place, err := allowed()
+	must(t, err)
+	b.env["PATH"] = place[0] + string(filepath.ListSeparator) + b.env["PATH"]
+	if len(about) == 0 || about[0].key != "agents.allow" {
+		b.write(t, "home/.local/state/omniagent/agents.json", place[1])
+	}
+}
+
+// runs is where the runs are.
+func (b *box) runs() string { return filepath.Join(b.home, ".local/state/omniagent/runs") }
+
+// delegate makes the run that the examples name: over, or for the commands that go on with one, queued or waiting for
+// an answer.
+func (b *box) delegate(t *testing.T, about ...*command) {
+	t.Helper()
+	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	r := run.Record{
+		Version: 1, ID: "run-1a2b3c4d", Created: began, Since: began, State: run.Queued,
+		Attempts: []run.Attempt{}, Questions: []run.Question{},
+		Task: run.Task{
+			Text: "Where is the deadlock?", Agents: []string{"codex"}, Approval: setting.Default, Dir: b.project,
+			Timeout: limit, Idle: limit, First: limit,
+		},
+	}
+	key := "runs.show"
+	if len(about) > 0 {
+		key = about[0].key
+	}
+	dir := filepath.Join(b.runs(), r.ID)
+	must(t, os.MkdirAll(dir, 0o700))
+	switch key {
+	case "runs.continue":
+	case "answer", "runs.cancel":
+		r.State = run.NeedsInput
+		r.Questions = append(r.Questions, run.Question{
+			ID: "colour", Text: "Which colour?", Required: true, Asked: began,
+		})
+	default:
+		r.State, r.Attempts = run.Succeeded, append(r.Attempts, run.Attempt{
+			Agent: "codex", Session: "sess-1a2b3c4d", First: 1, Last: 3, Turn: 1, Began: began,
+			Ended: began.Add(time.Second), State: run.Succeeded, Reason: run.Done,
+		})
+		r.Result = &run.Result{
+			State: run.Succeeded, Reason: run.Done, Text: "Between the two locks of the cache.",
+			Changed: &run.Changes{Count: 1, Files: []run.FileChange{{Path: "lock.txt", Status: "added"}}},
+			Denials: []run.Denial{}, Evidence: []string{}, Ended: began.Add(time.Second), DurationMS: 1000,
+		}
+		b.differ(t, dir)
+		b.write(t, "home/.local/state/omniagent/runs/run-1a2b3c4d/stdout", "every byte\n")
+	}
+	record, err := json.Marshal(r)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "run.json"), record, 0o600))
+}
+
+// differ keeps the state of the project from before a file came, and from behind that, as a run does.
+func (b *box) differ(t *testing.T, dir string) {
+	t.Helper()
+	store, err := tree.OpenStore(filepath.Join(dir, "contents"))
+	must(t, err)
+	var since *tree.Index
+	for _, name := range []string{"before", "after"} {
+		x, err := tree.Take(context.Background(), b.project, tree.Options{Store: store, Since: since})
+		must(t, err)
+		f, err := os.Create(filepath.Join(dir, name))
+		must(t, err)
+		w := bufio.NewWriter(f)
+		must(t, x.Save(w))
+		must(t, w.Flush())
+		must(t, f.Close())
+		since = x
+		b.write(t, "project/lock.txt", "one lock\n")
+	}
+}
+
+// elsewhere is a call about a run or a conversation that is not there.
+func (c *command) elsewhere(t *testing.T) call {
+	t.Helper()
+	typed := c.plain(t)
+	for i, word := range typed.args {
+		if strings.HasSuffix(word, "-1a2b3c4d") {
+			typed.args[i] = strings.TrimSuffix(word, "1a2b3c4d") + "0000"
+			return typed
+		}
+	}
+	t.Fatalf("the first example of %s is about nothing: %v", c.key, typed.args)
+	return typed
+}
