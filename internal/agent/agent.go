@@ -145,7 +145,15 @@ type Terms struct {
 	Servers   []byte
 	OnlyThese bool     // no other servers
 	Helpers   []Helper // sub-agents in addition to the agent's own
+	Transport string   // one of the constants below; empty: as ByStream
 }
+
+// The transports of Terms.
+const (
+	ByChoice = "auto"   // what suits an agent that a person answers: ByACP, where that is as safe as ByStream
+	ByACP    = "acp"    // the Agent Client Protocol, with a process for the whole conversation
+	ByStream = "stream" // the agent's own protocol, two-way where it has one
+)
 
 // Helper is a sub-agent that a host defines.
 type Helper struct {
@@ -262,8 +270,10 @@ type Exit struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // that signal
 	ByUs   string // why we ended it: a signal's name, "timeout", or empty
-	Stderr []byte // the last 64 KiB of its stderr, if we could read that
-	Failed error  // it could not be started
+	// the agent's own id of its session, where its protocol told it; empty: see Launch.Session
+	Session string
+	Stderr  []byte // the last 64 KiB of its stderr, if we could read that
+	Failed  error  // it could not be started
 }
 
 // Observer reads what happened from the agent's own records.

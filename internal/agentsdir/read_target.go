@@ -70,11 +70,23 @@ func (r *reader) cli(v literal.Value, name string) *CLI {
 			name+".translate has no effect here: say the same with modes, prompt and flags", "", "")
 	}
 	if m, ok := r.need(v, name, "modes"); ok && r.is(m, literal.Object, name+".modes", "an object") {
-		r.keys(m, name+".modes", Interactive, OneShot)
-		c.Interactive = r.call(m, name+".modes", Interactive)
-		c.OneShot = r.call(m, name+".modes", OneShot)
+		r.keys(m, name+".modes", Interactive, OneShot, ACP)
+		_, alone := member(m, ACP) // then the others may be left out
+		for i, call := range []*Call{&c.Interactive, &c.OneShot, &c.ACP} {
+			mode := []string{Interactive, OneShot, ACP}[i]
+			if _, ok := member(m, mode); ok || mode != ACP && !alone {
+				*call = r.call(m, name+".modes", mode)
+			}
+		}
+		if alone && c.OneShot.Command == "" {
+			c.Prompt.Type = PromptStdin
+		}
 	}
-	if m, ok := r.need(v, name, "prompt"); ok && r.is(m, literal.Object, name+".prompt", "an object") {
+	m, ok := member(v, "prompt")
+	if c.Prompt.Type == "" { // it can be called with one
+		m, ok = r.need(v, name, "prompt")
+	}
+	if ok && r.is(m, literal.Object, name+".prompt", "an object") {
 		c.Prompt = r.prompt(m, name+".prompt")
 	}
 	if m, ok := member(v, "flags"); ok && r.is(m, literal.Object, name+".flags", "an object") {

@@ -25,6 +25,7 @@ type Target struct {
 type CLI struct {
 	Pos                  literal.Pos
 	Interactive, OneShot Call
+	ACP                  Call // Command is empty: it does not speak the Agent Client Protocol
 	Prompt               Prompt
 	Approval             Flag // of the values prompt, auto-edit, yolo
 	Sandbox              Flag // workspace-write, off
@@ -45,6 +46,7 @@ type Call struct {
 const (
 	Interactive = "interactive"
 	OneShot     = "oneShot"
+	ACP         = "acp"
 )
 
 // The ways in which an agent takes its prompt.

@@ -44,6 +44,13 @@ func (p Parts) run() *contract.Command {
 			},
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
 			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
+			{
+				Name: "transport", Kind: contract.Enum, Default: agent.ByChoice, Enum: []string{
+					"auto", agent.ByACP,
+					agent.ByStream,
+				},
+				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
+			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool,
@@ -172,6 +179,9 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Approval = cmp.Or(approval, setting.Default)
+	if way := c.String("transport"); way != agent.ByChoice {
+		t.Transport = way
+	}
 	if t.Text == "" && !c.Given("task") {
 		in, err := c.Input(ctx)
 		if err != nil {

@@ -180,7 +180,7 @@ func (w *errand) prompted(exited bool) *prompt.Signal {
 func (w *errand) evidence(e agent.Evidence) {
 	for _, d := range e.Denials {
 		if !slices.ContainsFunc(w.ending.Denials, func(known event.Denial) bool {
-			return known.CallID == d.CallID && known.Tool == d.Tool
+			return known.CallID == d.CallID && (d.CallID != "" || known.Tool == d.Tool)
 		}) {
 			w.ending.Denials = append(w.ending.Denials, d)
 		}

@@ -222,6 +222,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	}
 	spec := o.Spec(name)
 	spec.Dir, spec.Resume, spec.Terms.Mode = r.Dir, resume, r.Approval
+	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
+		spec.Terms.Transport = agent.ByChoice
+	}
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
 	if r.Model != "" {

@@ -96,7 +96,7 @@ func verdictOf(e Ending, changed *bool) Verdict {
 			fault.New(fault.AgentFailed, "the agent ended in the middle of its turn"))
 		return failed(e, f)
 	case !e.End.OK:
-		f = cmp.Or(f, e.Outcome.Evidence.Fault)
+		f = specific(f, e.Outcome.Evidence.Fault)
 		if e.End.Reason == event.Cancelled && f == nil {
 			return Verdict{
 				State: Cancelled, Reason: CancelledBy,
@@ -160,6 +160,14 @@ func answered(e Ending, changed *bool) Verdict {
 		v.Reason = Unchanged
 	}
 	return v
+}
+
+// specific returns the fault that the agent told, unless only its records tell the reason.
+func specific(told, recorded *fault.Fault) *fault.Fault {
+	if recorded != nil && (told == nil || told.Code == fault.AgentFailed || told.Code == fault.APIError) {
+		return recorded
+	}
+	return told
 }
 
 // failed finds the reason of a turn that failed.

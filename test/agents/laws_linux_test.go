@@ -1,12 +1,22 @@
 package agents
 
 import (
+	"context"
 	"os"
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/gemini"
 	"omniagent/internal/agenttest"
 )
+
+// overACP is a driver whose conversations are held over the Agent Client Protocol.
+type overACP struct{ agent.Driver }
+
+func (d overACP) Mind(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	s.Terms.Transport = agent.ByACP
+	return d.Driver.Mind(ctx, s, sv)
+}
 
 // TestLaws tries the laws of a conversation on the real agents.
 func TestLaws(t *testing.T) {
@@ -18,6 +28,12 @@ func TestLaws(t *testing.T) {
 			return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
 		}, b.environ()))
 	}
+	b := newBench(t, "gemini")
+	spoken := agenttest.Installed(overACP{gemini.New()}, benches, func(url, home string) agent.Rehearsal {
+		return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
+	}, b.environ())
+	spoken.Agent = "gemini over ACP"
+	all = append(all, spoken)
 	t.Logf("what cannot be tried:\n%s", agenttest.Unsaid(all))
 	for _, s := range all {
 		t.Run(s.Name(), func(t *testing.T) {

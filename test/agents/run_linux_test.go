@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,14 +37,20 @@ func (r ran) String() string {
 	return strconv.Itoa(r.code) + " " + string(text) + "\n" + r.stderr
 }
 
-// hands gives the agent a task with nobody watching, on a scripted model.
-func (b *bench) hands(script string, args ...string) ran {
+// allowed lets runs start the agent.
+func (b *bench) allowed() {
 	b.t.Helper()
 	allow := exec.Command(program, "agents", "allow", b.agent)
 	allow.Dir, allow.Env = b.work, b.wired("")
 	if out, err := allow.CombinedOutput(); err != nil {
 		b.t.Fatalf("%s is not allowed: %v\n%s", b.agent, err, out)
 	}
+}
+
+// hands gives the agent a task with nobody watching, on a scripted model.
+func (b *bench) hands(script string, args ...string) ran {
+	b.t.Helper()
+	b.allowed()
 	cmd := exec.Command(program, append([]string{"run", "--agent", b.agent, "-p", "the task", "--output", "json"},
 		args...)...)
 	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())
@@ -135,27 +142,32 @@ func endings() []ending {
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
 	for _, s := range subjects() {
-		for _, e := range endings() {
-			t.Run(s.driver.Name()+"/"+e.name, func(t *testing.T) {
-				t.Parallel()
-				if v, is := e.unlike[s.driver.Name()]; is {
-					if v.not != "" {
-						t.Skip("cannot be shown: " + v.not)
-					}
-					e.script, e.args = v.script, v.args
+		verdicts(t, s.driver.Name())
+	}
+}
+
+// verdicts shows each ending with an agent, which is started with these flags too.
+func verdicts(t *testing.T, name string, flags ...string) {
+	for _, e := range endings() {
+		t.Run(name+"/"+e.name, func(t *testing.T) {
+			t.Parallel()
+			if v, is := e.unlike[name]; is {
+				if v.not != "" {
+					t.Skip("cannot be shown: " + v.not)
 				}
-				b := newBench(t, s.driver.Name())
-				if e.kill != 0 {
-					stop := b.killer(e.kill)
-					defer stop()
-				}
-				r := b.hands(e.script, e.args...)
-				if r.Data.Status != e.status || e.reason != "" && r.Data.Reason != e.reason ||
-					e.code >= 0 && r.code != e.code {
-					t.Errorf("%s", r)
-				}
-			})
-		}
+				e.script, e.args = v.script, v.args
+			}
+			b := newBench(t, name)
+			if e.kill != 0 {
+				stop := b.killer(e.kill)
+				defer stop()
+			}
+			r := b.hands(e.script, slices.Concat(e.args, flags)...)
+			if r.Data.Status != e.status || e.reason != "" && r.Data.Reason != e.reason ||
+				e.code >= 0 && r.code != e.code {
+				t.Errorf("%s", r)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"reflect"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -85,11 +87,19 @@ func Unfinished(session, said string) event.Event {
 
 // Unreadable is the event for a line that is not JSON.
 func Unreadable(line []byte) []event.Event {
-	return []event.Event{{Kind: event.Notice, Text: "a line that cannot be read", Raw: line}}
+	return []event.Event{{Kind: event.Notice, Text: unreadable, Raw: line}}
 }
+
+const unreadable = "a line that cannot be read"
 
 // FirstLine is the first line of what an agent says, at most 300 bytes of it.
 func FirstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return text.Cut(s, 300)
+}
+
+// SameJSON reports whether two texts of JSON have the same value.
+func SameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -212,9 +212,11 @@ func (p *running) wait(observer agent.Observer) {
 	end := p.child.Wait()
 	p.out.close()
 	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.Bytes()}
-	if end.Ended {
-		p.mind.do(func() { x.ByUs = p.byUs })
-	}
+	p.mind.do(func() {
+		if x.Session = p.mind.id; end.Ended {
+			x.ByUs = p.byUs
+		}
+	})
 	evidence := observer.After(x)
 	p.mind.do(func() { p.mind.lost(p, x, evidence) })
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,16 @@ func (q *Questions[Q]) Fill(id, answer string) (answers []string, err error) {
 		answers = append(answers, one.answers[id])
 	}
 	return answers, nil
+}
+
+// Requests returns the requests that have open questions.
+func (q *Questions[Q]) Requests() (all []*Question[Q]) {
+	for _, one := range q.open {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // Close forgets the questions of a request.

@@ -29,11 +29,13 @@ const (
 	Fork
 	Hooks
 	Schema
+	Protocol
 )
 
 // Keep refuses the first requested term that is not among those that the agent keeps.
 func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	t := s.Terms
+	known := slices.Contains([]string{"", agent.ByChoice, agent.ByStream}, t.Transport)
 	for _, one := range []struct {
 		term  Term
 		asked bool
@@ -55,6 +57,7 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 		{Fork, t.Fork, "makes no copy of a session"},
 		{Hooks, sv.Hook != nil, "takes no hooks from a host"},
 		{Schema, s.Schema != nil, "does not hold its answers to a schema"},
+		{Protocol, !known, "is not driven over the Agent Client Protocol"},
 	} {
 		if one.asked && !slices.Contains(kept, one.term) {
 			return fault.New(fault.Unsupported, "in a conversation, %s %s", name, one.what)
@@ -64,8 +67,8 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 }
 
 // perTurn puts the mode into a shared flag, and refuses what could not be enforced in an agent that takes no messages
-// while it works.
-func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
+// while it works. kept are the terms that are kept in addition.
+func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) error {
 	m := d.Matrix(s.Install.Version)
 	switch mode := s.Terms.Mode; {
 	case mode == "":
@@ -78,7 +81,6 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 	default:
 		s.Shared.Approval = setting.AsTyped(mode)
 	}
-	var kept []Term
 	if m.Cell(agent.Schema, "", setting.OneShot).Level == agent.Full {
 		kept = append(kept, Schema)
 	}

@@ -3,8 +3,6 @@ package codex
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,7 +120,7 @@ func (t *talk) reply(r event.Reply) error {
 	switch {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
-	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !same(r.Input, q.call.Input):
+	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !cli.SameJSON(r.Input, q.call.Input):
 		denied = true // Codex can only run exactly the call that it asked about
 	case r.Mode != "" && !denied:
 		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
@@ -176,12 +174,6 @@ func (q *question) result(r event.Reply, denied bool) map[string]any {
 		decision = "acceptForSession"
 	}
 	return map[string]any{"decision": decision}
-}
-
-// same reports whether two texts of JSON have the same value.
-func same(a, b json.RawMessage) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // filled takes the answer to one question of a form, and sends all answers after the last.

@@ -8,10 +8,16 @@ package copilot
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
 )
 
 type driver struct {
@@ -30,6 +36,7 @@ func New() agent.Driver {
 				Binary:         "copilot",
 				Provides:       true,
 				Package:        "@github/copilot",
+				Obeys:          obeys,
 				Traps:          traps,
 				Settings:       []string{".copilot"},
 				Private:        []string{".copilot", ".config/github-copilot"},
@@ -47,9 +54,63 @@ func New() agent.Driver {
 	}
 }
 
-// Mind prepares a conversation in which every turn is a process of its own.
+// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	return cli.TurnMind(d, s, sv)
+	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
+	return cli.ACP{Driver: d, Launch: d.acp, Unsafe: hooked, Lost: acpLost, Stream: stream}.Mind(s, sv)
+}
+
+// acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
+func (d driver) acp(s agent.Spec) (agent.Launch, error) {
+	d.OneShot = []string{"--acp"}
+	s.Mode, s.Resume, s.Fresh = setting.OneShot, "", ""
+	l, _, err := d.Command(s)
+	return l, err
+}
+
+// hooked refuses a repository with hooks that no person reviewed: over ACP the CLI runs them, whether or not the
+// directory is trusted, and only the user's own settings could keep it from that.
+func hooked(s agent.Spec) error {
+	for _, at := range []string{s.Dir, cli.Real(s.Dir)} {
+		for dir := range cli.Upward(at) {
+			hooks, _ := filepath.Glob(filepath.Join(dir, ".github", "hooks", "*"))
+			for _, path := range hooks {
+				data, err := workspace.ReadFile(path, 1<<20)
+				if err == nil && s.Trusted != nil && s.Trusted(path, data) {
+					continue
+				}
+				return fault.New(fault.Unsafe,
+					"copilot is not started over ACP, because it runs the hooks in %s, which "+
+						"is not trusted", path).Hint("omniagent trust %s, or --transport stream", path).With("path",
+					path)
+			}
+		}
+	}
+	return nil
+}
+
+// obeys returns what the CLI does with a file of trusted content.
+func obeys(file string) string {
+	if dir := filepath.Dir(file); filepath.Base(dir) == "hooks" && filepath.Base(filepath.Dir(dir)) == ".github" {
+		return "hooks that copilot runs as programs in a conversation over ACP"
+	}
+	return ""
+}
+
+// acpLost returns why a turn failed whose last words are those of the CLI, which calls it done all the same. That the
+// turn tells no usage has been seen before.
+func acpLost(last string) *fault.Fault {
+	message, is := strings.CutPrefix(last, "Error: ")
+	if !is {
+		return nil
+	}
+	e := sessionError{Message: message}
+	for _, before := range []string{"(HTTP ", "Last error: "} {
+		if _, after, ok := strings.Cut(message, before); ok && len(after) > 3 {
+			e.Status, _ = strconv.Atoi(after[:3])
+		}
+	}
+	return lost(e, failure{})
 }
 
 // traps returns the files of a repository that the CLI may obey.

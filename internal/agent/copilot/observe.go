@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -66,7 +67,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		return agent.Evidence{}
 	}
 	if o.session == "" {
-		o.session = resumable(x.Stderr)
+		o.session = cmp.Or(x.Session, resumable(x.Stderr))
 	}
 	var t summary
 	if o.session == "" || !t.read(o.log(), o.from) {

@@ -61,13 +61,13 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 			of.Login
 		return another{base, strings.ToLower(t.ID), about}
 	}
-	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive} {
+	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
 		if strings.ContainsAny(call.Command, `/\`) && !filepath.IsAbs(call.Command) {
 			p.add(call.CommandPos, "a command is a name in PATH or an absolute path")
 			return nil
 		}
 	}
-	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command)
+	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command, t.CLI.ACP.Command)
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
@@ -122,18 +122,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		call = d.cli.Interactive
 	}
 	if call.Command == "" {
-		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s has no %s mode", d.ID,
-			s.Mode).Hint("cli.modes in your file of agents sets it")
+		return agent.Launch{}, nil, d.modeless(s.Mode)
 	}
-	if call.Command != d.About.Binary {
-		in, err := d.locate(agent.Env{
-			Dir:    s.Dir,
-			Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) },
-		}, call.Command)
-		if err != nil {
-			return agent.Launch{}, nil, err
-		}
-		s.Install = in
+	if err := d.started(&s, call); err != nil {
+		return agent.Launch{}, nil, err
 	}
 	t := cli.Translate(d.Matrix(""), s)
 	l := d.Launch(s, t)
@@ -141,6 +133,34 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		d.promptArgument(&l, len(d.OneShot))
 	}
 	return l, t.Warnings, nil
+}
+
+func (d driver) modeless(mode setting.Mode) error {
+	return fault.New(fault.ArgError, "%s has no %s mode", d.ID, mode).Hint("cli.modes in your file of agents sets it")
+}
+
+// started chooses the program of a call.
+func (d driver) started(s *agent.Spec, call agentsdir.Call) error {
+	if call.Command == d.About.Binary {
+		return nil
+	}
+	in, err := d.locate(agent.Env{
+		Dir:    s.Dir,
+		Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) },
+	}, call.Command)
+	if err == nil {
+		s.Install = in
+	}
+	return err
+}
+
+// acp returns the launch of a process that speaks the Agent Client Protocol. All terms go over the wire.
+func (d driver) acp(s agent.Spec) (agent.Launch, error) {
+	if err := d.started(&s, d.cli.ACP); err != nil {
+		return agent.Launch{}, err
+	}
+	d.OneShot, s.Mode, s.Passthrough = d.cli.ACP.Args, setting.OneShot, nil
+	return d.Launch(s, cli.Translation{}), nil
 }
 
 // promptArgument adds the place of a prompt that is an argument.
@@ -170,9 +190,21 @@ func guarded(before, flag []string) bool {
 	return len(flag) > 0 && strings.HasPrefix(flag[len(flag)-1], "-") && !strings.Contains(flag[len(flag)-1], "=")
 }
 
-// Mind prepares a conversation in which every turn is a process of its own.
+// Mind prepares a conversation: over ACP, which is all that some agents speak, or with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	return cli.TurnMind(d, s, sv)
+	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		if d.cli.OneShot.Command == "" {
+			return nil, d.modeless(setting.OneShot)
+		}
+		return cli.TurnMind(d, s, sv)
+	}
+	switch speaks := d.cli.ACP.Command != ""; {
+	case !speaks:
+		return stream(s, sv)
+	case d.cli.OneShot.Command == "" && s.Terms.Transport != agent.ByStream:
+		s.Terms.Transport = agent.ByACP
+	}
+	return cli.ACP{Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream}.Mind(s, sv)
 }
 
 // longestArgument is Linux's limit of a single argument.

@@ -85,9 +85,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// Mind prepares a conversation in which every turn is a process of its own.
+// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	return cli.TurnMind(d, s, sv)
+	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
+	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Stream: stream}.Mind(s, sv)
 }
 
 // traps returns the files of a repository that the CLI may obey.

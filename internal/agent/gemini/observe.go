@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,7 @@ func (o *observer) transcripts() []string {
 
 // After reads what the run added.
 func (o *observer) After(x agent.Exit) agent.Evidence {
+	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
 	e := agent.Evidence{Session: o.launch.Session, Fault: o.fault(x)}
 	var t tally
 	for _, path := range o.transcripts() {

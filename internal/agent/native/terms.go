@@ -46,6 +46,9 @@ func (o *Options) accept() (terms, error) {
 		return t, fault.New(fault.ArgError, "a limit must not be below zero")
 	case o.Limits.CostUSD > 0 && o.Choice.Known.Prices == nil:
 		return t, engine.Unpriced(o.Choice.Model)
+	case asked.Transport == agent.ByACP:
+		return t, fault.New(fault.Unsupported,
+			"the native agent is a part of this program: no protocol is between them")
 	case asked.Continue && o.Resume != "":
 		return t, fault.New(fault.ArgError, "the session %s and the newest one cannot both be resumed", o.Resume)
 	case asked.Fork && !asked.Continue && o.Resume == "":

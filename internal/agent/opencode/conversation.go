@@ -12,16 +12,41 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
 
-// Mind prepares a conversation in which every turn is a process of its own.
+// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if err := harmless(s); err != nil {
 		return nil, err
 	}
-	sv.Connect = 0 // it prints nothing before the model has answered
-	return cli.TurnMind(conversing{d}, s, sv)
+	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		sv.Connect = 0 // it prints nothing before the model has answered
+		return cli.TurnMind(conversing{d}, s, sv)
+	}
+	return cli.ACP{Driver: conversing{d}, Launch: d.acp, Models: true, Stream: stream}.Mind(s, sv)
+}
+
+// acp returns the launch of a process that speaks ACP. Neither a model nor --auto is an argument there: the settings
+// choose the one, and we answer what the other would.
+func (d driver) acp(s agent.Spec) (agent.Launch, error) {
+	if err := harmless(s); err != nil {
+		return agent.Launch{}, err
+	}
+	d.OneShot = []string{"acp"}
+	s.Mode, s.Passthrough = setting.OneShot, nil
+	m := d.Matrix(s.Install.Version)
+	m.Edit(agent.Approval, string(setting.Yolo), func(c *agent.Cell) { c.Args = nil })
+	m.Rows = slices.DeleteFunc(m.Rows, func(r agent.Row) bool { return r.Feature == agent.Model })
+	plain := s
+	plain.Shared.Model, plain.Shared.Output = setting.Chosen[string]{}, setting.Chosen[setting.Output]{}
+	t := cli.Translate(m, plain)
+	t.Env = append(permission(t.Env, s), "PWD="+s.Dir)
+	if s.Rehearsal != nil {
+		rehearse(&t, s)
+	}
+	return closed(d.Launch(s, t)), nil
 }
 
 // conversing is the driver in a conversation. Before the process of each turn, it checks what the CLI would run of the
@@ -36,8 +61,13 @@ func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error)
 		return agent.Launch{}, nil, err
 	}
 	l, warnings, err := c.driver.Command(s)
+	return closed(l), warnings, err
+}
+
+// closed switches off what a repository configures.
+func closed(l agent.Launch) agent.Launch {
 	l.Env = cli.Environ(l.Env, []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1"})
-	return l, warnings, err
+	return l
 }
 
 const (

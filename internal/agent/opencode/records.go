@@ -40,6 +40,7 @@ type observer struct {
 // one that was created with our title; without either nothing is known about it. Stderr is not evidence: any program
 // can write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
+	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
 		return e

@@ -112,6 +112,8 @@ const (
 	AllowOnce   = "allow_once"
 	AllowAlways = "allow_always"
 	RejectOnce  = "reject_once"
+
+	RejectAlways = "reject_always"
 )
 
 // Option is an option of a question.
@@ -155,6 +157,7 @@ func Chosen(result json.RawMessage) (option string, ok bool) {
 type Field struct {
 	ID, Title, About string
 	Several          bool
+	Type             string // of a text: empty, string, number, integer, boolean
 	Choices          []Choice
 }
 

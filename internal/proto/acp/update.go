@@ -24,6 +24,8 @@ const (
 	Notice         Kind = "notice"     // Severity, Text
 	Compaction     Kind = "compaction" // Message: its id
 	Conditions     Kind = "state"      // State, Stop, Error; only in version 2
+	Commands       Kind = "commands"   // Text: their names, a line each
+	TerminalOutput Kind = "terminal"   // Tool: its id is that of the terminal; only in version 2
 )
 
 // Update is a change in a session that the client is told of, in a form for all versions.
@@ -31,6 +33,7 @@ type Update struct {
 	Kind     Kind
 	Message  string // the id of the message that it belongs to
 	Text     string
+	Whole    bool // Text is all of the message, and no piece
 	Blocks   []Block
 	Tool     *Tool
 	Steps    []Step
@@ -65,12 +68,18 @@ type Tool struct {
 	Input     json.RawMessage
 	Parent    string // the call whose sub-agent made this one
 	Terminal  *Terminal
+
+	// What only agents tell.
+	Output string // what it gave back
+	Code   string // why it did not run, in the agent's own word
+	More   bool   // Content and the output of Terminal are added to those before
 }
 
-// Content is a text or a diff.
+// Content is a text, a diff, or the id of a terminal.
 type Content struct {
-	Text string
-	Diff *Diff
+	Text     string
+	Diff     *Diff
+	Terminal string
 }
 
 // Diff is a change of a file.
@@ -201,21 +210,7 @@ func (e Encoder) chunk(name string, u Update) []object {
 func (e Encoder) userMessage(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
-		o := textOf(b.Text)
-		switch {
-		case strings.HasPrefix(b.Media, "image/"):
-			o = object{"type": "image", "mimeType": b.Media, "data": base64.StdEncoding.EncodeToString(b.Data)}
-		case b.Media != "":
-			name := b.Name
-			if !strings.Contains(name, ":") {
-				name = "attachment:" + name
-			}
-			o = object{"type": "resource", "resource": object{
-				"uri": name, "mimeType": b.Media,
-				"blob": base64.StdEncoding.EncodeToString(b.Data),
-			}}
-		}
-		all = append(all, o)
+		all = append(all, block(b))
 	}
 	if e.Version == V2 {
 		return []object{{"sessionUpdate": "user_message", "messageId": u.Message, "content": all}}

@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/mcp"
+	"omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/setting"
+)
+
+// ACP describes an agent that is driven over the Agent Client Protocol, with a process for the whole conversation.
+type ACP struct {
+	Driver agent.Driver
+	// Launch returns the program and its arguments. Shared.Approval is the mode. The conversation, the session and the
+	// servers go over the wire.
+	Launch func(agent.Spec) (agent.Launch, error)
+	// Fault returns what an error of the agent means; nil: the error says so itself.
+	Fault func(*jsonrpc.Error) *fault.Fault
+	// Lost returns why a turn failed that the agent calls done, by the last piece of its text; nil: that does not
+	// occur.
+	Lost   func(last string) *fault.Fault
+	Models bool // the model is chosen over the wire, and not by a flag
+	// Unflagged: no flag chooses the approval. Then the mode plan needs one of the agent's own.
+	Unflagged bool
+	// Unsafe refuses a directory in which the agent is not safe over the protocol, but over its stream; nil: there is
+	// none.
+	Unsafe func(agent.Spec) error
+	// Stream returns the Mind of a conversation over the stream. It is also used if the agent does not speak the
+	// protocol after all.
+	Stream func(agent.Spec, agent.Services) (agent.Mind, error)
+
+	within time.Duration // 0: greetWithin
+}
+
+// greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine they need
+// 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s: see docs/decisions/0025-acp-as-a-client.md.
+const greetWithin = 30 * time.Second
+
+// Mind prepares a conversation over the transport that Terms name. Until the agent has answered initialize, it is not
+// certain that it speaks the protocol: if it prints something else, exits, or stays silent for too long, its stream is
+// used in place of it.
+func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	var unsafe error
+	if a.Unsafe != nil {
+		unsafe = a.Unsafe(s)
+	}
+	switch by := s.Terms.Transport; {
+	case by == "" || by == agent.ByStream, by == agent.ByChoice && unsafe != nil:
+		s.Terms.Transport = agent.ByStream
+		return a.Stream(s, sv)
+	case unsafe != nil:
+		return nil, unsafe
+	}
+	if err := a.keep(&s, sv); err != nil {
+		return nil, err
+	}
+	m := &greeting{stream: func() (agent.Mind, error) {
+		other := s
+		other.Terms.Transport = agent.ByStream
+		return a.Stream(other, sv)
+	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin)}
+	over := sv
+	over.Tell = m.hear
+	live, err := LiveMind(Live{
+		Driver:    a.Driver,
+		Abilities: agent.Abilities{Images: true, Questions: true, Resume: true},
+		Launch: func(s agent.Spec) (agent.Launch, error) {
+			if err := a.keep(&s, sv); err != nil {
+				return agent.Launch{}, err
+			}
+			l, err := a.Launch(s)
+			l.Session = s.Resume
+			return l, err
+		},
+		Proto: func(s agent.Spec) Proto {
+			servers, _ := a.servers(s) // checked for the launch
+			about := a.Driver.Describe()
+			o := acpOptions{
+				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
+				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
+				lost: a.Lost,
+			}
+			if a.Models {
+				o.model = s.Shared.Model.Value
+			}
+			return &greeted{Proto: newACPTalk(o), mind: m}
+		},
+	}, s, over)
+	m.mind = live
+	return m, err
+}
+
+// keep refuses the terms that the agent cannot keep, and puts the mode into the shared flag.
+func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
+	if _, err := a.servers(*s); err != nil {
+		return err
+	}
+	mode, flagged := ModeOf(*s), *s
+	if a.Unflagged {
+		if mode == setting.DenyAll || mode == setting.AskAll {
+			return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep: what it does without a "+
+				"question stays unasked", a.Driver.Name(), mode)
+		}
+		flagged.Terms.Mode, flagged.Shared.Approval = "", setting.Defaults().Approval
+	}
+	err := perTurn(a.Driver, &flagged, sv, Servers, Fork, Protocol)
+	flagged.Terms.Mode = mode
+	*s = flagged
+	return err
+}
+
+// servers returns the MCP servers of the conversation in the form of the protocol.
+func (a ACP) servers(s agent.Spec) (all []acp.Server, err error) {
+	if len(s.Terms.Servers) == 0 {
+		return nil, nil
+	}
+	list, err := mcp.Entries(s.Terms.Servers)
+	if err != nil {
+		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
+	}
+	for name, raw := range list {
+		var one mcp.Entry
+		switch {
+		case json.Unmarshal(raw, &one) != nil || one.Command == "" && one.URL == "" && one.Type != "sdk":
+			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", name)
+		case one.Type == "sdk" || one.Type == "sse":
+			return nil, fault.New(fault.Unsupported, "%s takes no MCP server of type %s", a.Driver.Name(), one.Type)
+		}
+		all = append(all, acp.Server{
+			Name: name, Command: one.Command, Args: one.Args, Env: one.Env, URL: one.URL, Headers: one.Headers,
+		})
+	}
+	slices.SortFunc(all, func(x, y acp.Server) int { return cmp.Compare(x.Name, y.Name) })
+	return all, nil
+}
+
+// greeting is a Mind over the Agent Client Protocol, until it turns out that the agent does not speak it.
+//
+//	               initialize answered
+//	Turn ─▶ greeting ─────────────────▶ the Mind over the protocol
+//	          │ something else printed, exit, silence
+//	          └───────────────────────▶ the Mind over the stream, with the same message
+type greeting struct {
+	stream func() (agent.Mind, error)
+	tell   func(event.Event)
+	within time.Duration
+
+	mu    sync.Mutex
+	mind  agent.Mind // in use
+	heard bool       // it is certain which Mind is in use
+	why   string     // why the stream is used
+	ended bool       // somebody, and not the agent, ended the process
+	held  []event.Event
+}
+
+// greeted tells the greeting what the agent does.
+type greeted struct {
+	Proto
+	mind *greeting
+}
+
+// Feed notices the answer to initialize, or anything else in its place.
+func (p *greeted) Feed(data []byte) Step {
+	step := p.Proto.Feed(data)
+	if p.Ready() {
+		p.mind.mu.Lock()
+		p.mind.heard = true
+		p.mind.mu.Unlock()
+		return step
+	}
+	for _, e := range step.Events {
+		if e.Kind == event.Notice && e.Text == unreadable {
+			p.mind.leave("it printed something else")
+		}
+	}
+	return step
+}
+
+// End notices that the process is gone.
+func (p *greeted) End(x agent.Exit) []event.Event {
+	m := p.mind
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = x.Signal != "" || x.ByUs != ""
+	return p.Proto.End(x)
+}
+
+// leave gives the protocol up.
+func (m *greeting) leave(why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.heard && m.why == "" {
+		m.why = why
+		go m.mind.Kill()
+	}
+}
+
+// hear holds events back as long as they may be about nothing. The lock is not held while they are told.
+func (m *greeting) hear(e event.Event) {
+	m.mu.Lock()
+	heard := m.heard
+	if !heard {
+		e.Raw = bytes.Clone(e.Raw)
+		m.held = append(m.held, e)
+	}
+	m.mu.Unlock()
+	if heard {
+		m.flush()
+		m.tell(e)
+	}
+}
+
+// flush tells the events that were held back. Nothing else is told at the same time.
+func (m *greeting) flush() {
+	m.mu.Lock()
+	held := m.held
+	m.held = nil
+	m.mu.Unlock()
+	for _, e := range held {
+		m.tell(e)
+	}
+}
+
+func (m *greeting) now() agent.Mind {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mind
+}
+
+// Turn answers a message. The first is said again over the stream if the agent did not take it.
+func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
+	late := time.AfterFunc(m.within, func() { m.leave("it did not answer within " + m.within.String()) })
+	mind := m.now()
+	err := mind.Turn(ctx, message)
+	late.Stop()
+	stream, why := m.other(err != nil || ctx.Err() != nil)
+	if stream == nil {
+		m.flush()
+		return err
+	}
+	m.tell(event.Event{
+		Kind: event.Notice, Synthetic: true,
+		Text: "the agent does not speak the Agent Client Protocol, as " + why + "; its output is read as a stream",
+	})
+	_, _ = mind.Close(ctx)
+	return stream.Turn(ctx, message)
+}
+
+// other returns the Mind over the stream if that is to be used now, and why. over: the turn is not to go on.
+func (m *greeting) other(over bool) (stream agent.Mind, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.heard || over {
+		return nil, ""
+	}
+	if m.why == "" && !m.ended {
+		m.why = "it ended before it answered"
+	}
+	if m.why == "" {
+		return nil, ""
+	}
+	stream, err := m.stream()
+	if err != nil { // there is none; the turn has ended, and says why
+		return nil, ""
+	}
+	m.mind, m.heard, m.held = stream, true, nil
+	return stream, m.why
+}
+
+// Abilities are those over the protocol.
+func (m *greeting) Abilities() agent.Abilities {
+	return agent.Abilities{Images: true, Questions: true, Resume: true}
+}
+
+// Facts are the same for both.
+func (m *greeting) Facts() event.Facts { return m.now().Facts() }
+
+// Steer passes a message on.
+func (m *greeting) Steer(ctx context.Context, message []event.Block) error {
+	return m.now().Steer(ctx, message)
+}
+
+// Set passes a change on.
+func (m *greeting) Set(ctx context.Context, c agent.Change) error { return m.now().Set(ctx, c) }
+
+// Answer passes an answer on.
+func (m *greeting) Answer(r event.Reply) error { return m.now().Answer(r) }
+
+// Kill ends the turn.
+func (m *greeting) Kill() { m.now().Kill() }
+
+// Close ends the Mind in use.
+func (m *greeting) Close(ctx context.Context) (agent.Outcome, error) { return m.now().Close(ctx) }

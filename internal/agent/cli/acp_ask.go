@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/setting"
+)
+
+// acpAsked is a request of the agent that a person has to answer.
+type acpAsked struct {
+	id      json.RawMessage // of the request
+	form    bool            // a form, or a page to visit
+	call    *event.Call
+	choices []acp.Option // answers in the agent's own words
+	allow   string       // ids of options; empty: there is none
+	always  string
+	deny    string
+	fields  []acp.Field
+}
+
+// requested reads a request of the agent. Files and terminals are not offered, so nobody should ask for them.
+func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
+	q := acpAsked{id: slices.Clone(m.ID)}
+	name := "q" + string(m.ID)
+	switch m.Method {
+	case "session/request_permission":
+		if p, ok := acp.ReadPermission(m.Params); ok {
+			return append(t.begins(), t.permission(name, q, p)...)
+		}
+	case "elicitation/create":
+		if b, ok := acp.ReadForm(m.Params); ok {
+			q.form = true
+			return append(t.begins(), t.form(name, q, b)...)
+		}
+	default:
+		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)))
+		return []event.Event{{Kind: event.Notice, Text: m.Method}}
+	}
+	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: it cannot be read", m.Method)))
+	return []event.Event{{Kind: event.Notice, Text: m.Method}}
+}
+
+// permission asks whether a call may run, unless the mode decides.
+func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.Event {
+	p.Tool.Status = ""
+	p.Tool.ID = cmp.Or(p.Tool.ID, name)
+	input := p.Tool.Input // some agents show more here than they called with
+	if known := t.calls[p.Tool.ID]; known != nil && known.Input != nil {
+		p.Tool.Input = nil
+	}
+	c := t.merge(p.Tool)
+	about := c.Tool
+	if input != nil {
+		about.Input = input
+	}
+	out := t.tell(c)
+	q.call = t.call(&about)
+	q.sort(p.Options)
+	switch allowed, decided := t.judge(q.call); {
+	case decided && allowed && len(q.choices) == 0 && cmp.Or(q.allow, q.always) != "":
+		t.say(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
+		return out
+	case decided && !allowed:
+		t.say(jsonrpc.Result(q.id, q.refusal(false)))
+		return append(out, t.denial(q.call, "the mode is "+string(t.o.mode), false))
+	}
+	ask := &event.Ask{ID: name, Text: strings.TrimSpace(cmp.Or(p.Title, c.Title) + "\n" + p.Text), Options: q.names()}
+	if ask.Tool = q.call; len(q.choices) > 0 {
+		ask.Tool, q.call = nil, nil // the answers are more than yes and no
+	}
+	t.questions.Ask(name, q)
+	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Parent: c.Parent, Ask: ask})
+}
+
+// judge decides about a call where the mode does.
+//
+//	deny                     no call runs
+//	plan                     what changes something does not run; the rest is asked about
+//	ask, prompt, default     all is asked about
+//	auto-edit                files of the workspace may be changed; the rest is asked about
+//	yolo                     everything runs
+func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
+	switch t.o.mode {
+	case setting.DenyAll:
+		return false, true
+	case setting.Plan:
+		return false, c.Kind != event.Read && c.Kind != event.Search
+	case setting.AutoEdit:
+		rel, err := filepath.Rel(t.o.dir, c.Path)
+		return true, c.Kind == event.Write && c.Path != "" && err == nil && filepath.IsLocal(rel)
+	case setting.Yolo:
+		return true, true
+	}
+	return false, false
+}
+
+// sort finds the options by their kinds: each agent has ids of its own. With several ways to allow it once, each of
+// them is an answer.
+func (q *acpAsked) sort(options []acp.Option) {
+	once := 0
+	for _, o := range options {
+		switch o.Kind {
+		case acp.AllowOnce:
+			q.allow = cmp.Or(q.allow, o.ID)
+			once++
+		case acp.AllowAlways:
+			q.always = cmp.Or(q.always, o.ID)
+		case acp.RejectOnce:
+			q.deny = o.ID
+		case acp.RejectAlways:
+			q.deny = cmp.Or(q.deny, o.ID)
+		default:
+			once = len(options) + 1
+		}
+	}
+	if once > 1 {
+		q.choices = options
+	}
+}
+
+// names returns the answers that a person may give.
+func (q *acpAsked) names() []string {
+	if len(q.choices) > 0 {
+		var names []string
+		for _, o := range q.choices {
+			names = append(names, o.Name)
+		}
+		return names
+	}
+	names := []string{event.Deny}
+	if q.always != "" {
+		names = append([]string{event.Always}, names...)
+	}
+	if q.allow != "" || q.form {
+		names = append([]string{event.Allow}, names...)
+	}
+	return names
+}
+
+// choice returns the id of the option that a person chose, or "".
+func (q *acpAsked) choice(r event.Reply) string {
+	for _, o := range q.choices {
+		if o.Name == cmp.Or(r.Option, r.Text) || o.ID == r.Option {
+			return o.ID
+		}
+	}
+	switch {
+	case len(q.choices) > 0:
+	case r.Option == event.Allow && q.form:
+		return event.Allow
+	case r.Option == event.Allow:
+		return q.allow
+	case r.Option == event.Always:
+		return q.always
+	}
+	return ""
+}
+
+// refusal answers a request with no. stop: the turn is to end.
+func (q *acpAsked) refusal(stop bool) any {
+	switch {
+	case q.form:
+		return acp.Submit(nil)
+	case stop:
+		return acp.Choose("")
+	}
+	return acp.Choose(q.deny)
+}
+
+// form asks what the agent wants to know, one question for each field.
+func (t *acpTalk) form(name string, q acpAsked, b acp.Blank) []event.Event {
+	q.fields = b.Fields
+	if b.URL != "" {
+		t.questions.Ask(name, q)
+		ask := &event.Ask{ID: name, Text: strings.TrimSpace(b.Text + "\n" + b.URL), Options: q.names()}
+		return []event.Event{{Kind: event.Question, Session: t.offer.Session, Ask: ask}}
+	}
+	var form []event.FormQuestion
+	for _, f := range b.Fields {
+		words := strings.TrimSpace(cmp.Or(f.Title, f.ID) + "\n" + f.About)
+		if len(b.Fields) == 1 && b.Text != "" {
+			words = b.Text
+		}
+		asked := event.FormQuestion{Question: words, Several: f.Several}
+		for _, c := range f.Choices {
+			asked.Options = append(asked.Options, event.FormOption{Label: c.Name, Description: c.About})
+		}
+		form = append(form, asked)
+	}
+	return t.questions.AskForm(name, t.offer.Session, form, q)
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
+)
+
+// Do translates a command for the agent.
+func (t *acpTalk) Do(c Command) (Step, error) {
+	var err error
+	switch {
+	case c.Message != nil:
+		err = t.hand(c.Message)
+	case c.Steer != nil:
+		err = fault.New(fault.Unsupported, "%s takes no message while it works", t.o.name)
+	case c.Answer != nil:
+		err = t.reply(*c.Answer)
+	case c.Change != nil:
+		err = t.change(*c.Change, c.Token)
+	case c.Interrupt:
+		t.interrupt()
+	}
+	return t.step.Take(err)
+}
+
+func (t *acpTalk) hand(message []event.Block) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	for _, b := range message {
+		if strings.HasPrefix(b.Media, "image/") && t.greeted && !t.agent.Images {
+			return fault.New(fault.Unsupported, "%s takes no images", t.o.name)
+		}
+	}
+	if t.busy = true; !t.open {
+		t.message = message
+		return nil
+	}
+	t.prompt(message)
+	return nil
+}
+
+// change changes the model, where the agent offers that. The mode stands in the flags of the process, too.
+func (t *acpTalk) change(c agent.Change, token int) error {
+	offered := func(m acp.Choice) bool { return m.ID == c.Model }
+	if c.Mode != "" || !t.open || !slices.ContainsFunc(t.offer.Models, offered) {
+		return agent.ErrRestart
+	}
+	method, params := t.offer.SetModel(c.Model)
+	t.request(acpRequest{method, token}, params)
+	t.offer.Model = c.Model
+	return nil
+}
+
+// changed reads whether a change was made.
+func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
+	if m.Error != nil {
+		t.step.Settle(r.token, t.faultOf(r.method, m.Error))
+		return nil
+	}
+	t.offer.Read(m.Result)
+	t.step.Settle(r.token, nil)
+	return nil
+}
+
+// interrupt ends the turn. A message that waits for the session is dropped.
+func (t *acpTalk) interrupt() {
+	switch {
+	case t.message != nil:
+		t.message, t.busy = nil, false
+		end := Unfinished(t.offer.Session, "")
+		end.End.Reason = event.Cancelled
+		t.step.Events = append(t.step.Events, end)
+	case t.busy:
+		t.stops = true
+		for _, q := range t.questions.Requests() {
+			t.say(jsonrpc.Result(q.Request.id, q.Request.refusal(true)))
+		}
+		t.step.Events = append(t.step.Events, t.questions.WithdrawAll()...)
+		t.say(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
+	}
+}
+
+// reply answers a question.
+func (t *acpTalk) reply(r event.Reply) error {
+	open, err := t.questions.Find(r.Question)
+	if err != nil {
+		return err
+	}
+	q := &open.Request
+	if open.Form {
+		return t.filled(open, r)
+	}
+	denied := r.ByUs || r.Stop || r.Option == event.Deny
+	choice := q.choice(r)
+	switch {
+	case !denied && choice == "":
+		return fault.New(fault.ArgError, "invalid answer %q", cmp.Or(r.Option, r.Text)).
+			Hint("%s", strings.Join(q.names(), ", "))
+	case len(r.Rules) > 0 || r.Mode != "" || q.call != nil && len(r.Input) > 0 && !SameJSON(r.Input, q.call.Input):
+		denied = true // the agent can only run exactly the call that it asked about
+	}
+	t.questions.Close(open)
+	if denied {
+		t.say(jsonrpc.Result(q.id, q.refusal(r.Stop)))
+		if q.call != nil {
+			t.step.Events = append(t.step.Events,
+				t.denial(q.call, cmp.Or(r.Text, "the user does not want this to run"), !r.ByUs))
+		}
+		return nil
+	}
+	if q.form {
+		t.say(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
+	} else {
+		t.say(jsonrpc.Result(q.id, acp.Choose(choice)))
+	}
+	return nil
+}
+
+// filled takes the answer to one question of a form, and sends all answers after the last.
+func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
+	q := open.Request
+	if r.ByUs || r.Stop || r.Option == event.Deny {
+		t.step.Events = append(t.step.Events, t.questions.Withdraw(open.id)...) // the others of the form
+		t.say(jsonrpc.Result(q.id, acp.Submit(nil)))
+		return nil
+	}
+	answer := cmp.Or(r.Text, r.Option)
+	field := q.fields[slices.Index(open.ids, r.Question)]
+	if _, ok := field.Value(answer); !ok {
+		return fault.New(fault.ArgError, "invalid answer %q", answer).Hint("%s", field.About)
+	}
+	all, err := t.questions.Fill(r.Question, answer)
+	if all == nil {
+		return err
+	}
+	content := map[string]any{}
+	for i, f := range q.fields {
+		content[f.ID], _ = f.Value(all[i])
+	}
+	t.say(jsonrpc.Result(q.id, acp.Submit(content)))
+	return nil
+}

@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/setting"
+)
+
+// acpTalk is the client's side of the Agent Client Protocol.
+//
+//	Begin ──► initialize ──► session/new, load, resume or fork ──► mode, model ──► idle
+//	                          │ a login is missing, or refused                      │ message
+//	                          ▼                                                     ▼
+//	                        failed                            Ended ◄── session/prompt: updates, questions
+//
+// Version 1 ends the turn with the answer to session/prompt, version 2 with a state that is idle.
+type acpTalk struct {
+	o     acpOptions
+	lines JSONLines
+	step  Step
+
+	sent     int64
+	requests map[string]acpRequest // ours, without an answer
+	agent    acp.Agent
+	greeted  bool
+	failed   *fault.Fault // why there is no session
+	offer    acp.Offer
+	loaded   bool // it was, and repeats what was said
+	open     bool // the session takes messages
+	message  []event.Block
+	busy     bool   // a message has no end yet
+	begun    bool   // the agent works on it
+	stops    bool   // it was asked to end the turn
+	last     string // piece of text
+	plan     string
+
+	calls     map[string]*acpCall // of the turn
+	order     []string            // their ids
+	terminals map[string]*acp.Terminal
+	questions Questions[acpAsked]
+	facts     event.Facts
+	spent     *acp.Spent
+	cost      *float64 // of the session so far
+	before    float64  // cost until this turn
+}
+
+// acpOptions are the terms with which a conversation is opened.
+type acpOptions struct {
+	name, login string
+	dir         string
+	resume      string
+	fork        bool
+	mode        setting.Approval
+	plan        bool // the agent has to have a mode of its own that changes nothing
+	model       string
+	servers     []acp.Server
+	fault       func(*jsonrpc.Error) *fault.Fault
+	lost        func(last string) *fault.Fault
+}
+
+// acpRequest is a request of ours.
+type acpRequest struct {
+	method string
+	token  int // of a change
+}
+
+var _ Proto = (*acpTalk)(nil)
+
+func newACPTalk(o acpOptions) *acpTalk {
+	t := &acpTalk{
+		o: o, requests: map[string]acpRequest{}, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
+	}
+	t.lines.Parse = t.line
+	return t
+}
+
+// Begin sends the greeting.
+func (t *acpTalk) Begin() Step {
+	t.send("initialize", acp.Hello("omniagent", "1"))
+	return t.done()
+}
+
+func (t *acpTalk) done() Step {
+	step, _ := t.step.Take(nil)
+	return step
+}
+
+func (t *acpTalk) send(method string, params any) { t.request(acpRequest{method: method}, params) }
+
+func (t *acpTalk) request(r acpRequest, params any) {
+	t.sent++
+	t.requests[strconv.FormatInt(t.sent, 10)] = r
+	t.say(jsonrpc.Request(t.sent, r.method, params))
+}
+
+func (t *acpTalk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
+
+// Feed takes the next bytes.
+func (t *acpTalk) Feed(data []byte) Step {
+	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
+	return t.done()
+}
+
+// Ready reports whether the agent has answered the greeting.
+func (t *acpTalk) Ready() bool { return t.greeted }
+
+// End reads what is left.
+func (t *acpTalk) End(agent.Exit) []event.Event {
+	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
+	if t.busy {
+		t.busy = false
+		out = append(out, Unfinished(t.offer.Session, ""))
+	}
+	return out
+}
+
+// Know adds what the agent has told.
+func (t *acpTalk) Know(f *event.Facts) {
+	f.Mode = t.o.mode
+	f.Merge(t.facts)
+	f.Model = cmp.Or(t.offer.Model, f.Model)
+}
+
+func (t *acpTalk) line(data []byte) []event.Event {
+	m, ok := jsonrpc.Read(data)
+	switch {
+	case !ok, m.Method == "" && m.ID == nil:
+		return Unreadable(data)
+	case m.Method == "":
+		return t.answered(m)
+	case m.ID != nil:
+		return t.requested(m)
+	}
+	return t.notified(m)
+}
+
+// answered reads the answer to one of our requests.
+func (t *acpTalk) answered(m jsonrpc.Message) []event.Event {
+	r, known := t.requests[string(m.ID)]
+	delete(t.requests, string(m.ID))
+	switch {
+	case !known:
+		return nil
+	case r.token != 0:
+		return t.changed(r, m)
+	case m.Error != nil:
+		return t.refused(r.method, m.Error)
+	}
+	switch r.method {
+	case "initialize":
+		return t.greet(m.Result)
+	case "session/prompt":
+		return t.prompted(m.Result)
+	case "session/new", "session/load", "session/resume", "session/fork":
+		if t.offer.Read(m.Result); t.offer.Session == "" {
+			t.offer.Session = t.o.resume
+		}
+		t.loaded = r.method == "session/load"
+		return t.opened()
+	}
+	t.offer.Read(m.Result) // an option was set
+	return t.opened()
+}
+
+// greet reads what the agent is, and opens the session.
+func (t *acpTalk) greet(result json.RawMessage) []event.Event {
+	var ok bool
+	if t.agent, ok = acp.ReadAgent(result); !ok {
+		return t.fail(fault.New(fault.AgentRefused, "%s speaks no version of the Agent Client Protocol that we know",
+			t.o.name))
+	}
+	t.greeted = true
+	t.facts.Version = t.agent.About.Version
+	method := "session/new"
+	switch {
+	case t.o.resume == "":
+	case t.o.fork && t.agent.Fork:
+		method = "session/fork"
+	case t.o.fork:
+		return t.fail(fault.New(fault.Unsupported, "%s makes no copy of a session", t.o.name))
+	case t.agent.Resume:
+		method = "session/resume"
+	case t.agent.Load:
+		method = "session/load"
+	default:
+		return t.fail(fault.New(fault.Unsupported, "%s resumes no session over the Agent Client Protocol", t.o.name))
+	}
+	if !t.agent.HTTP && slices.ContainsFunc(t.o.servers, func(s acp.Server) bool { return s.URL != "" }) {
+		return t.fail(fault.New(fault.Unsupported, "%s takes no MCP server with an address", t.o.name))
+	}
+	t.send(method, t.agent.Opening(t.o.resume, t.o.dir, nil, t.o.servers))
+	return nil
+}
+
+// opened sets what differs from what was asked for, one option after the other, and then takes messages.
+func (t *acpTalk) opened() []event.Event {
+	if t.open {
+		return nil
+	}
+	mode, found := harmlessMode(t.offer.Modes)
+	switch {
+	case t.o.mode == setting.Plan && found && t.offer.Mode != mode:
+		t.offer.Mode = mode // not every answer repeats it
+		t.send(t.offer.SetMode(mode))
+		return nil
+	case t.o.plan && !found:
+		return t.fail(fault.New(fault.Unsupported, "%s has no mode in which it changes nothing", t.o.name))
+	case t.o.model != "" && t.o.model != t.offer.Model:
+		if !slices.ContainsFunc(t.offer.Models, func(c acp.Choice) bool { return c.ID == t.o.model }) {
+			return t.fail(fault.New(fault.AgentRefused, "%s offers no model %s", t.o.name, t.o.model))
+		}
+		t.offer.Model = t.o.model
+		t.send(t.offer.SetModel(t.o.model))
+		return nil
+	}
+	if t.loaded && t.offer.Mode != "" { // some agents repeat what was said after they have answered: wait for that
+		t.loaded = false
+		t.send(t.offer.SetMode(t.offer.Mode))
+		return nil
+	}
+	t.open = true
+	if message := t.message; message != nil {
+		t.message = nil
+		t.prompt(message)
+	}
+	return []event.Event{{Kind: event.Started, Session: t.offer.Session, Model: t.offer.Model}}
+}
+
+// harmlessMode returns the mode in which an agent changes nothing. Some have addresses as ids.
+func harmlessMode(modes []acp.Choice) (id string, found bool) {
+	for _, word := range []string{"plan", "read-only"} {
+		for _, m := range modes {
+			if m.ID == word || strings.HasSuffix(m.ID, "#"+word) {
+				return m.ID, true
+			}
+		}
+	}
+	return "", false
+}
+
+// refused reads an error in the place of an answer.
+func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
+	f := t.faultOf(method, e)
+	if method != "session/prompt" {
+		return t.fail(f)
+	}
+	if t.stops {
+		return t.ended("cancelled", nil)
+	}
+	return t.ended("error", f)
+}
+
+// faultOf returns what an error means, first in the words of the agent's driver.
+func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
+	words := FirstLine(e.Message)
+	if data, _ := e.Data.(map[string]any); data["details"] != nil {
+		words = FirstLine(fmt.Sprintf("%s: %v", words, data["details"]))
+	}
+	if e.Code == acp.AuthRequired {
+		f = fault.New(fault.AuthRequired, "%s wants a login: %s", t.o.name, words)
+		switch login := t.agent.Login; {
+		case t.o.login != "":
+			f.Hint("%s", t.o.login)
+		case login != nil:
+			f.Hint("%s", strings.TrimSpace(login.Name+": "+login.About))
+		}
+		return f
+	}
+	if t.o.fault != nil {
+		f = t.o.fault(e)
+	}
+	switch {
+	case f != nil:
+	case e.Code == 401 || e.Code == 403:
+		f = fault.New(fault.Login(e.Message), "%s: %s", t.o.name, words)
+	case e.Code == 429:
+		f = fault.New(fault.TooManyRequests, "%s: %s", t.o.name, words)
+	default:
+		f = fault.New(fault.AgentFailed, "%s refused %s: %s", t.o.name, method, words)
+	}
+	return f
+}
+
+// fail notes that there will be no session.
+func (t *acpTalk) fail(f *fault.Fault) []event.Event {
+	t.failed, t.greeted, t.message = f, true, nil
+	open := t.busy
+	t.busy = false
+	return Rejected(f, t.offer.Session, "", open)
+}
+
+// prompt begins the turn of a message.
+func (t *acpTalk) prompt(message []event.Block) {
+	t.last, t.begun, t.stops, t.spent, t.plan = "", false, false, nil, ""
+	if t.cost != nil {
+		t.before = *t.cost
+	}
+	blocks := make([]acp.Block, 0, len(message))
+	for _, b := range message {
+		blocks = append(blocks, acp.Block{Text: b.Text, Media: b.Media, Data: b.Data, Name: b.Name})
+	}
+	t.send("session/prompt", acp.Prompting(t.offer.Session, blocks))
+}
+
+// prompted reads the answer to a message: in version 1 its turn is over, in version 2 it has begun.
+func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
+	s := acp.ReadStopped(result)
+	t.spent = cmp.Or(s.Spent, t.spent)
+	if t.agent.Version == acp.V2 {
+		return t.begins()
+	}
+	return t.ended(s.Stop, nil)
+}
+
+// begins tells once that the agent has taken up the message.
+func (t *acpTalk) begins() []event.Event {
+	if t.begun || !t.open {
+		return nil
+	}
+	t.begun = true
+	return []event.Event{{Kind: event.TurnBegan, Session: t.offer.Session}}
+}
+
+// ended ends the turn, for the reason that the agent gives. f is why it failed, if that is known.
+func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
+	out := append(t.begins(), t.questions.WithdrawAll()...)
+	out = append(out, t.callsLeft()...)
+	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop}
+	if f == nil && end.OK && t.o.lost != nil && t.spent == nil {
+		f = t.o.lost(t.last)
+		end.OK = f == nil
+	}
+	switch {
+	case stop == "cancelled":
+		end.Reason = event.Cancelled
+	case stop == "max_turn_requests":
+		end.Reason, end.Said = event.MaxTurns, stop
+	case stop == "refusal":
+		f = fault.New(fault.AgentRefused, "the model behind %s refused", t.o.name)
+	case f == nil && !end.OK:
+		f = fault.New(fault.AgentFailed, "%s ended its turn: %s", t.o.name,
+			cmp.Or(FirstLine(stop), "no reason is told"))
+	}
+	if s := t.spent; s != nil {
+		end.Usage = &event.Usage{
+			Input: s.Input, Output: s.Output, Cached: s.Cached, Written: s.Written, Reasoning: s.Reasoning,
+		}
+	}
+	if t.cost != nil && end.Usage != nil && *t.cost > t.before {
+		cost := *t.cost - t.before
+		end.Usage.CostUSD = &cost
+	}
+	unasked := !t.busy
+	t.busy, t.stops, t.begun = false, false, false
+	if f != nil {
+		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
+	}
+	return append(out, event.Event{Kind: event.Ended, Session: t.offer.Session, End: end, Unasked: unasked})
+}

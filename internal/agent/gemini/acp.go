@@ -1,0 +1,58 @@
+package gemini
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
+)
+
+// acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
+func (d driver) acp(s agent.Spec) (agent.Launch, error) {
+	d.OneShot = []string{"--acp"}
+	files := recent(s, time.Now().UTC())
+	s.Mode, s.Resume, s.Fresh = setting.OneShot, "", ""
+	l, _, err := d.Command(s)
+	l.Files = append(l.Files, files...)
+	return l, err
+}
+
+const (
+	minute      = "2006-01-02T15-04" // in the names of transcripts
+	longestChat = 64 << 20
+)
+
+// recent returns copies of the transcripts of the session that began in this very minute. The CLI opens a transcript
+// for a session before it loads it, under the name of the minute: if that is the name of the session's own, it empties
+// it, and then finds nothing to load. It finds the copy, which seems to be a minute older, and continues that.
+func recent(s agent.Spec, now time.Time) (copies []agent.File) {
+	chats := own(s.Env, "tmp", "*", "chats")
+	if len(s.Resume) < 8 || strings.ContainsAny(s.Resume, `/\*?[`) || chats == "" {
+		return nil
+	}
+	for _, at := range []time.Time{now, now.Add(time.Minute)} { // which it may be when it starts
+		name := func(at time.Time) string { return "session-" + at.Format(minute) + "-" + s.Resume[:8] + ".jsonl" }
+		found, _ := filepath.Glob(filepath.Join(chats, name(at)))
+		for _, path := range found {
+			if data, err := workspace.ReadFile(path, longestChat); err == nil {
+				copies = append(copies, agent.File{
+					Path: filepath.Join(filepath.Dir(path), name(at.Add(-time.Minute))), Data: data, Keep: true,
+				})
+			}
+		}
+	}
+	return copies
+}
+
+// acpFault returns what an error in place of an answer means: its code is the status of the model's API.
+func acpFault(e *jsonrpc.Error) *fault.Fault {
+	if e.Code < 400 {
+		return nil
+	}
+	return failure(e.Message, e.Code)
+}

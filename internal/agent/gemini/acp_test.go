@@ -1,0 +1,60 @@
+package gemini
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/proto/jsonrpc"
+)
+
+// TestRecent: a transcript of this minute gets a copy that seems to be older; others need none.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	chats := filepath.Join(home, ".gemini", "tmp", "work", "chats")
+	if err := os.MkdirAll(chats, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const id = "b92c9497-7604-487a-b1a9-7cf6ed86e4e4"
+	for _, name := range []string{
+		"session-2026-11-22T19-00-b92c9497.jsonl", "session-2026-11-22T19-00-a79c64c4.jsonl",
+		"session-2026-11-22T18-58-b92c9497.jsonl",
+	} {
+		if err := os.WriteFile(filepath.Join(chats, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := time.Date(2026, 11, 22, 19, 0, 59, 0, time.UTC)
+	s := agent.Spec{Env: []string{"HOME=" + home, "USERPROFILE=" + home}, Resume: id}
+	copies := recent(s, at)
+	if len(copies) != 1 || filepath.Base(copies[0].Path) != "session-2026-11-22T18-59-b92c9497.jsonl" || !copies[0].Keep ||
+		string(copies[0].Data) != "session-2026-11-22T19-00-b92c9497.jsonl" {
+		t.Errorf("%+v", copies)
+	}
+	for _, other := range []agent.Spec{{Env: s.Env}, {Env: s.Env, Resume: "*"}, {Env: s.Env, Resume: "********"}} {
+		if copies := recent(other, at); copies != nil {
+			t.Errorf("%q: %+v", other.Resume, copies)
+		}
+	}
+	if copies := recent(s, at.Add(time.Minute)); copies != nil {
+		t.Errorf("a minute later: %+v", copies)
+	}
+}
+
+// TestACPFault: the code of an error is the status of the model's API.
+func TestACPFault(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]string{401: "AUTH_REQUIRED", 429: "RATE_LIMITED", 500: "API_ERROR", -32603: ""} {
+		f := acpFault(&jsonrpc.Error{Code: code, Message: `{"error":{"message":"no"}}`})
+		got := ""
+		if f != nil {
+			got = string(f.Code)
+		}
+		if got != want {
+			t.Errorf("%d: %s", code, got)
+		}
+	}
+}
