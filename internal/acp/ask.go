@@ -38,7 +38,7 @@ func formOf(q *event.Ask) *event.Form {
 		return nil
 	}
 	for _, one := range f.Questions {
-		if len(one.Options) == 0 || one.Question == "" {
+		if one.Question == "" {
 			return nil
 		}
 	}

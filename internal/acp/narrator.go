@@ -321,6 +321,9 @@ func (n *narrator) titleOf(e *event.Call) string {
 		}
 		return text.OneLine(name+" "+path, 200)
 	}
+	if to := e.HandsOver(); to != "" {
+		return text.OneLine(name+" "+to, 200)
+	}
 	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
 	in := event.Texts(e.Input, members...)
 	for _, member := range members {

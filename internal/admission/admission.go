@@ -231,7 +231,7 @@ func Interpreter(path string, env []string) (string, error) {
 
 // Environment returns an agent's part of our environment: what every program gets, and what it reads itself: its own
 // login, addresses and settings. Names may end in "*". Variables that make a program load or run something are never
-// passed on.
+// passed on. The depth of agents that ask one another is.
 func Environment(base, own, more, roots []string) []string {
 	names := slices.Clone(more)
 	for _, entry := range base {
@@ -244,7 +244,11 @@ func Environment(base, own, more, roots []string) []string {
 		}
 	}
 	names = slices.DeleteFunc(names, loads)
-	return shell.Inheritance{Roots: roots, More: names}.Of(base)
+	env := shell.Inheritance{Roots: roots, More: names}.Of(base)
+	if depth, ok := process.Value(base, agent.DepthVariable); ok {
+		env = append(env, agent.DepthVariable+"="+depth)
+	}
+	return env
 }
 
 // loads reports whether a variable makes a program load other code. A name on a list must not allow that by accident.

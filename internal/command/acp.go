@@ -65,7 +65,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Network: modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-			wallsRecord(),
+			wallsRecord(), runFiles(),
 			{Path: "<state>/acp", Type: "state"},
 		},
 		Examples: []contract.Example{
@@ -90,7 +90,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{
 		call: c, log: log, detail: detail, parts: p, provider: c.String("provider"),
-		base: c.String("api-base"),
+		base: c.String("api-base"), host: true,
 	}
 	mode, _, err := approvalOf(c)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/recording"
 	"omniagent/internal/relay"
 	"omniagent/internal/setting"
+	"omniagent/internal/tool"
 )
 
 // opener opens conversations for one call.
@@ -35,6 +36,8 @@ type opener struct {
 	moded                   bool          // each conversation has a mode that was chosen for it
 	closed                  bool          // only agents of `omniagent agents allow` are started
 	patience                time.Duration // for the answer to a question; 0: the conversation's own
+	host                    bool          // of conversations that may delegate work
+	run                     string        // the run of delegated work; empty: it is something else
 }
 
 // env returns what an opening needs of this call.
@@ -61,6 +64,9 @@ func (o opener) env() opening.Env {
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
 		},
 	}
+	if o.host {
+		e.Own.Others = o.others()
+	}
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
 	}
@@ -83,6 +89,9 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + a.Name()
 		gate.Record = func(e audit.Entry) error {
 			e.Command = command
+			if o.run != "" {
+				e.Args = append(e.Args, "sub_agent="+tool.RunnerName, "run_id="+o.run)
+			}
 			return o.call.RecordAlso(e)
 		}
 	}

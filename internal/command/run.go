@@ -313,16 +313,8 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
 		moded: true, closed: true, patience: 24 * time.Hour,
 	}
-	o := run.Owner{
-		Run: r, Open: open.converse, Grace: c.Config.Duration("grace") / 2, Log: log,
-		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
-		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
-		Hooks: run.Hooks{
-			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
-			Notify: c.Config.List("run.notify"), Env: os.Environ(),
-		},
-		Tell: func(now run.Progress) { tellProgress(c, r, now) },
-	}
+	o := open.owner(r)
+	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
 	if r.Detached {
 		o.Patience = cmp.Or(r.Idle, 5*time.Minute)
 	}
@@ -330,6 +322,20 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
 	}
 	return answerOf(r.Record)
+}
+
+// owner returns what carries a run out in this process, with the person's own settings.
+func (o opener) owner(r *run.Run) run.Owner {
+	c := o.call
+	return run.Owner{
+		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
+		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
+		Hooks: run.Hooks{
+			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
+			Notify: c.Config.List("run.notify"), Env: os.Environ(),
+		},
+	}
 }
 
 // answerOf returns the outcome of a run as that of a call.

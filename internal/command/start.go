@@ -14,7 +14,9 @@ func (p Parts) start() *contract.Command {
 		Danger: contract.Mutating,
 		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames " +
 			"on standard input, it stays and takes a\n" +
-			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.",
+			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.\n" +
+			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
+			"cli-runner: docs/run.md.",
 		Scopes: []string{},
 		Params: append(p.startParams(), hostParams(dontAsk)...),
 		Exits: []contract.Exit{
@@ -27,7 +29,7 @@ func (p Parts) start() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord()},
+		}, wallsRecord(), runFiles()},
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",

@@ -107,7 +107,7 @@ func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), note
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return opener{call: c, log: log, detail: detail, parts: p}
+	return opener{call: c, log: log, detail: detail, parts: p, host: true}
 }
 
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if

@@ -85,14 +85,13 @@ type Options struct {
 // The limits.
 const (
 	MaxTimeout = time.Hour
-	maxDepth   = 2       // nested servers
+	MaxDepth   = 2       // nested servers
 	maxAtOnce  = 4       // calls
 	maxLine    = 8 << 20 // bytes of a message
 	maxPrompt  = 1 << 20 // bytes
 	maxText    = 256 << 10
-	closing    = 10 * time.Second // for an agent to end
-	leaving    = time.Second      // for the last lines to be read
-	beat       = 5 * time.Second  // between two signs of life
+	leaving    = time.Second     // for the last lines to be read
+	heartbeat  = 5 * time.Second // between two signs of life
 )
 
 func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }

@@ -1,7 +1,9 @@
 package delegate
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"omniagent/internal/agent"
 )
@@ -12,10 +14,18 @@ func Depth(lookup func(string) (string, bool)) int {
 	depth := 0
 	if value, ok := lookup(agent.DepthVariable); ok && value != "" {
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > maxDepth {
-			n = maxDepth
+		if err != nil || n < 0 || n > MaxDepth {
+			n = MaxDepth
 		}
 		depth = n
 	}
-	return min(max(depth, above()), maxDepth)
+	return min(max(depth, above()), MaxDepth)
+}
+
+// Deeper returns the environment of an agent that is asked at this depth.
+func Deeper(env []string, depth int) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		return strings.HasPrefix(entry, agent.DepthVariable+"=")
+	})
+	return append(env, agent.DepthVariable+"="+strconv.Itoa(depth+1))
 }

@@ -252,6 +252,9 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 		return interruptedCall()
 	case s.action.Kind == event.Agent:
 		ctx = context.WithValue(ctx, callKey{}, calling{l, s.call.ID})
+		if s.action.Delegate != nil {
+			s.action.Run = l.delegate(s)
+		}
 	}
 	s.ran = true
 	s.start(ctx)

@@ -101,17 +101,25 @@ func (l *loop) question(ctx context.Context, s *step, title string) *event.Denia
 	if s.action.Person {
 		ask.Options = []string{event.Allow, event.Deny}
 	}
+	if reply, ok := l.replyTo(ctx, ask); ok {
+		return l.obey(s, reply)
+	}
+	return s.refused(false, "the turn was interrupted before anybody answered")
+}
+
+// replyTo asks a question, and waits for the answer. ok is false if ctx ends before.
+func (l *loop) replyTo(ctx context.Context, ask *event.Ask) (reply event.Reply, ok bool) {
 	answer := l.mind.expect(ask.ID)
 	defer l.mind.withdraw(ask.ID)
 	l.tell(event.Event{Kind: event.Question, Ask: ask})
 	select {
 	case reply := <-answer:
-		return l.obey(s, reply)
+		return reply, true
 	case <-ctx.Done():
 		if l.mind.withdraw(ask.ID) {
 			l.tell(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: ask.ID}})
 		}
-		return s.refused(false, "the turn was interrupted before anybody answered")
+		return event.Reply{}, false
 	}
 }
 

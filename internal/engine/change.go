@@ -174,10 +174,15 @@ func (l *loop) count(client model.Client, u model.Usage) {
 	if prices != nil {
 		cost = prices.Cost(u)
 	}
+	l.spend(u, cost, prices != nil && !u.Estimated)
+}
+
+// spend adds usage whose cost is known, or not.
+func (l *loop) spend(u model.Usage, cost float64, known bool) {
 	for at := l; at != nil; at = at.outer {
 		at.usage = at.usage.Add(u)
 		at.cost += cost
-		at.unknown = at.unknown || prices == nil || u.Estimated
+		at.unknown = at.unknown || !known
 	}
 	l.mind.mu.Lock()
 	defer l.mind.mu.Unlock()

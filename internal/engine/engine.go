@@ -145,6 +145,9 @@ func (m *Mind) Facts() event.Facts {
 				facts.Helpers = append(facts.Helpers, h.Name)
 			}
 		}
+		if t.Name == tool.DelegateName {
+			facts.Helpers = append(facts.Helpers, tool.RunnerName)
+		}
 	}
 	return facts
 }

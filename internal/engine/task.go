@@ -47,7 +47,7 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 		depth++
 	}
 	l.tools = slices.DeleteFunc(slices.Clone(from.loop.tools), func(t tool.Tool) bool {
-		return depth >= deepest && t.Name == tool.TaskName ||
+		return depth >= deepest && (t.Name == tool.TaskName || t.Name == tool.DelegateName) ||
 			slices.Contains([]string{formName, tool.QuestionName, tool.PlanName}, t.Name)
 	})
 	if err := l.dress(kind); err != nil {

@@ -34,3 +34,12 @@ func Texts(input json.RawMessage, members ...string) map[string]string {
 	}
 	return found
 }
+
+// HandsOver says to whom a call hands work over, and which; empty: it hands nothing over, or that cannot be told.
+func (c *Call) HandsOver() string {
+	in := Texts(c.Object(), "agent", "goal")
+	if c.Kind != Agent || in["agent"] == "" || in["goal"] == "" {
+		return ""
+	}
+	return "to " + in["agent"] + ": " + in["goal"]
+}

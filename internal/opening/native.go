@@ -51,6 +51,7 @@ func (p *Plan) own() error {
 		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
 		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
 		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known,
+		Others:  e.Own.Others,
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox),
 		Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory,
 		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},

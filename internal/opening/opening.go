@@ -64,6 +64,7 @@ type Own struct {
 	Rules            guard.Rules
 	Tools            tool.List
 	Known            guard.Agents // beside the native one
+	Others           tool.Agents  // that do what the model delegates; nil: none
 	Problem          error        // syntax error of a rule
 	Variables        []string     // further variables for commands and servers
 	Memory           int64

@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/run"
 	"omniagent/internal/text"
 )
 
@@ -52,7 +53,11 @@ func (p *Plain) event(e event.Event) {
 	case event.ToolCall:
 		s.say("· " + text.Name(e.Call.Name) + " " + text.Visible(brief(e.Call.ForHosts())))
 	case event.ToolResult:
-		if e.Result.Failed {
+		if report, ok := run.ReadReport(e.Result); ok {
+			for _, line := range report.Lines() {
+				s.say("  " + text.Name(line))
+			}
+		} else if e.Result.Failed {
 			s.say("  failed: " + firstLine(e.Result.Output))
 		}
 	case event.Question:
@@ -201,6 +206,9 @@ func brief(c *event.Call) string {
 		return firstLine(c.Command)
 	case c.Path != "":
 		return text.Name(c.Path)
+	}
+	if to := c.HandsOver(); to != "" {
+		return firstLine(to)
 	}
 	var in map[string]json.RawMessage
 	if json.Unmarshal(c.Input, &in) != nil {

@@ -30,10 +30,14 @@ type Errand struct {
 	// question. So it does when there is no answer within Patience.
 	Ask      func(event.Ask) (reply *event.Reply, wait bool)
 	Patience time.Duration
-	Opened   func(*conversation.Conversation) // nil: nobody wants to know
-	Sent     func(turn int64)                 // the agent has the message; nil: nobody wants to know
-	See      func(event.Event)                // gets each event of the turn; nil: nobody
-	Alive    func() bool                      // asked in silence: whether the agent's processes work; nil: unknown
+	// Person asks a person a question for whose answer the turn waits. ok is false if nobody answers: then the turn
+	// ends with the question. It returns when its context ends, as it does with an answer from elsewhere. nil: answers
+	// come only from elsewhere.
+	Person func(context.Context, event.Ask) (reply event.Reply, ok bool)
+	Opened func(*conversation.Conversation) // nil: nobody wants to know
+	Sent   func(turn int64)                 // the agent has the message; nil: nobody wants to know
+	See    func(event.Event)                // gets each event of the turn; nil: nobody
+	Alive  func() bool                      // asked in silence: whether the agent's processes work; nil: unknown
 	// Waits looks for a prompt on the output of the agent, which nobody there would answer; nil: it has none.
 	Waits func(exited bool) *prompt.Signal
 }
@@ -85,8 +89,11 @@ type errand struct {
 	Errand
 	ending  Ending
 	talk    *conversation.Conversation
-	waiting map[string]*event.Ask // questions that are open
-	running map[string]bool       // calls that have not ended
+	waiting map[string]*event.Ask         // questions that are open
+	asking  map[string]context.CancelFunc // a person, about those
+	persons sync.WaitGroup
+	give    context.CancelCauseFunc // ends the turn
+	running map[string]bool         // calls that have not ended
 
 	mu    sync.Mutex
 	sign  time.Duration // uptime of the machine at the last sign of life
@@ -97,7 +104,10 @@ type errand struct {
 // Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes. Nothing that it
 // started is alive when it returns.
 func (e Errand) Do(ctx context.Context) Ending {
-	w := errand{Errand: e, waiting: map[string]*event.Ask{}, running: map[string]bool{}}
+	w := errand{
+		Errand: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
+		asking: map[string]context.CancelFunc{},
+	}
 	w.ending.Tools = map[string]*ToolCall{}
 	talk, err := e.Open(ctx, e.Agent, e.Spec, e.Services)
 	if err != nil {
@@ -121,9 +131,11 @@ func (e Errand) Do(ctx context.Context) Ending {
 		if e.Sent != nil {
 			e.Sent(w.ending.Turn)
 		}
-		life, end := w.watched(ctx)
+		life := w.watched(ctx)
 		err = w.listen(life, events)
-		end()
+		w.give(nil)
+		w.persons.Wait()
+		w.Person = nil // the turn waits for nothing more
 	}
 	if errors.Is(err, errUnanswered) {
 		for _, ask := range w.waiting {
@@ -177,9 +189,10 @@ func (w *errand) evidence(e agent.Evidence) {
 
 // watched returns a context that ends with ErrIdle when the agent shows no sign of life for too long. Silence counts
 // while the machine sleeps, too: connections do not survive that.
-func (w *errand) watched(ctx context.Context) (context.Context, func()) {
+func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
+	w.give = cancel
 	go func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
@@ -212,7 +225,7 @@ func (w *errand) watched(ctx context.Context) (context.Context, func()) {
 			}
 		}
 	}()
-	return life, func() { cancel(nil) }
+	return life
 }
 
 // alive notes a sign of life. While a question is open, only its answer is waited for.
@@ -272,9 +285,9 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	case event.Question:
 		w.asked(ctx, e.Ask)
 	case event.Replied:
-		delete(w.waiting, e.Reply.Question)
+		w.settled(e.Reply.Question)
 	case event.Withdrawn:
-		delete(w.waiting, e.Ask.ID)
+		w.settled(e.Ask.ID)
 	case event.Denied:
 		w.ending.Denials = append(w.ending.Denials, *e.Denial)
 	case event.Failed:
@@ -294,8 +307,37 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 		_ = w.talk.Answer(ctx, *reply) // too late: the question was withdrawn
 	case wait:
 		w.waiting[ask.ID] = ask
+		if w.Person != nil {
+			w.person(ctx, *ask)
+		}
 	default:
 		w.ending.Question = ask
+	}
+}
+
+// person asks a person, while the turn goes on.
+func (w *errand) person(ctx context.Context, ask event.Ask) {
+	ctx, settled := context.WithCancel(ctx)
+	w.asking[ask.ID] = settled
+	w.persons.Go(func() {
+		reply, ok := w.Person(ctx, ask)
+		switch {
+		case ctx.Err() != nil:
+		case ok:
+			reply.Question = ask.ID
+			_ = w.talk.Answer(ctx, reply) // too late: the question was withdrawn
+		default:
+			w.give(errUnanswered)
+		}
+	})
+}
+
+// settled closes a question.
+func (w *errand) settled(id string) {
+	delete(w.waiting, id)
+	if settled := w.asking[id]; settled != nil {
+		settled()
+		delete(w.asking, id)
 	}
 }
 
@@ -325,4 +367,12 @@ func (e Ending) Answer() string {
 		return e.End.Text
 	}
 	return e.Text
+}
+
+// Usage returns what the agent used; nil: it does not tell.
+func (e Ending) Usage() *event.Usage {
+	if e.End != nil && e.End.Usage != nil {
+		return e.End.Usage
+	}
+	return e.Outcome.Evidence.Usage
 }

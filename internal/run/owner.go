@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,9 @@ type Owner struct {
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
-	Hooks    Hooks
+	// Person asks a person, as in Errand.
+	Person func(context.Context, event.Ask) (event.Reply, bool)
+	Hooks  Hooks
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -244,7 +247,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
 		See:    func(e event.Event) { o.see(a, e, desk) },
-		Ask:    o.decide, Patience: o.Patience,
+		Ask:    o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
 	desk.leave()
@@ -286,7 +289,9 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 func (o *Owner) replied(reply event.Reply, by int) {
 	for i := range o.Run.Questions {
 		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
-			q.Answer = &Answer{Text: reply.Text, Option: reply.Option, At: time.Now().UTC(), By: by}
+			q.Answer = &Answer{
+				Text: reply.Text, Option: reply.Option, At: time.Now().UTC(), By: cmp.Or(by, os.Getpid()),
+			}
 		}
 	}
 	o.resume()
@@ -420,11 +425,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
 	}
-	spent := e.Outcome.Evidence.Usage
-	if e.End != nil && e.End.Usage != nil {
-		spent = e.End.Usage
-	}
-	if spent != nil {
+	if spent := e.Usage(); spent != nil {
 		out.Usage = &Usage{spent.Input, spent.Output, spent.CostUSD}
 	}
 	return out

@@ -83,7 +83,9 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		return Verdict{State: Stalled, Reason: Idle, Fault: f}
 	case isConnect(f) || isConnect(fault.Of(e.Err)):
 		return Verdict{State: Stalled, Reason: NoOutput, Fault: cmp.Or(f, fault.Of(e.Err))}
-	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, fault.TimedOut):
+	case errors.Is(e.Err, fault.TimedOut):
+		return Verdict{State: TimedOut, Reason: TooLong, Fault: fault.Of(e.Err)}
+	case errors.Is(e.Err, context.DeadlineExceeded):
 		return Verdict{State: TimedOut, Reason: TooLong, Fault: fault.New(fault.TimedOut, "the run took too long")}
 	case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, fault.Interrupted):
 		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}

@@ -33,6 +33,7 @@ func Ours() List {
 		{TodoWrite, func(env *Env) bool { return env.Todos != nil }},
 		{WebFetch, func(env *Env) bool { return env.Web != nil }},
 		{HandOver, func(env *Env) bool { return env.Task != nil }},
+		{Delegate, func(env *Env) bool { return env.Agents != nil && len(env.Agents.Names()) > 0 }},
 		{func(*Env) Tool { return AskUserQuestion() }, person},
 		{func(*Env) Tool { return ExitPlanMode() }, person},
 	}

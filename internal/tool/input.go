@@ -127,6 +127,16 @@ func (in *input) set(name string, value any) {
 	}
 }
 
+// add adds a member that the model left out.
+func (in *input) add(name, value string) {
+	data, err := text.JSON(value)
+	if err != nil {
+		return
+	}
+	in.members = slices.DeleteFunc(in.members, func(m member) bool { return m.name == name })
+	in.members = append(in.members, member{name, data})
+}
+
 // needed returns the value of a required member.
 func (in *input) needed(name, what string) json.RawMessage {
 	value := in.raw(name)

@@ -38,6 +38,8 @@ type Action struct {
 	// Run runs the call. It ends soon after ctx does, and leaves nothing running. progress may be nil; it gets what the
 	// tool prints meanwhile.
 	Run func(ctx context.Context, progress func(string)) Result
+	// Delegate runs a call whose work another agent does, in place of Run; by is the conversation that makes it.
+	Delegate func(ctx context.Context, by Caller) Result
 	// Person: only a person can decide, so one is asked, whatever the rules and the mode allow.
 	Person bool
 	// Form is set for a call that is a question. It makes the result from what a person filled in or said. If that has
@@ -70,6 +72,7 @@ type Env struct {
 	Web      Web      // nil: no pages
 	Task     Task     // nil: no sub-agents
 	Helpers  []Helper // sub-agents in addition to the general one
+	Agents   Agents   // nil: no other agents
 	Person   bool     // a person can be asked
 	Seen     *Seen
 	Todos    *Todos

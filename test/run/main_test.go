@@ -74,7 +74,12 @@ func (p *place) agent(name, script string) *place {
 	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
-	p.configured("")
+	return p.configured("").trusting(name)
+}
+
+// trusting lets programs start an agent.
+func (p *place) trusting(name string) *place {
+	p.t.Helper()
 	cmd := exec.Command(program, "agents", "allow", name)
 	cmd.Dir, cmd.Env = p.work, p.env
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -51,11 +51,12 @@ type Options struct {
 	Rules   guard.Rules
 	Tools   tool.List // nil: tool.Ours
 	Agents  guard.Agents
-	Sandbox string // workspace-write, or off
-	Network string // what commands reach: off, on, or hosts separated by commas
-	Memory  int64  // limit in bytes of each process of a command behind walls; 0: none
-	Home    string // the user's home directory
-	State   string // the directory that records what has to be cleaned up if this process is killed
+	Others  tool.Agents // that do what the model delegates; nil: none
+	Sandbox string      // workspace-write, or off
+	Network string      // what commands reach: off, on, or hosts separated by commas
+	Memory  int64       // limit in bytes of each process of a command behind walls; 0: none
+	Home    string      // the user's home directory
+	State   string      // the directory that records what has to be cleaned up if this process is killed
 	Limits  engine.Limits
 	Env     []string                         // the environment; shell decides what commands and servers get of it
 	HandOn  []string                         // further variables for them, which the user has named
@@ -177,7 +178,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	env := &tool.Env{
 		Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{},
-		Excludes: tool.ExcludesFile(o.variable),
+		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others,
 	}
 	var todos []tool.Todo
 	for _, t := range o.Kept.State().Todos {

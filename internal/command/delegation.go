@@ -1,0 +1,71 @@
+package command
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/delegate"
+	"omniagent/internal/run"
+	"omniagent/internal/tool"
+)
+
+// others returns what carries out the work that the native agent delegates; nil: nothing may.
+func (o opener) others() tool.Agents {
+	c, depth := o.call, delegate.Depth(o.call.Host.Lookup)
+	store, err := runStore(c)
+	if err != nil || depth >= delegate.MaxDepth {
+		return nil
+	}
+	return run.Runner{
+		Store:  store,
+		Agents: sync.OnceValue(o.delegable),
+		Limits: limitsOf(c),
+		Owner: func(r *run.Run) run.Owner {
+			own := o
+			own.host, own.ask, own.moded, own.closed, own.patience, own.run = false, nil, true, true, 24*time.Hour, r.ID
+			owner := own.owner(r)
+			env := delegate.Deeper(os.Environ(), depth)
+			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
+			if depth > 0 { // whatever waits for this run may hold the last place
+				owner.Parallel = 0
+			}
+			return owner
+		},
+	}
+}
+
+// delegable returns the installed agents that run may start, in the order of agents.allow.
+func (o opener) delegable() (names []string) {
+	known, err := knownAgents(o.call, o.parts.Agents)
+	if err != nil {
+		o.log("no work can be delegated: %v", err)
+		return nil
+	}
+	list, order := allowlistOf(o.call), o.call.Config.List("agents.allow")
+	for _, k := range known {
+		if _, decided, err := list.Find(k.Name()); err != nil || !decided {
+			continue // nothing has to be looked for
+		}
+		row, _ := k.locate(o.call)
+		if row.Allowed == "yes" && (len(order) == 0 || slices.Contains(order, k.Name())) {
+			names = append(names, k.Name())
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+	})
+	return names
+}
+
+// limitsOf returns the limits of a run, as the configuration has them.
+func limitsOf(c *contract.Call) run.Task {
+	return run.Task{
+		Timeout: c.Config.Duration("run.timeout"), Idle: c.Config.Duration("run.idle_timeout"),
+		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+	}
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/model"
+	"omniagent/internal/setting"
+	"omniagent/internal/tool"
+)
+
+// caller is the conversation for another agent that does the work of a call. What that agent does is told as the work
+// of a sub-agent: its calls have ids of this conversation, and each has one result.
+type caller struct {
+	*loop
+
+	mu    sync.Mutex
+	calls int
+	open  map[string]string // calls without a result: from the agent's ids to ours
+}
+
+var _ tool.Caller = (*caller)(nil)
+
+// delegate returns what runs a call whose work another agent does.
+func (l *loop) delegate(s *step) func(context.Context, func(string)) tool.Result {
+	c := &caller{
+		loop: &loop{mind: l.mind, turn: l.turn, parent: s.call.ID, outer: l}, open: map[string]string{},
+	}
+	return func(ctx context.Context, _ func(string)) tool.Result {
+		w := c.word(ctx, agent.Moment{Name: agent.HelperBegins, Text: tool.RunnerName})
+		if w.Decision == event.Deny {
+			return tool.Result{Text: "It was not begun: " + reasonOf(w) + ".", Failed: true}
+		}
+		result := s.action.Delegate(ctx, c)
+		c.close()
+		c.word(ctx, agent.Moment{Name: agent.HelperEnds, Text: result.Text})
+		return result
+	}
+}
+
+// Mode returns the mode of the conversation now.
+func (c *caller) Mode() setting.Approval {
+	c.mind.mu.Lock()
+	defer c.mind.mu.Unlock()
+	return c.mind.policy.mode
+}
+
+// CanAsk reports whether a person can be asked.
+func (c *caller) CanAsk() bool { return c.mind.o.Services.CanAsk }
+
+// Ask asks a person. The question is about a call that hosts know: the agent's own, or one that consists of the
+// question.
+func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
+	if !c.CanAsk() {
+		return event.Reply{}, false
+	}
+	call := event.Call{ID: ask.ID, Name: event.FormTool, Kind: event.Other}
+	own := ask.Tool == nil
+	if own {
+		call.Input = formOf(ask)
+	} else {
+		call = *ask.Tool
+	}
+	given := call.ID
+	call.ID = c.begin(call)
+	asked := ask
+	asked.ID, asked.Tool, asked.Form = call.ID, &call, ask.Form || own
+	if own {
+		asked.Options = []string{event.Allow, event.Deny}
+	}
+	reply, ok := c.replyTo(ctx, &asked)
+	if reply.Stop {
+		c.mind.interrupt(c.turn)
+	}
+	ok = ok && !reply.ByUs && !reply.Stop
+	if own {
+		reply, ok = answered(ask, call, reply, ok)
+		c.end(event.Result{ID: given, Failed: !ok, Output: reply.Text})
+	}
+	if reply.Mode != "" || reply.Rules != nil { // they are about this conversation, and the agent has rights of its own
+		reply = event.Reply{Option: event.Deny, Text: "only this call can be allowed, and nothing beyond it"}
+	}
+	return reply, ok
+}
+
+// formOf returns a question as the input of a form.
+func formOf(ask event.Ask) json.RawMessage {
+	q := event.FormQuestion{Question: ask.Text, Header: "Question", Options: []event.FormOption{}}
+	for _, o := range ask.Options {
+		q.Options = append(q.Options, event.FormOption{Label: o})
+	}
+	input, _ := json.Marshal(event.Form{Questions: []event.FormQuestion{q}}) // texts
+	return input
+}
+
+// answered reads the answer to a question that was asked as a form.
+func answered(ask event.Ask, call event.Call, reply event.Reply, ok bool) (event.Reply, bool) {
+	var form struct {
+		Answers map[string]string `json:"answers"`
+	}
+	_ = json.Unmarshal(reply.Input, &form) // anything else has no answers
+	words := form.Answers[ask.Text]
+	if words == "" {
+		words = reply.Text
+	}
+	return event.Reply{Question: call.ID, Text: words}, ok && reply.Option != event.Deny && words != ""
+}
+
+// Tell tells the calls of the agent, and their results.
+func (c *caller) Tell(e event.Event) {
+	switch e.Kind {
+	case event.ToolCall:
+		c.begin(*e.Call)
+	case event.ToolResult:
+		c.end(*e.Result)
+	}
+}
+
+// begin tells a call, once, and returns its id here.
+func (c *caller) begin(call event.Call) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id, told := c.open[call.ID]; told {
+		return id
+	}
+	c.calls++
+	id := fmt.Sprintf("%s.%d", c.parent, c.calls)
+	c.open[call.ID], call.ID = id, id
+	c.tell(event.Event{Kind: event.ToolCall, Call: &call})
+	return id
+}
+
+// end tells the result of a call that was told.
+func (c *caller) end(r event.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, told := c.open[r.ID]
+	if !told {
+		return
+	}
+	delete(c.open, r.ID)
+	r.ID = id
+	c.tell(event.Event{Kind: event.ToolResult, Result: &r})
+}
+
+// close ends the calls of which no result came.
+func (c *caller) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range c.open {
+		r := &event.Result{ID: id, Failed: true, Output: "It ended without a result."}
+		c.tell(event.Event{Kind: event.ToolResult, Result: r, Synthetic: true})
+	}
+	c.open = map[string]string{}
+}
+
+// Spend counts what the agent used for the turn and the limits of the conversation.
+func (c *caller) Spend(u *event.Usage) {
+	if u == nil {
+		c.spend(model.Usage{}, 0, false)
+		return
+	}
+	cost := 0.0
+	if u.CostUSD != nil {
+		cost = *u.CostUSD
+	}
+	c.spend(model.Usage{
+		Input: u.Input - u.Cached - u.Written, CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output,
+		Reasoning: u.Reasoning,
+	}, cost, u.CostUSD != nil)
+}
