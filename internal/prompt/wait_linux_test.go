@@ -112,9 +112,11 @@ func TestWaiting(t *testing.T) {
 			}
 			var info fs.FileInfo
 			if input != nil {
-				if info, err = input.Stat(); err != nil {
+				described, err := input.Stat()
+				if err != nil {
 					t.Fatal(err)
 				}
+				info = described
 			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
