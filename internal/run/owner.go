@@ -95,6 +95,8 @@ func (o *Owner) Work(ctx context.Context) error {
 		case v.Reason == Asked:
 			r.ask(*v.Question)
 			return o.rest(v)
+		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.anew():
+			continue
 		case passes(v.Reason) && i+1 < len(r.Agents):
 			i++
 			continue
@@ -106,6 +108,21 @@ func (o *Owner) Work(ctx context.Context) error {
 		}
 		return o.conclude(v, ending, changed)
 	}
+}
+
+// anew makes the next attempt begin a session of its own, with all answers, if the last one could not go on with an
+// earlier session. It reports whether that was so.
+func (r *Run) anew() bool {
+	last := r.Attempts[len(r.Attempts)-1]
+	if !last.Resumed {
+		return false
+	}
+	for i := range r.Attempts {
+		if r.Attempts[i].Agent == last.Agent {
+			r.Attempts[i].Resumes = false
+		}
+	}
+	return true
 }
 
 // passes reports whether the next agent is tried after such an end: this one could not begin.
@@ -215,7 +232,10 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	r := o.Run
 	prompt, resume := r.prompt(name)
-	r.Attempts = append(r.Attempts, Attempt{Agent: name, Began: time.Now().UTC(), Session: resume})
+	r.Attempts = append(r.Attempts, Attempt{
+		Agent: name, Began: time.Now().UTC(), Session: resume,
+		Resumed: resume != "",
+	})
 	a := &r.Attempts[len(r.Attempts)-1]
 	if err := o.enter(Starting); err != nil {
 		return Ending{Err: err}

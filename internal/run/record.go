@@ -75,6 +75,7 @@ type Attempt struct {
 	First       int64          `json:"first,omitempty"`   // record of the session with which it began
 	Last        int64          `json:"last,omitempty"`    // and ended; 0: it runs
 	Resumes     bool           `json:"resumes,omitempty"` // the agent can go on with the session
+	Resumed     bool           `json:"resumed,omitempty"` // it was to go on with a session
 	Turn        int64          `json:"turn,omitempty"`    // in which the task was given; 0: it was not
 	Version     string         `json:"agent_version,omitempty"`
 	Program     string         `json:"executable,omitempty"`
