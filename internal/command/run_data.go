@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
+	"omniagent/internal/tree"
 )
 
 // runData is what every command says of a run that it carries out.
@@ -42,11 +43,11 @@ type runData struct {
 }
 
 type runChanges struct {
-	Count   int                                `json:"count"`
-	Files   []contract.Foreign[run.FileChange] `json:"files"`
-	Git     []contract.Foreign[string]         `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
-	Ignored int                                `json:"ignored" doc:"further files, which the repository ignores"`
-	Partial []contract.Foreign[string]         `json:"partial" doc:"what could not be looked at"`
+	Count   int                             `json:"count"`
+	Files   []contract.Foreign[tree.Change] `json:"files"`
+	Git     []contract.Foreign[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
+	Ignored int                             `json:"ignored" doc:"further files, which the repository ignores"`
+	Partial []contract.Foreign[string]      `json:"partial" doc:"what could not be looked at"`
 }
 
 type runDenial run.Denial
@@ -108,7 +109,7 @@ func (d *runData) add(out run.Result, dir string) {
 		d.Changed = &runChanges{c.Count, nil, foreign(c.Git), c.Ignored, foreign(c.Partial)}
 		for i, f := range c.Files {
 			files[i].Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
-			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: f.Status + " " + f.Path})
+			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: string(f.Status) + " " + f.Path})
 		}
 		d.Changed.Files = foreign(files)
 	}

@@ -121,7 +121,7 @@ func runsCancel() *contract.Command {
 		Output: contract.TypeOf[cancelled](), Params: []contract.Param{runParam()}, DryRun: true,
 		Files: []contract.FileEffect{runFiles()},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is over, by this or before"},
+			{Code: contract.Success, When: "it is over now, or was before"},
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},

@@ -45,8 +45,8 @@ func runsWatch() *contract.Command {
 		LooseConfig: true,
 		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
 			"The last one has status and exit_code.\n" +
-			"A line is always the same, so --from goes on where a reader was ended. It ends with the exit code of " +
-			"the run.",
+			"A line is always the same, so --from continues where an earlier reader stopped. It ends with the exit " +
+			"code of the run.",
 		Params: []contract.Param{
 			printedRun(), whereParam(),
 			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
@@ -66,7 +66,7 @@ func runsWatch() *contract.Command {
 		},
 		Examples: []contract.Example{
 			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},
-			{Description: "What comes behind line 41", Command: "omniagent runs watch run-1a2b3c4d --from 42"},
+			{Description: "The lines after 41", Command: "omniagent runs watch run-1a2b3c4d --from 42"},
 		},
 		Serve: serveWatch,
 	}

@@ -95,6 +95,7 @@ type errand struct {
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls that have not ended
 
+	began time.Time
 	mu    sync.Mutex
 	sign  time.Duration // uptime of the machine at the last sign of life
 	limit time.Duration // how long the next one may take; 0: any time
@@ -105,6 +106,7 @@ type errand struct {
 // started is alive when it returns.
 func (e Errand) Do(ctx context.Context) Ending {
 	w := errand{
+		began:  time.Now(),
 		Errand: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
 		asking: map[string]context.CancelFunc{},
 	}
@@ -203,7 +205,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 			case <-tick.C:
 			}
 			w.mu.Lock()
-			silent, waits := w.limit > 0 && uptime()-w.sign >= w.limit, w.waits
+			silent, waits := w.limit > 0 && uptime(w.began)-w.sign >= w.limit, w.waits
 			w.mu.Unlock()
 			if found := w.prompted(false); found != nil {
 				cancel(&prompted{found})
@@ -232,7 +234,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 func (w *errand) alive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sign, w.limit, w.waits = uptime(), w.Idle, len(w.waiting) > 0
+	w.sign, w.limit, w.waits = uptime(w.began), w.Idle, len(w.waiting) > 0
 	switch {
 	case w.waits:
 		w.limit = w.Patience

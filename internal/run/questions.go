@@ -20,7 +20,7 @@ func questionOf(ask event.Ask) Question {
 	if ask.Tool != nil && !ask.Form {
 		q.Tool = ask.Tool.Name
 		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
-		q.Text = cmp.Or(q.Text, "May "+q.Tool+" run?")
+		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + ask.Text)
 	}
 	if !ask.Form {
 		q.Options = ask.Options

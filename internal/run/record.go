@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/tree"
 )
 
 // State says where a run is.
@@ -154,19 +155,11 @@ type Check struct {
 
 // Changes are the files that differ from before the run.
 type Changes struct {
-	Count   int          `json:"count"`
-	Files   []FileChange `json:"files"`
-	Git     []string     `json:"git,omitempty"`     // what differs of the repository itself: HEAD, refs, hooks, …
-	Ignored int          `json:"ignored,omitempty"` // files that the repository ignores
-	Partial []string     `json:"partial,omitempty"` // what could not be looked at
-}
-
-// FileChange is a file that differs.
-type FileChange struct {
-	Path    string `json:"path"`
-	Status  string `json:"status"` // added, modified, deleted, type, mode
-	Added   *int   `json:"added"`  // lines; nil: not known, or not a text
-	Removed *int   `json:"removed"`
+	Count   int           `json:"count"`
+	Files   []tree.Change `json:"files"`
+	Git     []string      `json:"git,omitempty"`     // what differs of the repository itself: HEAD, refs, hooks, …
+	Ignored int           `json:"ignored,omitempty"` // files that the repository ignores
+	Partial []string      `json:"partial,omitempty"` // what could not be looked at
 }
 
 // Denial is a tool that was not allowed to run.

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
+	"omniagent/internal/tree"
 )
 
 // Runner is the sub-agent cli-runner: it carries out what the native agent delegates, each piece of work as a run.
@@ -34,19 +35,19 @@ func (d Runner) Names() []string { return d.Agents() }
 // Report is what the model gets of a piece of work. Files, Validation and RunID are observed; the Summary and the
 // Acceptance are the agent's own words.
 type Report struct {
-	Chunk      string       `json:"chunk_id,omitempty"`
-	Goal       string       `json:"goal"`
-	Agent      string       `json:"agent"`
-	Status     string       `json:"status"` // Done, or Blocked(why)
-	Files      []FileChange `json:"files_changed"`
-	More       int          `json:"further_files,omitempty"` // that Files leaves out
-	Partial    []string     `json:"not_looked_at,omitempty"` // places in which files may have changed
-	Validation []Check      `json:"validation"`
-	Acceptance []Criterion  `json:"acceptance"`
-	Summary    string       `json:"summary"`
-	Questions  []string     `json:"questions"`
-	Next       string       `json:"next_step,omitempty"`
-	RunID      string       `json:"run_id,omitempty"`
+	Chunk      string        `json:"chunk_id,omitempty"`
+	Goal       string        `json:"goal"`
+	Agent      string        `json:"agent"`
+	Status     string        `json:"status"` // Done, or Blocked(why)
+	Files      []tree.Change `json:"files_changed"`
+	More       int           `json:"further_files,omitempty"` // that Files leaves out
+	Partial    []string      `json:"not_looked_at,omitempty"` // places in which files may have changed
+	Validation []Check       `json:"validation"`
+	Acceptance []Criterion   `json:"acceptance"`
+	Summary    string        `json:"summary"`
+	Questions  []string      `json:"questions"`
+	Next       string        `json:"next_step,omitempty"`
+	RunID      string        `json:"run_id,omitempty"`
 }
 
 // Criterion is what has to hold at the end, and what the agent says of it.
@@ -155,7 +156,7 @@ func (out Report) Lines() []string {
 			lines = append(lines, fmt.Sprintf("and %d more", len(out.Files)-i+out.More))
 			break
 		}
-		line := f.Status + " " + f.Path
+		line := string(f.Status) + " " + f.Path
 		if f.Added != nil && f.Removed != nil {
 			line += fmt.Sprintf(" +%d -%d", *f.Added, *f.Removed)
 		}

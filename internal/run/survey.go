@@ -111,14 +111,14 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	if err != nil {
 		return nil
 	}
-	out := &Changes{Files: []FileChange{}, Ignored: found.Ignored}
+	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
 	for _, f := range found.Files {
 		if f.Status == tree.Git { // agents keep their own marks there
 			out.Git = append(out.Git, f.Path)
 			continue
 		}
 		if out.Count++; len(out.Files) < mostFiles {
-			out.Files = append(out.Files, FileChange{f.Path, string(f.Status), f.Added, f.Removed})
+			out.Files = append(out.Files, f)
 		}
 	}
 	for _, g := range found.Gaps {

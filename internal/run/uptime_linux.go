@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uptime is how long the machine has been up, the time that it slept included.
-func uptime() time.Duration {
+// uptime is how long the machine has been up, the time that it slept included. since counts where that is not known.
+func uptime(since time.Time) time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
-		return time.Since(began)
+		return time.Since(since)
 	}
 	return time.Duration(t.Nano())
 }

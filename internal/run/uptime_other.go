@@ -4,5 +4,5 @@ package run
 
 import "time"
 
-// uptime is how long this process has run. Time that the machine slept counts where the system's clock counts it.
-func uptime() time.Duration { return time.Since(began) }
+// uptime is the time since a moment. What the machine slept counts where the system's clock counts it.
+func uptime(since time.Time) time.Duration { return time.Since(since) }

@@ -106,7 +106,7 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 		})
 		r.Result = &run.Result{
 			State: run.Succeeded, Reason: run.Done, Text: "Between the two locks of the cache.",
-			Changed: &run.Changes{Count: 1, Files: []run.FileChange{{Path: "lock.txt", Status: "added"}}},
+			Changed: &run.Changes{Count: 1, Files: []tree.Change{{Path: "lock.txt", Status: "added"}}},
 			Denials: []run.Denial{}, Evidence: []string{}, Ended: began.Add(time.Second), DurationMS: 1000,
 		}
 		b.differ(t, dir)
