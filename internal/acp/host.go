@@ -34,7 +34,7 @@ type Host struct {
 	Open    conversation.Opener
 	Spec    agent.Spec                  // what each conversation begins with
 	Modes   []wire.Choice               // that a client can choose
-	Models  []wire.Choice               // likewise
+	Models  []wire.Choice               // that a client can choose
 	Past    Past                        // the sessions that can be resumed
 	NewID   func() string               // an id for a new session
 	Ready   func(context.Context) error // whether a conversation could begin; nil: unknown

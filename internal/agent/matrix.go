@@ -68,7 +68,7 @@ type Cell struct {
 	Needs []string // the programs that it needs
 }
 
-// Cell finds a cell. If there is none, its level is no.
+// Cell returns a cell of the matrix, with the level no if the matrix lacks it.
 func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
 	i := m.find(feature, value)
 	if i < 0 {

@@ -270,7 +270,7 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 		return nil, ""
 	}
 	stream, err := m.stream()
-	if err != nil { // there is none; the turn has ended, and says why
+	if err != nil { // the stream does not start either; the end of the turn says why
 		return nil, ""
 	}
 	m.mind, m.heard, m.held = stream, true, nil

@@ -19,7 +19,7 @@ type acpAsked struct {
 	form    bool            // a form, or a page to visit
 	call    *event.Call
 	choices []acp.Option // answers in the agent's own words
-	allow   string       // ids of options; empty: there is none
+	allow   string       // ids of options; empty if the agent offers no such option
 	always  string
 	deny    string
 	fields  []acp.Field

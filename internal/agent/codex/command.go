@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Command translates the flags. exec reads the prompt from standard input if there is none among its arguments.
+// Command translates the flags. exec reads the prompt from standard input unless it is an argument.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	p := readPassed(s.Passthrough)
 	m := d.Matrix(s.Install.Version)

@@ -19,7 +19,7 @@ const (
 	defaultHeap = 2096
 )
 
-// single returns the variables that make the CLI one process. There are none if it should remain two.
+// single returns the variables that make the CLI one process. It returns none if the CLI should stay two.
 //
 // It starts itself a second time to get a larger heap, and so that the first process can restart it when its terminal
 // interface asks for that with exit code 199: after a person has trusted the directory or signed in, and in /settings.

@@ -34,7 +34,7 @@ type Flag struct {
 	Note  string // what becomes of it, for the page and for warnings
 
 	takes takes
-	to    string              // our flag with the same meaning; empty: there is none
+	to    string              // our flag with the same meaning; empty if we have no such flag
 	value func(string) string // converts the value for that flag; nil: unchanged
 }
 
