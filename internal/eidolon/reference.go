@@ -13,6 +13,9 @@ const (
 	ShellWord = "@!"      // at the beginning: runs the rest as a command
 )
 
+// Reminder is the name of a text that a person does not see, and that reminds the model of its list of tasks.
+const Reminder = "@reminder"
+
 // AgentNamed returns the name of the agent that a message brings, or "". If there are several, the last counts.
 func AgentNamed(message string) string {
 	at := strings.LastIndex(message, AgentWord)
