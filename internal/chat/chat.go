@@ -50,6 +50,7 @@ type Chat struct {
 
 	mu      sync.Mutex
 	stop    context.CancelFunc // ends listen
+	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
 	turns   turns
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
@@ -146,13 +147,18 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.turns = turns{texts: map[int64]string{}}
 	c.open, c.results = nil, nil
 	c.mu.Unlock()
-	c.World.joined(life, with)
+	if c.World.Joined != nil {
+		c.joined = c.World.Joined(ctx, with)
+	}
 	go c.listen(life, with, from)
 }
 
 // leave says how to go on, and closes the conversation.
 func (c *Chat) leave(ctx context.Context) error {
 	err := c.close(ctx)
+	if c.joined != nil {
+		c.joined()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, line := range c.farewell() {

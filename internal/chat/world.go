@@ -18,8 +18,8 @@ type World struct {
 
 	// Open opens another conversation.
 	Open func(ctx context.Context, n Next) (*conversation.Conversation, error)
-	// Joined is called with each conversation that the person begins to talk with; ctx ends when they leave it.
-	Joined func(ctx context.Context, with *conversation.Conversation)
+	// Joined is called with each conversation that the person begins to talk with. wait is called when it is closed.
+	Joined func(ctx context.Context, with *conversation.Conversation) (wait func())
 	// Agents are those that can be talked with here.
 	Agents func() []Agent
 	// Sessions are the conversations about this workspace, the newest first.
@@ -55,12 +55,6 @@ type Agent struct {
 // Session is a conversation on disk.
 type Session struct {
 	ID, Agent, Title, When string
-}
-
-func (w World) joined(ctx context.Context, with *conversation.Conversation) {
-	if w.Joined != nil {
-		w.Joined(ctx, with)
-	}
 }
 
 func (w World) prompts(ctx context.Context) eidolon.Prompts {

@@ -3,6 +3,8 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +65,12 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 				return cli.Beneath(path, place) || cli.Beneath(real, cli.Real(place))
 			})
 		},
+		Joined: func(ctx context.Context, with *conversation.Conversation) func() {
+			if home == "" || !c.Config.Bool(keepKey) {
+				return nil
+			}
+			return keepRecord(ctx, home, with, o.log)
+		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
 	}
 	return w
@@ -97,6 +105,50 @@ func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n
 		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
 	}
 	return r, ctx.Err()
+}
+
+// keepRecord writes the record of a conversation beneath ~/.eidolon while it goes on.
+func keepRecord(
+	ctx context.Context, home string, with *conversation.Conversation, log func(string, ...any),
+) (wait func()) {
+	facts := with.Facts()
+	kind := "openai"
+	switch {
+	case facts.Agent != native.Name:
+		kind = facts.Agent
+	case facts.Provider == "anthropic":
+		kind = facts.Provider
+	}
+	record, err := eidolon.OpenRecord(eidolon.ConversationDir(home, facts.Dir, with.ID()), kind)
+	if err != nil {
+		log("the record beneath ~/.eidolon cannot be written: %v", err)
+		return nil
+	}
+	record.Begin(facts)
+	events, done := with.Events(1), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer record.Close()
+		defer events.Close()
+		for {
+			e, err := events.Next(ctx)
+			if err == nil {
+				err = record.Add(e)
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+					log("the record beneath ~/.eidolon cannot be written: %v", err)
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second): // the journal has it all
+		}
+	}
 }
 
 func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
