@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -52,9 +53,14 @@ func Quote(name string) string {
 	return b.String()
 }
 
-// Write writes the changed parts of a text, each with the lines around it.
-func Write(out *bufio.Writer, was, is []byte) {
-	before, after := Split(was), Split(is)
+// Write writes what differs between two texts as the hunks of a unified diff.
+func Write(w io.Writer, was, is []byte) error {
+	out := bufio.NewWriter(w)
+	writeHunks(out, Split(was), Split(is))
+	return out.Flush()
+}
+
+func writeHunks(out *bufio.Writer, before, after [][]byte) {
 	removed, added := Lines(before, after)
 	for i, j := 0, 0; ; {
 		for i < len(before) && j < len(after) && !removed[i] && !added[j] {

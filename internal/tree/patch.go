@@ -176,7 +176,7 @@ func (r *reader) write(out *bufio.Writer, c *Change) {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 	case !bytes.Equal(before, after):
 		fmt.Fprintf(out, "--- %s\n+++ %s\n", tabbed(from), tabbed(to))
-		diff.Write(out, before, after)
+		_ = diff.Write(out, before, after) // out keeps its first error
 	}
 }
 

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bufio"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -29,8 +28,6 @@ func patch(d Diff) string {
 		fmt.Fprintf(&b, "--- %s\n", diff.Quote("a/"+path))
 	}
 	fmt.Fprintf(&b, "+++ %s\n", diff.Quote("b/"+path))
-	out := bufio.NewWriter(&b)
-	diff.Write(out, []byte(old), []byte(d.New))
-	_ = out.Flush() // into memory
+	_ = diff.Write(&b, []byte(old), []byte(d.New)) // into memory
 	return b.String()
 }
