@@ -229,6 +229,13 @@ func tabbed(name string) string {
 	return name
 }
 
+// Unified writes what differs between two texts as the hunks of a unified diff.
+func Unified(w io.Writer, before, after []byte) error {
+	out := bufio.NewWriter(w)
+	writeHunks(out, splitLines(before), splitLines(after))
+	return out.Flush()
+}
+
 // writeHunks writes the changed parts of a file.
 func writeHunks(out *bufio.Writer, before, after [][]byte) {
 	removed, added := compareLines(before, after)
