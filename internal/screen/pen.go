@@ -1,0 +1,136 @@
+package screen
+
+import (
+	"bytes"
+	"fmt"
+
+	"omniagent/internal/cells"
+)
+
+// pen writes cells into the region. It knows where the cursor is, from the first row of the region.
+type pen struct {
+	b       *bytes.Buffer
+	columns int
+	at      position // column -1: not known
+}
+
+// move moves the cursor within the region.
+func (p *pen) move(to position) {
+	switch by := to.row - p.at.row; {
+	case by < 0:
+		p.step(-by, 'A')
+	case by > 0:
+		p.step(by, 'B')
+	}
+	switch {
+	case to.column == p.at.column:
+	case to.column == 0:
+		p.b.WriteByte('\r')
+	default:
+		fmt.Fprintf(p.b, "\x1b[%dG", to.column+1)
+	}
+	p.at = to
+}
+
+func (p *pen) step(n int, direction byte) {
+	if n == 1 {
+		fmt.Fprintf(p.b, "\x1b[%c", direction)
+		return
+	}
+	fmt.Fprintf(p.b, "\x1b[%d%c", n, direction)
+}
+
+// erase erases the region, and everything below it, and leaves the cursor at its beginning. What stands below the first
+// row is erased from the second column on: tmux keeps a screen that is erased from its first cell in the scrollback.
+func (p *pen) erase(first bool) {
+	if first {
+		p.b.WriteString("\r\x1b[J")
+		p.at = position{}
+		return
+	}
+	p.move(position{0, 0})
+	p.b.WriteString("\r\x1b[K\x1b[C\x1b[J\r")
+}
+
+// update changes the rows that differ. first says that nothing is known of what stands there.
+func (p *pen) update(before, after []row, first bool) {
+	if first {
+		p.erase(true)
+	}
+	for i, want := range after {
+		switch {
+		case i >= len(before) && i == 0:
+			p.write(want, 0)
+		case i >= len(before):
+			p.move(position{i - 1, p.at.column})
+			p.b.WriteString("\r\n")
+			p.at = position{i, 0}
+			p.write(want, 0)
+		default:
+			p.change(i, before[i], want)
+		}
+	}
+	if n := len(after); len(before) > n && n > 0 {
+		p.move(position{n, 0})
+		p.b.WriteString("\x1b[J")
+	}
+}
+
+// change writes the part of a row that differs.
+func (p *pen) change(i int, was, want row) {
+	same, column := 0, 0
+	for same < len(was) && same < len(want) && was[same] == want[same] {
+		column += want[same].Width
+		same++
+	}
+	if same == len(was) && same == len(want) {
+		return
+	}
+	end := len(want)
+	if width(was) == width(want) && len(was) == len(want) { // what stands behind the change may stay
+		for end > same && was[end-1] == want[end-1] {
+			end--
+		}
+	}
+	p.move(position{i, column})
+	p.write(want[:end], same)
+	if used := width(want); width(was) > used {
+		p.move(position{i, used})
+		p.b.WriteString("\x1b[K")
+	}
+}
+
+func width(r row) int {
+	sum := 0
+	for _, c := range r {
+		sum += c.Width
+	}
+	return sum
+}
+
+// write writes the cells of a row from an index on. The cursor stands there.
+func (p *pen) write(r row, from int) {
+	now, column := cells.None, p.at.column
+	for _, c := range r[from:] {
+		if p.at.column < 0 {
+			p.move(position{p.at.row, column})
+		}
+		if c.Style != now {
+			if now != cells.None && c.Style != cells.None {
+				p.b.WriteString("\x1b[0;" + string(c.Style) + "m")
+			} else {
+				p.b.WriteString("\x1b[" + string(c.Style) + "m")
+			}
+			now = c.Style
+		}
+		p.b.WriteString(c.Text)
+		column += c.Width
+		p.at.column = column
+		if !cells.Sure(c.Text) || column >= p.columns { // in the last column, terminals differ in where they are
+			p.at.column = -1
+		}
+	}
+	if now != cells.None {
+		p.b.WriteString("\x1b[m")
+	}
+}

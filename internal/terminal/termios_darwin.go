@@ -1,0 +1,13 @@
+package terminal
+
+import "golang.org/x/sys/unix"
+
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+)
+
+func (f fields) apply(s *unix.Termios) {
+	s.Iflag, s.Oflag, s.Cflag, s.Lflag = f.Iflag, f.Oflag, f.Cflag, f.Lflag
+	copy(s.Cc[:], f.Cc[:])
+}
