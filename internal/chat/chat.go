@@ -58,6 +58,8 @@ type Chat struct {
 	agent   string  // the agent whose prompt the conversation has, as @agent: names it
 	results []int64 // the records of what tools gave back, for /show
 	spent   Spent
+
+	messages int // of the person, in this conversation
 }
 
 // turns are those without an end.
@@ -145,7 +147,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.with.Store(with)
 	c.stop = stop
 	c.turns = turns{texts: map[int64]string{}}
-	c.open, c.results = nil, nil
+	c.open, c.results, c.messages = nil, nil, 0
 	c.mu.Unlock()
 	if c.World.Joined != nil {
 		c.joined = c.World.Joined(ctx, with)

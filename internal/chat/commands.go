@@ -35,7 +35,7 @@ func builtIn() []command {
 		{"cost", "", "show what this has cost so far", (*Chat).cost},
 		{"show", "N", "show the whole result of tool call N", (*Chat).show},
 		{"steer", "TEXT", "say something to the turn that runs", (*Chat).steer},
-		{"quit", "", "leave when everything is answered; so do /exit and Ctrl-D", nil},
+		{"quit", "", "leave when all is answered; so do /exit, Ctrl-D", nil},
 		{"exit", "", "", nil},
 	}
 }
@@ -63,7 +63,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 		}
 		known = append(known, p.Name)
 	}
-	announced := c.conversation().Facts().Commands
+	announced := c.announced()
 	if slices.Contains(announced, name) {
 		c.say(ctx, words, false)
 		return false
@@ -76,6 +76,16 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	}
 	c.ready()
 	return false
+}
+
+// announced are the agent's own commands that are none of ours.
+func (c *Chat) announced() (names []string) {
+	for _, name := range c.conversation().Facts().Commands {
+		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // fileCommands are the commands that files define, under the names by which they are called.
@@ -108,7 +118,7 @@ func (c *Chat) runFile(ctx context.Context, p eidolon.Prompt, rest string) {
 
 func (c *Chat) help(ctx context.Context, _ string) {
 	var lines []string
-	add := func(name, help string) { lines = append(lines, fmt.Sprintf("  %-22s %s", name, text.Flat(help))) }
+	add := func(name, help string) { lines = append(lines, fmt.Sprintf("  %-20s %s", name, text.Flat(help))) }
 	lines = append(lines, "A line is a message. While the agent works it waits for the end of the turn.", "")
 	for _, one := range builtIn() {
 		if one.help != "" {
@@ -122,12 +132,12 @@ func (c *Chat) help(ctx context.Context, _ string) {
 		}
 		add("/"+text.Name(p.Name), help)
 	}
-	for _, name := range c.conversation().Facts().Commands {
+	for _, name := range c.announced() {
 		add("/"+text.Name(name), "a command of the agent")
 	}
 	add(eidolon.FileWord+"PATH", "send a file with the message")
-	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md into the conversation")
-	add(eidolon.ShellWord+"COMMAND", "run a command; its result travels with the next message")
+	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md")
+	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
 	add("Ctrl-C", "end the turn; while nothing runs, leave")
 	c.notice(strings.Join(lines, "\n"))
 }

@@ -36,6 +36,7 @@ func (c *Chat) event(e event.Event, past bool) {
 	number := 0
 	switch e.Kind {
 	case event.Prompted:
+		c.messages++
 		if past {
 			c.View.Message(lastText(e.Blocks))
 			return

@@ -2,13 +2,13 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"omniagent/internal/conversation"
+	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/text"
 )
@@ -56,8 +56,13 @@ func (h *summary) add(e event.Event) {
 		if e.Call.Kind == event.Write {
 			h.writes[e.Call.ID] = e.Call.Path
 		}
-		if todos := openTodos(e.Call); todos != nil {
-			h.todos = *todos
+		if tasks, ok := eidolon.Tasks(e.Call); ok {
+			h.todos = nil
+			for _, t := range tasks {
+				if t.Status != "completed" {
+					h.todos = append(h.todos, t.Content+" ("+t.Status+")")
+				}
+			}
 		}
 	case event.ToolResult:
 		path := h.writes[e.Result.ID]
@@ -79,23 +84,6 @@ func (h *summary) add(e event.Event) {
 		}
 		h.answer = ""
 	}
-}
-
-// openTodos returns what a call of a todo tool leaves to do; nil: it is none.
-func openTodos(c *event.Call) *[]string {
-	var list struct {
-		Todos, Items []struct{ Content, Status string }
-	}
-	if !strings.Contains(strings.ToLower(c.Name), "todo") || json.Unmarshal(c.Input, &list) != nil {
-		return nil
-	}
-	open := []string{}
-	for _, t := range append(list.Todos, list.Items...) {
-		if t.Status != "completed" {
-			open = append(open, t.Content+" ("+t.Status+")")
-		}
-	}
-	return &open
 }
 
 // text writes the summary. The first message and the last ones matter most; what is between is left out first.

@@ -33,7 +33,7 @@ func lasting(name string, work func(ctx context.Context)) tool.Tool {
 
 // person is somebody at a terminal.
 type person struct {
-	*screen
+	*shown
 	t       *testing.T
 	keys    io.WriteCloser
 	signals chan os.Signal
@@ -45,11 +45,11 @@ func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 	t.Helper()
 	in, keys := io.Pipe()
 	p := &person{
-		screen: &screen{grew: make(chan struct{}), see: see}, t: t, keys: keys,
+		shown: &shown{grew: make(chan struct{}), see: see}, t: t, keys: keys,
 		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
 	}
 	go func() {
-		code, err := (&Chat{View: NewPlain(in, p.screen), Typed: true, Signals: p.signals}).Run(t.Context(), c)
+		code, err := (&Chat{View: NewPlain(in, p.shown), Typed: true, Signals: p.signals}).Run(t.Context(), c)
 		if err != nil {
 			t.Error(err)
 		}

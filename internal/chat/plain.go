@@ -105,7 +105,7 @@ func (p *Plain) Ask(q *Question) {
 		p.say("  " + strings.ReplaceAll(q.Detail, "\n", "\n  "))
 	}
 	if q.Change != nil {
-		p.say(differences(q.Change))
+		p.say(strings.Join(style{}.change(q.Change), "\n"))
 	}
 	p.asked.Add(1) // before the text that an answer follows, however fast that is
 	p.print("  " + q.Hint)

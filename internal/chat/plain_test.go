@@ -26,14 +26,14 @@ import (
 )
 
 // screen is what a person sees.
-type screen struct {
+type shown struct {
 	mu   sync.Mutex
 	text strings.Builder
 	grew chan struct{}
 	see  func(string) // what is about to be shown
 }
 
-func (s *screen) Write(p []byte) (int, error) {
+func (s *shown) Write(p []byte) (int, error) {
 	s.see(string(p))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *screen) await(t *testing.T, what string) {
+func (s *shown) await(t *testing.T, what string) {
 	t.Helper()
 	over := time.After(20 * time.Second)
 	for {
@@ -130,7 +130,7 @@ func TestTypedAhead(t *testing.T) {
 			if !typed {
 				delete(ahead, "⏺ Look\n")
 			}
-			seen := &screen{grew: make(chan struct{}), see: func(text string) {
+			seen := &shown{grew: make(chan struct{}), see: func(text string) {
 				if line := ahead[text]; line != "" {
 					delete(ahead, text)
 					if typing(line); typed {

@@ -25,6 +25,17 @@ type Question struct {
 	answer func(ctx context.Context, words string) error
 }
 
+// short is the hint in a few words, for a window in which letters answer.
+func (q *Question) short() string {
+	switch q.Keys {
+	case "yn":
+		return "y yes · n no · or say why not"
+	case "yan":
+		return "y yes · a always exactly this · n no · or say why not"
+	}
+	return strings.TrimSuffix(q.Hint, ": ")
+}
+
 // ask shows one of our questions behind those that are open.
 func (c *Chat) ask(q *Question) {
 	c.mu.Lock()
@@ -235,8 +246,16 @@ func changeOf(call *event.Call) *event.Change {
 	switch {
 	case in.Content != nil && in.New == nil:
 		return &event.Change{Path: in.Path, Old: nil, New: *in.Content}
-	case in.Old != nil && in.New != nil:
-		return &event.Change{Path: in.Path, Old: in.Old, New: *in.New}
+	case in.Old != nil && in.New != nil: // parts of a file: that they do not end in a newline says nothing
+		old := ended(*in.Old)
+		return &event.Change{Path: in.Path, Old: &old, New: ended(*in.New)}
 	}
 	return nil
+}
+
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
 }

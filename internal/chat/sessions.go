@@ -1,29 +1,14 @@
 package chat
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strings"
 
-	"omniagent/internal/diff"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/text"
 )
-
-// differences shows how a file changes.
-func differences(c *event.Change) string {
-	var b strings.Builder
-	old := ""
-	if c.Old != nil {
-		old = *c.Old
-	}
-	out := bufio.NewWriter(&b)
-	diff.Write(out, []byte(old), []byte(c.New))
-	_ = out.Flush() // into memory
-	return text.Name(c.Path) + "\n" + text.Visible(strings.TrimSuffix(b.String(), "\n"))
-}
 
 // another lists the agents, or goes on with one of them.
 func (c *Chat) another(ctx context.Context, name string) {
@@ -203,12 +188,12 @@ func (c *Chat) clear(ctx context.Context, _ string) {
 	c.goTo(ctx, Next{}, "")
 }
 
-// reminder returns what the native agent is reminded of, if it is time.
+// reminder returns what the agent is reminded of, if it is time. The caller holds the lock.
 func (c *Chat) reminder() []event.Block {
 	if c.World.Reminder == nil {
 		return nil
 	}
-	if words := c.World.Reminder(c.conversation()); words != "" {
+	if words := c.World.Reminder(c.conversation(), c.messages); words != "" {
 		return []event.Block{blockOf(eidolon.Reminder, words)}
 	}
 	return nil

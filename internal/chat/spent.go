@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"strings"
 )
 
 // String says what was spent in one line.
@@ -30,9 +29,12 @@ func (s Spent) String() string {
 
 // farewell says what the conversation is called, how to go on with it, and what it has cost.
 func (c *Chat) farewell() []string {
-	if c.World.Command == nil || c.spent.Turns == 0 {
+	if c.World.Command == nil || c.messages == 0 {
 		return nil
 	}
-	id := c.conversation().ID()
-	return []string{strings.TrimSuffix(c.spent.String(), "."), "Go on with: " + c.World.Command(id)}
+	lines := []string{"Go on with: " + c.World.Command(c.conversation().ID())}
+	if c.spent.Turns > 0 {
+		lines = append([]string{c.spent.String() + "."}, lines...)
+	}
+	return lines
 }

@@ -30,12 +30,15 @@ type World struct {
 	Shell func(ctx context.Context, command string) (output string, code int, err error)
 	// Load reads a file that a person named: a name in the workspace, or an absolute path.
 	Load func(path string) ([]byte, error)
+	// List hands over the names in a directory, in pieces and in no order, until more is false. Directories end in a
+	// slash.
+	List func(ctx context.Context, dir string, take func(names []string) (more bool))
 	// Private reports whether logins or keys lie at an absolute path.
 	Private func(path string) bool
 	// Exists reports whether there is a file at an absolute path.
 	Exists func(path string) bool
-	// Reminder returns what the agent is reminded of before the next message; empty: nothing.
-	Reminder func(with *conversation.Conversation) string
+	// Reminder returns what the agent is reminded of before a message, given how many there were; empty: nothing.
+	Reminder func(with *conversation.Conversation, messages int) string
 	// Command is how a person goes on with a conversation later.
 	Command func(id string) string
 }

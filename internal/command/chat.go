@@ -23,6 +23,7 @@ func (p Parts) chat() *contract.Command {
 	}
 	params := []contract.Param{
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
+		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
 		{
 			Name: "resume", Short: "r", Kind: contract.Text, Optional: true,
 			Help: "conversation to go on with, or the beginning of its id; without one, choose from a list",
@@ -82,17 +83,25 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if err != nil {
 		return 0, err
 	}
-	facts := conv.Facts()
-	greet := "conversation " + conv.ID() + ". /help lists the commands."
-	if facts.Model != "" && facts.Provider != "" {
-		greet = facts.Model + " of " + facts.Provider + ", " + greet
-	} else {
-		greet = facts.Agent + ", " + greet
+	one := &chat.Chat{
+		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, o, r.Request),
+		Picks: picks,
 	}
-	return (&chat.Chat{
-		View: chat.NewPlain(c.Host.Stdin, c.Host.Stdout), Typed: c.Host.StdinTerminal, Signals: signals,
-		Greet: greet, World: p.chatWorld(c, o, r.Request), Picks: picks,
-	}).Run(ctx, conv)
+	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
+		_, _ = conv.Close(ctx) // nothing was said
+		return 0, err
+	}
+	return one.Run(ctx, conv)
+}
+
+// greeting is the first line of a chat.
+func greeting(conv *conversation.Conversation) string {
+	facts := conv.Facts()
+	who := facts.Agent
+	if facts.Model != "" && facts.Provider != "" {
+		who = facts.Model + " of " + facts.Provider
+	}
+	return who + ", conversation " + conv.ID() + ". /help lists the commands."
 }
 
 // chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports

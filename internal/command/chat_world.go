@@ -59,6 +59,7 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 			return workspace.ReadFile(path, mostPreloaded)
 		},
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+		List:   listNames,
 		Private: func(path string) bool {
 			real := cli.Real(path)
 			return slices.ContainsFunc(private, func(place string) bool {
@@ -71,9 +72,38 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 			}
 			return keepRecord(ctx, home, with, o.log)
 		},
+		Reminder: func(with *conversation.Conversation, messages int) string {
+			if with.Facts().Agent != native.Name {
+				return ""
+			}
+			return eidolon.RemindAt(messages)
+		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
 	}
 	return w
+}
+
+// listNames reads a directory in pieces.
+func listNames(ctx context.Context, dir string, take func([]string) bool) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = d.Close() }() // it was only read
+	for ctx.Err() == nil {
+		entries, err := d.ReadDir(512)
+		var names []string
+		for _, e := range entries {
+			name := e.Name()
+			if e.IsDir() {
+				name += "/"
+			}
+			names = append(names, name)
+		}
+		if len(names) > 0 && !take(names) || err != nil {
+			return
+		}
+	}
 }
 
 // mostPreloaded is how much of a file travels with a message.

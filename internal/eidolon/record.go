@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,7 +179,7 @@ func (r *Record) call(e event.Event) {
 	}})
 	m.names[c.ID] = c.Name
 	r.line(e.Time, "tool_call id=%s route=%s", c.ID, c.Name)
-	if items, ok := todos(c); ok {
+	if items, ok := Tasks(c); ok {
 		r.fail(r.writeTodos(items))
 		r.line(e.Time, "todos total=%d", len(items))
 	}
@@ -269,16 +268,16 @@ func (r *Record) line(at time.Time, format string, args ...any) {
 	r.fail(err)
 }
 
-// todo is a task as todos.json has it.
-type todo struct {
+// Task is one of the list of tasks that a model keeps.
+type Task struct {
 	ID      string `json:"id"`
 	Content string `json:"content"`
-	Status  string `json:"status"`
+	Status  string `json:"status"` // pending, in_progress, completed
 	Active  string `json:"activeForm"`
 }
 
-// todos returns the list of tasks that a call writes.
-func todos(c *event.Call) (items []todo, ok bool) {
+// Tasks returns the list of tasks that a call of a tool writes, and whether it is such a call.
+func Tasks(c *event.Call) (tasks []Task, ok bool) {
 	var in struct {
 		Todos, Items []struct {
 			ID      any
@@ -290,26 +289,27 @@ func todos(c *event.Call) (items []todo, ok bool) {
 	if !strings.Contains(strings.ToLower(c.Name), "todo") || json.Unmarshal(c.Object(), &in) != nil {
 		return nil, false
 	}
+	tasks = []Task{}
 	for i, t := range append(in.Todos, in.Items...) {
 		id := strconv.Itoa(i + 1)
 		if t.ID != nil {
 			id = fmt.Sprint(t.ID)
 		}
-		items = append(items, todo{id, strings.TrimSpace(t.Content), t.Status, strings.TrimSpace(t.Active)})
+		tasks = append(tasks, Task{id, strings.TrimSpace(t.Content), t.Status, strings.TrimSpace(t.Active)})
 	}
-	return items, true
+	return tasks, true
 }
 
-func (r *Record) writeTodos(items []todo) error {
+func (r *Record) writeTodos(items []Task) error {
 	type stats struct {
 		Total      int `json:"total"`
 		Completed  int `json:"completed"`
 		InProgress int `json:"inProgress"`
 	}
 	all := struct {
-		Items []todo `json:"items"`
+		Items []Task `json:"items"`
 		Stats stats  `json:"stats"`
-	}{Items: slices.Concat([]todo{}, items), Stats: stats{Total: len(items)}}
+	}{Items: items, Stats: stats{Total: len(items)}}
 	for _, t := range items {
 		switch t.Status {
 		case "completed":

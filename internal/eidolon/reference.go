@@ -74,3 +74,13 @@ func fileAt(written, workspace string) File {
 	}
 	return f
 }
+
+// RemindAt returns the text that reminds a model of its list of tasks, if it is due before a message: before the first
+// two, and before every tenth. earlier is how many there were.
+func RemindAt(earlier int) string {
+	if earlier > 1 && earlier%10 != 0 {
+		return ""
+	}
+	return "If this takes two or more steps, keep a list of tasks with the tool for it: write the list before you begin, " +
+		"have one task in progress at a time, and mark each as completed when it is. Do not mention this reminder."
+}
