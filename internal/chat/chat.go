@@ -222,16 +222,18 @@ func (c *Chat) notice(line string) {
 func (c *Chat) ready() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.update()
+	c.refresh(true)
 }
 
 // update tells the view and the other goroutines whether a turn runs. The caller holds the lock.
-func (c *Chat) update() {
+func (c *Chat) update() { c.refresh(false) }
+
+func (c *Chat) refresh(again bool) {
 	busy := c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
 	c.busy.Store(busy)
 	facts := c.conversation().Facts()
 	c.View.State(State{
-		Busy: busy, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent, Waiting: c.waiting(),
+		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent, Waiting: c.waiting(),
 	})
 	select {
 	case c.changed <- struct{}{}:

@@ -18,20 +18,20 @@ import (
 type Plain struct {
 	in     io.Reader
 	out    io.Writer
+	typed  bool
 	broken chan error
 	asked  atomic.Int64 // questions shown so far
 	ready  atomic.Bool  // the cursor is behind the sign that asks for a message
 	over   atomic.Bool  // nothing is printed any more
 
-	open     bool // the cursor is behind text without a newline
-	asking   bool // a question is shown
-	failed   bool
-	listened bool // text of the answer was printed since the last whole line
+	open   bool // the cursor is behind text without a newline
+	asking bool // a question is shown
+	failed bool
 }
 
-// NewPlain returns a view that reads lines from in and prints to out.
-func NewPlain(in io.Reader, out io.Writer) *Plain {
-	return &Plain{in: in, out: out, broken: make(chan error, 1)}
+// NewPlain returns a view that reads lines from in and prints to out. typed: a terminal shows what is typed.
+func NewPlain(in io.Reader, out io.Writer, typed bool) *Plain {
+	return &Plain{in: in, out: out, typed: typed, broken: make(chan error, 1)}
 }
 
 const longestLine = 64 << 20
@@ -87,7 +87,7 @@ func (p *Plain) State(s State) {
 	switch {
 	case s.Busy:
 		p.ready.Store(false)
-	case !p.asking && !p.ready.Load():
+	case !p.asking && (s.Again || !p.ready.Load()):
 		p.say("")
 		p.print("> ")
 		p.ready.Store(true)
@@ -97,7 +97,7 @@ func (p *Plain) State(s State) {
 // Ask implements View.
 func (p *Plain) Ask(q *Question) {
 	if p.asking = q != nil; q == nil {
-		p.open = false // the person has ended the line
+		p.open = p.open && !p.typed // the person has ended the line
 		return
 	}
 	p.say("? " + strings.ReplaceAll(q.Title, "\n", "\n  "))
@@ -183,6 +183,9 @@ func eventLine(e event.Event) string {
 			return "· " + strings.Join(said, "\n· ")
 		}
 	case event.Denied:
+		if e.Denial.CallID != "" {
+			return "" // the result of the call says it
+		}
 		return "· " + text.Name(e.Denial.Tool) + " was not allowed: " + firstLine(e.Denial.Reason)
 	case event.Compacted:
 		return fmt.Sprintf("· the conversation was shortened; it had %d tokens", e.Compaction.Before)

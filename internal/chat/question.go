@@ -221,10 +221,17 @@ func chosen(q event.FormQuestion, words string) string {
 
 // questionText returns the question without the command, which is shown in full below it.
 func questionText(q *event.Ask) string {
-	if q.Tool != nil && q.Tool.Command != "" {
+	if q.Tool == nil {
+		return q.Text
+	}
+	if q.Tool.Command != "" {
 		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
 			return "May this run" + why
 		}
+		return q.Text
+	}
+	if q.Text == q.Tool.Path || q.Text == "" { // it says only what
+		return strings.TrimSpace(q.Tool.Name + " " + q.Text)
 	}
 	return q.Text
 }

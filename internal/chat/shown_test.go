@@ -16,7 +16,7 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 		{Name: "Write\x1b[2J\nforged", Path: "a\n? Look at it", Input: []byte("{\"file_path\":\"\u202eimportant\"}")},
 	} {
 		var out bytes.Buffer
-		p := NewPlain(nil, &out)
+		p := NewPlain(nil, &out, true)
 		p.Event(event.Event{Kind: event.ToolCall, Call: &call}, 0)
 		p.Ask((&Chat{}).asked(&event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}))
 		got := out.String()
@@ -31,7 +31,7 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 // TestOneQuestionAtATime: the question that is shown is the one that a line answers; the next one is shown behind it.
 func TestOneQuestionAtATime(t *testing.T) {
 	var out bytes.Buffer
-	p := &Chat{View: NewPlain(nil, &out)}
+	p := &Chat{View: NewPlain(nil, &out, true)}
 	p.with.Store(converse(t, `[{"say":"ok"}]`))
 	for _, id := range []string{"q1.1", "q1.2", "q1.3"} {
 		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}}, false)

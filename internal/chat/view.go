@@ -41,6 +41,7 @@ type Input struct {
 // State is what a view shows of a chat beside what is said.
 type State struct {
 	Busy    bool // a turn runs or is about to
+	Again   bool // a line was typed that began none
 	Agent   string
 	Model   string
 	Mode    setting.Approval

@@ -175,6 +175,7 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	h := hand{w: w, ctx: ctx, typed: typed}
+	h.show()
 	for {
 		var ticking <-chan time.Time
 		if w.working() {

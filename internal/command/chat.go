@@ -97,11 +97,10 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 // greeting is the first line of a chat.
 func greeting(conv *conversation.Conversation) string {
 	facts := conv.Facts()
-	who := facts.Agent
 	if facts.Model != "" && facts.Provider != "" {
-		who = facts.Model + " of " + facts.Provider
+		return facts.Model + " of " + facts.Provider + ". /help lists the commands."
 	}
-	return who + ", conversation " + conv.ID() + ". /help lists the commands."
+	return facts.Agent + ". /help lists the commands."
 }
 
 // chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports

@@ -21,7 +21,7 @@ import (
 func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat.View, <-chan os.Signal, error) {
 	lookup := c.Host.Lookup
 	if c.Bool("plain") || !c.Host.StdinTerminal || !c.Host.StdoutTerminal {
-		return chat.NewPlain(c.Host.Stdin, c.Host.Stdout), signals, nil
+		return chat.NewPlain(c.Host.Stdin, c.Host.Stdout, c.Host.StdinTerminal), signals, nil
 	}
 	all := make(chan os.Signal, 8)
 	go func() {

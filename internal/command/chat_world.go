@@ -182,7 +182,7 @@ func keepRecord(
 }
 
 func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
-	all := []chat.Agent{{Name: native.Name, Title: "our own", Installed: true}}
+	var all []chat.Agent
 	known, _ := knownAgents(c, p.Agents) // what cannot be read is no agent to choose
 	for _, k := range known {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: dir})

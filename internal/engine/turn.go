@@ -92,7 +92,10 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 		case b.Media != "":
 			message = append(message, model.Block{Kind: model.File, Media: b.Media, Data: b.Data, Name: b.Name})
 		case strings.TrimSpace(b.Text) != "":
-			message = append(message, model.Block{Kind: model.Text, Text: strings.ToValidUTF8(b.Text, "\uFFFD")})
+			// The name says that a host added the text.
+			message = append(message, model.Block{
+				Kind: model.Text, Name: b.Name, Text: strings.ToValidUTF8(b.Text, "\uFFFD"),
+			})
 		}
 	}
 	if len(message) == 0 {
