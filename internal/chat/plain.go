@@ -88,6 +88,7 @@ func (p *Plain) State(s State) {
 	case s.Busy:
 		p.ready.Store(false)
 	case !p.asking && (s.Again || !p.ready.Load()):
+		p.ready.Store(false)
 		p.say("")
 		p.print("> ")
 		p.ready.Store(true)
