@@ -3,18 +3,11 @@ package fsapi
 import (
 	"errors"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"omniagent/internal/workspace"
 )
-
-// removal matches rm with flags that remove directories, also in quotes.
-var removal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\brm\s+(-\S+\s+)*-(\w*r\w*f|\w*f\w*r)`)
-})
 
 // largest is the size of the largest file that is read or edited.
 const largest = 64 << 20

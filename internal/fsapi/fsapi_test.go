@@ -107,7 +107,9 @@ func TestCommandSafety(t *testing.T) {
 	for command, blocked := range map[string]bool{
 		"rm -r -f /": true, "rm --recursive --force /": true, "rm -r /": true, "rm -v -rf x": true,
 		`echo "rm -rf /"`: true, `bash -c "rm -fr x"`: true, `echo "please reboot"`: true, "SUDO id": true,
-		"rm x": false, "rm -f x": false, "echo rm": false, "git rm --cached x": false, "ls 'farm -rf'": false,
+		"rm x": false, "rm -f x": false, "echo rm": false, "git rm --cached x": false, "git rm -r --cached x": false,
+		"rm x; ls -r": false, "rm -- -r": false,
+		"/bin/rm x -r": true, "echo $(rm -R x)": true, "rm --rec x": true, "ls 'farm -rf'": false,
 	} {
 		if _, err := fsapi.CheckCommand(command); errors.Is(err, fsapi.CommandBlocked) != blocked {
 			t.Errorf("%q: %v", command, err)
