@@ -54,6 +54,7 @@ type Result struct {
 	Images []Image
 	Exit   *int          // of a command
 	Masked int           // secrets already removed from the text
+	Listed bool          // the list of tasks has changed
 	Waits  bool          // it reports something that still runs: repeating the call is not a loop
 	Change *event.Change // the change of a file, for hosts that show it; not for the model
 }
