@@ -80,6 +80,9 @@ func (c *Chat) file(f eidolon.File) (event.Block, string) {
 	if c.World.Load == nil {
 		return event.Block{}, name + " was not read"
 	}
+	if c.World.Exists != nil && !c.World.Exists(f.Path) {
+		return event.Block{}, "there is no file " + name + "; only its name is sent"
+	}
 	content, err := c.World.Load(f.Path)
 	if err != nil {
 		return event.Block{}, "only the name of " + name + " is sent: " + err.Error()

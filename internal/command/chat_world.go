@@ -21,10 +21,12 @@ import (
 	"omniagent/internal/eidolon"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
+	"omniagent/internal/fsapi"
 	"omniagent/internal/opening"
 	"omniagent/internal/session"
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
+	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
 )
 
@@ -246,19 +248,20 @@ func (p Parts) chatShell(ctx context.Context, c *contract.Call, r opening.Reques
 		return "", 0, err
 	}
 	defer commands.Close()
-	outcome, err := commands.Run(ctx, shell.Command{Line: line}, func(string) {})
+	files, err := workspace.OpenDir(o.Root)
 	if err != nil {
 		return "", 0, err
 	}
-	output := outcome.Stdout
-	if outcome.Stderr != "" {
-		output = strings.TrimRight(output, "\n") + "\n" + outcome.Stderr
+	defer func() { _ = files.Close() }() // nothing was written through it
+	out, err := fsapi.New(files, tool.Runner(commands)).RunCommand(ctx, fsapi.Command{Line: line})
+	if err != nil {
+		return "", 0, err
 	}
-	switch outcome.Reason {
-	case shell.OutOfTime:
-		output += "\nCommand timed out"
-	case shell.Stopped:
-		output += "\ninterrupted"
+	var parts []string
+	for _, part := range []string{out.Stdout, out.Stderr, out.Ended} {
+		if part = strings.Trim(part, "\n"); part != "" {
+			parts = append(parts, part)
+		}
 	}
-	return strings.Trim(output, "\n"), outcome.Exit, nil
+	return strings.Join(parts, "\n"), out.ExitCode, nil
 }
