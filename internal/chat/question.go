@@ -65,7 +65,8 @@ func (c *Chat) questioned() bool {
 // answers answers the shown question with a line, and reports whether it did.
 func (c *Chat) answers(ctx context.Context, in Input) bool {
 	c.mu.Lock()
-	if len(c.open) == 0 || c.Typed && in.Asked < c.shown {
+	// A command is none, nor what was typed before the question stood there.
+	if len(c.open) == 0 || c.Typed && (in.Asked < c.shown || isCommand(strings.TrimSpace(in.Text))) {
 		c.mu.Unlock()
 		return false
 	}

@@ -64,6 +64,10 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 		List:   listNames,
 		Private: func(path string) bool {
 			real := cli.Real(path)
+			info, err := os.Stat(real)
+			if err == nil && info.Mode().Perm()&0o004 == 0 && !cli.Beneath(real, cli.Real(dir)) {
+				return true // outside the workspace, and not for everybody
+			}
 			return slices.ContainsFunc(private, func(place string) bool {
 				return cli.Beneath(path, place) || cli.Beneath(real, cli.Real(place))
 			})
