@@ -100,6 +100,7 @@ func (c *Chat) fileCommands(ctx context.Context) []eidolon.Prompt {
 			all[i].Name = "project:" + p.Name
 		}
 	}
+	slices.SortFunc(all, func(a, b eidolon.Prompt) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

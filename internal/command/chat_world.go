@@ -35,7 +35,6 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 	home, _ := c.Host.Lookup("HOME")
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
 	root, _ := config.ProjectRoot(dir)
-	trust := config.OpenTrust(c.TrustFile())
 	private := enclosure.Credentials(p.guarded(), home)
 	w := chat.World{
 		Dir: dir, From: 1,
@@ -49,7 +48,8 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 		Agents:   func() []chat.Agent { return p.chatAgents(c, dir) },
 		Sessions: func(ctx context.Context) ([]chat.Session, error) { return chatSessions(ctx, c, dir) },
 		Prompts: func(ctx context.Context) eidolon.Prompts {
-			return eidolon.ReadPrompts(ctx, home, root, trust.Trusted)
+			// What was trusted since counts too.
+			return eidolon.ReadPrompts(ctx, home, root, config.OpenTrust(c.TrustFile()).Trusted)
 		},
 		Shell: func(ctx context.Context, command string) (string, int, error) {
 			return p.chatShell(ctx, c, first, command)

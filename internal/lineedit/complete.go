@@ -44,6 +44,7 @@ type completion struct {
 	chosen int    // index in shown; -1: none
 	before string // the text before the cursor when the search began
 	end    int    // atom behind the candidate that Tab has inserted; 0: none
+	wanted bool   // Tab was pressed before there were candidates
 }
 
 // Changed receives a value when there are other candidates than the last View had.
@@ -60,7 +61,7 @@ func (c *completion) close() bool {
 	c.offer, c.fresh = Offer{}, false
 	c.mu.Unlock()
 	shown := len(c.shown.Candidates) > 0
-	c.shown, c.chosen, c.end = Offer{}, -1, 0
+	c.shown, c.chosen, c.end, c.wanted = Offer{}, -1, 0, false
 	return shown
 }
 
@@ -119,6 +120,7 @@ func (e *Editor) tab(back bool) Action {
 	c.refresh()
 	n := len(c.shown.Candidates)
 	if c.stale && n > 0 { // the next offer is on its way
+		c.wanted = !back
 		return None
 	}
 	if n == 0 {
@@ -126,6 +128,7 @@ func (e *Editor) tab(back bool) Action {
 			return Ignored
 		}
 		e.complete()
+		c.wanted = true
 		return None
 	}
 	from := len(split(c.before[:c.shown.From]))
@@ -149,6 +152,16 @@ func (e *Editor) tab(back bool) Action {
 		c.close()
 	}
 	return None
+}
+
+// late inserts the candidate that Tab has asked for before it was there.
+func (e *Editor) late() {
+	c := &e.completion
+	if c.refresh(); c.wanted && !c.stale {
+		if c.wanted = false; len(c.shown.Candidates) > 0 {
+			e.tab(false)
+		}
+	}
 }
 
 // view returns the rows of the list.

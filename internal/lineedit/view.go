@@ -23,6 +23,7 @@ const (
 
 // View returns how the editor looks now.
 func (e *Editor) View(width int) View {
+	e.late()
 	width = max(width, 4)
 	prompt := e.options.Prompt
 	list, cursor := e.buffer, e.cursor

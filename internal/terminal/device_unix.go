@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/keys"
+	"omniagent/internal/process"
 )
 
 // device is a terminal of Unix.
@@ -189,16 +190,7 @@ func (t *Terminal) continued() {
 // was. It returns when the program goes on.
 func (t *Terminal) Suspend() error {
 	return t.Lend(func() error {
-		on := make(chan os.Signal, 1)
-		signal.Notify(on, syscall.SIGCONT)
-		defer signal.Stop(on)
-		if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
-			return failed("left", err)
-		}
-		select {
-		case <-on:
-		case <-time.After(time.Second): // nobody could continue us, so the system did not stop us
-		}
+		process.StopSelf()
 		return nil
 	})
 }
