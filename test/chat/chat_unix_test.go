@@ -233,3 +233,33 @@ func TestCommandsOfFiles(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestFileCompletion: the entries of the directory that is typed, the first at once, also where there are many.
+func TestFileCompletion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write("docs/manual.md", "x")
+	p.write("docs/.hidden", "x")
+	for i := range 3000 {
+		p.write(fmt.Sprintf("many/%04d.txt", i), "")
+	}
+	w := p.open()
+	w.await("test-model")
+	w.types("see @file:do\t")
+	w.await("cs/")
+	w.types("\t")
+	w.await("manual.md")
+	w.types(" and @file:many/")
+	w.await(".txt")
+	w.types("2999\t")
+	w.await("2999.txt ")
+	w.types("\r")
+	w.await("\nok")
+	w.quits()
+	got := said(p.requests()[0])
+	for _, name := range []string{"docs/manual.md", "many/2999.txt"} {
+		if !strings.Contains(got, "@file:"+filepath.Join(p.work, name)) {
+			t.Errorf("%s is missing in %q", name, got)
+		}
+	}
+}
