@@ -99,6 +99,9 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 			}
 			found = append(found, one)
 		}
+		if len(found) == 0 {
+			return true
+		}
 		slices.SortFunc(found, func(a, b lineedit.Candidate) int { return strings.Compare(a.Text, b.Text) })
 		offer(slices.Clone(found[:min(len(found), mostCandidates)]))
 		return len(found) < 4*mostCandidates

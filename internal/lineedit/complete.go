@@ -157,10 +157,9 @@ func (e *Editor) tab(back bool) Action {
 // late inserts the candidate that Tab has asked for before it was there.
 func (e *Editor) late() {
 	c := &e.completion
-	if c.refresh(); c.wanted && !c.stale {
-		if c.wanted = false; len(c.shown.Candidates) > 0 {
-			e.tab(false)
-		}
+	if c.refresh(); c.wanted && !c.stale && len(c.shown.Candidates) > 0 {
+		c.wanted = false
+		e.tab(false)
 	}
 }
 
