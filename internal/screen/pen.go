@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"omniagent/internal/cells"
 )
@@ -13,6 +14,15 @@ type pen struct {
 	columns int
 	at      position // column -1: not known
 }
+
+const (
+	wrapOff     = "\x1b[?7l"
+	wrapOn      = "\x1b[?7h"
+	saveCursor  = "\x1b7"
+	backToSaved = "\x1b8"
+	hideCursor  = "\x1b[?25l"
+	showCursor  = "\x1b[?25h"
+)
 
 // move moves the cursor within the region.
 func (p *pen) move(to position) {
@@ -42,32 +52,42 @@ func (p *pen) step(n int, direction byte) {
 
 // erase erases the region, and everything below it, and leaves the cursor at its beginning. What stands below the first
 // row is erased from the second column on: tmux keeps a screen that is erased from its first cell in the scrollback.
-func (p *pen) erase(first bool) {
-	if first {
-		p.b.WriteString("\r\x1b[J")
-		p.at = position{}
-		return
-	}
+func (p *pen) erase() {
 	p.move(position{0, 0})
 	p.b.WriteString("\r\x1b[K\x1b[C\x1b[J\r")
 }
 
-// update changes the rows that differ. first says that nothing is known of what stands there.
-func (p *pen) update(before, after []row, first bool) {
-	if first {
-		p.erase(true)
+// room sees to it that the screen has so many rows from the first row of the region on, where the cursor is. A newline
+// moves down or scrolls, so the way back is as long whatever the size of the window is by now.
+func (p *pen) room(rows int) {
+	if rows > 1 {
+		p.b.WriteString(strings.Repeat("\n", rows-1))
+		p.at = position{rows - 1, 0}
+		p.move(position{0, 0})
 	}
+}
+
+// draw writes all rows into an empty region, and leaves the cursor at its beginning. No row wraps: if the window is
+// smaller by now, its end is missing until the next frame.
+func (p *pen) draw(rows []row) {
+	p.room(len(rows))
+	p.b.WriteString(saveCursor + wrapOff)
+	for i, r := range rows {
+		p.move(position{i, 0})
+		p.write(r, 0)
+	}
+	p.b.WriteString(wrapOn + backToSaved)
+	p.at = position{}
+}
+
+// update changes the rows that differ.
+func (p *pen) update(before, after []row) {
 	for i, want := range after {
-		switch {
-		case i >= len(before) && i == 0:
-			p.write(want, 0)
-		case i >= len(before):
-			p.move(position{i - 1, p.at.column})
-			p.b.WriteString("\r\n")
-			p.at = position{i, 0}
-			p.write(want, 0)
-		default:
+		if i < len(before) {
 			p.change(i, before[i], want)
+		} else if len(want) > 0 {
+			p.move(position{i, 0})
+			p.write(want, 0)
 		}
 	}
 	if n := len(after); len(before) > n && n > 0 {

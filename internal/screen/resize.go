@@ -28,10 +28,7 @@ func (r *resize) end() {
 func (s *Screen) Resize() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.o.Reader {
-		return
-	}
-	if s.measure() != s.size || s.resize.waits() {
+	if !s.closed && !s.o.Reader { // also where the size is as before: it may have been another in between
 		s.beginResize()
 	}
 }
@@ -52,7 +49,7 @@ func (s *Screen) beginResize() {
 // ask asks the terminal where the cursor is. The answer comes when it has done everything before.
 func (s *Screen) ask() {
 	r := &s.resize
-	if r.size = s.measure(); len(s.shown) == 0 {
+	if r.size = s.measure(); s.parked || s.cursor.row == 0 && s.cursor.column < r.size.column {
 		s.repaint(0)
 		return
 	}
@@ -91,6 +88,9 @@ func (s *Screen) Position(row, column int) {
 func (s *Screen) repaint(below int) {
 	r := &s.resize
 	r.end()
+	if s.parked {
+		below = 0
+	}
 	up := below
 	for _, row := range s.shown[:min(s.cursor.row, len(s.shown))] {
 		up += s.height(row, r.size.column)
