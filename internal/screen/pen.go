@@ -22,6 +22,7 @@ const (
 	backToSaved = "\x1b8"
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
+	lastColumn  = "\x1b[999G"
 )
 
 // move moves the cursor within the region.
@@ -57,12 +58,12 @@ func (p *pen) erase() {
 	p.b.WriteString("\r\x1b[K\x1b[C\x1b[J\r")
 }
 
-// room sees to it that the screen has so many rows from the first row of the region on, where the cursor is. A newline
-// moves down or scrolls, so the way back is as long whatever the size of the window is by now.
+// room sees to it that the screen has so many rows from the first row of the region on, where the cursor is. IND moves
+// down or scrolls, so the way back is as long whatever the size of the window is by now. A newline would part the rows.
 func (p *pen) room(rows int) {
 	if rows > 1 {
-		p.b.WriteString(strings.Repeat("\n", rows-1))
-		p.at = position{rows - 1, 0}
+		p.b.WriteString(strings.Repeat("\x1bD", rows-1))
+		p.at.row = rows - 1
 		p.move(position{0, 0})
 	}
 }
@@ -73,22 +74,40 @@ func (p *pen) draw(rows []row) {
 	p.room(len(rows))
 	p.b.WriteString(saveCursor + wrapOff)
 	for i, r := range rows {
-		p.move(position{i, 0})
+		if i > 0 {
+			p.join(rows[i-1])
+		}
 		p.write(r, 0)
 	}
 	p.b.WriteString(wrapOn + backToSaved)
 	p.at = position{}
 }
 
-// update changes the rows that differ.
+// join goes to the next row, so that the terminal takes both for one line that it has wrapped. xterm.js leaves the line
+// with the cursor alone when the width changes; of other lines it loses count of those below the cursor.
+func (p *pen) join(above row) {
+	last := cells.Cell{Text: " ", Width: 1}
+	if width(above) >= p.columns {
+		last = above[len(above)-1]
+	}
+	p.b.WriteString(lastColumn)
+	if last.Width == 2 {
+		p.step(1, 'D')
+	}
+	p.b.WriteString(wrapOn + last.Style.Of(last.Text) + " \r" + wrapOff)
+	p.at = position{p.at.row + 1, 0}
+}
+
+// update changes the rows that differ, with wrapping switched off. Further rows have room.
 func (p *pen) update(before, after []row) {
 	for i, want := range after {
 		if i < len(before) {
 			p.change(i, before[i], want)
-		} else if len(want) > 0 {
-			p.move(position{i, 0})
-			p.write(want, 0)
+			continue
 		}
+		p.move(position{i - 1, p.at.column})
+		p.join(after[i-1])
+		p.write(want, 0)
 	}
 	if n := len(after); len(before) > n && n > 0 {
 		p.move(position{n, 0})
@@ -116,6 +135,10 @@ func (p *pen) change(i int, was, want row) {
 	p.write(want[:end], same)
 	if used := width(want); width(was) > used {
 		p.move(position{i, used})
+		if used == 0 { // to erase a row from its beginning would part it from the row above
+			p.b.WriteByte(' ')
+			p.at.column++
+		}
 		p.b.WriteString("\x1b[K")
 	}
 }

@@ -7,7 +7,7 @@
 //
 //	Print ─▶ finished lines ─┐
 //	Set ───▶ live region ────┴─▶ frame, at most every 33 ms and within the budget; at once when the input changed
-//	Resize ─▶ no frame until the size rests ─▶ frame
+//	Resize ─▶ frame; where the cursor is in the input, not before the size rests
 //
 // A terminal breaks its lines anew when its width changes, and a frame that is on its way then meets rows that it does not
 // know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input, which is
@@ -37,8 +37,6 @@ type Options struct {
 	Out    io.Writer
 	Size   func() (columns, rows int)
 	Reader bool // a screen reader reads what is written
-	// Reflows says that the terminal breaks its lines anew when its width changes, as most do.
-	Reflows bool
 }
 
 // Live is what stands below the finished lines, from top to bottom. Its strings may have styles.
@@ -138,7 +136,10 @@ func (s *Screen) Clear() error {
 }
 
 func (s *Screen) clear() {
-	s.resize.end()
+	if s.resize.waits() || s.measure() != s.size { // there is no time to ask
+		s.resize.end()
+		s.settle(s.measure(), -1)
+	}
 	live := s.live
 	s.live = Live{Input: lineedit.View{Rows: []string{""}}}
 	if s.begun {
@@ -224,11 +225,7 @@ func (s *Screen) paint(all bool) {
 	case parks:
 		s.paintParked(&p, rows)
 	default:
-		if len(rows) > len(s.shown) {
-			p.move(position{0, 0})
-			p.room(len(rows))
-		}
-		p.update(s.shown, rows)
+		s.paintTyped(&p, rows)
 	}
 	p.move(cursor)
 	if s.parked && !parks {
@@ -261,6 +258,20 @@ func (s *Screen) paintAnew(p *pen, rows []row) (text int) {
 	p.draw(rows)
 	p.b.WriteString(frameEnd)
 	return text
+}
+
+// paintTyped changes the rows that differ while the cursor is in the input. What is typed at its end is all that is
+// written for it.
+func (s *Screen) paintTyped(p *pen, rows []row) {
+	if len(rows) <= len(s.shown) {
+		p.update(s.shown, rows)
+		return
+	}
+	p.move(position{0, 0})
+	p.room(len(rows))
+	p.b.WriteString(wrapOff)
+	p.update(s.shown, rows)
+	p.b.WriteString(wrapOn)
 }
 
 // paintParked changes the rows that differ while the cursor is parked. It leaves from the cursor and comes back to it by

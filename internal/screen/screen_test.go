@@ -10,7 +10,7 @@ import (
 
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
-	s := screen.New(screen.Options{Out: &out, Size: func() (int, int) { return 40, 10 }, Reflows: true})
+	s := screen.New(screen.Options{Out: &out, Size: func() (int, int) { return 40, 10 }})
 	e := lineedit.New(lineedit.Options{Prompt: "> "})
 	set := func(tail ...string) {
 		s.Set(screen.Live{Tail: tail, Above: []string{"busy"}, Input: e.View(s.Width())})

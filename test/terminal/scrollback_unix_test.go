@@ -72,7 +72,9 @@ func TestResizes(t *testing.T) {
 		}
 	}
 	w.sees("word19-39")
-	w.types("\x15/quit\r")
+	w.types("\x15/quit")
+	w.shows("> /quit") // a prompt of several rows on the way out is the one thing that is guessed
+	w.types("\r")
 	if err := w.ends(); err != nil {
 		t.Error(err)
 	}
