@@ -84,18 +84,20 @@ func (s *Screen) Position(row, column int) {
 	s.repaint(column - 1)
 }
 
-// above returns how many rows of the region now stand above the cursor, which is in a column that the terminal has told;
-// -1: it has not. The rows are one line to the terminal. If it breaks lines anew, the cursor is where its character went;
-// if not, it is where it was, or in the last column. Where both may be, the smaller number is safe.
+// above returns how many rows of the region now stand above the cursor, which is in a column that the terminal has
+// told; -1: it has not. The rows are one line to the terminal. If it breaks lines anew, the cursor is where its
+// character went; if not, it is where it was, or in the last column. Where that does not decide, the smaller number is
+// safe.
 func (s *Screen) above(columns, column int) int {
 	at := s.cursor
 	stayed := at.row
 	offset := at.row*s.size.column + at.column
 	moved := offset / columns
+	hasMoved, hasStayed := column == offset%columns, column == min(at.column, columns-1)
 	switch {
-	case column == offset%columns && column != min(at.column, columns-1):
+	case hasMoved && !hasStayed:
 		return moved
-	case column >= 0 && column != offset%columns:
+	case hasStayed && !hasMoved:
 		return stayed
 	}
 	return min(moved, stayed)
