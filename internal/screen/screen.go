@@ -3,17 +3,18 @@
 // What is finished is printed once, as logical lines, into the terminal's own scrollback, and never touched again: the
 // terminal wraps it, keeps it and copies it. Below it stands a live region of a few rows: text that still grows, a
 // status, the prompt, candidates. Only the region is repainted, by the cells that differ; while nothing changes nothing
-// is written. What is not text costs at most 2 KiB a second and three tenths of the text, apart from what keys change.
+// is written. What is not text costs at most 2 KiB a second and three tenths of the text.
 //
 //	Print ─▶ finished lines ─┐
 //	Set ───▶ live region ────┴─▶ frame, at most every 33 ms and within the budget; at once when the input changed
 //	Resize ─▶ frame; where the cursor is in the input, not before the size rests
 //
-// A terminal breaks its lines anew when its width changes, and a frame that is on its way then meets rows that it does not
-// know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input, which is
-// while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame begins and
-// ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the cursor is the real
-// one, for methods that compose characters, and after a change of the size the terminal is asked where it is.
+// A terminal breaks its lines anew when its width changes, and a frame that is on its way then meets rows that it does
+// not know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input,
+// which is while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame
+// begins and ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the
+// cursor is the real one, for methods that compose characters, and after a change of the size the terminal is asked
+// where it is.
 //
 // For a screen reader nothing moves and nothing is erased: finished lines and what is typed are appended, and the rest
 // of the region is left out.
@@ -274,8 +275,8 @@ func (s *Screen) paintTyped(p *pen, rows []row) {
 	p.b.WriteString(wrapOn)
 }
 
-// paintParked changes the rows that differ while the cursor is parked. It leaves from the cursor and comes back to it by
-// position: if the window has changed meanwhile, the frame goes wrong within the region at most.
+// paintParked changes the rows that differ while the cursor is parked. It leaves from the cursor and comes back to it
+// by position: if the window has changed meanwhile, the frame goes wrong within the region at most.
 func (s *Screen) paintParked(p *pen, rows []row) {
 	p.move(position{})
 	if len(rows) > len(s.shown) {

@@ -56,8 +56,8 @@ func styleOf(line string) cells.Style {
 	return cells.None
 }
 
-// Working returns the status line of a turn: for how long it has run, and the tokens that it has cost so far. It
-// changes once a second at most.
+// Working returns the status line of a turn: for how long it has run, and the tokens that it has cost so far. A
+// host that passes the tokens as they were at the last full second has a calm line, and pays for one change a second.
 func Working(what string, since time.Duration, tokens int64) string {
 	parts := []string{span(since)}
 	if tokens > 0 {

@@ -58,6 +58,7 @@ type talk struct {
 	rest     string
 	began    time.Time
 	tokens   int64
+	counted  int64 // tokens at the last second
 	armed    bool // Ctrl-C was pressed at an empty prompt
 }
 
@@ -128,6 +129,7 @@ func (t *talk) loop(signals <-chan os.Signal) error {
 		case <-pieces:
 			t.piece()
 		case <-ticks:
+			t.counted = t.tokens
 		case <-t.editor.Changed():
 		case <-signals:
 			return t.leave(nil)
@@ -151,7 +153,7 @@ func (t *talk) show() {
 	live := screen.Live{Input: t.editor.View(t.screen.Width())}
 	if t.text != nil {
 		live.Tail = t.text.Tail()
-		live.Above = []string{screen.Working("answering", time.Since(t.began), t.tokens)}
+		live.Above = []string{screen.Working("answering", time.Since(t.began), t.counted)}
 	}
 	if t.armed {
 		live.Below = []string{cells.Faint.Of("Ctrl-C again leaves")}
@@ -237,7 +239,7 @@ func (t *talk) command(typed string) (leave bool, err error) {
 		if t.text == nil {
 			columns, _ := t.terminal.Size()
 			t.text = markdown.New(markdown.Options{Width: columns, Styled: t.styled})
-			t.rest, t.began, t.tokens = t.answer, time.Now(), 0
+			t.rest, t.began, t.tokens, t.counted = t.answer, time.Now(), 0, 0
 		}
 	}
 	return false, err
