@@ -207,3 +207,19 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTail renders what is open after every piece, as a screen does at most.
+func BenchmarkTail(b *testing.B) {
+	line := "Some *words* of an **answer** with `code` and [a link](https://example.org/x).\n"
+	source := strings.Repeat(strings.Repeat(line, 5)+"\n", 40)
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		r := markdown.New(markdown.Options{Styled: true})
+		for rest := source; rest != ""; {
+			n := min(5, len(rest))
+			r.Write(rest[:n])
+			r.Tail()
+			rest = rest[n:]
+		}
+	}
+}
