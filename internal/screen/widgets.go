@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"omniagent/internal/cells"
+	"omniagent/internal/diff"
 	"omniagent/internal/text"
-	"omniagent/internal/tree"
-)
+	)
 
 // Colour reports whether styles are wanted, by the variables of the environment: not with NO_COLOR, and not on a
 // terminal that has none.
@@ -23,7 +23,7 @@ func Colour(lookup func(name string) (value string, ok bool)) bool {
 // last of which then says how many there are more; 0: all.
 func Diff(before, after string, styled bool, most int) []string {
 	var b bytes.Buffer
-	if err := tree.Unified(&b, []byte(before), []byte(after)); err != nil || b.Len() == 0 {
+	if err := diff.Write(&b, []byte(before), []byte(after)); err != nil || b.Len() == 0 {
 		return nil
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
