@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/cells"
 	"omniagent/internal/diff"
 	"omniagent/internal/text"
-	)
+)
 
 // Colour reports whether styles are wanted, by the variables of the environment: not with NO_COLOR, and not on a
 // terminal that has none.
