@@ -13,6 +13,7 @@ type pen struct {
 	b       *bytes.Buffer
 	columns int
 	at      position // column -1: not known
+	joins   bool     // a row whose end was erased is joined with the next again
 }
 
 const (
@@ -102,7 +103,9 @@ func (p *pen) join(above row) {
 func (p *pen) update(before, after []row) {
 	for i, want := range after {
 		if i < len(before) {
-			p.change(i, before[i], want)
+			if p.change(i, before[i], want) && p.joins && i+1 < len(after) {
+				p.join(want)
+			}
 			continue
 		}
 		p.move(position{i - 1, p.at.column})
@@ -115,15 +118,15 @@ func (p *pen) update(before, after []row) {
 	}
 }
 
-// change writes the part of a row that differs.
-func (p *pen) change(i int, was, want row) {
+// change writes the part of a row that differs. It reports whether the end of the row was erased.
+func (p *pen) change(i int, was, want row) (erased bool) {
 	same, column := 0, 0
 	for same < len(was) && same < len(want) && was[same] == want[same] {
 		column += want[same].Width
 		same++
 	}
 	if same == len(was) && same == len(want) {
-		return
+		return false
 	}
 	end := len(want)
 	if width(was) == width(want) && len(was) == len(want) { // what stands behind the change may stay
@@ -133,14 +136,17 @@ func (p *pen) change(i int, was, want row) {
 	}
 	p.move(position{i, column})
 	p.write(want[:end], same)
-	if used := width(want); width(was) > used {
-		p.move(position{i, used})
-		if used == 0 { // to erase a row from its beginning would part it from the row above
-			p.b.WriteByte(' ')
-			p.at.column++
-		}
-		p.b.WriteString("\x1b[K")
+	used := width(want)
+	if width(was) <= used {
+		return false
 	}
+	p.move(position{i, used})
+	if used == 0 { // to erase a row from its beginning would part it from the row above
+		p.b.WriteByte(' ')
+		p.at.column++
+	}
+	p.b.WriteString("\x1b[K")
+	return true
 }
 
 func width(r row) int {

@@ -221,7 +221,7 @@ func (s *Screen) paint(all bool) {
 	}
 	text := 0
 	switch {
-	case !s.begun, s.anew, all && len(s.done) > 0:
+	case !s.begun, s.anew, all && len(s.done) > 0, s.parked && !parks:
 		text = s.paintAnew(&p, rows)
 	case parks:
 		s.paintParked(&p, rows)
@@ -264,13 +264,16 @@ func (s *Screen) paintAnew(p *pen, rows []row) (text int) {
 // paintTyped changes the rows that differ while the cursor is in the input. What is typed at its end is all that is
 // written for it.
 func (s *Screen) paintTyped(p *pen, rows []row) {
-	if len(rows) <= len(s.shown) {
+	if len(rows) <= 1 && len(s.shown) <= 1 {
 		p.update(s.shown, rows)
 		return
 	}
-	p.move(position{0, 0})
-	p.room(len(rows))
+	if len(rows) > len(s.shown) {
+		p.move(position{0, 0})
+		p.room(len(rows))
+	}
 	p.b.WriteString(wrapOff)
+	p.joins = true
 	p.update(s.shown, rows)
 	p.b.WriteString(wrapOn)
 }

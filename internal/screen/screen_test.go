@@ -140,7 +140,7 @@ func TestReader(t *testing.T) {
 		s.Set(screen.Live{Input: view})
 		time.Sleep(time.Minute)
 		_ = s.Close()
-		want := "> hi there\r\n> hi\r\na finished line\r\n> hi\r\na candidate\r\n> hi\r\n"
+		want := "> hi there\r\n> hi\r\na finished line\r\na candidate\r\n> hi\r\n"
 		if got := out.take(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -177,9 +177,9 @@ func TestStopped(t *testing.T) {
 // TestQuestions: the picker, the question and the pager, between which the conversation goes on.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
-	w, _ := session(t, `PAGER=cat exec "$TALK"`)
-	w.sees("say something")
-	w.types("/pick\r")
+	w, _ := session(t, `printf 'wait '; read -r line; PAGER=cat exec "$TALK"`)
+	w.sees("wait ")
+	w.types("\n/pick\r") // typed before anybody reads it
 	w.sees("the second")
 	w.types("\x1b[Bga\x7f\x7fbe\r")
 	w.sees("chosen: beta")

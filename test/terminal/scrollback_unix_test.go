@@ -24,7 +24,11 @@ func TestScrollback(t *testing.T) {
 			w.sees("say something")
 			w.types("hello\r")
 			w.sees("word3-39")
-			w.types("and more\x1b\rin two lines")
+			family := "👩‍👩‍👧"
+			if name == "pyte" { // it drops what stands behind a joiner
+				family = "👩"
+			}
+			w.types("and " + family + " more\x1b\rin two lines")
 			w.shows("in two lines")
 			w.types("\r/quit\r")
 			if err := w.ends(); err != nil {

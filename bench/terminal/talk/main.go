@@ -90,9 +90,11 @@ func run(rate int, script, transcript, state string, reader bool) (err error) {
 	if err != nil {
 		return err
 	}
-	t.editor = lineedit.New(lineedit.Options{
-		Prompt: "> ", Hint: "say something", History: history, Complete: commands,
-	})
+	hint := "say something"
+	if reader {
+		hint = ""
+	}
+	t.editor = lineedit.New(lineedit.Options{Prompt: "> ", Hint: hint, History: history, Complete: commands})
 	defer t.editor.Close()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
