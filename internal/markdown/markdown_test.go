@@ -102,6 +102,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestWidth: a table that is not finished fits into the width that the window has then.
+func TestWidth(t *testing.T) {
+	r := markdown.New(markdown.Options{Width: 200})
+	r.Write("| a | b |\n|--|--|\n| some words | " + strings.Repeat("more words ", 10) + "|\n")
+	r.SetWidth(40)
+	for _, line := range append(r.Tail(), r.Close()...) {
+		if w := cells.Width(line); w >= 40 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+}
+
 // TestTail shows what is not finished as if it were.
 func TestTail(t *testing.T) {
 	for source, want := range map[string]string{

@@ -3,8 +3,8 @@ package screen
 import "time"
 
 const (
-	rest   = 60 * time.Millisecond  // how long a size has to stay
-	answer = 200 * time.Millisecond // how long we wait for where the cursor is
+	rest   = 60 * time.Millisecond // how long a size has to stay
+	answer = time.Second           // how long we wait for where the cursor is
 )
 
 // resize is a change of the window's size, until the region is painted for the new one.
@@ -12,6 +12,7 @@ type resize struct {
 	step  int // 0: none; 1: the size may change again; 2: the terminal was asked where the cursor is
 	timer *time.Timer
 	size  position // when it was asked
+	mute  bool     // the terminal has not answered once, and is not asked again
 }
 
 func (r *resize) waits() bool { return r.step > 0 }
@@ -54,7 +55,7 @@ func (s *Screen) beginResize() {
 // ask asks the terminal where the cursor is. The answer comes when it has done everything before.
 func (s *Screen) ask() {
 	r := &s.resize
-	if r.size = s.measure(); s.cursor.row == 0 && s.cursor.column < r.size.column {
+	if r.size = s.measure(); r.mute || s.cursor.row == 0 && s.cursor.column < r.size.column {
 		s.repaint(-1)
 		return
 	}
@@ -64,6 +65,7 @@ func (s *Screen) ask() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if r.step == 2 && !s.closed {
+			r.mute = true
 			s.repaint(-1)
 		}
 	})

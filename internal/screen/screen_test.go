@@ -313,12 +313,14 @@ func TestFrames(t *testing.T) {
 func differ(got, want []string) string {
 	for i, line := range got {
 		if i >= len(want) || strings.TrimRight(want[i], " ") != strings.TrimRight(line, " ") {
-			return fmt.Sprintf("line %d of %d: %q, want %q", i, len(want), got[i:min(i+3, len(got))], want[i:min(i+3, len(want))])
+			return fmt.Sprintf("line %d of %d: %q, want %q", i, len(want), got[i:min(i+3, len(got))],
+				want[i:min(i+3, len(want))])
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(got), len(want))
 }
 
 func equal(a, b []string) bool {
-	return slices.EqualFunc(a, b, func(a, b string) bool { return strings.TrimRight(a, " ") == strings.TrimRight(b, " ") })
+	return slices.EqualFunc(a, b,
+		func(a, b string) bool { return strings.TrimRight(a, " ") == strings.TrimRight(b, " ") })
 }

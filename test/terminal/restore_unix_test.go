@@ -98,7 +98,8 @@ stty -a >"$OUT/after"; ls "$OUT/state/terminals" >"$OUT/left"`
 			if left := read(t, out, "left"); left != "" {
 				t.Errorf("left behind: %s", left)
 			}
-			if written := w.written(); strings.LastIndex(written, "\x1b[?2004l") < strings.LastIndex(written, "\x1b[?2004h") {
+			if written := w.written(); strings.LastIndex(written, "\x1b[?2004l") < strings.LastIndex(written,
+				"\x1b[?2004h") {
 				t.Errorf("pastes are still bracketed: %q", written)
 			}
 		})

@@ -3,8 +3,8 @@
 //
 //	talk [-rate 1000] [-script FILE] [-transcript FILE] [-state DIR] [-reader]
 //
-// A message is answered with the script, so many tokens a second. /pick, /ask, /page, /panic and /quit do what they say;
-// Ctrl-C interrupts an answer, and leaves when pressed twice at an empty prompt.
+// A message is answered with the script, so many tokens a second. /pick, /ask, /page, /panic and /quit do what they
+// say; Ctrl-C interrupts an answer, and leaves when pressed twice at an empty prompt.
 package main
 
 import (
@@ -59,7 +59,7 @@ type talk struct {
 	began    time.Time
 	tokens   int64
 	counted  int64 // tokens at the last second
-	armed    bool // Ctrl-C was pressed at an empty prompt
+	armed    bool  // Ctrl-C was pressed at an empty prompt
 }
 
 func run(rate int, script, transcript, state string, reader bool) (err error) {
