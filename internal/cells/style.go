@@ -49,7 +49,8 @@ type Cell struct {
 	Style Style
 }
 
-// Parse returns the cells of a row. Tabs become spaces, and a piece without a width that does not change the style is left out.
+// Parse returns the cells of a row. Tabs become spaces, and a piece without a width that does not change the style is
+// left out.
 func Parse(s string) []Cell {
 	row := make([]Cell, 0, len(s))
 	now, used := None, 0

@@ -62,7 +62,6 @@ type WindowOptions struct {
 	Complete lineedit.Source
 	Plain    bool               // no colours
 	Reader   bool               // a screen reader reads it
-	Reflows  bool               // the terminal breaks its lines anew when its width changes
 	Pager    func(string) error // shows a long text; nil: it is printed
 	Notify   func(string)       // tells a person who looks elsewhere; nil: the bell rings
 }
@@ -87,7 +86,7 @@ func NewWindow(o WindowOptions) *Window {
 		closed: make(chan struct{}), gone: make(chan struct{}),
 	}
 	w.room = sync.NewCond(&w.mu)
-	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Reflows: o.Reflows})
+	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader})
 	w.editor = lineedit.New(lineedit.Options{
 		Prompt: w.style.bold("> "), History: o.History, Complete: o.Complete,
 		Hint: w.style.dim("a message, /help, @file:"),
@@ -233,7 +232,7 @@ func (w *Window) Page(content string) {
 		w.locked(func() { w.say(clean(content)...) })
 		return
 	}
-	err := w.aside(func() error { return w.term.Lend(func() error { return w.o.Pager(content) }) })
+	err := w.aside(func() error { return w.o.Pager(content) })
 	if err != nil {
 		w.Notice("the pager failed: " + err.Error())
 	}

@@ -1,17 +1,15 @@
 package command
 
 import (
-	"cmp"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"omniagent/internal/chat"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/lineedit"
-	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/screen"
 	"omniagent/internal/terminal"
@@ -41,31 +39,12 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	}
 	return chat.NewWindow(chat.WindowOptions{
 		Terminal: device, Out: c.Host.Stdout, Signals: all, History: history, Complete: with.Complete,
-		Plain: !screen.Colour(lookup), Reader: c.Bool("screen-reader"), Reflows: screen.Reflows(lookup),
-		Pager: pager(lookup),
+		Plain: !screen.Colour(lookup), Reader: c.Bool("screen-reader"),
+		Pager: func(text string) error {
+			return screen.Page(context.Background(), device, os.Environ(), c.Paths.Temp, text)
+		},
 		Notify: func(what string) {
 			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // nothing depends on it
 		},
 	}), all, nil
-}
-
-// pager returns what shows a long text in the person's pager, or nil if there is none. A text that fits is printed.
-func pager(lookup func(string) (string, bool)) func(string) error {
-	command, _ := lookup("PAGER")
-	argv := strings.Fields(cmp.Or(strings.TrimSpace(command), "less -R"))
-	program := process.Find(argv[0], lookup)
-	if program == "" {
-		return nil
-	}
-	return func(text string) error {
-		child, err := process.Start(process.Plan{
-			Argv: argv, Path: program, Stdin: strings.NewReader(text), Stdout: os.Stdout, Stderr: os.Stderr,
-			Terminal: os.Stdin,
-		})
-		if err != nil {
-			return err
-		}
-		child.Wait()
-		return nil
-	}
 }

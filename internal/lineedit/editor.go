@@ -33,7 +33,7 @@ const (
 // Options say how an Editor looks and what it knows.
 type Options struct {
 	Prompt   string // before the first line, such as "> "; it may have styles. Further lines are as far to the right
-	Hint     string // shown in an empty buffer
+	Hint     string // shown in an empty buffer; not for a screen reader, for which it would be text
 	Secret   bool   // show • for each cluster, keep no history and complete nothing
 	History  *History
 	Complete Source // nil: there is no completion

@@ -138,6 +138,19 @@ func TestFoldedPaste(t *testing.T) {
 	}
 }
 
+// TestPrompt: a host may change the prompt while somebody types.
+func TestPrompt(t *testing.T) {
+	e := lineedit.New(lineedit.Options{Prompt: "> ", Hint: "say something"})
+	if got := look(e, 40); got != "> |say something" {
+		t.Error(got)
+	}
+	press(e, "a\x1b\rb")
+	e.SetPrompt("plan> ")
+	if got := look(e, 40); got != "plan> a\n      b|" {
+		t.Error(got)
+	}
+}
+
 func TestSecret(t *testing.T) {
 	h, err := lineedit.OpenHistory("", nil)
 	if err != nil {
@@ -288,7 +301,10 @@ func TestCompletionNeverBlocks(t *testing.T) {
 
 // FuzzEditor holds that no key breaks the buffer or the view.
 func FuzzEditor(f *testing.F) {
-	for _, seed := range []string{"abc\x1b[D\x7f\x19", "a\nb\x1b[A\x1b[B\x14", "\x12x\r", "\x1b[200~a\n\x1b[201~\x1f", "\t\t"} {
+	for _, seed := range []string{
+		"abc\x1b[D\x7f\x19", "a\nb\x1b[A\x1b[B\x14", "\x12x\r", "\x1b[200~a\n\x1b[201~\x1f",
+		"\t\t",
+	} {
 		f.Add(seed, 20)
 	}
 	f.Fuzz(func(t *testing.T, input string, width int) {
@@ -309,7 +325,8 @@ func FuzzEditor(f *testing.F) {
 		}
 		press(e, input)
 		for _, r := range e.View(width).Rows {
-			if w := cells.Width(r); w > width || strings.ContainsFunc(cells.Plain(r), func(r rune) bool { return r < ' ' }) {
+			if w := cells.Width(r); w > width ||
+				strings.ContainsFunc(cells.Plain(r), func(r rune) bool { return r < ' ' }) {
 				t.Errorf("%q: row %q", input, r)
 			}
 		}

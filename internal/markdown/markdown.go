@@ -38,7 +38,10 @@ type Renderer struct {
 	table *table
 }
 
-const mostLine = 64 << 10
+const (
+	mostLine  = 64 << 10
+	mostShown = 4 << 10 // of a line in the tail
+)
 
 // New returns a renderer at the beginning of a text.
 func New(o Options) *Renderer {
@@ -114,13 +117,18 @@ func (r *Renderer) Close() []string {
 	return r.take()
 }
 
-// Tail returns how what is not finished would look if the text ended here. Its cost is that of a line or a table.
+// Tail returns how what is not finished would look if the text ended here. Of a long line it is the end, so that it can
+// be called for every piece.
 func (r *Renderer) Tail() []string {
 	if len(r.line) == 0 && !r.holds && r.table == nil {
 		return nil
 	}
 	now := *r
-	now.line, now.out = slices.Clone(r.line), nil
+	now.line, now.out = r.line[max(len(r.line)-mostShown, 0):], nil
+	for len(now.line) > 0 && !utf8.RuneStart(now.line[0]) {
+		now.line = now.line[1:]
+	}
+	now.line = slices.Clone(now.line)
 	if r.table != nil {
 		now.table = r.table.copy()
 	}

@@ -102,6 +102,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestWidth: a table that is not finished fits into the width that the window has then.
+func TestWidth(t *testing.T) {
+	r := markdown.New(markdown.Options{Width: 200})
+	r.Write("| a | b |\n|--|--|\n| some words | " + strings.Repeat("more words ", 10) + "|\n")
+	r.SetWidth(40)
+	for _, line := range append(r.Tail(), r.Close()...) {
+		if w := cells.Width(line); w >= 40 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+}
+
 // TestTail shows what is not finished as if it were.
 func TestTail(t *testing.T) {
 	for source, want := range map[string]string{
@@ -203,6 +215,22 @@ func BenchmarkStream(b *testing.B) {
 		for rest := source; rest != ""; {
 			n := min(5, len(rest))
 			r.Write(rest[:n])
+			rest = rest[n:]
+		}
+	}
+}
+
+// BenchmarkTail renders what is open after every piece, as a screen does at most.
+func BenchmarkTail(b *testing.B) {
+	line := "Some *words* of an **answer** with `code` and [a link](https://example.org/x).\n"
+	source := strings.Repeat(strings.Repeat(line, 5)+"\n", 40)
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		r := markdown.New(markdown.Options{Styled: true})
+		for rest := source; rest != ""; {
+			n := min(5, len(rest))
+			r.Write(rest[:n])
+			r.Tail()
 			rest = rest[n:]
 		}
 	}

@@ -4,9 +4,9 @@ import "time"
 
 const (
 	interval = 33 * time.Millisecond // between two frames
-	rate     = 2048                  // bytes a second that are not text
-	burst    = 2048
-	share    = 0.3 // and per byte of text
+	rate     = 1900                  // bytes a second that are not text; what keys change comes on top
+	burst    = 1024
+	share    = 0.28 // and per byte of text
 )
 
 // frames decides when the next frame is due.

@@ -7,7 +7,10 @@ import (
 )
 
 const (
-	mostTail  = 8 // rows of text that still grows
+	// The end of the text that still grows: when a window becomes a third as wide, the region becomes three times as
+	// high, and what does not fit then stays in the scrollback.
+	mostTail  = 8   // rows
+	tailCells = 400 // and so many cells, but three rows
 	mostBelow = 10
 )
 
@@ -26,7 +29,7 @@ func layout(live Live, size position) (rows []row, cursor position) {
 	room -= len(below)
 	above := live.Above[:min(len(live.Above), max(room*2/3, 0))]
 	room -= len(above)
-	rows = tailRows(live.Tail, size.column, min(mostTail, max(size.row/3, 3), room))
+	rows = tailRows(live.Tail, size.column, min(mostTail, max(tailCells/size.column, 3), max(size.row/3, 3), room))
 	for _, line := range above {
 		rows = append(rows, cells.Parse(cells.Cut(line, columns)))
 	}

@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"omniagent/internal/cells"
 )
@@ -12,7 +13,18 @@ type pen struct {
 	b       *bytes.Buffer
 	columns int
 	at      position // column -1: not known
+	joins   bool     // a row whose end was erased is joined with the next again
 }
+
+const (
+	wrapOff     = "\x1b[?7l"
+	wrapOn      = "\x1b[?7h"
+	saveCursor  = "\x1b7"
+	backToSaved = "\x1b8"
+	hideCursor  = "\x1b[?25l"
+	showCursor  = "\x1b[?25h"
+	lastColumn  = "\x1b[999G"
+)
 
 // move moves the cursor within the region.
 func (p *pen) move(to position) {
@@ -42,33 +54,63 @@ func (p *pen) step(n int, direction byte) {
 
 // erase erases the region, and everything below it, and leaves the cursor at its beginning. What stands below the first
 // row is erased from the second column on: tmux keeps a screen that is erased from its first cell in the scrollback.
-func (p *pen) erase(first bool) {
-	if first {
-		p.b.WriteString("\r\x1b[J")
-		p.at = position{}
-		return
-	}
+func (p *pen) erase() {
 	p.move(position{0, 0})
 	p.b.WriteString("\r\x1b[K\x1b[C\x1b[J\r")
 }
 
-// update changes the rows that differ. first says that nothing is known of what stands there.
-func (p *pen) update(before, after []row, first bool) {
-	if first {
-		p.erase(true)
+// room sees to it that the screen has so many rows from the first row of the region on, where the cursor is. IND moves
+// down or scrolls, so the way back is as long whatever the size of the window is by now. A newline would part the rows.
+func (p *pen) room(rows int) {
+	if rows > 1 {
+		p.b.WriteString(strings.Repeat("\x1bD", rows-1))
+		p.at.row = rows - 1
+		p.move(position{0, 0})
 	}
-	for i, want := range after {
-		switch {
-		case i >= len(before) && i == 0:
-			p.write(want, 0)
-		case i >= len(before):
-			p.move(position{i - 1, p.at.column})
-			p.b.WriteString("\r\n")
-			p.at = position{i, 0}
-			p.write(want, 0)
-		default:
-			p.change(i, before[i], want)
+}
+
+// draw writes all rows into an empty region, and leaves the cursor at its beginning. No row wraps: if the window is
+// smaller by now, its end is missing until the next frame.
+func (p *pen) draw(rows []row) {
+	p.room(len(rows))
+	p.b.WriteString(saveCursor + wrapOff)
+	for i, r := range rows {
+		if i > 0 {
+			p.join(rows[i-1])
 		}
+		p.write(r, 0)
+	}
+	p.b.WriteString(wrapOn + backToSaved)
+	p.at = position{}
+}
+
+// join goes to the next row, so that the terminal takes both for one line that it has wrapped. xterm.js leaves the line
+// with the cursor alone when the width changes; of other lines it loses count of those below the cursor.
+func (p *pen) join(above row) {
+	last := cells.Cell{Text: " ", Width: 1}
+	if width(above) >= p.columns {
+		last = above[len(above)-1]
+	}
+	p.b.WriteString(lastColumn)
+	if last.Width == 2 {
+		p.step(1, 'D')
+	}
+	p.b.WriteString(wrapOn + last.Style.Of(last.Text) + " \r" + wrapOff)
+	p.at = position{p.at.row + 1, 0}
+}
+
+// update changes the rows that differ, with wrapping switched off. Further rows have room.
+func (p *pen) update(before, after []row) {
+	for i, want := range after {
+		if i < len(before) {
+			if p.change(i, before[i], want) && p.joins && i+1 < len(after) {
+				p.join(want)
+			}
+			continue
+		}
+		p.move(position{i - 1, p.at.column})
+		p.join(after[i-1])
+		p.write(want, 0)
 	}
 	if n := len(after); len(before) > n && n > 0 {
 		p.move(position{n, 0})
@@ -76,15 +118,15 @@ func (p *pen) update(before, after []row, first bool) {
 	}
 }
 
-// change writes the part of a row that differs.
-func (p *pen) change(i int, was, want row) {
+// change writes the part of a row that differs. It reports whether the end of the row was erased.
+func (p *pen) change(i int, was, want row) (erased bool) {
 	same, column := 0, 0
 	for same < len(was) && same < len(want) && was[same] == want[same] {
 		column += want[same].Width
 		same++
 	}
 	if same == len(was) && same == len(want) {
-		return
+		return false
 	}
 	end := len(want)
 	if width(was) == width(want) && len(was) == len(want) { // what stands behind the change may stay
@@ -94,10 +136,17 @@ func (p *pen) change(i int, was, want row) {
 	}
 	p.move(position{i, column})
 	p.write(want[:end], same)
-	if used := width(want); width(was) > used {
-		p.move(position{i, used})
-		p.b.WriteString("\x1b[K")
+	used := width(want)
+	if width(was) <= used {
+		return false
 	}
+	p.move(position{i, used})
+	if used == 0 { // to erase a row from its beginning would part it from the row above
+		p.b.WriteByte(' ')
+		p.at.column++
+	}
+	p.b.WriteString("\x1b[K")
+	return true
 }
 
 func width(r row) int {

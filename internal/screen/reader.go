@@ -34,7 +34,12 @@ func (p *spoken) paint(s *Screen) {
 		}
 	}
 	input := cells.Plain(strings.Join(s.live.Input.Rows, "\r\n"))
+	busy := len(s.live.Tail)+len(s.live.Above) > 0
 	switch more, grows := strings.CutPrefix(input, p.input); {
+	case !p.open && busy && input == p.input: // what has not changed would be read again behind every line
+		s.write(b.Bytes(), text)
+		s.frames.painted()
+		return
 	case !p.open:
 		b.WriteString(input)
 	case grows:
@@ -53,7 +58,7 @@ func (p *spoken) end(b *bytes.Buffer) {
 	if p.open {
 		b.WriteString("\r\n")
 	}
-	p.open, p.input = false, ""
+	p.open = false
 }
 
 // newLine leaves the input.

@@ -3,8 +3,8 @@ package screen
 import "time"
 
 const (
-	rest   = 60 * time.Millisecond  // how long a size has to stay
-	answer = 200 * time.Millisecond // how long we wait for where the cursor is
+	rest   = 60 * time.Millisecond // how long a size has to stay
+	answer = time.Second           // how long we wait for where the cursor is
 )
 
 // resize is a change of the window's size, until the region is painted for the new one.
@@ -12,6 +12,7 @@ type resize struct {
 	step  int // 0: none; 1: the size may change again; 2: the terminal was asked where the cursor is
 	timer *time.Timer
 	size  position // when it was asked
+	mute  bool     // the terminal has not answered once, and is not asked again
 }
 
 func (r *resize) waits() bool { return r.step > 0 }
@@ -23,15 +24,13 @@ func (r *resize) end() {
 	r.step = 0
 }
 
-// Resize tells that the window may have another size. The region is painted anew once the size rests: a window is drawn
-// larger by hand in many steps.
+// Resize tells that the window may have another size. While the cursor is parked the region is painted anew at once:
+// between a frame that met another window and one that fits, a second change could still go wrong. Otherwise it waits
+// until the size rests, and for the terminal to say where the cursor is.
 func (s *Screen) Resize() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.o.Reader {
-		return
-	}
-	if s.measure() != s.size || s.resize.waits() {
+	if !s.closed && !s.o.Reader { // also where the size is as before: it may have been another in between
 		s.beginResize()
 	}
 }
@@ -39,6 +38,10 @@ func (s *Screen) Resize() {
 func (s *Screen) beginResize() {
 	r := &s.resize
 	r.end()
+	if r.size = s.measure(); s.parked {
+		s.repaint(-1)
+		return
+	}
 	r.step = 1
 	r.timer = time.AfterFunc(rest, func() {
 		s.mu.Lock()
@@ -52,8 +55,8 @@ func (s *Screen) beginResize() {
 // ask asks the terminal where the cursor is. The answer comes when it has done everything before.
 func (s *Screen) ask() {
 	r := &s.resize
-	if r.size = s.measure(); len(s.shown) == 0 {
-		s.repaint(0)
+	if r.size = s.measure(); r.mute || s.cursor.row == 0 && s.cursor.column < r.size.column {
+		s.repaint(-1)
 		return
 	}
 	r.step = 2
@@ -62,7 +65,8 @@ func (s *Screen) ask() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if r.step == 2 && !s.closed {
-			s.repaint(0)
+			r.mute = true
+			s.repaint(-1)
 		}
 	})
 }
@@ -79,41 +83,39 @@ func (s *Screen) Position(row, column int) {
 		s.beginResize()
 		return
 	}
-	// The row with the cursor is broken anew by some terminals and cut by others, which leave the cursor at its end.
-	below, columns := 0, r.size.column
-	if at := s.cursor.column; at >= columns && column < columns && column-1 == at%columns {
-		below = at / columns
-	}
-	s.repaint(below)
+	s.repaint(column - 1)
 }
 
-// repaint paints the region for the new size. The cursor stands so many rows below the beginning of its own row.
-func (s *Screen) repaint(below int) {
-	r := &s.resize
-	r.end()
-	up := below
-	for _, row := range s.shown[:min(s.cursor.row, len(s.shown))] {
-		up += s.height(row, r.size.column)
+// above returns how many rows of the region now stand above the cursor, which is in a column that the terminal has
+// told; -1: it has not. The rows are one line to the terminal. If it breaks lines anew, the cursor is where its
+// character went; if not, it is where it was, or in the last column. Where that does not decide, the smaller number is
+// safe.
+func (s *Screen) above(columns, column int) int {
+	at := s.cursor
+	stayed := at.row
+	offset := at.row*s.size.column + at.column
+	moved := offset / columns
+	hasMoved, hasStayed := column == offset%columns, column == min(at.column, columns-1)
+	switch {
+	case hasMoved && !hasStayed:
+		return moved
+	case hasStayed && !hasMoved:
+		return stayed
 	}
-	s.cursor = position{min(up, r.size.row-1), -1}
-	s.size = r.size
+	return min(moved, stayed)
+}
+
+// settle takes a new size. The terminal has told the column of the cursor, or -1.
+func (s *Screen) settle(size position, column int) {
+	s.cursor = position{min(s.above(size.column, column), size.row-1), -1}
+	s.size, s.anew = size, true
+}
+
+// repaint paints the region for the new size.
+func (s *Screen) repaint(column int) {
+	s.settle(s.resize.size, column)
+	s.resize.end()
 	s.frames.earned = max(s.frames.earned, 0)
-	s.anew = true
 	s.paint(true)
 	s.schedule()
-}
-
-// height returns how many rows a row of the region takes in a window of another width.
-func (s *Screen) height(r row, columns int) int {
-	if !s.o.Reflows {
-		return 1
-	}
-	rows, used := 1, 0
-	for _, c := range r {
-		if used+c.Width > columns {
-			rows, used = rows+1, 0
-		}
-		used += c.Width
-	}
-	return rows
 }

@@ -3,11 +3,18 @@
 // What is finished is printed once, as logical lines, into the terminal's own scrollback, and never touched again: the
 // terminal wraps it, keeps it and copies it. Below it stands a live region of a few rows: text that still grows, a
 // status, the prompt, candidates. Only the region is repainted, by the cells that differ; while nothing changes nothing
-// is written. What is not text costs at most 2 KiB a second and three tenths of the text, apart from what keys change.
+// is written. What is not text costs at most 2 KiB a second and three tenths of the text.
 //
 //	Print ─▶ finished lines ─┐
 //	Set ───▶ live region ────┴─▶ frame, at most every 33 ms and within the budget; at once when the input changed
-//	Resize ─▶ no frame until the size rests and the terminal has said where the cursor is ─▶ frame
+//	Resize ─▶ frame; where the cursor is in the input, not before the size rests
+//
+// A terminal breaks its lines anew when its width changes, and a frame that is on its way then meets rows that it does
+// not know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input,
+// which is while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame
+// begins and ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the
+// cursor is the real one, for methods that compose characters, and after a change of the size the terminal is asked
+// where it is.
 //
 // For a screen reader nothing moves and nothing is erased: finished lines and what is typed are appended, and the rest
 // of the region is left out.
@@ -31,8 +38,6 @@ type Options struct {
 	Out    io.Writer
 	Size   func() (columns, rows int)
 	Reader bool // a screen reader reads what is written
-	// Reflows says that the terminal breaks its lines anew when its width changes, as most do.
-	Reflows bool
 }
 
 // Live is what stands below the finished lines, from top to bottom. Its strings may have styles.
@@ -56,6 +61,7 @@ type Screen struct {
 	cursor position // in shown
 	size   position // of the window when it was painted
 	begun  bool     // something was written
+	parked bool     // the cursor is hidden and stands at the beginning of the region
 	anew   bool     // what stands in the region is not known any more, only where it begins
 	closed bool
 	err    error
@@ -131,7 +137,10 @@ func (s *Screen) Clear() error {
 }
 
 func (s *Screen) clear() {
-	s.resize.end()
+	if s.resize.waits() || s.measure() != s.size { // there is no time to ask
+		s.resize.end()
+		s.settle(s.measure(), -1)
+	}
 	live := s.live
 	s.live = Live{Input: lineedit.View{Rows: []string{""}}}
 	if s.begun {
@@ -140,8 +149,8 @@ func (s *Screen) clear() {
 	if s.o.Reader {
 		s.spoken.newLine(s)
 	}
-	s.live, s.shown, s.cursor, s.tail, s.begun = live, nil, position{}, nil, false
-	s.anew = false
+	s.live = live
+	s.forget()
 }
 
 // Restart begins a new region below everything, after other programs have written to the terminal.
@@ -149,9 +158,15 @@ func (s *Screen) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resize.end()
-	s.shown, s.cursor, s.tail, s.begun = nil, position{}, nil, false
-	s.size, s.anew = s.measure(), false
+	s.forget()
 	s.paint(true)
+}
+
+// forget begins a new region where the cursor is.
+func (s *Screen) forget() {
+	s.shown, s.cursor, s.tail = nil, position{}, nil
+	s.begun, s.anew, s.parked = false, false, false
+	s.size = s.measure()
 }
 
 // Close is Clear, and nothing is written any more.
@@ -194,21 +209,34 @@ func (s *Screen) paint(all bool) {
 		live.Tail = s.live.Tail
 	}
 	rows, cursor := layout(live, s.size)
+	parks := len(live.Tail)+len(live.Above) > 0
+	if parks {
+		drawCursor(rows, cursor)
+		cursor = position{}
+	}
 	var b bytes.Buffer
+	p := pen{b: &b, columns: s.size.column, at: s.cursor}
+	if parks && !s.parked {
+		b.WriteString(hideCursor)
+	}
 	text := 0
-	if s.anew || all && len(s.done) > 0 {
-		s.anew = false
-		text = s.printDone(&b, rows, cursor)
-	} else {
-		p := pen{b: &b, columns: s.size.column, at: s.cursor}
-		p.update(s.shown, rows, !s.begun)
-		p.move(cursor)
+	switch {
+	case !s.begun, s.anew, all && len(s.done) > 0, s.parked && !parks:
+		text = s.paintAnew(&p, rows)
+	case parks:
+		s.paintParked(&p, rows)
+	default:
+		s.paintTyped(&p, rows)
+	}
+	p.move(cursor)
+	if s.parked && !parks {
+		b.WriteString(showCursor)
 	}
 	if all {
 		s.tail = live.Tail
 		s.frames.painted()
 	}
-	s.shown, s.cursor = rows, cursor
+	s.shown, s.cursor, s.parked, s.anew = rows, cursor, parks, false
 	s.write(b.Bytes(), text)
 }
 
@@ -218,19 +246,70 @@ const (
 	frameEnd   = "\x1b[?2026l"
 )
 
-// printDone prints the finished lines over the region, and the region below them.
-func (s *Screen) printDone(b *bytes.Buffer, rows []row, cursor position) (text int) {
-	b.WriteString(frameBegin)
-	p := pen{b: b, columns: s.size.column, at: s.cursor}
-	p.erase(len(s.shown) == 0 && !s.begun)
+// paintAnew prints the finished lines over the region, and all of the region below them.
+func (s *Screen) paintAnew(p *pen, rows []row) (text int) {
+	p.b.WriteString(frameBegin)
+	p.erase()
 	for _, line := range s.done {
-		b.WriteString(line)
-		b.WriteString("\r\n")
+		p.b.WriteString(line)
+		p.b.WriteString("\r\n")
 		text += len(line) + 2
 	}
 	s.done = nil
-	p.update(nil, rows, false)
-	p.move(cursor)
-	b.WriteString(frameEnd)
+	p.draw(rows)
+	p.b.WriteString(frameEnd)
 	return text
+}
+
+// paintTyped changes the rows that differ while the cursor is in the input. What is typed at its end is all that is
+// written for it.
+func (s *Screen) paintTyped(p *pen, rows []row) {
+	if len(rows) <= 1 && len(s.shown) <= 1 {
+		p.update(s.shown, rows)
+		return
+	}
+	if len(rows) > len(s.shown) {
+		p.move(position{0, 0})
+		p.room(len(rows))
+	}
+	p.b.WriteString(wrapOff)
+	p.joins = true
+	p.update(s.shown, rows)
+	p.b.WriteString(wrapOn)
+}
+
+// paintParked changes the rows that differ while the cursor is parked. It leaves from the cursor and comes back to it
+// by position: if the window has changed meanwhile, the frame goes wrong within the region at most.
+func (s *Screen) paintParked(p *pen, rows []row) {
+	p.move(position{})
+	if len(rows) > len(s.shown) {
+		p.room(len(rows))
+	}
+	before := p.b.Len()
+	p.b.WriteString(saveCursor + wrapOff)
+	start := p.b.Len()
+	p.update(s.shown, rows)
+	if p.b.Len() == start {
+		p.b.Truncate(before)
+		return
+	}
+	p.b.WriteString(wrapOn + backToSaved)
+	p.at = position{}
+}
+
+// drawCursor shows where the cursor would be, since the real one is parked.
+func drawCursor(rows []row, at position) {
+	r := rows[at.row]
+	column := 0
+	for i := range r {
+		if column == at.column {
+			r[i].Style = r[i].Style.With(cells.Reverse)
+			return
+		}
+		column += r[i].Width
+	}
+	for ; column < at.column; column++ {
+		r = append(r, cells.Cell{Text: " ", Width: 1})
+	}
+	rows[at.row] = append(r, cells.Cell{Text: " ", Width: 1, Style: cells.Reverse})
 }

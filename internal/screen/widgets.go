@@ -19,22 +19,6 @@ func Colour(lookup func(name string) (value string, ok bool)) bool {
 	return none == "" && kind != "dumb"
 }
 
-// Reflows reports whether the terminal breaks its lines anew when its width changes, by the variables of the
-// environment. Most do; where the answer is no, a region that was drawn wider is erased too little rather than too
-// much.
-func Reflows(lookup func(name string) (value string, ok bool)) bool {
-	value := func(name string) string {
-		v, _ := lookup(name)
-		return v
-	}
-	if value("TMUX") != "" {
-		return true
-	}
-	kind := value("TERM")
-	return kind != "linux" && kind != "dumb" && !strings.HasPrefix(kind, "screen") && !strings.HasPrefix(kind, "vt") &&
-		value("XTERM_VERSION") == ""
-}
-
 // Diff returns the lines of a unified diff between two texts, coloured if styled. It has at most that many lines, the
 // last of which then says how many there are more; 0: all.
 func Diff(before, after string, styled bool, most int) []string {
@@ -72,8 +56,8 @@ func styleOf(line string) cells.Style {
 	return cells.None
 }
 
-// Working returns the status line of a turn: for how long it has run, and the tokens that it has cost so far. It
-// changes once a second at most.
+// Working returns the status line of a turn: for how long it has run, and the tokens that it has cost so far. A
+// host that passes the tokens as they were at the last full second has a calm line, and pays for one change a second.
 func Working(what string, since time.Duration, tokens int64) string {
 	parts := []string{span(since)}
 	if tokens > 0 {

@@ -3,11 +3,13 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,8 +29,9 @@ type device struct {
 	signals chan os.Signal
 	ctx     context.Context
 	cancel  context.CancelFunc
-	gate    sync.Mutex // held by a pause, and passed by the reader before each wait
-	reading sync.Mutex // held while keys are read
+	gate    sync.Mutex   // held by a pause, and passed by the reader before each wait
+	reading sync.Mutex   // held while keys are read
+	early   atomic.Int64 // bytes that were typed before the terminal was raw
 }
 
 func (d *device) open(in *os.File) error {
@@ -47,10 +50,10 @@ func (d *device) open(in *os.File) error {
 	return nil
 }
 
-// rawOf returns the raw mode that belongs to a state: every byte comes at once and unchanged. Output keeps its
-// processing, as \n from a program that shares the terminal should still begin a line.
+// rawOf returns the raw mode that belongs to a state: every byte comes and goes at once and unchanged.
 func rawOf(s unix.Termios) unix.Termios {
 	s.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	s.Oflag &^= unix.OPOST
 	s.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	s.Cflag &^= unix.CSIZE | unix.PARENB
 	s.Cflag |= unix.CS8
@@ -58,7 +61,16 @@ func rawOf(s unix.Termios) unix.Termios {
 	return s
 }
 
-func (d *device) makeRaw() error { return unix.IoctlSetTermios(d.fd, setTermios, &d.raw) }
+// makeRaw also counts what was typed before: in it the terminal has made newlines of Enter.
+func (d *device) makeRaw() error {
+	if err := unix.IoctlSetTermios(d.fd, setTermios, &d.raw); err != nil {
+		return err
+	}
+	if n, err := unix.IoctlGetInt(d.fd, countInput); err == nil {
+		d.early.Store(int64(n))
+	}
+	return nil
+}
 
 func (d *device) restore() error { return unix.IoctlSetTermios(d.fd, setTermios, &d.before) }
 
@@ -148,6 +160,10 @@ func (d *device) next(decoder *keys.Decoder, block []byte) ([]keys.Key, error) {
 		return nil, err
 	case n == 0:
 		return decoder.Flush(), errEnded
+	}
+	if early := min(d.early.Load(), int64(n)); early > 0 {
+		d.early.Add(-early)
+		copy(block, bytes.ReplaceAll(block[:early], []byte("\n"), []byte("\r")))
 	}
 	return decoder.Feed(block[:n]), nil
 }

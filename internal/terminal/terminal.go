@@ -3,8 +3,8 @@
 // It promises that the terminal is put back exactly as it was: by Close, also in a deferred call while a program
 // panics; at once when SIGTERM or SIGHUP comes, whose end it leaves to the caller; while the program is stopped by
 // Suspend or lent by Lend; and, where the program was killed, by Recover in the next one on the same terminal. Keys
-// arrive in order, whatever the terminal sends. Nothing is written but what the caller writes and the few sequences
-// that switch pastes and focus reports.
+// arrive in order, whatever the terminal sends, with what was typed before. Nothing is written but what the caller
+// writes and the few sequences that switch pastes and focus reports.
 //
 // It refuses any other file. It knows nothing of lines, prompts or screens.
 package terminal

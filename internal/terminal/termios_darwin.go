@@ -5,6 +5,7 @@ import "golang.org/x/sys/unix"
 const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA
+	countInput = 0x4004667f // FIONREAD
 )
 
 func (f fields) apply(s *unix.Termios) {

@@ -5,6 +5,7 @@ import "golang.org/x/sys/unix"
 const (
 	getTermios = unix.TCGETS
 	setTermios = unix.TCSETS
+	countInput = unix.TIOCINQ
 )
 
 func (f fields) apply(s *unix.Termios) {
