@@ -279,7 +279,7 @@ func TestRecord(t *testing.T) {
 	}
 	for _, c := range v.CLI {
 		n := &xnl.Node{
-			Tag: c.Entry.Role, Metadata: xnl.Object{{"id", c.Entry.ID}}, Attributes: xnl.Object{{"text", c.Entry.Text}},
+			Tag: c.Entry.Role, Metadata: xnl.Object{{Key: "id", Value: c.Entry.ID}}, Attributes: xnl.Object{{Key: "text", Value: c.Entry.Text}},
 		}
 		if got := xnl.Print(n, "  "); got != c.Output {
 			t.Errorf("%s, want %s", got, c.Output)
