@@ -29,6 +29,8 @@ type Parts struct {
 	Agents []agent.Driver // by name
 	APIs   []model.API
 	Tools  tool.List // of the native agent
+
+	Eidolon bool // the program was started under the name eidolon
 }
 
 // Ours returns the parts of this program.
@@ -63,6 +65,7 @@ func (p Parts) app() contract.App {
 			"runs":    "tasks that were handed to agents",
 			"sandbox": "the walls around commands",
 			"session": "conversations, for every agent",
+			"xnl":     "XNL, the notation in which models without tool calls write them",
 		},
 		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
@@ -117,6 +120,10 @@ func (p Parts) app() contract.App {
 			p.trust(),
 			trustList(),
 			version(),
+			xnlCheck(),
+			xnlFormat(),
+			xnlParse(),
+			p.xnlPrompt(),
 		},
 	}
 }

@@ -64,6 +64,19 @@ func Routes(env *Env, all []Tool) []Tool {
 	return append(routed, rejected())
 }
 
+// Routed describes the tools of a list as a model is offered them that has the routes.
+func (l List) Routed() (all []toolspec.Tool) {
+	for _, r := range routes() {
+		all = append(all, r.make(&Env{}, nil).Tool)
+	}
+	for _, t := range l.Specs() {
+		if t.Name != SearchName && RouteOf(t.Name) == t.Name {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 // RouteOf returns the route that takes the place of a tool, or its name.
 func RouteOf(name string) string {
 	for _, r := range routes() {
