@@ -12,8 +12,10 @@ import (
 
 // chat declares the command that runs the native agent for a person.
 func (p Parts) chat() *contract.Command {
-	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web",
-		"tool-protocol"}
+	own := []string{
+		"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web",
+		"tool-protocol",
+	}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
 	like := p.start()
 	for _, one := range like.Params {

@@ -47,7 +47,7 @@ func routes() []route {
 // Routes returns the tools with the routes of seed 2 in the place of those that do the same, before all others. A route
 // is there only if the first tool that it replaces is. The last tool answers what is no call.
 func Routes(env *Env, all []Tool) []Tool {
-	fs := fsapi.New(env.Files, env.runner())
+	fs := env.FS()
 	var routed []Tool
 	rest := slices.Clone(all)
 	for _, r := range routes() {
@@ -111,6 +111,9 @@ func rejected() Tool {
 		},
 	}
 }
+
+// FS returns the files and commands of the environment as the routes reach them.
+func (env *Env) FS() fsapi.FS { return fsapi.New(env.Files, env.runner()) }
 
 // runner runs commands for an fsapi.FS.
 func (env *Env) runner() fsapi.Run {

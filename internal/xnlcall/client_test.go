@@ -95,8 +95,10 @@ func TestConversation(t *testing.T) {
 			"})\n</#>\n" +
 			"<tool_call id=\"x\" lang=\"javascript\" #>\nSysBuiltIn.nope({})\n</#>\n!unquote_end"
 		c, server := clientOf(t, api, says(readCall), says(second), says("!unquote_start\nSorry."), says("Done."))
-		q := model.Request{System: []string{"Who you are."}, Tools: tools(),
-			Messages: []model.Message{userSays("Do it.")}}
+		q := model.Request{
+			System: []string{"Who you are."}, Tools: tools(),
+			Messages: []model.Message{userSays("Do it.")},
+		}
 		var heard strings.Builder
 		ask := func() *model.Answer {
 			a, err := c.Ask(t.Context(), q, func(p model.Piece) { heard.WriteString(p.Text) })
@@ -114,8 +116,10 @@ func TestConversation(t *testing.T) {
 			t.Fatalf("%s: %q, %+v", api, heard.String(), a)
 		}
 		q.Messages = append(q.Messages, model.Message{Role: model.User, Blocks: []model.Block{
-			{Kind: model.Result, ID: "r1", Name: calls[0].Name, Text: "one\ntwo\n"}, {Kind: model.Text,
-				Text: "And faster."},
+			{Kind: model.Result, ID: "r1", Name: calls[0].Name, Text: "one\ntwo\n"}, {
+				Kind: model.Text,
+				Text: "And faster.",
+			},
 		}})
 		a = ask()
 		calls = a.Calls()

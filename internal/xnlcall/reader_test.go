@@ -25,8 +25,10 @@ func ours() []toolspec.Tool {
 			`"pattern":{"type":"string","description":"A pattern */ such as **/*.go"},"path":{"type":["string","null"]},` +
 			`"kind":{"enum":["file","dir"]},"in":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]}},` +
 			`"o-k":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}},"required":["pattern","kind","o-k"]}`)},
-		{Name: "mcp__my-server__do", Description: "Says </#> and \"more\".",
-			Input: json.RawMessage(`{"type":"object"}`)},
+		{
+			Name: "mcp__my-server__do", Description: "Says </#> and \"more\".",
+			Input: json.RawMessage(`{"type":"object"}`),
+		},
 		{Name: tool.RejectedName},
 	}
 }
@@ -211,8 +213,10 @@ func TestRejected(t *testing.T) {
 	}
 	good := node("g", `SysBuiltIn.bash({ command: "ls" })`)
 	for inside, want := range map[string][]string{
-		node("a", `SysBuiltIn.nope({})`): {"SysBuiltIn.nope is not a function",
-			"There are"},
+		node("a", `SysBuiltIn.nope({})`): {
+			"SysBuiltIn.nope is not a function",
+			"There are",
+		},
 		node("a",
 			`SysBuiltin.read_file({})`): {"SysBuiltin is not defined; did you mean"},
 		node("a", `Other.bash({})`):               {"Other is not defined"},
@@ -224,10 +228,14 @@ func TestRejected(t *testing.T) {
 		`<tool_call id="a" lang="python" #>x</#>`: {"Unsupported lang python"},
 		`<tool_call id="a" #>x</#>`:               {`no lang="javascript"`},
 		`<tool_call id="a" lang="javascript">`:    {"no text"},
-		good + "<)tool_call>\n": {"Expected node name",
-			"nothing of the block was run"},
-		good + `<tool_call id="b" lang="javascript" #m>x</#n>`: {"Mismatched text marker",
-			"nothing of the block"},
+		good + "<)tool_call>\n": {
+			"Expected node name",
+			"nothing of the block was run",
+		},
+		good + `<tool_call id="b" lang="javascript" #m>x</#n>`: {
+			"Mismatched text marker",
+			"nothing of the block",
+		},
 		good + `<tool_call id="r" lang="javascript #>` + "\nx({ y: \"z\" })": {"Expected '='", "nothing of the block"},
 		"": {"has no call"},
 	} {

@@ -232,8 +232,10 @@ func (n names) native(name string) string {
 		return real
 	}
 	plain := name
-	for _, prefix := range []string{"functions.", tool.Namespace + ".", tool.Namespace + "_", others + ".",
-		others + "_"} {
+	for _, prefix := range []string{
+		"functions.", tool.Namespace + ".", tool.Namespace + "_", others + ".",
+		others + "_",
+	} {
 		plain = strings.TrimPrefix(plain, prefix)
 	}
 	if route := tool.RouteNamed(plain); n.real[route] != "" {

@@ -206,6 +206,93 @@ func TestXNLPrompt(t *testing.T) {
 	}
 }
 
+// TestXNLSubAgent: a sub-agent calls in XNL as well, has no sub-agents of its own, and its tools are those of its host.
+func TestXNLSubAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "needle\n")
+	args, env, server := wires()[0].behind(t, backend(func(r *modelserver.Request, w modelserver.Writer) error {
+		last := textOf(r.Messages[len(r.Messages)-1])
+		switch {
+		case last == "go":
+			return w.Text(callOf("t", `Tools.Task({ description: "look", prompt: "look into a.txt" })`))
+		case strings.Contains(last, "look into"):
+			return w.Text(callOf("r", `SysBuiltIn.read_file({ path: "a.txt" })`) +
+				callOf("u", `Tools.Task({ description: "x" })`))
+		case strings.Contains(last, "needle") && strings.Contains(last, "Tools.Task is not a function"):
+			return w.Text("The file says needle.")
+		case strings.Contains(last, "The file says needle."):
+			return w.Text("Done: needle.")
+		}
+		return w.Text("Unexpected.")
+	}))
+	messages, exit := p.launch(t, env, append(args, "--tool-protocol", "xnl", "--permission-mode", "auto", "-p",
+		"go")...).end()
+	if got := fmt.Sprint(messages[len(messages)-2]["result"]); exit != 0 ||
+		got != "Done: needle." {
+		t.Errorf("exit %d, %s", exit, got)
+	}
+	if got := fmt.Sprint(messages[0]["tools"]); !strings.Contains(got, "SysBuiltIn.bash") ||
+		strings.Contains(got, "tool_call") {
+		t.Errorf("the tools are %s", got)
+	}
+	if n := len(server.Requests()); n != 4 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// backend is a model that is a function.
+type backend func(r *modelserver.Request, w modelserver.Writer) error
+
+func (b backend) Answer(_ context.Context, r *modelserver.Request, w modelserver.Writer) error {
+	return b(r, w)
+}
+
+// TestXNLStream: text is told as it comes and blocks are not; calls of the API's own kind, in pieces with an index, are
+// put together.
+func TestXNLStream(t *testing.T) {
+	t.Parallel()
+	chunk := func(delta string) string {
+		return `{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":` + delta + `}]}`
+	}
+	call := func(index int, rest string) string {
+		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,%s}]}`, index, rest))
+	}
+	a := serve(t, []reply{{Status: 200, SSE: []string{
+		chunk(`{"role":"assistant","content":"Let"}`), chunk(`{"content":" me see.\n!unq"}`),
+		call(0, `"id":"n0","type":"function","function":{"name":"bash","arguments":""}`),
+		call(1, `"id":"n1","type":"function","function":{"name":"read_file","arguments":"{\"pa"}`),
+		call(0, `"function":{"arguments":"{\"command\":"}`), call(1, `"function":{"arguments":"th\":\"a.txt\"}"}`),
+		call(0, `"function":{"arguments":"\"echo hi\"}"}`),
+		`{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
+		"[DONE]",
+	}}, {Status: 200, SSE: []string{chunk(`{"content":"Done."}`), "[DONE]"}}})
+	p := newPlace(t)
+	p.write(t, "a.txt", "needle\n")
+	messages, exit := p.launch(t, []string{"OPENAI_API_KEY=secret-of-a-test"}, "--provider", "openai", "--model", "m",
+		"--api-base", a.URL+"/v1", "--tool-protocol", "xnl", "--permission-mode", "auto", "-p", "go").end()
+	var told []string
+	for _, m := range messages {
+		switch m["type"] {
+		case "text":
+			told = append(told, fmt.Sprint(m["content"]))
+		case "tool_use":
+			input, _ := json.Marshal(m["input"])
+			told = append(told, fmt.Sprint(m["name"], string(input)))
+		case "tool_result":
+			told = append(told, fmt.Sprint(m["content"]))
+		}
+	}
+	want := []string{
+		"Let", " me see.\n", "!unq", `SysBuiltIn.bash{"command":"echo hi"}`, "hi",
+		`SysBuiltIn.read_file{"path":"a.txt"}`,
+		"needle\n", "Done.",
+	}
+	if exit != 0 || !slices.Equal(told, want) {
+		t.Errorf("exit %d, %q, want %q", exit, told, want)
+	}
+}
+
 func callOf(id, code string) string {
 	return "!unquote_start\n<tool_call id=\"" + id + "\" lang=\"javascript\" #>\n" + code + "\n</#>\n!unquote_end\n"
 }
