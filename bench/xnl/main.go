@@ -46,7 +46,7 @@ func conversation(size int) (nodes []*xnl.Node) {
 			{Key: "toolCalls", Value: []any{xnl.Object{
 				{Key: "id", Value: "call_17"},
 				{Key: "name", Value: "bash"},
-				{Key: "input", Value: xnl.Object{{Key: "command", Value: "ls -la"}, {Key: "timeoutMs", Value: int64(2000)}}},
+				{Key: "input", Value: xnl.Object{{Key: "command", Value: "ls -la"}, {Key: "wait", Value: int64(2000)}}},
 			}}},
 		}}, &xnl.Node{
 			Kind: xnl.Text, Tag: "tool_resp", Metadata: xnl.Object{{Key: "id", Value: "r1"}}, Marker: "r1", Text: code,

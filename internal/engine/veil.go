@@ -94,8 +94,8 @@ func Veiled(known *redact.Values, messages []model.Message) []model.Message {
 	return out
 }
 
-// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged. What is kept of a call
-// may be its text, which can hold a secret; a signature never does.
+// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged. What is kept of a
+// call may be its text, which can hold a secret; a signature never does.
 func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {

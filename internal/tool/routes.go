@@ -45,7 +45,7 @@ func routes() []route {
 }
 
 // Routes returns the tools with the routes of seed 2 in the place of those that do the same, before all others. A route
-// is there only if the first tool that it replaces is. The last tool answers what is no call.
+// is there only if the first tool that it replaces is. The last tool answers what cannot become a call.
 func Routes(env *Env, all []Tool) []Tool {
 	fs := env.FS()
 	var routed []Tool
@@ -105,7 +105,7 @@ func rejected() Tool {
 			var why struct{ Problem string }
 			_ = json.Unmarshal(input, &why)
 			if why.Problem == "" {
-				why.Problem = "this is no call"
+				why.Problem = "this cannot become a call"
 			}
 			return Action{}, errors.New(why.Problem)
 		},

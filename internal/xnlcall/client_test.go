@@ -224,7 +224,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// TestThoughtAndNativeCalls: calls in thinking are none; calls of the API's own kind count under the name of the route.
+// TestThoughtAndNativeCalls: calls in thinking do not count; those of the API's own kind do, under the route's name.
 func TestThoughtAndNativeCalls(t *testing.T) {
 	t.Parallel()
 	c, server := clientOf(t, "anthropic", func(w modelserver.Writer) error {

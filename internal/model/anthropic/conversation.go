@@ -125,7 +125,8 @@ func (c *order) user(m model.Message) {
 func orphan(b model.Block) []*block {
 	var out []*block
 	if strings.TrimSpace(b.Text) != "" {
-		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + wire.Identifier(b.Name, 128) + "]\n" +
+		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + wire.Identifier(b.Name, 128) +
+			"]\n" +
 			b.Text})
 	}
 	for _, p := range b.Parts {

@@ -88,8 +88,8 @@ func New(o model.Options, base, keyHeader string, fault func(int, http.Header, [
 	}
 }
 
-// Identifier makes a name or an id of letters, digits, _ and -, the only characters that APIs accept, of at most so many
-// bytes.
+// Identifier makes a name or an id of letters, digits, _ and -, the only characters that APIs accept. It has at most so
+// many bytes.
 func Identifier(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]
