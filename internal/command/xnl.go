@@ -143,11 +143,11 @@ func (p Parts) xnlPrompt() *contract.Command {
 // xnlCommand completes a command that reads XNL on standard input.
 func xnlCommand(cmd contract.Command, run func(c *contract.Call, text string) (any, error)) *contract.Command {
 	cmd.Class, cmd.Danger, cmd.Version, cmd.Scopes = contract.Envelope, contract.Safe, "1.0.0", []string{}
-	cmd.Stdin = &contract.Stdin{Format: "text"}
+	cmd.Stdin = &contract.Stdin{Format: "text", Required: true, Empty: true}
 	cmd.Exits = []contract.Exit{
 		{Code: contract.Success, When: "the text is XNL"},
 		{Code: contract.ArgError, When: "it is not; the error names line and column"},
-		{Code: contract.PreconditionFailed, When: "standard input is a terminal"},
+		{Code: contract.PreconditionFailed, When: "standard input is closed or a terminal"},
 		{Code: contract.NotFound, When: "the input file does not exist"},
 	}
 	cmd.Run = func(ctx context.Context, c *contract.Call) (contract.Result, error) {
