@@ -22,12 +22,12 @@ type xnlParsed struct {
 }
 
 type xnlFormatted struct {
-	Text     string        `json:"text"`
-	Warnings []xnl.Warning `json:"warnings"`
+	Text     contract.Exact `json:"text"`
+	Warnings []xnl.Warning  `json:"warnings"`
 }
 
 // PlainText returns the XNL alone.
-func (d xnlFormatted) PlainText() string { return d.Text }
+func (d xnlFormatted) PlainText() string { return string(d.Text) }
 
 type xnlChecked struct {
 	Valid    bool          `json:"valid"`
@@ -95,7 +95,7 @@ func xnlFormat() *contract.Command {
 			return nil, err
 		}
 		indent := strings.Repeat(" ", int(c.Int("indent")))
-		return xnlFormatted{Text: xnl.Print(nodes, indent) + "\n", Warnings: warnings}, nil
+		return xnlFormatted{Text: contract.Exact(xnl.Print(nodes, indent) + "\n"), Warnings: warnings}, nil
 	})
 }
 
@@ -181,7 +181,7 @@ func xnlFault(err error) error {
 		})
 }
 
-// asData returns nodes as maps and lists.
+// asData returns nodes as maps and lists, with all characters of their texts.
 func asData(v any) (data any, err error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -190,5 +190,22 @@ func asData(v any) (data any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	err = d.Decode(&data)
-	return data, err
+	return exact(data), err
+}
+
+// exact has every text of a value told with its carriage returns.
+func exact(v any) any {
+	switch v := v.(type) {
+	case string:
+		return contract.Exact(v)
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = exact(v[key])
+		}
+	}
+	return v
 }
