@@ -39,18 +39,17 @@ func conversation(size int) (nodes []*xnl.Node) {
 	code := strings.Repeat("\tfor i := range 10 {\n\t\tfmt.Println(\"line\", i)\n\t}\n", 8)
 	for bytes := 0; bytes < size; bytes += 1300 {
 		nodes = append(nodes, &xnl.Node{Tag: "user", Attributes: xnl.Object{
-			{"content", "What does the function in main.go do, and where is it called?"},
+			{Key: "content", Value: "What does the function in main.go do, and where is it called?"},
 		}}, &xnl.Node{Tag: "assistant", Attributes: xnl.Object{
-			{"reasoning_content", ""},
-			{"content", "I will look at the file and at its tests first."},
-			{"toolCalls", []any{xnl.Object{
-				{"id", "call_17"}, {"name", "bash"}, {
-					"input",
-					xnl.Object{{"command", "ls -la"}, {"timeoutMs", int64(2000)}},
-				},
+			{Key: "reasoning_content", Value: ""},
+			{Key: "content", Value: "I will look at the file and at its tests first."},
+			{Key: "toolCalls", Value: []any{xnl.Object{
+				{Key: "id", Value: "call_17"},
+				{Key: "name", Value: "bash"},
+				{Key: "input", Value: xnl.Object{{Key: "command", Value: "ls -la"}, {Key: "wait", Value: int64(2000)}}},
 			}}},
 		}}, &xnl.Node{
-			Kind: xnl.Text, Tag: "tool_resp", Metadata: xnl.Object{{"id", "r1"}}, Marker: "r1", Text: code,
+			Kind: xnl.Text, Tag: "tool_resp", Metadata: xnl.Object{{Key: "id", Value: "r1"}}, Marker: "r1", Text: code,
 		})
 	}
 	return nodes

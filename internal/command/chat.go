@@ -20,6 +20,7 @@ import (
 func (p Parts) chat() *contract.Command {
 	own := []string{
 		"agent", "provider", "model", "cwd", "session-id", "continue", "api-base", "sandbox", "network", "web",
+		"tool-protocol",
 	}
 	params := []contract.Param{
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
@@ -87,6 +88,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, o, r.Request),
 		Picks: picks,
 	}
+	one.World.Bare = p.Eidolon
 	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
 		_, _ = conv.Close(ctx) // nothing was said
 		return 0, err

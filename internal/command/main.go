@@ -46,6 +46,10 @@ func (p Parts) Main() int {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
+	if programName(os.Args) == eidolonName {
+		p.Eidolon = true
+		args = eidolonArgs(args, contract.Process().StdinTerminal)
+	}
 	program := p.Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
 		translated, code := p.nestedArgs(program, args)

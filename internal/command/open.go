@@ -61,7 +61,8 @@ func (o opener) env() opening.Env {
 			Memory:  c.Config.Int("native.memory"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
-			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			ToolProtocol: cmp.Or(c.Config.String("native.tool_protocol"), o.parts.toolProtocol()),
+			Programs:     ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
 		},
 	}
 	if o.host {

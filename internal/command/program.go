@@ -29,6 +29,8 @@ type Parts struct {
 	Agents []agent.Driver // by name
 	APIs   []model.API
 	Tools  tool.List // of the native agent
+
+	Eidolon bool // the program was started under the name eidolon
 }
 
 // Ours returns the parts of this program.
@@ -56,14 +58,7 @@ func (p Parts) app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
 			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
-		Groups: map[string]string{
-			"agents":  "the coding agents that this program knows",
-			"config":  "read and write the configuration",
-			"errors":  "the codes of failures",
-			"runs":    "tasks that were handed to agents",
-			"sandbox": "the walls around commands",
-			"session": "conversations, for every agent",
-		},
+		Groups: groups(),
 		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
@@ -117,6 +112,23 @@ func (p Parts) app() contract.App {
 			p.trust(),
 			trustList(),
 			version(),
+			xnlCheck(),
+			xnlFormat(),
+			xnlParse(),
+			p.xnlPrompt(),
 		},
+	}
+}
+
+// groups returns what the commands are about that begin with the same word.
+func groups() map[string]string {
+	return map[string]string{
+		"agents":  "the coding agents that this program knows",
+		"config":  "read and write the configuration",
+		"errors":  "the codes of failures",
+		"runs":    "tasks that were handed to agents",
+		"sandbox": "the walls around commands",
+		"session": "conversations, for every agent",
+		"xnl":     "XNL, the notation in which models without tool calls write them",
 	}
 }

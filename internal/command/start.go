@@ -5,6 +5,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/xnlcall"
 )
 
 // start declares the command that runs an agent for programs: one turn, or a conversation over lines.
@@ -70,6 +71,10 @@ func (p Parts) startParams() []contract.Param {
 			Help: "what commands can change",
 		},
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
+		{
+			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
+			Help: "how the model calls tools; xnl: docs/xnl.md",
+		},
 		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
 		{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
 		{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},

@@ -126,7 +126,7 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) == 0 && c.Command.Stdin.Required {
+	if stdin := c.Command.Stdin; len(text) == 0 && stdin.Required && !(stdin.Empty && c.Host.StdinPiped) {
 		return nil, fault.New(fault.StdinRequired, "%s reads standard input, and it is empty", c.Command.Path).
 			FixBy("pipe the input in, or give --input-file", "").Hint("%s", c.line("--input-file", "FILE"))
 	}

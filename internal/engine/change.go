@@ -197,7 +197,7 @@ func offers(name string, mode setting.Approval) bool {
 // offeredIn returns the names of the tools that the model gets in a mode.
 func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 	for _, t := range m.tools {
-		if offers(t.Name, mode) {
+		if offers(t.Name, mode) && t.Name != tool.RejectedName {
 			names = append(names, t.Name)
 		}
 	}

@@ -94,7 +94,8 @@ func Veiled(known *redact.Values, messages []model.Message) []model.Message {
 	return out
 }
 
-// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged.
+// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged. What is kept of a
+// call may be its text, which can hold a secret; a signature never does.
 func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {
@@ -103,14 +104,14 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 		}
 		text, n := known.Count(b.Text)
 		broken, m := known.Count(b.Broken)
-		input := known.Bytes(b.Input)
-		if n+m == 0 && len(input) == len(b.Input) && bytes.Equal(input, b.Input) {
+		input, opaque := known.Bytes(b.Input), known.Bytes(b.Opaque)
+		if n+m == 0 && bytes.Equal(input, b.Input) && bytes.Equal(opaque, b.Opaque) {
 			continue
 		}
 		if !copied {
 			blocks, copied = slices.Clone(blocks), true
 		}
-		blocks[i].Text, blocks[i].Broken, blocks[i].Input = text, broken, input
+		blocks[i].Text, blocks[i].Broken, blocks[i].Input, blocks[i].Opaque = text, broken, input, opaque
 	}
 	return blocks
 }

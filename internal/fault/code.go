@@ -30,6 +30,7 @@ const (
 	UnknownFlag           Code = "UNKNOWN_FLAG"
 	InvalidAgentInput     Code = "INVALID_AGENT_INPUT"
 	InvalidJSON           Code = "INVALID_JSON"
+	InvalidXNL            Code = "INVALID_XNL"
 	InvalidCursor         Code = "INVALID_CURSOR"
 	SecretOnCommandLine   Code = "SECRET_ON_COMMAND_LINE"
 	StdinTooLarge         Code = "STDIN_TOO_LARGE"

@@ -41,7 +41,7 @@ func (w Window) of(text string) string {
 	return text[:end]
 }
 
-// ReadFile returns a part of a text. It refuses a file that is no text.
+// ReadFile returns a part of a text. It refuses a file that has other bytes than text.
 func (l *Local) ReadFile(path string, w Window) (string, error) {
 	name, err := l.name(path)
 	if err != nil {

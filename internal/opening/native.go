@@ -55,7 +55,7 @@ func (p *Plan) own() error {
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox),
 		Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory,
 		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
-		Lookup: e.Lookup, Version: e.Version,
+		Lookup: e.Lookup, Version: e.Version, ToolProtocol: cmp.Or(r.ToolProtocol, e.Own.ToolProtocol),
 		Terms: s.Terms, Services: r.Services, Schema: s.Schema,
 	}
 	if e.Config != "" {

@@ -69,6 +69,7 @@ type Own struct {
 	Variables        []string     // further variables for commands and servers
 	Memory           int64
 	Sandbox, Network string // default for the request
+	ToolProtocol     string // likewise; empty: xnlcall.Native
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
@@ -89,6 +90,7 @@ type Request struct {
 	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
 	Ask                     []string
+	ToolProtocol            string // how the model calls tools; empty: Own.ToolProtocol
 }
 
 // Plan is a conversation that can be opened.
@@ -143,6 +145,10 @@ func (e Env) Store() session.Store { return session.Default(e.Home) }
 
 // installed plans a conversation with an installed agent.
 func (p *Plan) installed() error {
+	if protocol := p.request.ToolProtocol; protocol != "" {
+		return fault.New(fault.Unsupported, "%s calls tools in its own way, so --tool-protocol %s does not go with it",
+			p.agent, protocol).Hint("leave it out, or use the native agent")
+	}
 	driver, err := p.env.Prepare(p.agent, &p.request.Spec, p.request.Ask)
 	if err != nil {
 		return err

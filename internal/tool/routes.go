@@ -45,9 +45,9 @@ func routes() []route {
 }
 
 // Routes returns the tools with the routes of seed 2 in the place of those that do the same, before all others. A route
-// is there only if the first tool that it replaces is. The last tool answers what is no call.
+// is there only if the first tool that it replaces is. The last tool answers what cannot become a call.
 func Routes(env *Env, all []Tool) []Tool {
-	fs := fsapi.New(env.Files, env.runner())
+	fs := env.FS()
 	var routed []Tool
 	rest := slices.Clone(all)
 	for _, r := range routes() {
@@ -62,6 +62,19 @@ func Routes(env *Env, all []Tool) []Tool {
 		return nil
 	}
 	return append(routed, rejected())
+}
+
+// Routed describes the tools of a list as a model is offered them that has the routes.
+func (l List) Routed() (all []toolspec.Tool) {
+	for _, r := range routes() {
+		all = append(all, r.make(&Env{}, nil).Tool)
+	}
+	for _, t := range l.Specs() {
+		if t.Name != SearchName && RouteOf(t.Name) == t.Name {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // RouteOf returns the route that takes the place of a tool, or its name.
@@ -92,12 +105,15 @@ func rejected() Tool {
 			var why struct{ Problem string }
 			_ = json.Unmarshal(input, &why)
 			if why.Problem == "" {
-				why.Problem = "this is no call"
+				why.Problem = "this cannot become a call"
 			}
 			return Action{}, errors.New(why.Problem)
 		},
 	}
 }
+
+// FS returns the files and commands of the environment as the routes reach them.
+func (env *Env) FS() fsapi.FS { return fsapi.New(env.Files, env.runner()) }
 
 func (env *Env) runner() fsapi.Run {
 	if env.Shell == nil {

@@ -132,10 +132,10 @@ func TestTodoRoute(t *testing.T) {
 	}
 }
 
-// TestRejected: what is no call is answered with the reason, and never runs.
+// TestRejected: what cannot become a call is answered with the reason, and never runs.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.fails(routeNamed(RejectedName), object{"problem": "the block is not closed"}, "the block is not closed")
-	d.fails(routeNamed(RejectedName), object{}, "no call")
+	d.fails(routeNamed(RejectedName), object{}, "cannot become a call")
 }

@@ -120,9 +120,11 @@ func (c parseCase) check(t *testing.T) {
 func TestParse(t *testing.T) {
 	t.Parallel()
 	differs := map[string]func(t *testing.T, c parseCase){
-		"string-escapes-double":      wants(`[{"kind":"DataElement","tag":"a","metadata":{"v":"a\nb\tc\"d'e\\f\rgx"}}]`),
-		"text-comment-of-s-stripped": wants(`[{"kind":"TextElement","tag":"note","metadata":{},"text":"a<!--sS\\-->b"}]`),
-		"adjacent-values":            fails(xnl.InvalidLiteral), "null-prefix-run-on": fails(xnl.InvalidLiteral),
+		"string-escapes-double": wants(
+			`[{"kind":"DataElement","tag":"a","metadata":{"v":"a\nb\tc\"d'e\\f\rgx"}}]`),
+		"text-comment-of-s-stripped": wants(
+			`[{"kind":"TextElement","tag":"note","metadata":{},"text":"a<!--sS\\-->b"}]`),
+		"adjacent-values": fails(xnl.InvalidLiteral), "null-prefix-run-on": fails(xnl.InvalidLiteral),
 		"bool-prefix-run-on": fails(xnl.InvalidLiteral),
 	}
 	for _, c := range readVectors(t).Parse {
@@ -279,7 +281,8 @@ func TestRecord(t *testing.T) {
 	}
 	for _, c := range v.CLI {
 		n := &xnl.Node{
-			Tag: c.Entry.Role, Metadata: xnl.Object{{"id", c.Entry.ID}}, Attributes: xnl.Object{{"text", c.Entry.Text}},
+			Tag: c.Entry.Role, Metadata: xnl.Object{{Key: "id", Value: c.Entry.ID}},
+			Attributes: xnl.Object{{Key: "text", Value: c.Entry.Text}},
 		}
 		if got := xnl.Print(n, "  "); got != c.Output {
 			t.Errorf("%s, want %s", got, c.Output)

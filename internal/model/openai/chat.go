@@ -193,7 +193,7 @@ func chatAssistant(m model.Message, thought string) []chatMessage {
 			}
 		case model.Call:
 			out.Calls = append(out.Calls,
-				chatCall{ID: b.ID, Type: "function", Function: chatFunction{b.Name, input(b)}})
+				chatCall{ID: b.ID, Type: "function", Function: chatFunction{wire.Identifier(b.Name, 64), input(b)}})
 		}
 	}
 	if said.Len() > 0 {
