@@ -160,7 +160,7 @@ type window struct {
 
 	mu     sync.Mutex
 	bytes  []byte // everything that was written
-	record []any  // the same in its order with the sizes
+	record []any  // the same, with the sizes between
 	loaded chan struct{}
 }
 
@@ -291,13 +291,9 @@ func trim(lines []string) []string {
 	return lines
 }
 
-// same compares what an emulator has with the finished lines.
-func same(t *testing.T, got, want []string) {
-	t.Helper()
+// differ compares what an emulator has with the finished lines, and tells the first difference; "" if there is none.
+func differ(got, want []string) string {
 	got = trim(got)
-	if slices.Equal(got, want) {
-		return
-	}
 	for i := range max(len(got), len(want)) {
 		a, b := "(nothing)", "(nothing)"
 		if i < len(got) {
@@ -307,10 +303,11 @@ func same(t *testing.T, got, want []string) {
 			b = want[i]
 		}
 		if a != b {
-			t.Fatalf("line %d of %d is\n%q, and should be\n%q; after it %q", i, len(want), a, b,
+			return fmt.Sprintf("line %d of %d is\n%.200q, and should be\n%.200q; after it %.200q", i, len(want), a, b,
 				got[min(i+1, len(got)):min(i+4, len(got))])
 		}
 	}
+	return ""
 }
 
 // long writes a script that takes a while.
