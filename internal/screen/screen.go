@@ -101,7 +101,7 @@ func (s *Screen) Print(lines ...string) {
 	}
 }
 
-// Set changes the live region: at once where the input changed, else soon.
+// Set changes the live region: at once where the input changed, else soon. The slices in it belong to the screen then.
 func (s *Screen) Set(live Live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,6 +31,7 @@ type device struct {
 	gate    sync.Mutex   // held by a pause, and passed by the reader before each wait
 	reading sync.Mutex   // held while keys are read
 	early   atomic.Int64 // bytes that were typed before the terminal was raw
+	asked   atomic.Bool  // the next SIGCONT ends a stop that Suspend asked for
 }
 
 func (d *device) open(in *os.File) error {
@@ -189,6 +190,9 @@ func (t *Terminal) follow() {
 
 // continued makes the terminal raw again after a stop that we did not ask for: the shell has changed it.
 func (t *Terminal) continued() {
+	if t.device.asked.Swap(false) {
+		return
+	}
 	t.mu.Lock()
 	ours := t.raw
 	if ours {
@@ -208,12 +212,15 @@ func (t *Terminal) Suspend() error {
 		on := make(chan os.Signal, 1)
 		signal.Notify(on, syscall.SIGCONT)
 		defer signal.Stop(on)
+		t.device.asked.Store(true)
 		if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+			t.device.asked.Store(false)
 			return failed("left", err)
 		}
 		select {
 		case <-on:
 		case <-time.After(time.Second): // nobody could continue us, so the system did not stop us
+			t.device.asked.Store(false)
 		}
 		return nil
 	})
