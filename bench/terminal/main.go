@@ -1,5 +1,3 @@
-//go:build unix
-
 // Command terminal prints what the rooms of the terminal cost, on a real pseudo terminal: how soon the prompt is on the
 // screen, beside an empty Go program; how soon a key is, beside twenty lines of Go in raw mode, while both print a
 // thousand tokens a second; how many bytes an answer takes; and whether anything is written while nothing happens.

@@ -12,7 +12,8 @@ type resize struct {
 	step  int // 0: none; 1: the size may change again; 2: the terminal was asked where the cursor is
 	timer *time.Timer
 	size  position // when it was asked
-	mute  bool     // the terminal has not answered once, and is not asked again
+	talks bool     // the terminal has answered once
+	mute  bool     // it never did, and is not asked again
 }
 
 func (r *resize) waits() bool { return r.step > 0 }
@@ -65,7 +66,7 @@ func (s *Screen) ask() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if r.step == 2 && !s.closed {
-			r.mute = true
+			r.mute = !r.talks
 			s.repaint(-1)
 		}
 	})
@@ -79,6 +80,7 @@ func (s *Screen) Position(row, column int) {
 	if r.step != 2 || s.closed {
 		return
 	}
+	r.talks = true
 	if s.measure() != r.size {
 		s.beginResize()
 		return

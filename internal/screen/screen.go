@@ -38,6 +38,7 @@ type Options struct {
 	Out    io.Writer
 	Size   func() (columns, rows int)
 	Reader bool // a screen reader reads what is written
+	Plain  bool // styles are left out; see Colour
 }
 
 // Live is what stands below the finished lines, from top to bottom. Its strings may have styles.
@@ -100,7 +101,7 @@ func (s *Screen) Print(lines ...string) {
 	}
 }
 
-// Set changes the live region: at once where the input changed, else soon.
+// Set changes the live region: at once where the input changed, else soon. The slices in it belong to the screen then.
 func (s *Screen) Set(live Live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,6 +210,13 @@ func (s *Screen) paint(all bool) {
 		live.Tail = s.live.Tail
 	}
 	rows, cursor := layout(live, s.size)
+	if s.o.Plain {
+		for _, r := range rows {
+			for i := range r {
+				r[i].Style = cells.None
+			}
+		}
+	}
 	parks := len(live.Tail)+len(live.Above) > 0
 	if parks {
 		drawCursor(rows, cursor)
@@ -251,6 +259,9 @@ func (s *Screen) paintAnew(p *pen, rows []row) (text int) {
 	p.b.WriteString(frameBegin)
 	p.erase()
 	for _, line := range s.done {
+		if s.o.Plain {
+			line = cells.Plain(line)
+		}
 		p.b.WriteString(line)
 		p.b.WriteString("\r\n")
 		text += len(line) + 2

@@ -147,6 +147,19 @@ func TestReader(t *testing.T) {
 	})
 }
 
+// TestPlain: without styles there is none but that of the cursor which is drawn.
+func TestPlain(t *testing.T) {
+	out := &paper{}
+	s := screen.New(screen.Options{Out: out, Size: of(80, 24), Plain: true})
+	s.Print(cells.Bold.Of("finished"))
+	s.Set(screen.Live{Above: []string{screen.Working("busy", 0, 1)}, Input: input(s, "x")})
+	_ = s.Close()
+	if got := strings.ReplaceAll(strings.ReplaceAll(out.take(), "\x1b[7m \x1b[m", ""), "\x1b[m",
+		""); strings.Contains(got, "m") {
+		t.Errorf("%q", got)
+	}
+}
+
 // model is a terminal with what package screen uses of one. Lines that leave its top are in the scrollback.
 type model struct {
 	columns, rows int

@@ -32,6 +32,7 @@ type device struct {
 	gate    sync.Mutex   // held by a pause, and passed by the reader before each wait
 	reading sync.Mutex   // held while keys are read
 	early   atomic.Int64 // bytes that were typed before the terminal was raw
+	asked   atomic.Bool  // the next SIGCONT ends a stop that Suspend asked for
 }
 
 func (d *device) open(in *os.File) error {
@@ -190,6 +191,9 @@ func (t *Terminal) follow() {
 
 // continued makes the terminal raw again after a stop that we did not ask for: the shell has changed it.
 func (t *Terminal) continued() {
+	if t.device.asked.Swap(false) {
+		return
+	}
 	t.mu.Lock()
 	ours := t.raw
 	if ours {
@@ -206,7 +210,9 @@ func (t *Terminal) continued() {
 // was. It returns when the program goes on.
 func (t *Terminal) Suspend() error {
 	return t.Lend(func() error {
+		t.device.asked.Store(true)
 		process.StopSelf()
+		t.device.asked.Store(false)
 		return nil
 	})
 }

@@ -102,7 +102,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 
 func TestKeysAndSignals(t *testing.T) {
 	d := sit(t)
-	d.types("early\n")
+	d.types("early\r")
 	tty := d.open("")
 	in := tty.Input()
 	for _, want := range []keys.Key{{Code: keys.Text, Text: "early"}, {Code: keys.Enter}} {

@@ -1,10 +1,5 @@
 //go:build unix
 
-// Package terminal looks at the rooms of the terminal as a person does: a scripted conversation on a real pseudo
-// terminal, typed keys in, and what three emulators that nobody here wrote make of the bytes that come out. It promises
-// that scrollback and screen together are the finished lines, once each, also where the window changes its size all the
-// time; that the screen looks as it should in windows of three widths; and that the terminal is as it was after every
-// end. A test that needs an emulator which is not here says so.
 package terminal
 
 import (
@@ -160,7 +155,7 @@ type window struct {
 
 	mu     sync.Mutex
 	bytes  []byte // everything that was written
-	record []any  // the same in its order with the sizes
+	record []any  // the same, with the sizes between
 	loaded chan struct{}
 }
 
@@ -291,13 +286,9 @@ func trim(lines []string) []string {
 	return lines
 }
 
-// same compares what an emulator has with the finished lines.
-func same(t *testing.T, got, want []string) {
-	t.Helper()
+// differ compares what an emulator has with the finished lines, and tells the first difference; "" if there is none.
+func differ(got, want []string) string {
 	got = trim(got)
-	if slices.Equal(got, want) {
-		return
-	}
 	for i := range max(len(got), len(want)) {
 		a, b := "(nothing)", "(nothing)"
 		if i < len(got) {
@@ -307,10 +298,11 @@ func same(t *testing.T, got, want []string) {
 			b = want[i]
 		}
 		if a != b {
-			t.Fatalf("line %d of %d is\n%q, and should be\n%q; after it %q", i, len(want), a, b,
+			return fmt.Sprintf("line %d of %d is\n%.200q, and should be\n%.200q; after it %.200q", i, len(want), a, b,
 				got[min(i+1, len(got)):min(i+4, len(got))])
 		}
 	}
+	return ""
 }
 
 // long writes a script that takes a while.

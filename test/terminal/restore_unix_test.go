@@ -169,6 +169,10 @@ func TestStopped(t *testing.T) {
 		_, after, _ := strings.Cut(w.written(), "in1between")
 		return strings.Contains(after, "> half a mess")
 	})
+	time.Sleep(300 * time.Millisecond)
+	if _, after, _ := strings.Cut(w.written(), "in1between"); strings.Count(after, "half a mess") != 1 {
+		t.Errorf("the prompt is there more than once: %q", after)
+	}
 	w.types("age\r")
 	w.sees("> half a message")
 	w.types("/quit\r")

@@ -84,7 +84,7 @@ func run(rate int, script, transcript, state string, reader bool) (err error) {
 		return err
 	}
 	defer t.terminal.Close()
-	t.options = screen.Options{Out: t.terminal, Size: t.terminal.Size, Reader: reader}
+	t.options = screen.Options{Out: t.terminal, Size: t.terminal.Size, Reader: reader, Plain: !t.styled}
 	t.screen = screen.New(t.options)
 	history, err := lineedit.OpenHistory("", nil)
 	if err != nil {
