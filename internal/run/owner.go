@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -34,6 +35,7 @@ type Owner struct {
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
+	Inside string // the agent that is no process of its own; empty: each is one
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -73,6 +75,11 @@ func (o *Owner) Work(ctx context.Context) error {
 		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
+	var standby *process.Standby
+	if r.Agents[0] != o.Inside {
+		standby = process.Prepare(true) // while we look at the workspace and find out what to start
+		defer standby.Dismiss()
+	}
 	if err := r.survey(ctx); err != nil {
 		o.Log("what the run changes will not be known: %v", err)
 	}
@@ -84,7 +91,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
 	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
-		ending := o.attempt(ctx, name, desk)
+		ending := o.attempt(ctx, name, desk, standby)
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
@@ -229,7 +236,7 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 }
 
 // attempt holds one conversation.
-func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
+func (o *Owner) attempt(ctx context.Context, name string, desk *desk, standby *process.Standby) Ending {
 	r := o.Run
 	prompt, resume := r.prompt(name)
 	r.Attempts = append(r.Attempts, Attempt{
@@ -262,7 +269,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true, Standby: standby,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },

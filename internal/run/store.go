@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,8 +39,10 @@ const (
 
 const version = 1 // of the record
 
+const idPrefix = "run-"
+
 // NewID returns an id for a run. Ids sort by the time at which they were made.
-func NewID() string { return "run-" + ident.Ordered() }
+func NewID() string { return idPrefix + ident.Ordered() }
 
 // Path returns the directory of a run.
 func (s Store) Path(id string) string { return filepath.Join(s.Dir, id) }
@@ -352,8 +355,8 @@ func (s Store) Delete(ctx context.Context, id string) error {
 // pruned is how many runs Prune looks at, the oldest ones.
 const pruned = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so
-// that it costs little.
+// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, and at
+// none that began later, so that it costs little.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
 	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
 	if err != nil || keep <= 0 {
@@ -364,7 +367,8 @@ func (s Store) Prune(ctx context.Context, keep time.Duration) {
 		if !e.IsDir() || session.CheckID(e.Name()) != nil {
 			continue
 		}
-		if looked++; looked > pruned {
+		made, known := ident.Made(strings.TrimPrefix(e.Name(), idPrefix))
+		if looked++; looked > pruned || known && time.Since(made) < keep {
 			return
 		}
 		r, err := s.read(e.Name())
