@@ -143,11 +143,11 @@ func (r *Run) save() error {
 	if err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	write := workspace.WriteDerived
+	path, data := filepath.Join(r.Path(), recordFile), append(data, '\n')
 	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
-		write = workspace.WriteFile
+		return workspace.WriteFile(path, data, 0o600)
 	}
-	return write(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
+	return workspace.Replace(path, data, 0o600)
 }
 
 // enter changes the state. A run that is over stays as it is.

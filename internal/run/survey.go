@@ -2,6 +2,7 @@ package run
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // survey takes the index of the workspace before the run, with the content that a diff will need. What cannot be kept
@@ -44,26 +46,11 @@ func (r *Run) except() func(path string) bool {
 }
 
 func save(x *tree.Index, path string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fault.New(fault.PermissionDenied, "the state of the workspace cannot be kept").Because(err)
+	var data bytes.Buffer
+	if err := x.Save(&data); err != nil {
+		return err
 	}
-	w := bufio.NewWriter(f)
-	err = x.Save(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".new")
-		return fault.New(fault.DiskFull, "the state of the workspace cannot be kept").Because(err)
-	}
-	return nil
+	return workspace.Replace(path, data.Bytes(), 0o600)
 }
 
 // contents is the store of the contents that a run's diff needs.
