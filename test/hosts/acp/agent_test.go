@@ -40,11 +40,15 @@ type handed struct {
 	Error *struct{ Message string }
 }
 
+func (p place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	return cmd
+}
+
 func (p place) hand(t *testing.T, args ...string) (h handed) {
 	t.Helper()
-	cmd := exec.Command(program, append(args, "--output", "json")...)
-	cmd.Dir, cmd.Env = p.work, p.env
-	out, _ := cmd.Output()
+	out, _ := p.command(append(args, "--output", "json")...).Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &h); err != nil {
 		t.Fatalf("%v: %s", err, out)
