@@ -101,14 +101,3 @@ func (p *place) adapted(t *testing.T, dir, agents, adapter string) {
 	}
 	p.behind(t, filepath.Join(dir, ".bin", "node"), file)
 }
-
-// said returns every byte that the agent of a run wrote.
-func (p place) said(t *testing.T, run string) string {
-	t.Helper()
-	cmd := p.command("runs", "logs", run, "--raw", "stdout")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("%s: %v", run, err)
-	}
-	return string(out)
-}
