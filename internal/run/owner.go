@@ -277,6 +277,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, standby *p
 		Ask:    o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
+	ending.Err = cmp.Or(ending.Err, tap.unkept(name))
 	desk.leave()
 	tap.fill(a)
 	return ending

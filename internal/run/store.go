@@ -222,13 +222,21 @@ func (r *Record) untouched() bool {
 	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
 }
 
+// Rests reports whether nothing goes on until a person has answered.
+func (r *Record) Rests() bool { return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0 }
+
+// answered reports whether a person has answered, and no process has gone on with that yet.
+func (r *Record) answered() bool {
+	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) == 0
+}
+
 // ownerless is how long those who follow a run wait for a process that takes it up.
 const ownerless = 2 * time.Second
 
-// Followed returns a fault if nothing will happen in a run: it is queued, and no process has owned it since then. A
-// process that follows the run asks each time that it looks at it, with one and the same since.
+// Followed returns a fault if nothing will happen in a run: it is queued or answered, and no process has owned it since
+// then. A process that follows the run asks each time that it looks at it, with one and the same since.
 func (s Store) Followed(r Record, since *time.Time) error {
-	if _, held := s.Owner(r.ID); held || !r.untouched() {
+	if _, held := s.Owner(r.ID); held || !r.untouched() && !r.answered() {
 		*since = time.Now()
 		return nil
 	}

@@ -27,6 +27,7 @@ type tap struct {
 	talks bool          // its input and output are a protocol
 	cpu   time.Duration // of its processes, when it was last looked at
 	ends  [2]end        // of its streams
+	lost  error         // why what it writes is not kept; nil: it is
 
 	looked time.Time // for a prompt
 }
@@ -53,7 +54,23 @@ func (s stream) Write(p []byte) (int, error) {
 	s.end.at = now
 	s.tap.mu.Unlock()
 	_, _ = s.end.Write(p)
-	return s.file.Write(p)
+	n, err := s.file.Write(p)
+	if err != nil {
+		s.tap.mu.Lock()
+		s.tap.lost = cmp.Or(s.tap.lost, err)
+		s.tap.mu.Unlock()
+	}
+	return n, err
+}
+
+// unkept returns why something that the agent wrote is not kept, which also ends the agent; nil: all is.
+func (t *tap) unkept(agent string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost == nil {
+		return nil
+	}
+	return fault.New(fault.DiskFull, "what %s writes cannot be kept", agent).Because(t.lost)
 }
 
 // prompt looks for a prompt at the ends of the streams.
