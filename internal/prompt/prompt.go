@@ -114,7 +114,7 @@ func Detect(p Program) *Signal {
 	return detect(p, signatures())
 }
 
-// ended reports whether the last line has its end, so that it is no prompt of a program that has exited.
+// ended reports whether the last line is complete. It then cannot be a prompt of a program that has exited.
 func ended(tail []byte) bool { return len(tail) == 0 || tail[len(tail)-1] == '\n' }
 
 func detect(p Program, table []signature) *Signal {

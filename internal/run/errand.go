@@ -96,13 +96,12 @@ type errand struct {
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls that have not ended
 
-	began time.Time
-	mu    sync.Mutex
-	sign  time.Duration // uptime of the machine at the last sign of life
-	limit time.Duration // how long the next one may take; 0: any time
-	waits bool          // for the answer of a person
-	// somebody is told of an event, and has not taken it
-	telling bool
+	began   time.Time
+	mu      sync.Mutex
+	sign    time.Duration // uptime of the machine at the last sign of life
+	limit   time.Duration // how long the next one may take; 0: any time
+	waits   bool          // for the answer of a person
+	telling bool          // See has not returned
 }
 
 // Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes. Nothing that it
@@ -193,8 +192,8 @@ func (w *errand) evidence(e agent.Evidence) {
 }
 
 // watched returns a context that ends with ErrIdle when the agent shows no sign of life for too long. Silence counts
-// while the machine sleeps, too: connections do not survive that. It does not count while we are stopped, or wait for
-// who is told of an event: then it is not the agent that is silent.
+// while the machine sleeps, too: connections do not survive that. It does not count while we are stopped, or while See
+// blocks: then it is not the agent that is silent.
 func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)

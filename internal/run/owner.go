@@ -35,7 +35,7 @@ type Owner struct {
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
-	Inside string // the agent that is no process of its own; empty: each is one
+	Inside string // the agent that works in this process; empty: none does
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -269,7 +269,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, standby *p
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true, Standby: standby,
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			Apart: true, Standby: standby,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,9 +190,17 @@ func absent(err error) bool {
 // Peek returns the state of a run as its owner wrote it.
 func (s Store) Peek(id string) (Record, error) { return s.read(id) }
 
-// Load returns the true state of a run. If its owner died, the run is over, and Load records that.
+// Load returns the true state of a run. If its owner died, the run is over, and Load records that. If another process
+// is about to record it, Load waits for that.
 func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	record, err := s.read(id)
+	for began := time.Now(); err == nil && s.settled(record) && time.Since(began) < settling && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(settleGap):
+		}
+		record, err = s.read(id)
+	}
 	if err != nil || !s.orphaned(record) {
 		return record, err
 	}
@@ -204,6 +213,27 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 		return s.read(id)
 	}
 	return record, err
+}
+
+const (
+	settling  = 5 * time.Second // for a look at the workspace, and the record
+	settleGap = 2 * time.Millisecond
+)
+
+// settled reports whether a process records the end of a run whose owner died: it has the lock, but does not listen
+// where the owner did.
+func (s Store) settled(r Record) bool {
+	if r.State.Terminal() || r.Socket == "" {
+		return false
+	}
+	if _, held := s.Owner(r.ID); !held {
+		return false
+	}
+	c, err := net.Dial("unix", r.Socket)
+	if err == nil {
+		_ = c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
 // orphaned reports whether a run should have an owner and has none.
@@ -225,7 +255,7 @@ func (r *Record) untouched() bool {
 // Rests reports whether nothing goes on until a person has answered.
 func (r *Record) Rests() bool { return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0 }
 
-// answered reports whether a person has answered, and no process has gone on with that yet.
+// answered reports whether a person has answered, and the agent does not know it yet.
 func (r *Record) answered() bool {
 	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) == 0
 }

@@ -117,8 +117,7 @@ func (p *place) stays(id string) {
 	}
 }
 
-// TestSuspended: a process that is stopped has not died, and the time for which our own stood is no silence of the
-// agent.
+// TestSuspended: a process that is stopped has not died. The agent does not count as silent while our process stands.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	t.Run("supervisor", func(t *testing.T) {
@@ -128,7 +127,7 @@ while [ ! -e enough ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; echo don
 		a := p.run("busy", "--yolo", "--detach", "--idle-timeout", "1s")
 		p.reaches(a.Data.ID, "running")
 		_ = syscall.Kill(a.Data.PID, syscall.SIGSTOP)
-		p.status(a.Data.PID, "T")
+		p.stopped(a.Data.PID)
 		time.Sleep(2500 * time.Millisecond) // more than twice the clock of silence
 		if shown := p.call("runs", "show", a.Data.ID); shown.Data.Status != "running" || shown.Data.Owner == nil {
 			t.Errorf("%s", shown)
@@ -162,23 +161,35 @@ while [ ! -e enough ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; echo don
 	})
 }
 
-// status waits until a process has a status, as ps names it.
-func (p *place) status(pid int, want string) {
+// stopped waits until a process stands, dead until all of its threads are gone.
+func (p *place) stopped(pid int) {
+	p.when(pid, func(status string, _ int) bool { return status == "T" })
+}
+
+func (p *place) dead(pid int) {
+	p.when(pid, func(status string, threads int) bool { return status == "" || status == "Z" && threads < 2 })
+}
+
+func (p *place) when(pid int, is func(status string, threads int) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		rest := data[bytes.LastIndexByte(data, ')')+1:]
-		if err != nil && want == "Z" || len(rest) > 1 && strings.Contains(want, string(rest[1])) {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		status := ""
+		if fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]); len(fields) > 0 {
+			status = string(fields[0])
+		}
+		if is(status, len(threads)) {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("process %d is not %s: %s", pid, want, data)
+			p.t.Fatalf("process %d does not get there: %s", pid, data)
 		}
 	}
 }
 
-// TestReaderStops: who does not read costs the others nothing, and gets all when he reads. His pause is no silence of
-// the agent.
+// TestReaderStops: a reader that pauses delays neither the agent nor other readers, and gets everything when it reads
+// on. The agent does not count as silent meanwhile.
 func TestReaderStops(t *testing.T) {
 	t.Parallel()
 	script, output := flood(4000)
@@ -200,7 +211,7 @@ func TestReaderStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.wrote(id, len(output)) // although nobody has read a byte
+	p.wrote(id, len(output)) // although no byte was read
 	time.Sleep(2500 * time.Millisecond)
 	var all, watched bytes.Buffer
 	if _, err := all.ReadFrom(out); err != nil {
@@ -269,7 +280,7 @@ func TestAnotherBoot(t *testing.T) {
 	p.reaches(q.Data.ID, "needs_input")
 	for _, pid := range []int{a.Data.PID, q.Data.PID} {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
-		p.status(pid, "Z")
+		p.dead(pid)
 	}
 	began := time.Now()
 	call("runs", "show", a.Data.ID).is(t, 0, "unknown_outcome", "owner_died")
