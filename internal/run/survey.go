@@ -20,10 +20,7 @@ func (r *Run) survey(ctx context.Context) error {
 	if _, err := os.Stat(path); err == nil { // an earlier owner has taken it
 		return nil
 	}
-	store, err := r.store.contents(r.ID)
-	if err != nil {
-		return err
-	}
+	store := r.store.contents(r.ID)
 	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: r.except()})
 	if err != nil {
 		return err
@@ -54,7 +51,7 @@ func save(x *tree.Index, path string) error {
 }
 
 // contents is the store of the contents that a run's diff needs.
-func (s Store) contents(id string) (*tree.Store, error) {
+func (s Store) contents(id string) *tree.Store {
 	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
 }
 
@@ -64,10 +61,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := r.store.contents(r.ID)
-	if err != nil {
-		return nil, nil, err
-	}
+	store := r.store.contents(r.ID)
 	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before, Except: r.except()})
 	if err != nil {
 		return nil, nil, err
@@ -140,9 +134,5 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store, err := s.contents(id)
-	if err != nil {
-		return err
-	}
-	return tree.Diff(before, after).Patch(ctx, store, w)
+	return tree.Diff(before, after).Patch(ctx, s.contents(id), w)
 }

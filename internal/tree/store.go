@@ -52,14 +52,9 @@ const (
 	smallest   = 4 << 10 // bytes of a content that is worth compressing
 )
 
-// OpenStore opens the store in a directory, which it creates if necessary. The directory must be one that only the user
-// can write, outside of every root.
-func OpenStore(dir string) (*Store, error) {
-	if err := workspace.MkdirAll(dir); err != nil {
-		return nil, err
-	}
-	return &Store{dir: dir}, nil
-}
+// OpenStore opens the store in a directory, which is made for the first content. The directory must be one that only
+// the user can write, outside of every root.
+func OpenStore(dir string) *Store { return &Store{dir: dir} }
 
 // look finds out what the packs have. It needs the lock.
 func (s *Store) look() error {
@@ -126,6 +121,9 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 		return false, nil
 	}
 	if s.pack == nil {
+		if err = workspace.MkdirAll(s.dir); err != nil {
+			return false, err
+		}
 		path := filepath.Join(s.dir, ident.Ordered()+packSuffix)
 		if s.pack, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return false, err

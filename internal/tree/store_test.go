@@ -13,8 +13,8 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	one, two := opened(t, dir), opened(t, dir)
+	dir := filepath.Join(t.TempDir(), "none yet")
+	one, two := OpenStore(dir), OpenStore(dir)
 	contents := [][]byte{[]byte("a"), {}, bytes.Repeat([]byte("text\n"), 10_000)}
 	for _, data := range contents {
 		sum := sha256.Sum256(data)
@@ -47,7 +47,7 @@ func TestStore(t *testing.T) {
 func TestStoreDamaged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := opened(t, dir)
+	s := OpenStore(dir)
 	first, last := []byte("first"), []byte("last")
 	for _, data := range [][]byte{first, last} {
 		if _, err := s.put(sha256.Sum256(data), data); err != nil {
@@ -64,7 +64,7 @@ func TestStoreDamaged(t *testing.T) {
 		if err := os.WriteFile(packs[0], whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := opened(t, dir)
+		s := OpenStore(dir)
 		_, err := s.get(sha256.Sum256(first), 100)
 		if there := n >= headerSize+len(first); there != (err == nil) {
 			t.Errorf("%d bytes: %v", n, err)
@@ -87,16 +87,7 @@ func TestStoreDamaged(t *testing.T) {
 	if err := os.WriteFile(packs[0], whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opened(t, dir).get(sha256.Sum256(first), 100); !errors.Is(err, fault.Unsafe) {
+	if _, err := OpenStore(dir).get(sha256.Sum256(first), 100); !errors.Is(err, fault.Unsafe) {
 		t.Errorf("changed: %v", err)
 	}
-}
-
-func opened(t *testing.T, dir string) *Store {
-	t.Helper()
-	s, err := OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
