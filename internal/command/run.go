@@ -288,7 +288,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 		return contract.Result{}, err
 	}
 	if err := requirements(c, r); err != nil {
-		_ = r.Release()
+		r.Abandon()
 		return contract.Result{}, err
 	}
 	if task.Detached && len(r.Open()) == 0 {

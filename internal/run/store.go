@@ -56,7 +56,8 @@ type Run struct {
 	secrets map[string]string // answers that are kept nowhere, by question
 }
 
-// Create begins a run, which this process owns.
+// Create begins a run, which this process owns. Others know of it when it is saved: at once if it is to be left to
+// another process, else by Work, or by Answer.
 func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	id := NewID()
 	if err := workspace.MkdirAll(s.Path(id)); err != nil {
@@ -71,7 +72,16 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0); err != nil {
 		return nil, err
 	}
-	return r, r.save()
+	if task.Detached {
+		err = r.save()
+	}
+	return r, err
+}
+
+// Abandon ends the ownership of a run that did not begin, and of which nobody is to know.
+func (r *Run) Abandon() {
+	_ = r.held.Unlock()
+	_ = os.RemoveAll(r.Path())
 }
 
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
