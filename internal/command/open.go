@@ -48,7 +48,7 @@ func (o opener) env() opening.Env {
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
-		Environ: os.Environ(),
+		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
@@ -96,6 +96,13 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 		}
 	}
 	return gate
+}
+
+// startedFile is the directory with the records of what runs.
+func startedFile() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
+	}
 }
 
 // converse opens a conversation, as a conversation.Opener.
@@ -151,6 +158,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 		return 0, err
 	}
 	defer cli.RemoveFiles(r.Launch.Files)
+	r.Register = o.call.Register()
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
 }

@@ -36,6 +36,7 @@ type runShown struct {
 	FirstOutput    *time.Time                      `json:"first_output_at"`
 	Ended          *time.Time                      `json:"ended_at"`
 	Signal         *string                         `json:"signal"`
+	Namespace      *bool                           `json:"pid_namespace" doc:"the agent had one of its own, and nothing of it could outlive us; null: no program was started"`
 	TimeoutReason  string                          `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
 	Retries        int                             `json:"retry_count"`
 	Clarifications int                             `json:"clarification_count"`
@@ -153,6 +154,7 @@ func (d *runShown) last(r run.Record) {
 		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
 		d.Command, d.EnvKeys = append(d.Command, a.Args...), append(d.EnvKeys, a.EnvKeys...)
 		d.Policies = append(d.Policies, a.Policies...)
+		d.Namespace = a.Apart
 		if !a.FirstOutput.IsZero() {
 			d.FirstOutput = &a.FirstOutput
 		}

@@ -30,6 +30,8 @@ type Owner struct {
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
+	Lifetime time.Duration // of this process, whatever the run waits for; 0: any time
+	Apart    bool          // the agent gets a PID namespace of its own, where the system has them
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
@@ -55,10 +57,12 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, r.Timeout)
-		defer stop()
+	for _, limit := range []time.Duration{r.Timeout, o.Lifetime} {
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, limit)
+			defer stop()
+		}
 	}
 	desk, err := listen(r, cancel)
 	if err == nil {
@@ -262,7 +266,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: o.Apart,
 		},
 		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
 		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },

@@ -82,6 +82,7 @@ type Attempt struct {
 	Program     string         `json:"executable,omitempty"`
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
+	Apart       *bool          `json:"pid_namespace,omitempty"` // it had one of its own; nil: nothing was started
 	EnvKeys     []string       `json:"env_keys,omitempty"`
 	Policies    []agent.Policy `json:"policies,omitempty"` // what holds, and what was only asked for
 	Fingerprint string         `json:"fingerprint,omitempty"`

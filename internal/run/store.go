@@ -290,6 +290,20 @@ func (s Store) delivered(a Attempt) (began bool, last int64) {
 	return v.Last() > a.First, v.Last()
 }
 
+// Lost returns the runs whose owner died, as it left them. Load closes each.
+func (s Store) Lost() (all []Record) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if r, err := s.read(e.Name()); err == nil && s.orphaned(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // Skipped is a directory without a readable record.
 type Skipped struct {
 	ID  string

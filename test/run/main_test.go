@@ -175,6 +175,15 @@ type answer struct {
 		Answered       []struct{ Question, Answer string }
 		Open           []struct{ Value string } `json:"open_questions"`
 		Owner          *struct{ PID int }
+		Namespace      *bool `json:"pid_namespace"`
+		Ended          []struct {
+			Program string
+			PIDs    []int
+		}
+		Closed []struct {
+			ID     string `json:"run_id"`
+			Status string
+		}
 	}
 	Error *struct {
 		Code, Message, Suggestion string

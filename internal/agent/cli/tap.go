@@ -18,6 +18,6 @@ func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
 // began tells a tap that a process runs.
 func began(t *agent.Tap, c *process.Child, l agent.Launch, protocol bool) {
 	if t != nil {
-		t.Began(c.PID(), l, protocol)
+		t.Began(agent.Beginning{PID: c.PID(), Launch: l, Protocol: protocol, Apart: c.Apart()})
 	}
 }

@@ -1,0 +1,41 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/engine"
+	"omniagent/internal/run"
+	"omniagent/internal/setting"
+)
+
+// alone carries out a task of the inner conversation by itself.
+func (b *bench) alone(task run.Task, change func(*run.Owner)) run.Record {
+	b.t.Helper()
+	task.Agents, task.Dir = []string{"inner"}, b.dir
+	r, err := b.store.Create(b.t.Context(), task)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer r.Release() //nolint:errcheck // the test is over
+	o := run.Owner{
+		Run: r, Open: b.open, Log: b.t.Logf, Grace: time.Second, Spec: func(string) agent.Spec { return agent.Spec{} },
+	}
+	change(&o)
+	if err := o.Work(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	return r.Record
+}
+
+// TestLifetime: a process that carries a run out does not live longer than it may, whatever the run waits for.
+func TestLifetime(t *testing.T) {
+	b := newBench(t, asksColour, engine.Options{})
+	r := b.alone(run.Task{Text: "go", Approval: setting.Default}, func(o *run.Owner) {
+		o.Patience, o.Lifetime = time.Hour, 300*time.Millisecond
+	})
+	if r.State != run.TimedOut || r.Result.Reason != run.TooLong || r.Result.Fault == nil {
+		t.Errorf("%s %+v", r.State, r.Result)
+	}
+}
