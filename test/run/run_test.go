@@ -544,3 +544,46 @@ else printf 'Which colour? '; sleep 1000; fi`)
 		t.Errorf("%s", b)
 	}
 }
+
+// TestBinaryDiff: git apply makes of the diff what the run made, also of files that are not text, and takes it back.
+func TestBinaryDiff(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("painter", `head -c 3000 /dev/urandom >added; printf 'a\0c' >changed; rm deleted; chmod +x mode
+printf 'text\n' >lines; : >emptied; ln -sf added link; echo done`)
+	before := filepath.Join(t.TempDir(), "before")
+	for _, name := range []string{"changed", "deleted", "mode", "emptied"} {
+		p.put(name, name+"\x00\n"+strings.Repeat("\x01\xff", 100))
+		if err := os.Chmod(filepath.Join(p.work, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.put("lines", "other\n")
+	for _, repository := range []string{"", "sha1", "sha256"} {
+		if repository != "" {
+			p.sh("rm -rf .git; git init -q --object-format=" + repository + " .")
+		}
+		p.sh("rm -rf " + before + "; cp -a . " + before)
+		a := p.run("painter", "--yolo")
+		a.is(t, 0, "succeeded", "done")
+		diff, err := p.command("runs", "diff", a.Data.ID).Output()
+		if err != nil || !strings.Contains(string(diff), "GIT binary patch") {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+		p.put("../patch", string(diff))
+		patch := filepath.Dir(p.work) + "/patch"
+		p.sh("cd " + before + "; git apply " + patch + "; diff -r --no-dereference -x .git . " + p.work +
+			"; git apply --reverse " + patch + "; test -f deleted; test ! -e added")
+		p.sh("rm -rf ./*; cp -a " + before + "/. .")
+	}
+}
+
+// sh runs a line of a shell in the workspace.
+func (p *place) sh(line string) {
+	p.t.Helper()
+	cmd := exec.Command("sh", "-ec", line)
+	cmd.Dir = p.work
+	cmd.Env = append(slices.Clone(p.env), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
