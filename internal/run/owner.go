@@ -91,6 +91,9 @@ func (o *Owner) Work(ctx context.Context) error {
 		ending := o.attempt(ctx, name, desk)
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
+		if v.Reason == Idle {
+			v.Fault.Hint("omniagent runs retry %s, or a longer --idle-timeout", r.ID)
+		}
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {
 		case ctx.Err() != nil:
@@ -162,13 +165,15 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done.
+// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done. An
+// agent that never showed a sign of life has not begun. One that fell silent has, and a second silence would let a
+// person wait twice as long: what comes next is for the person to say.
 func retryable(v Verdict, e Ending) bool {
 	touched := e.Touched()
 	if touched == nil || *touched {
 		return false
 	}
-	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, Idle, NoAnswer}, v.Reason)
+	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, v.Reason)
 }
 
 const (

@@ -39,3 +39,14 @@ func TestLifetime(t *testing.T) {
 		t.Errorf("%s %+v", r.State, r.Result)
 	}
 }
+
+// TestIdleEnds: an agent that fell silent is not tried again by itself: its silence would last twice as long.
+func TestIdleEnds(t *testing.T) {
+	b := newBench(t, `[{"stall":"start"}]`, engine.Options{})
+	began := time.Now()
+	r := b.alone(run.Task{Text: "go", Approval: setting.Default, Idle: time.Second, Retries: 1}, func(*run.Owner) {})
+	if took := time.Since(began); r.State != run.Stalled || r.Result.Reason != run.Idle || len(r.Attempts) != 1 ||
+		took > 1900*time.Millisecond || r.Result.Fault.Suggestion == "" {
+		t.Errorf("%s after %s and %d attempts: %+v", r.Result.Reason, took, len(r.Attempts), r.Result)
+	}
+}

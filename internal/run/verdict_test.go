@@ -144,12 +144,14 @@ func TestRetryable(t *testing.T) {
 		End: &event.End{}, Session: "s",
 		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}},
 	}
-	for _, r := range []Reason{RateLimited, Unreachable, Crashed, Idle, NoOutput} {
+	for _, r := range []Reason{RateLimited, Unreachable, Crashed, NoOutput} {
 		if v := (Verdict{Reason: r}); !retryable(v, idle) || retryable(v, worked) {
 			t.Errorf("%s", r)
 		}
 	}
-	for _, r := range []Reason{Denied, Asked, NotLoggedIn, TooLong, CancelledBy, OwnerDied, Refused, Killed} {
+	for _, r := range []Reason{
+		Denied, Asked, NotLoggedIn, TooLong, CancelledBy, OwnerDied, Refused, Killed, Idle,
+	} {
 		if retryable(Verdict{Reason: r}, idle) {
 			t.Errorf("%s", r)
 		}
