@@ -188,7 +188,7 @@ func checkApart(c *contract.Call) check {
 		gap += "; omniagent cleanup --live ends what is left then"
 		k.Detail = &gap
 		return failed(k, fault.New(fault.Down, "%s is %s", namespaceKey, namespaceOff),
-			"omniagent config unset "+namespaceKey)
+			"omniagent config unset "+namespaceKey+" --global")
 	}
 	err := process.Apart()
 	if err == nil {

@@ -105,7 +105,8 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Network = modelAPI()
 	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
-	c.Output, c.Volatile = contract.TypeOf[runData](), []string{"run_id", "duration_ms", "session_id", "fingerprint"}
+	c.Output = contract.TypeOf[runData]()
+	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}

@@ -87,7 +87,8 @@ type runError struct {
 func runsShow() *contract.Command {
 	return runsCommand(contract.Command{
 		Path: "runs show", Summary: "show the whole record of a run", Danger: contract.Safe,
-		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms"}, Params: []contract.Param{runParam()},
+		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms", "waited_ms"},
+		Params:     []contract.Param{runParam()},
 		Job:        &contract.Job{Descriptor: contract.TypeOf[runData]()},
 		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},

@@ -446,10 +446,11 @@ func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
 // result returns what a run came to.
 func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	now := time.Now().UTC()
+	worked, waited := r.Times(now)
 	out := &Result{
 		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
 		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
-		DurationMS: now.Sub(r.Created).Milliseconds(), Tools: tools(e), Checks: checks(e),
+		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
 	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})

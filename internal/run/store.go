@@ -152,7 +152,9 @@ func (r *Run) enter(state State) error {
 	if r.State.Terminal() {
 		return fault.New(fault.Internal, "%s is over: it is %s and cannot become %s", r.ID, r.State, state)
 	}
-	r.State, r.Since = state, time.Now().UTC()
+	now := time.Now().UTC()
+	_, r.Waited = r.Times(now)
+	r.State, r.Since = state, now
 	return r.save()
 }
 

@@ -155,6 +155,8 @@ type answer struct {
 			ID, Text, Tool, Input string
 			Options               []string
 		}
+		DurationMS  int64 `json:"duration_ms"`
+		WaitedMS    int64 `json:"waited_ms"`
 		Attempts    int
 		Evidence    []struct{ Value string }
 		Fingerprint string

@@ -36,7 +36,7 @@ func TestCleanupEndsOrphans(t *testing.T) {
 	p := newPlace(t).agent("hermit", `setsid sh -c 'touch "$1/began"; while :; do sleep 0.01; done' sh "$PWD" &
 		sleep 1000`).configured("[run]\nnamespace = \"off\"\n")
 	if doctor := p.call("doctor"); !strings.Contains(doctor.Stdout, `"name":"agents end with us","ok":false`) ||
-		!strings.Contains(doctor.Stdout, "config unset run.namespace") {
+		!strings.Contains(doctor.Stdout, "config unset run.namespace --global") {
 		t.Errorf("doctor does not name what is lost: %s", doctor)
 	}
 	live := p.run("hermit", "--yolo", "--detach") // its owner lives all the time

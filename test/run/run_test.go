@@ -181,18 +181,25 @@ func TestRequired(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"ask":"Which colour?"},{"say":"never said"}]`)
+	began := time.Now()
 	a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go")
 	a.is(t, 4, "needs_input", "question")
 	if len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != "Which colour?" || a.Data.Questions[0].Tool != "" {
 		t.Fatalf("%s", a)
 	}
 	p.nothing()
+	asked := time.Now()
+	time.Sleep(time.Second) // the person thinks, and that is what is measured
 	again := p.call("answer", a.Data.ID, "blue", "--provider", "openai")
 	again.is(t, 4, "blocked", "question_repeated")
 	if again.Data.Session != a.Data.Session || again.Data.Attempts != 2 || again.Error.Code != "QUESTION_REPEATED" {
 		t.Errorf("%s", again)
 	}
 	shown := p.call("runs", "show", a.Data.ID)
+	if d := shown.Data; d.WaitedMS < 1000 || d.WaitedMS > time.Since(asked).Milliseconds()+1000 ||
+		d.DurationMS > time.Since(began).Milliseconds()-1000 {
+		t.Errorf("it waited %d ms and lasted %d ms beside that", d.WaitedMS, d.DurationMS)
+	}
 	if shown.Data.Clarifications != 1 || shown.Data.Answered[0].Answer != "blue" {
 		t.Errorf("%s", shown)
 	}
@@ -209,7 +216,7 @@ func TestLiveAnswer(t *testing.T) {
 	p.reaches(a.Data.ID, "needs_input")
 	b := p.call("answer", a.Data.ID, "blue")
 	b.is(t, 0, "succeeded", "done_unchanged")
-	if !strings.Contains(b.Data.Text.Value, "blue") || b.Data.Attempts != 1 {
+	if !strings.Contains(b.Data.Text.Value, "blue") || b.Data.Attempts != 1 || b.Data.WaitedMS == 0 {
 		t.Errorf("%s", b)
 	}
 	c := p.call("answer", a.Data.ID, "red")
