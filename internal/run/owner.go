@@ -254,6 +254,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
 		spec.Terms.Transport = agent.ByChoice
 	}
+	// Everywhere else a call may become a question, which waits for a person however long that takes.
+	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
 	if r.Model != "" {

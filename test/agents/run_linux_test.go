@@ -101,7 +101,6 @@ func endings() []ending {
 			name: "denied", script: `[{"shell":"touch new.txt"},{"say":"I may not."}]`, args: readOnly,
 			status: "blocked", reason: "denied", code: 7, unlike: map[string]variant{
 				"gemini":   {not: "it takes its tools away from the model, so that no call is denied"},
-				"codex":    {not: "its app-server does not tell what its sandbox refused"},
 				"opencode": {not: "it takes its tools away from the model, so that no call is denied"},
 			},
 		},

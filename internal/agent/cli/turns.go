@@ -113,6 +113,9 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	}
 	x := r.wait()
 	last := r.finish(x)
+	m.mu.Lock()
+	x.Session = cmp.Or(last.Session, m.id)
+	m.mu.Unlock()
 	e := r.observer.After(x)
 	m.mu.Lock()
 	m.id = cmp.Or(e.Session, m.id)
