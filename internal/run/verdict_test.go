@@ -78,6 +78,22 @@ func TestJudge(t *testing.T) {
 			fault.ContextFull,
 		},
 		"model refused": {Ending{End: &event.End{Said: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
+		"model refused, as the agent says": {
+			Ending{End: bad, Fault: fault.New(fault.ModelRefused, "x")}, &no, Failed, Refused, fault.ModelRefused,
+		},
+		"the agent refused": {
+			Ending{End: bad, Fault: fault.New(fault.AgentRefused, "x")}, &no, Failed, Other, fault.AgentRefused,
+		},
+		"done, and lost by its records": {
+			Ending{End: ok, Outcome: agent.Outcome{Evidence: agent.Evidence{
+				Fault: fault.New(fault.APIError, "x"), Answered: agent.No,
+			}}}, &no, Failed, Other, fault.APIError,
+		},
+		"an earlier failure, and an answer": {
+			Ending{End: ok, Outcome: agent.Outcome{Evidence: agent.Evidence{
+				Fault: fault.New(fault.APIError, "x"), Answered: agent.Yes,
+			}}}, &no, Succeeded, Unchanged, "",
+		},
 		"turns used up": {Ending{End: &event.End{Reason: event.MaxTurns}}, &no, Failed, Limited, fault.AgentFailed},
 		"crashed": {
 			Ending{

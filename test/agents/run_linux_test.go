@@ -82,6 +82,8 @@ type variant struct {
 	script string
 	args   []string
 	not    string // why it cannot be shown
+	// what the agent tells of it in place of that, for which not is the reason; empty: it is not tried
+	status, reason string
 }
 
 func endings() []ending {
@@ -111,6 +113,10 @@ func endings() []ending {
 			},
 		},
 		{
+			name: "refused", script: `[{"decline":"I cannot help with that."}]`, args: yolo,
+			status: "failed", reason: "model_refused", code: 1, unlike: refusals(),
+		},
+		{
 			name: "401", script: `[{"error":401}]`, args: yolo, status: "failed", reason: "not_logged_in", code: 8,
 		},
 		{
@@ -137,6 +143,31 @@ func endings() []ending {
 	}
 }
 
+// refusals are the agents that keep to themselves that the model declined: neither what they print nor what they record
+// has it. testdata/refused has all that each prints.
+func refusals() map[string]variant {
+	const script = `[{"decline":"I cannot help with that."}]`
+	yolo := []string{"--yolo"}
+	return map[string]variant{
+		"codex": {
+			script: script, args: yolo, not: "it drops the refusal of an answer, see testdata/refused/codex.jsonl",
+			status: "failed", reason: "no_answer",
+		},
+		"gemini": {
+			script: script, args: yolo, not: "it does not tell the reason SAFETY, see testdata/refused/gemini.jsonl",
+			status: "succeeded", reason: "done_unchanged",
+		},
+		"copilot": {
+			script: script, args: yolo, not: "it only tells that nothing came, see testdata/refused/copilot.jsonl",
+			status: "failed", reason: "failed",
+		},
+		"opencode": {
+			script: script, args: yolo, not: "it drops the refusal of an answer, see testdata/refused/opencode.jsonl",
+			status: "failed", reason: "no_answer",
+		},
+	}
+}
+
 // TestVerdicts: what omniagent run says of each ending, with each agent.
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
@@ -151,10 +182,16 @@ func verdicts(t *testing.T, name string, flags ...string) {
 		t.Run(name+"/"+e.name, func(t *testing.T) {
 			t.Parallel()
 			if v, is := e.unlike[name]; is {
-				if v.not != "" {
+				if v.not != "" && v.status == "" {
 					t.Skip("cannot be shown: " + v.not)
 				}
-				e.script, e.args = v.script, v.args
+				if e.script, e.args = v.script, v.args; v.status != "" {
+					t.Log("cannot be shown: " + v.not)
+					e.status, e.reason = v.status, v.reason
+					if e.code = 1; v.status == "succeeded" {
+						e.code = 0
+					}
+				}
 			}
 			b := newBench(t, name)
 			if e.kill != 0 {
