@@ -143,7 +143,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 	if c.Paths.State == "" {
 		return nil
 	}
-	orphans, err := process.Orphans(filepath.Join(c.Paths.State, "sessions"))
+	orphans, err := process.Orphans(filepath.Join(c.Paths.State, startedDir))
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		// of a rehearsal that was killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
+		return append(list, endedSessions(filepath.Join(c.Paths.State, startedDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":

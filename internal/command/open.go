@@ -98,6 +98,9 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	return gate
 }
 
+// startedDir is where the records of what runs are, beneath our state.
+const startedDir = "sessions"
+
 // startedFile is the directory with the records of what runs.
 func startedFile() contract.FileEffect {
 	return contract.FileEffect{

@@ -23,7 +23,7 @@ func Orphans(dir string) ([]Orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	here := numberSpace()
+	here := numberSpace("self")
 	var all []Orphan
 	for _, c := range children {
 		e := c.entry

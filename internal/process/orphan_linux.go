@@ -2,8 +2,8 @@ package process
 
 import "os"
 
-// numberSpace names the PID namespace in which our numbers of processes count.
-func numberSpace() string {
-	name, _ := os.Readlink("/proc/self/ns/pid")
+// numberSpace names the PID namespace in which the numbers of processes count for a process; "self": for us.
+func numberSpace(pid string) string {
+	name, _ := os.Readlink("/proc/" + pid + "/ns/pid")
 	return name
 }

@@ -30,7 +30,7 @@ func TestOrphans(t *testing.T) {
 	check(t, err)
 	ours, _ := identity(os.Getpid())
 	us := fmt.Sprintf(`"owner":%d,"owner_identity":"%s"`, os.Getpid(), ours)
-	dead := fmt.Sprintf(`{"owner":2147480000,"owner_identity":"b:1","pid_namespace":"%s",`, numberSpace())
+	dead := fmt.Sprintf(`{"owner":2147480000,"owner_identity":"b:1","pid_namespace":"%s",`, numberSpace("self"))
 	for name, wrong := range map[string]string{
 		"living owner": strings.Replace(string(good), fmt.Sprintf(`"owner":%d,"owner_identity":`, cmd.Process.Pid),
 			us+`,"x":`, 1),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -50,6 +51,8 @@ type entry struct {
 	Owner    int       `json:"owner,omitempty"`    // the process that started it
 	OwnerIs  string    `json:"owner_identity,omitempty"`
 	Space    string    `json:"pid_namespace,omitempty"` // in which the numbers count
+	Inside   string    `json:"inside,omitempty"`        // the PID namespace of the child, if it is another
+	Note     string    `json:"note,omitempty"`          // as Plan.Note
 	Ended    bool      `json:"ended,omitempty"`
 }
 
@@ -117,7 +120,10 @@ func (s *seat) take(c *Child) error {
 	ours, _ := identity(os.Getpid())
 	s.child = entry{
 		PID: c.pid, Argv0: c.plan.Argv[0], Started: time.Now().UTC(), Identity: id, Mark: c.mark,
-		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace(),
+		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace("self"), Note: c.plan.Note,
+	}
+	if c.Apart() {
+		s.child.Inside = numberSpace(strconv.Itoa(c.pid))
 	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -35,6 +35,7 @@ type Plan struct {
 	// Shape or Detach is never apart.
 	Apart    bool
 	Register *Register // where the running child is listed; nil: nowhere
+	Note     string    // is listed with it; see Around
 
 	// For callers that put another program around this one.
 	Name string // name of the program in messages; empty: the first of Argv

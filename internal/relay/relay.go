@@ -70,11 +70,12 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		<-started
 		child.End(syscall.SIGTERM)
 	}
+	depth, _ := process.Value(r.Launch.Env, agent.DepthVariable)
 	var err error
 	child, err = process.Start(process.Plan{
 		Path: r.Launch.Path, Argv: append([]string{r.Name}, r.Launch.Args...), Dir: r.Launch.Dir, Env: r.Launch.Env,
 		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace,
-		Register: r.Register,
+		Register: r.Register, Note: depth,
 	})
 	if err != nil {
 		return 0, err
