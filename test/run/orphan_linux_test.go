@@ -98,7 +98,7 @@ func TestNamespaceSwitch(t *testing.T) {
 	ours, _ := os.Readlink("/proc/self/ns/pid")
 	users, _ := os.Readlink("/proc/self/ns/user")
 	for setting, want := range map[string]bool{"": has, "auto": has, "off": false} {
-		if setting != "" {
+		if p.configured(""); setting != "" {
 			p.configured("[run]\nnamespace = \"" + setting + "\"\n")
 		}
 		a := p.run("seer", "--yolo")
