@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -48,5 +49,38 @@ func TestIdleEnds(t *testing.T) {
 	if took := time.Since(began); r.State != run.Stalled || r.Result.Reason != run.Idle || len(r.Attempts) != 1 ||
 		took > 1900*time.Millisecond || r.Result.Fault.Suggestion == "" {
 		t.Errorf("%s after %s and %d attempts: %+v", r.Result.Reason, took, len(r.Attempts), r.Result)
+	}
+}
+
+// TestOwnWhileOthersLook: who asks for the owner of a run holds its lock for a moment, and nobody takes that for one.
+func TestOwnWhileOthersLook(t *testing.T) {
+	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
+	made, err := b.store.Create(t.Context(), run.Task{Text: "go", Agents: []string{"inner"}, Dir: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = made.Release()
+	quit := make(chan struct{})
+	var looking sync.WaitGroup
+	for range 4 {
+		looking.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+					b.store.Owner(made.ID)
+				}
+			}
+		})
+	}
+	defer looking.Wait()
+	defer close(quit)
+	for range 200 {
+		r, err := b.store.Own(t.Context(), made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Release()
 	}
 }

@@ -64,11 +64,14 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 		Attempts: []Attempt{}, Questions: []Question{},
 	}}
 	var err error
-	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0); err != nil {
+	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked); err != nil {
 		return nil, err
 	}
 	return r, r.save()
 }
+
+// looked is how long a lock may be held by processes that only ask who the owner is.
+const looked = 100 * time.Millisecond
 
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
@@ -76,7 +79,7 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return nil, owned(id, err)
 	}
@@ -346,7 +349,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if _, err := s.read(id); err != nil {
 		return err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return fault.New(fault.Conflicting, "%s is under way", id).With("run_id", id).
 			Hint("omniagent runs cancel %s", id)
