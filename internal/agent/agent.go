@@ -146,6 +146,9 @@ type Terms struct {
 	OnlyThese bool     // no other servers
 	Helpers   []Helper // sub-agents in addition to the agent's own
 	Transport string   // one of the constants below; empty: as ByStream
+	// Once: one message comes, and nothing is asked about it. An agent that has a mode of its own for that may work in
+	// it, unless Transport is ByStream.
+	Once bool
 }
 
 // The transports of Terms.

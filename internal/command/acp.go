@@ -65,7 +65,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Network: modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-			wallsRecord(), runFiles(),
+			wallsRecord(), runFiles(), startedFile(),
 			{Path: "<state>/acp", Type: "state"},
 		},
 		Examples: []contract.Example{

@@ -48,7 +48,7 @@ func (o opener) env() opening.Env {
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
-		Environ: os.Environ(),
+		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
@@ -97,6 +97,16 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 		}
 	}
 	return gate
+}
+
+// startedDir is where the records of what runs are, beneath our state.
+const startedDir = "sessions"
+
+// startedFile is the directory with the records of what runs.
+func startedFile() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
+	}
 }
 
 // converse opens a conversation, as a conversation.Opener.
@@ -152,6 +162,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 		return 0, err
 	}
 	defer cli.RemoveFiles(r.Launch.Files)
+	r.Register = o.call.Register()
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
 }

@@ -30,7 +30,7 @@ func (p Parts) start() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord(), runFiles()},
+		}, wallsRecord(), runFiles(), startedFile()},
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",

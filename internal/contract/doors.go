@@ -69,6 +69,15 @@ func (c *Call) pidFile() string {
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
 }
 
+// Register returns the register of the agents that this call starts by itself, or nil if it cannot be written. What is
+// in it can be found, and ended, after a death of this process.
+func (c *Call) Register() *process.Register {
+	c.mu.Lock()
+	c.children = true
+	c.mu.Unlock()
+	return c.register()
+}
+
 // register returns the register of the children of this call, or nil if it cannot be written.
 func (c *Call) register() *process.Register {
 	file := c.pidFile()

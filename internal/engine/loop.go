@@ -144,7 +144,7 @@ func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err e
 func judged(a *model.Answer) error {
 	switch {
 	case a.Stop == model.Refused:
-		return &stop{event.FailedTurn, fault.New(fault.APIError, "the model refused to answer (%s)", a.Reason)}
+		return &stop{event.FailedTurn, fault.New(fault.ModelRefused, "the model refused to answer (%s)", a.Reason)}
 	case a.Stop == model.Full:
 		return &stop{event.FailedTurn, fault.New(fault.ContextFull, tooLong)}
 	case strings.TrimSpace(a.Text()) == "": // thinking alone is not an answer

@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/ident"
 	"omniagent/internal/model"
+	"omniagent/internal/process"
 	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
@@ -48,7 +49,8 @@ type Env struct {
 	Gate     func(a Agent, dir string) admission.Gate
 	Own      Own
 	Grace    time.Duration
-	Keep     bool // keep sessions on disk
+	Register func() *process.Register // that lists the agents which are started; nil: none
+	Keep     bool                     // keep sessions on disk
 	Log      func(format string, args ...any)
 	Detail   func(format string, args ...any) // logs details
 }
@@ -157,6 +159,9 @@ func (p *Plan) installed() error {
 	p.secrets = p.env.Environ
 	if p.request.Services.Grace == 0 {
 		p.request.Services.Grace = p.env.Grace
+	}
+	if p.env.Register != nil {
+		p.request.Services.Register = p.env.Register()
 	}
 	return nil
 }
