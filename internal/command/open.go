@@ -62,6 +62,7 @@ func (o opener) env() opening.Env {
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Wishes: configuredModel(c), Profiles: profilesOf(c),
 		},
 	}
 	if o.host {
@@ -121,7 +122,7 @@ func (o opener) converse(
 // relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
 // recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
-	plan, err := o.env().Plan(q)
+	plan, err := o.env().Plan(ctx, q)
 	if err != nil {
 		return 0, err
 	}

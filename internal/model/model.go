@@ -32,6 +32,7 @@ type Profile struct {
 	Model    string
 	Window   int64   // tokens of the context
 	Output   int64   // tokens of the longest answer
+	Limit    int64   // tokens of an answer at most, as the user's profile says; 0: it does not say
 	Compact  float64 // share of the window at which to shorten a conversation
 	Prices   *Prices
 	Search   bool // the API has its own web search
@@ -51,7 +52,7 @@ type Request struct {
 	System    []string // each part stays the same during the conversation, so that it can be cached
 	Messages  []Message
 	Tools     []toolspec.Tool
-	MaxOutput int64 // 0: the default of the API, or Profile.Output if the API requires one
+	MaxOutput int64 // 0: Profile.Limit, or the default of the API, or Profile.Output if the API requires one
 	Think     int64 // tokens for thinking; 0: the default of the API
 	Search    bool  // offer the API's own web search, if Profile.Search
 	NoCache   bool  // the conversation is sent only once: caching would only cost

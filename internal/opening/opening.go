@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/ident"
 	"omniagent/internal/model"
+	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
@@ -73,6 +74,10 @@ type Own struct {
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
 	Agents           []string                         // that --provider may name
+	Wishes           []provider.Wish                  // what the configuration says of the model
+	Keys             provider.KeyStore                // nil: no keys are stored
+	// the profiles of the user, and of the project of a directory; nil: there are none
+	Profiles func(dir string) provider.Profiles
 }
 
 // Request is a request of a host.
@@ -103,7 +108,7 @@ type Plan struct {
 }
 
 // Plan decides how to open a conversation. It reads files, but writes and starts nothing.
-func (e Env) Plan(r Request) (*Plan, error) {
+func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 	if e.Home == "" {
 		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
 	}
@@ -124,14 +129,14 @@ func (e Env) Plan(r Request) (*Plan, error) {
 		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
-		return p, p.own()
+		return p, p.own(ctx)
 	}
 	return p, p.installed()
 }
 
 // Open plans a conversation and opens it.
 func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, error) {
-	p, err := e.Plan(r)
+	p, err := e.Plan(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,9 @@ func (s Store) ids() ([]string, error) {
 	return ids, nil
 }
 
+// Info returns what a list shows of one session.
+func (s Store) Info(id string) (Info, error) { return s.info(id) }
+
 // tail is how much of a journal's end a list reads at once. The end of a turn is seldom larger.
 const tail = 32 << 10
 
