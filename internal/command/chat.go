@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"os"
+	"slices"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
@@ -22,7 +23,7 @@ func (p Parts) chat() *contract.Command {
 			}
 		}
 	}
-	params = append(params, hostParams()...)
+	params = slices.Concat(params, rehearsalParams(), hostParams())
 	return &contract.Command{
 		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal,
 		Danger: contract.Mutating,
@@ -39,8 +40,12 @@ func (p Parts) chat() *contract.Command {
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
-		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},
-		Serve:    quiet(p.serveChat),
+		Rules: rehearsalRules(),
+		Examples: []contract.Example{
+			{Description: "Talk", Command: "omniagent chat"},
+			{Description: "Try it without a key", Command: "omniagent chat --rehearse"},
+		},
+		Serve: quiet(p.serveChat),
 	}
 }
 
@@ -54,10 +59,17 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if err != nil {
 		return 0, err
 	}
+	env := p.openerOf(c, log, func(string, ...any) {}, nil).env()
+	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
 	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return p.openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
+		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
+		p.firstStart(c, err)
 		return 0, err
 	}
 	facts := conv.Facts()

@@ -57,12 +57,13 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(), Variables: c.Config.List("native.env"),
-			Memory:  c.Config.Int("native.memory"),
-			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c),
+			Variables: c.Config.List("native.env"),
+			Memory:    c.Config.Int("native.memory"),
+			Sandbox:   c.Config.String("native.sandbox"),
+			Network:   c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
-			Wishes: configuredModel(c), Profiles: profilesOf(c),
+			Wishes: configuredModel(c), Profiles: profilesOf(c), Keys: keysOf(c),
 		},
 	}
 	if o.host {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/term"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/workspace"
@@ -223,4 +225,29 @@ func (c *Call) Secret(name string) (string, error) {
 		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 	}
 	return "", nil
+}
+
+// Ask asks the person at the terminal for a secret, which is not shown while it is typed. It returns false if nobody
+// can be asked.
+func (c *Call) Ask(ctx context.Context, question string) (answer string, asked bool, err error) {
+	if !c.Command.Interactive {
+		return "", false, c.undeclared("a question")
+	}
+	in, ok := c.Host.Stdin.(*os.File)
+	if !ok || c.Host.nobody() || c.Bool("non-interactive") || c.Bool("headless") {
+		return "", false, nil
+	}
+	state, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return "", false, nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = term.Restore(int(in.Fd()), state) }) // the read does not end by itself
+	defer stop()
+	_, _ = io.WriteString(c.Host.Stderr, question)
+	typed, err := term.ReadPassword(int(in.Fd()))
+	_, _ = io.WriteString(c.Host.Stderr, "\n")
+	if err != nil {
+		return "", true, fault.New(fault.InputRequired, "nothing was typed").Because(err)
+	}
+	return string(typed), true, nil
 }

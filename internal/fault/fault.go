@@ -47,6 +47,7 @@ const (
 type Fault struct {
 	Code       Code
 	Message    string         // one full sentence: the thing and the reason
+	Sort       Kind           // overrides the catalogue
 	Phase      Phase          // empty: Validation for Input, else Execution
 	Retry      *bool          // overrides the catalogue
 	RetryAfter time.Duration  // known wait before a retry
@@ -132,8 +133,13 @@ func (f *Fault) Is(target error) bool {
 	return ok && code == f.Code
 }
 
-// Kind returns the kind that the catalogue gives to the fault's code.
-func (f *Fault) Kind() Kind { return f.Code.Entry().Kind }
+// Kind returns the kind of the fault, which is mostly what the catalogue says of its code.
+func (f *Fault) Kind() Kind {
+	if f.Sort != "" {
+		return f.Sort
+	}
+	return f.Code.Entry().Kind
+}
 
 // Retryable reports whether the same call, unchanged, may succeed later.
 func (f *Fault) Retryable() bool {

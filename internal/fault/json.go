@@ -11,6 +11,7 @@ import (
 type form struct {
 	Code       Code           `json:"code"`
 	Message    string         `json:"message"`
+	Sort       Kind           `json:"kind,omitempty"`
 	Phase      Phase          `json:"phase,omitempty"`
 	Retry      *bool          `json:"retryable,omitempty"`
 	RetryAfter time.Duration  `json:"retry_after_ns,omitempty"`
@@ -26,8 +27,8 @@ type form struct {
 // MarshalJSON returns the JSON form. Of the cause it keeps the words.
 func (f *Fault) MarshalJSON() ([]byte, error) {
 	kept := form{
-		f.Code, f.Message, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect, f.Detail,
-		f.Problems, "",
+		f.Code, f.Message, f.Sort, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect,
+		f.Detail, f.Problems, "",
 	}
 	if f.Cause != nil {
 		kept.Cause = f.Cause.Error()
@@ -44,9 +45,8 @@ func (f *Fault) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*f = Fault{
-		kept.Code, kept.Message, kept.Phase, kept.Retry, kept.RetryAfter, kept.Fix, kept.FixCommand, kept.Suggestion,
-		kept.Redirect, kept.Detail,
-		kept.Problems, nil,
+		kept.Code, kept.Message, kept.Sort, kept.Phase, kept.Retry, kept.RetryAfter, kept.Fix, kept.FixCommand,
+		kept.Suggestion, kept.Redirect, kept.Detail, kept.Problems, nil,
 	}
 	if kept.Cause != "" {
 		f.Cause = errors.New(kept.Cause)

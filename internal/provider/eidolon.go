@@ -44,7 +44,7 @@ type Profile struct {
 type Profiles struct {
 	All     []Profile // in the order of the files; a later file's profile replaces one of the same name as a whole
 	Chosen  int       // in All; -1: there are none
-	Files   []string  // that count
+	Project string    // the project's file that names the active one; empty: none does
 	Notices []string  // one sentence each, for people
 }
 
@@ -118,13 +118,14 @@ func (r *profileReader) file(path string, layer Layer, trusted func(string, []by
 		r.notice("%s does not count: %v", path, err)
 		return
 	}
-	r.Files = append(r.Files, path)
 	if older, ok := tree.Lookup("model"); ok && older.Kind == literal.Object {
 		p := r.profile(older, layer, path)
 		p.Name, r.older = "", &p
 	}
 	if active := member(tree, "models", "active"); active != "" {
-		r.active, r.from = active, path
+		if r.active, r.from = active, path; layer == Project {
+			r.Project = path
+		}
 	}
 	profiles, _ := tree.Lookup("models", "profiles")
 	for _, one := range profiles.Items {

@@ -65,6 +65,14 @@ func (o Options) find(api model.API) (Credential, error) {
 	return o.googleLogin(), nil
 }
 
+// CheckKey refuses a text that cannot be a key. The error does not quote it.
+func CheckKey(key, from string) error {
+	if key == "" {
+		return fault.New(fault.AuthRequired, "%s is empty", from).Hint("Give the key alone.")
+	}
+	return usable(key, from)
+}
+
 // usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {

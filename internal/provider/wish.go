@@ -84,7 +84,7 @@ func (o Options) ofUnit(w *Wish, api model.API, e Endpoint) (Credential, error) 
 	if c, err := o.stored(cmp.Or(w.Vendor, account(api))); err != nil || !c.none() {
 		return c, err
 	}
-	if e.Layer == Builtin {
+	if w.Base == "" && e.Layer == Builtin {
 		return o.find(api)
 	}
 	return Credential{}, nil
@@ -117,11 +117,11 @@ func (o Options) stored(name string) (Credential, error) {
 
 // Presence is a key that could be used, without its text.
 type Presence struct {
-	Account string // the name under which omniagent login stores it
-	Source  string // a variable, or empty: omniagent login stored it
+	Account string // the name under which omniagent login stores such a key
+	Source  string // the variable
 }
 
-// Present lists the keys of the environment and of the store, those of variables first.
+// Present lists the keys of the environment.
 func Present(o Options) []Presence {
 	var all []Presence
 	for _, s := range o.list().signs() {
@@ -132,11 +132,6 @@ func Present(o Options) []Presence {
 	for _, name := range []string{eidolonVariable, eidolonSecond} {
 		if _, ok := o.get(name); ok {
 			all = append(all, Presence{eidolonVendor, name})
-		}
-	}
-	for _, name := range Accounts(o.list()) {
-		if o.Keys != nil && o.Keys.Has(name) {
-			all = append(all, Presence{Account: name})
 		}
 	}
 	return all

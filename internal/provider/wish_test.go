@@ -196,6 +196,11 @@ func TestWishesThatAreRefused(t *testing.T) {
 			fault.AuthRequired,
 			[]string{"the profile p", "omniagent login minimax"},
 		},
+		"eidolon's vendor gets the key of no other": {
+			Options{Wishes: []Wish{EidolonDefault()}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.AuthRequired,
+			[]string{"omniagent login siliconflow"},
+		},
 		"an unknown provider": {
 			Options{Wishes: []Wish{{Provider: "opnai", From: "native.provider in a file"}}},
 			fault.ArgError,
