@@ -66,6 +66,9 @@ type About struct {
 	// rehearsal observes whether they do. Each program leaves a mark in the directory that Marks stands for. None of
 	// them makes an agent download anything. nil: none are known.
 	Traps func() map[string]string
+	// Archive returns the conversations that the agent keeps by itself, for a user with that environment. nil: none can
+	// be found
+	Archive func(env []string) Archive
 	// environment variables that it reads: logins, addresses, settings. X_* stands for all that begin with X_
 	Variables []string
 }

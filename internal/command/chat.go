@@ -69,8 +69,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
-		p.firstStart(c, err)
-		return 0, err
+		return 0, firstStart(err)
 	}
 	facts := conv.Facts()
 	return (&repl.Plain{

@@ -36,14 +36,15 @@ func (p Parts) login() *contract.Command {
 	return &contract.Command{
 		Path: "login", Summary: "store the key of a model API", Class: contract.Envelope, Danger: contract.Mutating,
 		Version: "1.0.0",
-		Detail: "The key is typed, unseen, or comes from a variable or a file; it is never an argument. The system's " +
+		Detail: "On a terminal, omniagent login anthropic asks for the key.\n" +
+			"The key is typed, unseen, or comes from a variable or a file; it is never an argument. The system's " +
 			"keyring keeps it where there is one,\n" +
 			"a file that only you can read otherwise. A key in the environment is used before a stored one.\n" +
 			"Installed agents have logins of their own.",
 		Auth: &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}, Interactive: true,
 		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true,
 		Timeout: loginTime,
-		Output: contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),
+		Output:  contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),
 		Params: []contract.Param{accountParam(), {Name: "key", Secret: true, Kind: contract.Text, Help: "the key"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the key is stored"},
@@ -53,8 +54,7 @@ func (p Parts) login() *contract.Command {
 			{Code: contract.PermissionDenied, When: "the file cannot be written"},
 		},
 		Examples: []contract.Example{
-			{Description: "Type the key", Command: "omniagent login anthropic"},
-			{Description: "From a variable", Command: "omniagent login openai --token-env-var OPENAI_API_KEY"},
+			{Description: "From a variable", Command: "omniagent login openai --token-env-var MY_OPENAI_KEY"},
 		},
 		Run: p.runLogin,
 	}
@@ -72,7 +72,7 @@ func (p Parts) logout() *contract.Command {
 			{Code: contract.PreconditionFailed, When: "the keyring does not answer, or the file is not safe"},
 			{Code: contract.PermissionDenied, When: "the file cannot be written"},
 		},
-		Examples: []contract.Example{{Description: "That of one API", Command: "omniagent logout anthropic"}},
+		Examples: []contract.Example{{Description: "That of one API", Command: "omniagent logout minimax"}},
 		Run:      p.runLogout,
 	}
 }
@@ -82,16 +82,23 @@ const loginTime = 10 * 60 * 1e9
 
 // accountOf returns the account whose key is meant.
 func (p Parts) accountOf(c *contract.Call) (string, error) {
+	if keysOf(c).Path() == "" {
+		return "", fault.New(fault.NoHome, "there is no place for keys: no home directory is known").Hint("set HOME")
+	}
 	word, vendors := c.String("provider"), []string{}
 	profiles := profilesOf(c)(c.Dir())
 	for _, one := range profiles.All {
 		vendors = append(vendors, strings.ToLower(one.Vendor))
 	}
+	stored, _ := keysOf(c).List() // what is wrong with the file is reported when it is used
+	for _, one := range stored {
+		vendors = append(vendors, one.Name)
+	}
 	all := append(provider.Accounts(p.APIs), vendors...)
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if word == "" {
-		if len(vendors) > 0 && profiles.Chosen >= 0 {
+		if profiles.Chosen >= 0 {
 			word = profiles.Active().Vendor
 		}
 		if name := c.Config.String(providerKey); name != "" {

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
@@ -73,21 +71,22 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
-// firstStart tells a person the ways to a model, where there is none yet.
-func (p Parts) firstStart(c *contract.Call, err error) {
+// firstStart adds to a fault the ways to a model, if there is none yet.
+func firstStart(err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
-		return
+		return err
 	}
-	_, _ = io.WriteString(c.Host.Stderr, strings.TrimPrefix(`
-No model can be asked yet: there is no key, no profile and no model in the configuration. The ways to one:
-  omniagent login anthropic            stores a key, which is typed unseen; also openai, gemini, siliconflow
-  export OPENAI_API_KEY=…              a key in the environment; also ANTHROPIC_API_KEY, GEMINI_API_KEY
-  gcloud auth login                    then --provider gemini
-  ~/.eidolon/config.json               profiles of models; omniagent models list shows what there is
-  --provider openai --api-base http://127.0.0.1:11434/v1 --model NAME
-                                       a server on this machine, which needs no key
-  omniagent --agent claude             an installed agent with a login of its own; omniagent agents list
-  omniagent chat --rehearse            to try it now: a script answers, without a key and without a network
-`, "\n"))
+	told := *f
+	told.Ways = []string{
+		"omniagent login anthropic      stores a key, which is typed unseen; also openai, gemini, siliconflow",
+		"OPENAI_API_KEY                 a key in the environment; also ANTHROPIC_API_KEY, GEMINI_API_KEY",
+		"gcloud auth login              then --provider gemini",
+		"~/.eidolon/config.json         profiles of models; omniagent models list shows what there is",
+		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
+		"                               a server on this machine, which needs no key",
+		"omniagent --agent claude       an installed agent with a login of its own; omniagent agents list",
+		"omniagent chat --rehearse      to try it now: a script answers, without a key and without a network",
+	}
+	return &told
 }

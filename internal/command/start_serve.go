@@ -102,8 +102,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
-		p.firstStart(c, err)
-		return unopened(host, dialect, r.Spec.Resume, err)
+		return unopened(host, dialect, r.Spec.Resume, firstStart(err))
 	}
 	host.Conversation, host.Quiet = opened, r.Spec.Terms.Mode == setting.DenyAll
 	return host.Run(ctx), nil

@@ -54,6 +54,7 @@ type Fault struct {
 	Fix        string         // the condition that the caller must correct
 	FixCommand string         // one command that corrects it: complete, and harmless when repeated
 	Suggestion string         // next step in words
+	Ways       []string       // further next steps, a line each, for a person in front of a terminal
 	Redirect   string         // with kind Redirected: the command to run instead
 	Detail     map[string]any // further members of the error object
 	Problems   []Problem      // all that is wrong with the arguments, at once

@@ -18,6 +18,7 @@ type form struct {
 	Fix        string         `json:"fix,omitempty"`
 	FixCommand string         `json:"fix_command,omitempty"`
 	Suggestion string         `json:"hint,omitempty"`
+	Ways       []string       `json:"ways,omitempty"`
 	Redirect   string         `json:"redirect,omitempty"`
 	Detail     map[string]any `json:"detail,omitempty"`
 	Problems   []Problem      `json:"problems,omitempty"`
@@ -27,8 +28,8 @@ type form struct {
 // MarshalJSON returns the JSON form. Of the cause it keeps the words.
 func (f *Fault) MarshalJSON() ([]byte, error) {
 	kept := form{
-		f.Code, f.Message, f.Sort, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect,
-		f.Detail, f.Problems, "",
+		f.Code, f.Message, f.Sort, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Ways,
+		f.Redirect, f.Detail, f.Problems, "",
 	}
 	if f.Cause != nil {
 		kept.Cause = f.Cause.Error()
@@ -46,7 +47,7 @@ func (f *Fault) UnmarshalJSON(data []byte) error {
 	}
 	*f = Fault{
 		kept.Code, kept.Message, kept.Sort, kept.Phase, kept.Retry, kept.RetryAfter, kept.Fix, kept.FixCommand,
-		kept.Suggestion, kept.Redirect, kept.Detail, kept.Problems, nil,
+		kept.Suggestion, kept.Ways, kept.Redirect, kept.Detail, kept.Problems, nil,
 	}
 	if kept.Cause != "" {
 		f.Cause = errors.New(kept.Cause)

@@ -222,9 +222,8 @@ func TestFirstStart(t *testing.T) {
 	p.env = append(p.env, "PATH=/usr/bin:/bin")
 	for _, args := range [][]string{{"chat", "--plain"}, {"start", "-p", "hello"}} {
 		_, log, exit := p.call(t, nil, args...)
-		told, _, _ := strings.Cut(log, "\nomniagent: ")
-		if exit == 0 || strings.Count(told, "\n") > 9 || !strings.Contains(told, "omniagent login") ||
-			!strings.Contains(told, "--rehearse") {
+		if exit == 0 || strings.Count(log, "\n") > 10 || !strings.Contains(log, "  omniagent login") ||
+			!strings.Contains(log, "--rehearse") || !strings.HasPrefix(log, "omniagent: no model was chosen") {
 			t.Errorf("%v: exit %d\n%s", args, exit, log)
 		}
 	}

@@ -19,6 +19,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
+			Archive:  archive,
 			Title:    "Claude Code",
 			Lasting:  true,
 			Binary:   "claude",

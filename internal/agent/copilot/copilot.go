@@ -32,6 +32,7 @@ func New() agent.Driver {
 		Program: cli.Program{
 			ID: "copilot",
 			About: agent.About{
+				Archive:        archive,
 				Title:          "GitHub Copilot CLI",
 				Binary:         "copilot",
 				Provides:       true,

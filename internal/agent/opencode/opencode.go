@@ -31,6 +31,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "opencode",
 		About: agent.About{
+			Archive:        archive,
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",
