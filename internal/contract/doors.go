@@ -237,17 +237,21 @@ func (c *Call) Ask(ctx context.Context, question string) (answer string, asked b
 	if !ok || c.Host.nobody() || c.Bool("non-interactive") || c.Bool("headless") {
 		return "", false, nil
 	}
-	state, err := term.GetState(int(in.Fd()))
+	fd := int(in.Fd())
+	state, err := term.MakeRaw(fd) // before the question is there, so that nothing typed is ever shown
 	if err != nil {
 		return "", false, nil
 	}
-	stop := context.AfterFunc(ctx, func() { _ = term.Restore(int(in.Fd()), state) }) // the read does not end by itself
+	restore := func() { _ = term.Restore(fd, state) }
+	stop := context.AfterFunc(ctx, restore) // the read does not end by itself
 	defer stop()
-	_, _ = io.WriteString(c.Host.Stderr, question)
-	typed, err := term.ReadPassword(int(in.Fd()))
-	_, _ = io.WriteString(c.Host.Stderr, "\n")
-	if err != nil {
-		return "", true, fault.New(fault.InputRequired, "nothing was typed").Because(err)
+	defer restore()
+	typed, err := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, c.Host.Stderr}, "").ReadPassword(question)
+	if err != nil { // Ctrl-C or Ctrl-D
+		return "", true, fault.New(fault.Interrupted, "nothing was typed").With("signal", "SIGINT")
 	}
-	return string(typed), true, nil
+	return typed, true, nil
 }

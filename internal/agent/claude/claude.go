@@ -25,6 +25,7 @@ func New() agent.Driver {
 			Binary:   "claude",
 			Package:  "@anthropic-ai/claude-code",
 			Obeys:    obeys,
+			Brings:   []string{".mcp.json", ".claude"},
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},

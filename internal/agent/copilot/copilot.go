@@ -38,6 +38,7 @@ func New() agent.Driver {
 				Provides:       true,
 				Package:        "@github/copilot",
 				Obeys:          obeys,
+				Brings:         []string{".github/hooks"},
 				Traps:          traps,
 				Settings:       []string{".copilot"},
 				Private:        []string{".copilot", ".config/github-copilot"},

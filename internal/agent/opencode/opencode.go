@@ -36,6 +36,7 @@ func New() agent.Driver {
 			Binary:         "opencode",
 			Package:        "opencode-ai",
 			Obeys:          obeys,
+			Brings:         []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Traps:          traps,
 			Settings:       []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Private:        []string{".local/share/opencode", ".config/opencode"},
