@@ -84,6 +84,7 @@ const (
 	Result   Kind = "result"   // ID, Name, Text, Failed
 	Image    Kind = "image"    // Media, Data; in a result's Parts too
 	File     Kind = "file"     // Media, Data, Name: a document such as PDF
+	Searched Kind = "searched" // of a Piece only
 )
 
 // Block is a part of a message.
@@ -111,8 +112,17 @@ const CutOff = "(the answer was cut off here)"
 
 // Piece is a piece of an answer, as it comes.
 type Piece struct {
-	Kind Kind // Text or Thinking
-	Text string
+	Kind   Kind // Text, Thinking or Searched
+	Text   string
+	Search *Search // with Searched
+}
+
+// Search is a search of the web that an API made by itself. It is told when it is over.
+type Search struct {
+	ID     string // the API's own; empty: it has none
+	Query  string
+	Found  []string // a line each, as far as the API tells; nil: it does not
+	Failed string   // the API's word for the failure; empty: it did not fail
 }
 
 // Stop is why the model stopped.
