@@ -92,7 +92,7 @@ func (p *Plan) own(ctx context.Context) error {
 		Terms: s.Terms, Services: r.Services, Schema: s.Schema,
 	}
 	if e.Config != "" {
-		p.native.Servers = filepath.Join(e.Config, "mcp.json")
+		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config
 	}
 	if p.request.Services.Grace == 0 {
 		p.request.Services.Grace = e.Grace
