@@ -62,10 +62,15 @@ type About struct {
 	// Obeys returns what the agent does in a conversation with a repository's file of trusted content; empty: nothing.
 	// nil: it obeys no file
 	Obeys func(file string) string
+	// Brings are the names in a repository, of files and of directories, beneath which Obeys finds something
+	Brings []string
 	// Traps returns files, by their names in a repository, that start programs, allow more, or give instructions: a
 	// rehearsal observes whether they do. Each program leaves a mark in the directory that Marks stands for. None of
 	// them makes an agent download anything. nil: none are known.
 	Traps func() map[string]string
+	// Archive returns the conversations that the agent keeps by itself, for a user with that environment. nil: none can
+	// be found
+	Archive func(env []string) Archive
 	// environment variables that it reads: logins, addresses, settings. X_* stands for all that begin with X_
 	Variables []string
 }

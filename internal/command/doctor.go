@@ -57,7 +57,8 @@ type doctorData struct {
 }
 
 // doctor declares the command. Long because it is one declaration.
-func doctor(drivers []agent.Driver) *contract.Command {
+func (p Parts) doctor() *contract.Command {
+	drivers := p.Agents
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
@@ -101,7 +102,8 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
-			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c), checkApart(c))
+			data.Checks = append(data.Checks, p.checkKeys(c), checkProxy(c), checkShell(c), checkRuns(ctx, c),
+				checkApart(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)

@@ -57,12 +57,14 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(), Variables: c.Config.List("native.env"),
-			Memory:  c.Config.Int("native.memory"),
-			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
-			ToolProtocol: cmp.Or(c.Config.String("native.tool_protocol"), o.parts.toolProtocol()),
-			Programs:     ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c),
+			Variables: c.Config.List("native.env"),
+			Memory:    c.Config.Int("native.memory"),
+			Sandbox:   c.Config.String("native.sandbox"),
+			Network:   c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
+			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Wishes: configuredModel(c), Profiles: profilesOf(c), Keys: keysOf(c),
 		},
 	}
 	if o.host {
@@ -132,7 +134,7 @@ func (o opener) converse(
 // relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
 // recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
-	plan, err := o.env().Plan(q)
+	plan, err := o.env().Plan(ctx, q)
 	if err != nil {
 		return 0, err
 	}
