@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -24,6 +25,7 @@ import (
 const asProgram = "OMNIAGENT_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -20,6 +21,7 @@ const roleVariable = "OMNIAGENT_MCP_TEST_ROLE"
 
 // TestMain lets the test binary be the guard, or a server.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 
 // TestMain lets the test binary be the guard, the child, the grandchild or the parent.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if IsGuard(os.Args) {
 		os.Exit(Guard())
 	}

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -29,6 +30,7 @@ const stubName = "rehearsal-stub"
 
 // TestMain lets the test binary be the guard and the agent.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -22,6 +23,7 @@ const stub = "omniagent-relay-stub"
 
 // TestMain lets the test binary be the guard and the agent.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

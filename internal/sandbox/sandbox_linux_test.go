@@ -19,11 +19,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
 // TestMain lets the test binary stand in for other programs. They go by arguments, since Probe hands no environment on.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -21,6 +22,7 @@ const holderVariable = "SHELL_TEST_HOLDER"
 
 // TestMain lets the test binary be the guard, and the holder of commands that the tests kill.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

@@ -20,6 +20,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -28,6 +29,7 @@ const stubName = "omniagent-shim-stub"
 
 // TestMain lets the test binary be the guard and the agent.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}

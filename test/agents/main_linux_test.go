@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/process"
 )
@@ -25,6 +26,7 @@ var bin, program string
 // TestMain builds the program and runs the tests in a network namespace that has only a loopback device, where the
 // system allows one.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if process.IsGuard(os.Args) { // of an agent that a test has opened a conversation with
 		os.Exit(process.Guard())
 	}

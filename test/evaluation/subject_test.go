@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -69,6 +70,7 @@ const repository = "../.."
 var scratch string // of the whole run
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if os.Getenv("EVALUATION_BAD_CLI") != "" {
 		badCLI(os.Args[1:])
 	}

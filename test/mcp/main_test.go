@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -22,6 +23,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

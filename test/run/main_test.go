@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -21,6 +22,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -18,6 +19,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if len(os.Args) > 1 && os.Args[1] == "serve-mcp" {
 		serveMCP()
 		return

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -27,6 +28,7 @@ const stubVariable = "OMNIAGENT_STUB"
 
 // TestMain builds the program once. Called under the name of an agent, this binary is a stub of it.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if spec := os.Getenv(stubVariable); spec != "" && slices.Contains(agents(), filepath.Base(os.Args[0])) {
 		os.Exit(stub(spec))
 	}

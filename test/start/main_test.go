@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/order"
 )
@@ -25,6 +26,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if len(os.Args) > 1 && os.Args[1] == "serve-mcp" {
 		serveMCP()
 		return

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -15,6 +16,7 @@ var program, repository string
 
 // TestMain builds the program once, without the race detector or coverage: as it is handed out.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	repository, _ = filepath.Abs(filepath.Join("..", ".."))
 	os.Exit(measure.WithProgram(repository, func(file string) int {
 		program = file

@@ -14,12 +14,14 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 )
 
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	flag.Bool("update", false, "write the golden files anew")
 	flag.Parse()
 	os.Exit(m.Run())

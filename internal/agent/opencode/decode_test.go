@@ -13,10 +13,12 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 )
 
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	flag.Bool("update", false, "write the golden files anew")
 	flag.Parse()
 	os.Exit(m.Run())

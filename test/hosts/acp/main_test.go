@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -23,6 +24,7 @@ var program string
 
 // TestMain lets the test binary be an agent as well.
 func TestMain(m *testing.M) {
+	hermetic.Signals()
 	if isStub() {
 		runStub()
 		return
