@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -41,6 +42,8 @@ type Services struct {
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 	Tap   *Tap // nil: nobody looks
 	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
+	// Standby is what ends its first process with us, where that was prepared; nil: it was not.
+	Standby *process.Standby
 }
 
 // Tap is told of the processes of an agent. What they write reaches it before anything acts on it.

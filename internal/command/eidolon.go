@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/xnlcall"
 )
 
-// eidolon is the name under which the program is seed 2's: a conversation in which the model calls tools in XNL.
-const eidolon = "eidolon"
+// eidolonName is the name under which the program is seed 2's: a conversation in which the model calls tools in XNL.
+const eidolonName = "eidolon"
 
 // programName returns the name under which the program was started.
 func programName(argv []string) string {

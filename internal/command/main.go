@@ -46,7 +46,7 @@ func (p Parts) Main() int {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
-	if programName(os.Args) == eidolon {
+	if programName(os.Args) == eidolonName {
 		p.Eidolon = true
 		args = eidolonArgs(args, contract.Process().StdinTerminal)
 	}

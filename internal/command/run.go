@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
@@ -287,7 +288,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 		return contract.Result{}, err
 	}
 	if err := requirements(c, r); err != nil {
-		_ = r.Release()
+		r.Abandon()
 		return contract.Result{}, err
 	}
 	if task.Detached && len(r.Open()) == 0 {
@@ -329,7 +330,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
 	return run.Owner{
 		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
-		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Spec: func(string) agent.Spec { return agent.Spec{Env: os.Environ()} }, Inside: native.Name,
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),

@@ -315,3 +315,7 @@ func keepDescriptors() {
 func MayExecute(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
 }
+
+// StopSelf stops this process, as Ctrl-Z does in a terminal, and returns when it is continued. In a group that nobody
+// would continue it returns at once. It works also where SIGTSTP was handled before.
+func StopSelf() { stopSelf(syscall.SIGTSTP) }

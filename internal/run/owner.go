@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -34,6 +36,7 @@ type Owner struct {
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
+	Inside string // the agent that works in this process; empty: none does
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -73,18 +76,18 @@ func (o *Owner) Work(ctx context.Context) error {
 		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
-	if err := r.survey(ctx); err != nil {
-		o.Log("what the run changes will not be known: %v", err)
-	}
 	if !r.Until.IsZero() { // an earlier owner waited
 		if err := o.waitFor(ctx, 0); err != nil {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
+	ready := o.prepare(ctx)
+	defer ready.standby.Dismiss()
 	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
 	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
-		ending := o.attempt(ctx, name, desk)
+		ending := o.attempt(ctx, name, desk, ready)
+		ready.survey() // an attempt that failed may not have waited for it
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
@@ -228,8 +231,33 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 }
 
+// preparation is what goes on while the first conversation is opened.
+type preparation struct {
+	standby *process.Standby
+	survey  func() // returns when the workspace was looked at
+}
+
+// prepare begins what an agent needs that is a process. It waits for nothing, except where hooks of a person, or the
+// agent in this process, may touch the workspace before the task.
+func (o *Owner) prepare(ctx context.Context) preparation {
+	r := o.Run
+	ready := preparation{survey: sync.OnceFunc(func() {
+		if err := r.survey(ctx); err != nil {
+			o.Log("what the run changes will not be known: %v", err)
+		}
+	})}
+	if r.Agents[0] != o.Inside {
+		ready.standby = process.Prepare(true)
+		go ready.survey()
+	}
+	if ready.standby == nil || len(o.Hooks.Before) > 0 {
+		ready.survey()
+	}
+	return ready
+}
+
 // attempt holds one conversation.
-func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
+func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready preparation) Ending {
 	r := o.Run
 	prompt, resume := r.prompt(name)
 	r.Attempts = append(r.Attempts, Attempt{
@@ -253,23 +281,25 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if err := o.before(ctx, name); err != nil {
 		return Ending{Err: err}
 	}
-	tap, err := r.tap()
-	if err != nil {
-		return Ending{Err: err}
-	}
+	tap := r.tap()
 	defer tap.close()
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			Apart: true, Standby: ready.standby,
 		},
-		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
-		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
-		See:    func(e event.Event) { o.see(a, e, desk) },
-		Ask:    o.decide, Patience: o.Patience, Person: o.Person,
+		Opened: func(c *conversation.Conversation) {
+			o.opened(a, c, desk)
+			ready.survey() // before the agent has the task, which starts it
+		},
+		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
+		See:  func(e event.Event) { o.see(a, e, desk) },
+		Ask:  o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
+	ending.Err = cmp.Or(ending.Err, tap.unkept(name))
 	desk.leave()
 	tap.fill(a)
 	return ending

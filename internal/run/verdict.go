@@ -91,6 +91,8 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
 	case e.Question != nil, e.Prompt != nil:
 		return asked(e)
+	case errors.Is(e.Err, fault.DiskFull) && (e.End == nil || !e.End.OK): // which ended its process, too
+		return failed(e, fault.Of(e.Err))
 	case e.End == nil:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault, fault.Of(e.Err),
 			fault.New(fault.AgentFailed, "the agent ended in the middle of its turn"))

@@ -237,7 +237,7 @@ func TitleOf(m model.Message) string {
 		return ""
 	}
 	for _, b := range m.Blocks {
-		if b.Kind != model.Text {
+		if b.Kind != model.Text || b.Name != "" { // a host added it
 			continue
 		}
 		for line := range strings.Lines(b.Text) {

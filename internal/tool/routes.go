@@ -116,13 +116,17 @@ func rejected() Tool {
 // FS returns the files and commands of the environment as the routes reach them.
 func (env *Env) FS() fsapi.FS { return fsapi.New(env.Files, env.runner()) }
 
-// runner runs commands for an fsapi.FS.
 func (env *Env) runner() fsapi.Run {
 	if env.Shell == nil {
 		return nil
 	}
+	return Runner(env.Shell)
+}
+
+// Runner runs commands for an fsapi.FS.
+func Runner(commands Shell) fsapi.Run {
 	return func(ctx context.Context, c fsapi.Command) (fsapi.Output, error) {
-		o, err := env.Shell.Run(ctx, shell.Command{Line: c.Line, At: c.At, Timeout: c.Timeout}, c.Progress)
+		o, err := commands.Run(ctx, shell.Command{Line: c.Line, At: c.At, Timeout: c.Timeout}, c.Progress)
 		if err != nil {
 			return fsapi.Output{}, err
 		}

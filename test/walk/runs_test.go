@@ -120,8 +120,7 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 // differ keeps the state of the project from before a file came, and from behind that, as a run does.
 func (b *box) differ(t *testing.T, dir string) {
 	t.Helper()
-	store, err := tree.OpenStore(filepath.Join(dir, "contents"))
-	must(t, err)
+	store := tree.OpenStore(filepath.Join(dir, "contents"))
 	var since *tree.Index
 	for _, name := range []string{"before", "after"} {
 		x, err := tree.Take(context.Background(), b.project, tree.Options{Store: store, Since: since})

@@ -37,8 +37,11 @@ type running struct {
 
 // start starts the agent.
 func (m *live) start() error {
-	standby := process.Prepare(m.services.Apart) // it takes about as long as the preparations below
-	defer standby.Dismiss()
+	standby := m.services.Standby
+	if standby == nil {
+		standby = process.Prepare(m.services.Apart) // it takes about as long as the preparations below
+		defer standby.Dismiss()
+	}
 	spec := m.spec
 	if m.id != "" {
 		spec.Resume = m.id

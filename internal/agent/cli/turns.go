@@ -173,7 +173,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	r.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
-		Apart: m.services.Apart,
+		Apart: m.services.Apart, Standby: m.services.Standby,
 		Stdin: strings.NewReader(prompt), Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func (e *Encoder) init() [][]byte {
 	line := Init{
 		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools),
 		Servers: []Server{}, Model: f.Model, Mode: e.mode,
-		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
+		Commands: nonNil(f.Commands), KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
 		Skills: []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}

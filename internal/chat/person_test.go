@@ -1,4 +1,4 @@
-package repl_test
+package chat
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
-	"omniagent/internal/repl"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 )
@@ -34,7 +33,7 @@ func lasting(name string, work func(ctx context.Context)) tool.Tool {
 
 // person is somebody at a terminal.
 type person struct {
-	*screen
+	*shown
 	t       *testing.T
 	keys    io.WriteCloser
 	signals chan os.Signal
@@ -46,14 +45,11 @@ func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 	t.Helper()
 	in, keys := io.Pipe()
 	p := &person{
-		screen: &screen{grew: make(chan struct{}), see: see}, t: t, keys: keys,
+		shown: &shown{grew: make(chan struct{}), see: see}, t: t, keys: keys,
 		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
 	}
 	go func() {
-		code, err := (&repl.Plain{
-			Conversation: c, In: in, Typed: true, Out: p.screen,
-			Signals: p.signals,
-		}).Run(t.Context())
+		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(), c)
 		if err != nil {
 			t.Error(err)
 		}
@@ -95,7 +91,7 @@ func TestTypedWhileItWorks(t *testing.T) {
 		}))
 	p := sit(t, c, ignore)
 	p.types("first\n")
-	p.await(t, "· Look")
+	p.await(t, "⏺ Look")
 	p.types("second\n")
 	p.await(t, "the message waits for the end of the turn; /steer TEXT")
 	p.types("/steer turn left\n")
@@ -131,7 +127,7 @@ func TestTooManyWait(t *testing.T) {
 		lasting("Look", func(ctx context.Context) { <-ctx.Done() }))
 	p := sit(t, c, ignore)
 	p.types("first\n")
-	p.await(t, "· Look")
+	p.await(t, "⏺ Look")
 	for i := range conversation.MostWaiting + 1 {
 		p.types(fmt.Sprintf("message %d\n", i))
 	}
@@ -150,7 +146,7 @@ func TestCtrlCIsHeard(t *testing.T) {
 		close(interrupted)
 	}))
 	p := sit(t, c, func(text string) {
-		if strings.HasPrefix(text, "· Look") {
+		if strings.HasPrefix(text, "⏺ Look") {
 			close(stuck)
 			<-free
 		}
@@ -179,7 +175,7 @@ func TestCtrlCTwice(t *testing.T) {
 		lasting("Look", func(context.Context) { <-never }))
 	p := sit(t, c, ignore)
 	p.types("first\n")
-	p.await(t, "· Look")
+	p.await(t, "⏺ Look")
 	began := time.Now()
 	p.signals <- os.Interrupt
 	p.signals <- os.Interrupt

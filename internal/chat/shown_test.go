@@ -1,9 +1,8 @@
-package repl
+package chat
 
 import (
 	"bytes"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"omniagent/internal/event"
@@ -17,9 +16,9 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 		{Name: "Write\x1b[2J\nforged", Path: "a\n? Look at it", Input: []byte("{\"file_path\":\"\u202eimportant\"}")},
 	} {
 		var out bytes.Buffer
-		p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}}
-		p.event(event.Event{Kind: event.ToolCall, Call: &call})
-		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}})
+		p := NewPlain(nil, &out, true)
+		p.Event(event.Event{Kind: event.ToolCall, Call: &call}, 0)
+		p.Ask((&Chat{}).asked(&event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}))
 		got := out.String()
 		if !strings.Contains(got, "important") || strings.ContainsAny(got, "\x1b\x07\u009d\u202e") ||
 			!strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
@@ -32,18 +31,19 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 // TestOneQuestionAtATime: the question that is shown is the one that a line answers; the next one is shown behind it.
 func TestOneQuestionAtATime(t *testing.T) {
 	var out bytes.Buffer
-	p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}, turns: map[int64]string{}}
+	p := &Chat{View: NewPlain(nil, &out, true)}
+	p.with.Store(converse(t, `[{"say":"ok"}]`))
 	for _, id := range []string{"q1.1", "q1.2", "q1.3"} {
-		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}})
+		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}}, false)
 	}
 	if got := out.String(); !strings.Contains(got, "q1.1") || strings.Contains(got, "q1.2") ||
-		p.questionsShown.Load() != 1 {
+		p.shown != 1 {
 		t.Errorf("%q", got)
 	}
-	p.event(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}})
-	p.event(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}})
+	p.event(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}}, false)
+	p.event(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}}, false)
 	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") ||
-		p.questionsShown.Load() != 2 || p.questions[0].ID != "q1.3" {
+		p.shown != 2 || p.open[0].id != "q1.3" {
 		t.Errorf("%q", got)
 	}
 }

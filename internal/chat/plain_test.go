@@ -1,4 +1,4 @@
-package repl_test
+package chat
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
-	"omniagent/internal/repl"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
@@ -27,14 +26,14 @@ import (
 )
 
 // screen is what a person sees.
-type screen struct {
+type shown struct {
 	mu   sync.Mutex
 	text strings.Builder
 	grew chan struct{}
 	see  func(string) // what is about to be shown
 }
 
-func (s *screen) Write(p []byte) (int, error) {
+func (s *shown) Write(p []byte) (int, error) {
 	s.see(string(p))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +43,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *screen) await(t *testing.T, what string) {
+func (s *shown) await(t *testing.T, what string) {
 	t.Helper()
 	over := time.After(20 * time.Second)
 	for {
@@ -127,11 +126,11 @@ func TestTypedAhead(t *testing.T) {
 				}
 			}
 			// While it works, and in the moment before the question stands there.
-			ahead := map[string]string{"· Look \n": "second\n", "? Change: the tool is not known here\n": "y\n"}
+			ahead := map[string]string{"⏺ Look\n": "second\n", "? Change: the tool is not known here\n": "y\n"}
 			if !typed {
-				delete(ahead, "· Look \n")
+				delete(ahead, "⏺ Look\n")
 			}
-			seen := &screen{grew: make(chan struct{}), see: func(text string) {
+			seen := &shown{grew: make(chan struct{}), see: func(text string) {
 				if line := ahead[text]; line != "" {
 					delete(ahead, text)
 					if typing(line); typed {
@@ -142,10 +141,7 @@ func TestTypedAhead(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				if code, err := (&repl.Plain{
-					Conversation: session, In: in, Typed: typed,
-					Out: seen,
-				}).Run(t.Context()); code != 0 || err != nil {
+				if code, err := (&Chat{View: NewPlain(in, seen, typed), Typed: typed}).Run(t.Context(), session); code != 0 || err != nil {
 					t.Errorf("%d, %v", code, err)
 				}
 			}()
@@ -185,10 +181,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 			session := converse(t,
 				`[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
 				kit("Look", false, func() { asked++ }))
-			code, err := (&repl.Plain{
-				Conversation: session, In: strings.NewReader("one\ntwo\n"),
-				Out: &full{room},
-			}).Run(t.Context())
+			code, err := (&Chat{View: NewPlain(strings.NewReader("one\ntwo\n"), &full{room}, false)}).Run(t.Context(), session)
 			if code != 1 || !errors.Is(err, fault.OutputFailed) || asked > min(room, 1) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}

@@ -1,4 +1,4 @@
-package tree
+package diff
 
 import (
 	"bytes"
@@ -32,10 +32,10 @@ func TestFewestLines(t *testing.T) {
 			for range random.IntN(12) {
 				b.WriteString(strings.Repeat("x", random.IntN(4)) + "\n")
 			}
-			return splitLines([]byte(b.String()))
+			return Split([]byte(b.String()))
 		}
 		before, after := text(), text()
-		removed, added := compareLines(before, after)
+		removed, added := Lines(before, after)
 		left, right := unmarked(before, removed), unmarked(after, added)
 		same := bytes.Equal(bytes.Join(left, nil), bytes.Join(right, nil))
 		if !same || len(left) != longest(before, after) {
@@ -68,7 +68,7 @@ func TestHostileTexts(t *testing.T) {
 		for _, kinds := range []int{2, 50} {
 			before, after := text(n, kinds), text(n, kinds)
 			began := time.Now()
-			removed, added := compareLines(before, after)
+			removed, added := Lines(before, after)
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("%d lines of %d kinds took %v", n, kinds, took)
 			} else {
@@ -78,69 +78,6 @@ func TestHostileTexts(t *testing.T) {
 			if !bytes.Equal(bytes.Join(left, nil), bytes.Join(right, nil)) {
 				t.Errorf("%d lines of %d kinds: what is left differs", n, kinds)
 			}
-		}
-	}
-}
-
-func FuzzLoad(f *testing.F) {
-	root := f.TempDir()
-	store, err := OpenStore(f.TempDir())
-	if err != nil {
-		f.Fatal(err)
-	}
-	for range 2 {
-		x, err := Take(f.Context(), root, Options{Store: store})
-		if err != nil {
-			f.Fatal(err)
-		}
-		var file bytes.Buffer
-		if err := x.Save(&file); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(file.Bytes())
-		root = "." // this package
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = Load(bytes.NewReader(data))
-		body, _ := bytes.CutPrefix(data, []byte(firstLine))
-		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
-			x, err := parse(body)
-			if err != nil {
-				continue
-			}
-			var file bytes.Buffer
-			if err := x.Save(&file); err != nil {
-				t.Fatal(err)
-			}
-			again, err := Load(&file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c := Diff(x, again); len(c.Files) > 0 {
-				t.Fatalf("%v differ after Save and Load", c.Files)
-			}
-		}
-	})
-}
-
-// TestDamageIsNoticed changes every byte of a saved index, and cuts it everywhere.
-func TestDamageIsNoticed(t *testing.T) {
-	x, err := Take(t.Context(), t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := x.Save(&file); err != nil {
-		t.Fatal(err)
-	}
-	for i := range file.Len() {
-		data := bytes.Clone(file.Bytes())
-		data[i] ^= 1
-		if _, err := Load(bytes.NewReader(data)); err == nil {
-			t.Errorf("byte %d is damaged, which is not noticed", i)
-		}
-		if _, err := Load(bytes.NewReader(file.Bytes()[:i])); err == nil {
-			t.Errorf("only %d bytes are left, which is not noticed", i)
 		}
 	}
 }

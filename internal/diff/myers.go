@@ -1,14 +1,12 @@
-package tree
-
-import "bytes"
+package diff
 
 // effort limits the steps that a comparison may take, so that texts made to be slow are compared coarsely instead.
 const effort = 1 << 24
 
-// compareLines marks the lines of two texts that are in only one of them, such that the others are the same in both.
+// Lines marks the lines of two texts that are in only one of them, such that the others are the same in both.
 // There are as few marks as possible, unless finding so few would take too long. It is the algorithm of E. Myers in
 // linear space.
-func compareLines(before, after [][]byte) (removed, added []bool) {
+func Lines(before, after [][]byte) (removed, added []bool) {
 	ids := make(map[string]int, len(before))
 	number := func(lines [][]byte) []int {
 		list := make([]int, len(lines))
@@ -140,16 +138,4 @@ func (m *myers) farthest(f, b span, x0, x1, y0, y1 int) (x, y int) {
 		}
 	}
 	return x, y
-}
-
-// splitLines splits a text after each line break.
-func splitLines(text []byte) [][]byte {
-	if len(text) == 0 {
-		return nil
-	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines[len(lines)-1]) == 0 {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
 }
