@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent/native"
@@ -38,7 +39,7 @@ func (p Parts) chat() *contract.Command {
 			}
 		}
 	}
-	params = append(params, hostParams()...)
+	params = slices.Concat(params, rehearsalParams(), hostParams())
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal,
 		Danger: contract.Mutating,
@@ -54,8 +55,10 @@ func (p Parts) chat() *contract.Command {
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
+		Rules: rehearsalRules(),
 		Examples: []contract.Example{
 			{Description: "Talk to the native agent", Command: "omniagent chat"},
+			{Description: "Try it without a key", Command: "omniagent chat --rehearse"},
 			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
 			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
 		},
@@ -78,14 +81,20 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		return 0, err
 	}
 	o := p.openerOf(c, log, func(string, ...any) {}, nil)
-	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return o.env().Open(ctx, r.Request)
-	})
+	env := o.env()
+	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
 		return 0, err
 	}
+	defer stop()
+	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+		return env.Open(ctx, r.Request)
+	})
+	if err != nil {
+		return 0, firstStart(err)
+	}
 	one := &chat.Chat{
-		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, o, r.Request),
+		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, env, r.Request),
 		Picks: picks,
 	}
 	one.World.Bare = p.Eidolon

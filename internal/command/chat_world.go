@@ -31,11 +31,11 @@ import (
 )
 
 // chatWorld is what a chat reaches on this machine.
-func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat.World {
+func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Request) chat.World {
 	home, _ := c.Host.Lookup("HOME")
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
 	root, _ := config.ProjectRoot(dir)
-	private := enclosure.Credentials(p.guarded(), home)
+	private := enclosure.Credentials(p.guarded(c), home)
 	w := chat.World{
 		Dir: dir, From: 1,
 		Open: func(ctx context.Context, n chat.Next) (*conversation.Conversation, error) {
@@ -43,7 +43,7 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 			if err != nil {
 				return nil, err
 			}
-			return o.env().Open(ctx, r)
+			return env.Open(ctx, r)
 		},
 		Agents:   func() []chat.Agent { return p.chatAgents(c, dir) },
 		Sessions: func(ctx context.Context) ([]chat.Session, error) { return chatSessions(ctx, c, dir) },
@@ -76,7 +76,7 @@ func (p Parts) chatWorld(c *contract.Call, o opener, first opening.Request) chat
 			if home == "" || !c.Config.Bool(keepKey) {
 				return nil
 			}
-			return keepRecord(ctx, home, with, o.log)
+			return keepRecord(ctx, home, with, env.Log)
 		},
 		Reminder: func(with *conversation.Conversation, messages int) string {
 			if with.Facts().Agent != native.Name {
@@ -237,7 +237,7 @@ func (p Parts) chatShell(ctx context.Context, c *contract.Call, r opening.Reques
 			return "", 0, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 		}
 		walls, err := enclosure.Open(enclosure.Wanted{
-			Root: o.Root, Home: home, Agents: p.guarded(), State: c.Paths.State, Temp: temp,
+			Root: o.Root, Home: home, Agents: p.guarded(c), State: c.Paths.State, Temp: temp,
 			Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
 			Memory:  c.Config.Int("native.memory"),
 		})

@@ -172,6 +172,6 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			return settings
 		},
-		Rehearse: rehearse,
+		Rehearse: func(script, _, home string) (agent.Rehearsal, func(), error) { return rehearse(script, "", home) },
 	}
 }

@@ -50,6 +50,7 @@ func Program() *contract.Program { return Ours().Program() }
 // Program returns the command line over these parts.
 func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
 
+// app lists the commands. Long because it is that list.
 func (p Parts) app() contract.App {
 	return contract.App{
 		Name:    "omniagent",
@@ -81,13 +82,17 @@ func (p Parts) app() contract.App {
 			configSet(),
 			configUnset(),
 			p.demonstration(),
-			doctor(p.Agents),
+			p.doctor(),
 			errorsList(),
 			exec(),
 			generateMan(),
 			generateSkills(),
+			p.login(),
+			p.logout(),
 			manifest(),
 			p.mcpServer(),
+			p.modelsList(),
+			p.modelsUse(),
 			p.run(),
 			runsCancel(),
 			p.runsContinue(),
@@ -104,11 +109,11 @@ func (p Parts) app() contract.App {
 			sessionEvents(),
 			sessionExport(),
 			sessionFork(),
-			sessionList(),
-			sessionSearch(),
+			p.sessionList(),
+			p.sessionSearch(),
 			sessionShow(),
 			p.start(),
-			status(),
+			p.status(),
 			p.trust(),
 			trustList(),
 			version(),
@@ -126,6 +131,7 @@ func groups() map[string]string {
 		"agents":  "the coding agents that this program knows",
 		"config":  "read and write the configuration",
 		"errors":  "the codes of failures",
+		"models":  "the language models behind the native agent",
 		"runs":    "tasks that were handed to agents",
 		"sandbox": "the walls around commands",
 		"session": "conversations, for every agent",

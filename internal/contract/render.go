@@ -441,6 +441,9 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 			lines = append(lines, "hint: "+text.Flat(hint))
 		}
 	}
+	for _, way := range f.Ways {
+		lines = append(lines, "  "+way)
+	}
 	if len(lines) == 1 {
 		if next := f.Code.Entry().NextStep; next != "" {
 			lines = append(lines, "hint: "+next)

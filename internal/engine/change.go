@@ -201,8 +201,14 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 			names = append(names, t.Name)
 		}
 	}
+	if m.o.Search && outside(mode) && m.model.Client != nil && m.model.Client.Profile().Search {
+		names = append(names, tool.SearchName)
+	}
 	return names
 }
+
+// outside reports whether a mode lets the API search by itself, without a question.
+func outside(mode setting.Approval) bool { return mode != setting.DenyAll && mode != setting.AskAll }
 
 // offered returns the tools that the model gets now.
 func (l *loop) offered() []tool.Tool {

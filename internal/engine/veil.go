@@ -74,8 +74,18 @@ func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush fu
 	return func(p model.Piece) {
 		if p.Kind != kind {
 			flush()
-			kind = p.Kind
 		}
+		if p.Search != nil {
+			plain := model.Search{
+				ID: p.Search.ID, Query: v.known.String(p.Search.Query), Failed: v.known.String(p.Search.Failed),
+			}
+			for _, line := range p.Search.Found {
+				plain.Found = append(plain.Found, v.known.String(line))
+			}
+			hear(model.Piece{Kind: p.Kind, Search: &plain})
+			return
+		}
+		kind = p.Kind
 		if text := stream.Feed(p.Text); text != "" || p.Text == "" {
 			hear(model.Piece{Kind: kind, Text: text})
 		}

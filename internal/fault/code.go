@@ -90,6 +90,7 @@ const (
 	UnknownOutcome Code = "UNKNOWN_OUTCOME"
 	APIError       Code = "API_ERROR"
 	ContextFull    Code = "CONTEXT_FULL"
+	ModelRefused   Code = "MODEL_REFUSED"
 	NoAnswer       Code = "NO_ANSWER"
 	SchemaUnmet    Code = "SCHEMA_UNMET"
 )

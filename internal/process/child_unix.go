@@ -216,6 +216,8 @@ func (c *Child) finish() {
 	}
 }
 
+func (c *Child) separate() bool { return c.space != nil }
+
 // dismiss ends what was to end the child with us.
 func (c *Child) dismiss() {
 	if c.space != nil {

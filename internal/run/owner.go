@@ -32,6 +32,8 @@ type Owner struct {
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
+	Lifetime time.Duration // of this process, whatever the run waits for; 0: any time
+	Apart    bool          // the agent gets a PID namespace of its own, where the system has them
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
@@ -58,10 +60,12 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, r.Timeout)
-		defer stop()
+	for _, limit := range []time.Duration{r.Timeout, o.Lifetime} {
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, limit)
+			defer stop()
+		}
 	}
 	desk, err := listen(r, cancel)
 	if err == nil {
@@ -90,6 +94,9 @@ func (o *Owner) Work(ctx context.Context) error {
 		ready.survey() // an attempt that failed may not have waited for it
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
+		if v.Reason == Idle {
+			v.Fault.Hint("omniagent runs retry %s, or a longer --idle-timeout", r.ID)
+		}
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {
 		case ctx.Err() != nil:
@@ -161,13 +168,15 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done.
+// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done. An
+// agent that never showed a sign of life has not begun. One that fell silent has, and a second silence would let a
+// person wait twice as long: what comes next is for the person to say.
 func retryable(v Verdict, e Ending) bool {
 	touched := e.Touched()
 	if touched == nil || *touched {
 		return false
 	}
-	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, Idle, NoAnswer}, v.Reason)
+	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, v.Reason)
 }
 
 const (
@@ -247,7 +256,7 @@ func (o *Owner) prepare(ctx context.Context) preparation {
 		}
 	})}
 	if r.Agents[0] != o.Inside {
-		ready.standby = process.Prepare(true)
+		ready.standby = process.Prepare(o.Apart)
 		go ready.survey()
 	}
 	if ready.standby == nil || len(o.Hooks.Before) > 0 {
@@ -273,6 +282,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
 		spec.Terms.Transport = agent.ByChoice
 	}
+	// Everywhere else a call may become a question, which waits for a person however long that takes.
+	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
 	if r.Model != "" {
@@ -288,7 +299,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
 			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
-			Apart: true, Standby: ready.standby,
+			Apart: o.Apart, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
 			o.opened(a, c, desk)
@@ -467,10 +478,11 @@ func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
 // result returns what a run came to.
 func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	now := time.Now().UTC()
+	worked, waited := r.Times(now)
 	out := &Result{
 		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
 		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
-		DurationMS: now.Sub(r.Created).Milliseconds(), Tools: tools(e), Checks: checks(e),
+		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
 	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})

@@ -69,7 +69,7 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 		Attempts: []Attempt{}, Questions: []Question{},
 	}}
 	var err error
-	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0); err != nil {
+	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked); err != nil {
 		return nil, err
 	}
 	if task.Detached {
@@ -84,13 +84,16 @@ func (r *Run) Abandon() {
 	_ = os.RemoveAll(r.Path())
 }
 
+// looked is how long a lock may be held by processes that only ask who the owner is.
+const looked = 100 * time.Millisecond
+
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return nil, owned(id, err)
 	}
@@ -166,7 +169,9 @@ func (r *Run) enter(state State) error {
 	if r.State.Terminal() {
 		return fault.New(fault.Internal, "%s is over: it is %s and cannot become %s", r.ID, r.State, state)
 	}
-	r.State, r.Since = state, time.Now().UTC()
+	now := time.Now().UTC()
+	_, r.Waited = r.Times(now)
+	r.State, r.Since = state, now
 	return r.save()
 }
 
@@ -341,6 +346,20 @@ func (s Store) delivered(a Attempt) (began bool, last int64) {
 	return v.Last() > a.First, v.Last()
 }
 
+// Lost returns the runs whose owner died, as it left them. Load closes each.
+func (s Store) Lost() (all []Record) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if r, err := s.read(e.Name()); err == nil && s.orphaned(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // Skipped is a directory without a readable record.
 type Skipped struct {
 	ID  string
@@ -381,7 +400,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if _, err := s.read(id); err != nil {
 		return err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return fault.New(fault.Conflicting, "%s is under way", id).With("run_id", id).
 			Hint("omniagent runs cancel %s", id)

@@ -22,9 +22,7 @@ type tap struct {
 
 	mu    sync.Mutex
 	first time.Time // it wrote something
-	pid   int
-	began agent.Launch
-	talks bool          // its input and output are a protocol
+	began agent.Beginning
 	cpu   time.Duration // of its processes, when it was last looked at
 	ends  [2]end        // of its streams
 	lost  error         // why what it writes is not kept; nil: it is
@@ -89,7 +87,7 @@ func (t *tap) unkept(agent string) error {
 // prompt looks for a prompt at the ends of the streams.
 func (t *tap) prompt(exited bool) *prompt.Signal {
 	t.mu.Lock()
-	p, pid := prompt.Program{Protocol: t.talks, Exited: exited}, t.pid
+	p, pid := prompt.Program{Protocol: t.began.Protocol, Exited: exited}, t.began.PID
 	out, err := t.ends[0].at, t.ends[1].at
 	soon := !exited && time.Since(t.looked) < promptGap
 	if !soon {
@@ -130,10 +128,10 @@ func (t *tap) close() {
 func (t *tap) services() *agent.Tap {
 	return &agent.Tap{
 		Stdout: stream{t, &t.ends[0]}, Stderr: stream{t, &t.ends[1]},
-		Began: func(pid int, l agent.Launch, protocol bool) {
+		Began: func(b agent.Beginning) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.pid, t.cpu, t.began, t.talks = pid, 0, l, protocol
+			t.began, t.cpu = b, 0
 			t.ends[0].at, t.ends[1].at = time.Now(), time.Now()
 		},
 	}
@@ -144,10 +142,11 @@ func (t *tap) fill(a *Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a.FirstOutput = t.first
-	if t.pid == 0 {
+	if t.began.PID == 0 {
 		return
 	}
-	l := t.began
+	l, apart := t.began.Launch, t.began.Apart
+	a.Apart = &apart
 	a.Program, a.Args, a.Policies = cmp.Or(l.Spec.Install.RealPath, l.Path), redact.Args(l.Args), l.Policies
 	for _, entry := range l.Env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -169,10 +168,10 @@ const busy = 2 * time.Second
 func (t *tap) alive() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pid == 0 {
+	if t.began.PID == 0 {
 		return false
 	}
-	_, cpu := family(t.pid)
+	_, cpu := family(t.began.PID)
 	worked := cpu - t.cpu
 	t.cpu = cpu
 	return worked >= busy

@@ -74,7 +74,8 @@ type Env struct {
 	Task     Task     // nil: no sub-agents
 	Helpers  []Helper // sub-agents in addition to the general one
 	Agents   Agents   // nil: no other agents
-	Person   bool     // a person can be asked
+	Skills   []Skill
+	Person   bool // a person can be asked
 	Seen     *Seen
 	Todos    *Todos
 }

@@ -60,8 +60,8 @@ func count(marks []bool) *int {
 func isBinary(text []byte) bool { return bytes.IndexByte(text[:min(len(text), binaryHead)], 0) >= 0 }
 
 // Patch writes a unified diff as git apply takes it. It has regular files and links, and of their modes what git has of
-// them: whether a file is executable. A file that is binary, or whose content is not known, is named, which git apply
-// refuses.
+// them: whether a file is executable. A file whose content is not known, because it is too large or was not kept, is
+// named, which git apply refuses.
 func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	r := newReader(store)
 	defer r.close()
@@ -172,7 +172,9 @@ func (r *reader) write(out *bufio.Writer, c *Change) {
 	}
 	before, after, ok := r.both(c)
 	switch {
-	case !ok || isBinary(before) || isBinary(after):
+	case ok && (isBinary(before) || isBinary(after)):
+		r.writeBinary(out, c, before, after)
+	case !ok:
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 	case !bytes.Equal(before, after):
 		fmt.Fprintf(out, "--- %s\n+++ %s\n", tabbed(from), tabbed(to))

@@ -195,6 +195,8 @@ type answer struct {
 			ID, Text, Tool, Input string
 			Options               []string
 		}
+		DurationMS  int64 `json:"duration_ms"`
+		WaitedMS    int64 `json:"waited_ms"`
 		Attempts    int
 		Evidence    []struct{ Value string }
 		Fingerprint string
@@ -215,6 +217,15 @@ type answer struct {
 		Answered       []struct{ Question, Answer string }
 		Open           []struct{ Value string } `json:"open_questions"`
 		Owner          *struct{ PID int }
+		Namespace      *bool `json:"pid_namespace"`
+		Ended          []struct {
+			Program string
+			PIDs    []int
+		}
+		Closed []struct {
+			ID     string `json:"run_id"`
+			Status string
+		}
 	}
 	Error *struct {
 		Code, Message, Suggestion string

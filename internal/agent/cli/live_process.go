@@ -61,7 +61,7 @@ func (m *live) start() error {
 	p.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
-		Apart: m.services.Apart,
+		Apart: m.services.Apart, Register: m.services.Register, Note: depthOf(launch.Env),
 		Stdin: &p.out, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

@@ -64,6 +64,7 @@ type Options struct {
 	HandOn  []string                         // further variables for them, which the user has named
 	Temp    string                           // for temporary directories; empty: the system's
 	Servers string                           // the user's own file of MCP servers; empty: none
+	Config  string                           // the user's own directory of configuration; empty: unknown
 	Lookup  func(name string) (string, bool) // the environment, for that file
 	Version string                           // of this program
 	Trusted func(path string, content []byte) bool
@@ -189,7 +190,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	env := &tool.Env{
 		Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{},
-		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others,
+		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others, Skills: o.skills(),
 	}
 	var todos []tool.Todo
 	for _, t := range o.Kept.State().Todos {

@@ -122,7 +122,7 @@ func (o *Options) rules(t *terms) error {
 // elsewhere returns tools of Claude Code that hosts name, and that do not exist here.
 func elsewhere() []string {
 	return []string{
-		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
+		"SlashCommand", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
 		"EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate", "CronDelete", "CronList", "ListAgents",
 		"ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor",
 		"NotebookRead", "ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",

@@ -6,14 +6,19 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
-// Judge returns why a run failed, from everything that is known about its end, or nil if it succeeded. usage lists the
-// exit codes with which this agent rejects its arguments. The first match decides:
+// ProcessFault returns why the process of an agent failed, from its exit and its records, or nil if it succeeded. usage
+// lists the exit codes with which this agent rejects its arguments. The first match decides:
 //
 // we ended it; it could not be started; it says itself that policy blocked it (3); its records have an error that ended
 // the turn; it rejected its arguments; it failed in another way; a tool was denied; there was no answer.
-func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
+//
+// It knows a process, and nothing of a conversation: the shim and a rehearsal have no more. What a turn came to, with
+// its questions, clocks and changed files, is for run.Judge, to which this fault is one piece of evidence: Classify
+// brings it into the conversation.
+func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":
 		return fault.New(fault.TimedOut, "the agent did not end in time")
@@ -44,17 +49,24 @@ func blocked(e agent.Evidence) *fault.Fault {
 	if len(e.Denials) == 0 {
 		return fault.New(fault.Blocked, "the agent says that policy blocked it")
 	}
-	first := e.Denials[0]
-	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", first.Tool)
-	if len(e.Denials) > 1 {
-		f = fault.New(fault.Blocked, "the agent was not allowed to use %s, nor %d more", first.Tool, len(e.Denials)-1)
+	return DenialFault(e.Denials)
+}
+
+// DenialFault returns the fault of calls that were denied.
+func DenialFault(denials []event.Denial) *fault.Fault {
+	tools := make([]string, len(denials))
+	for i, d := range denials {
+		tools[i] = text.OneLine(d.Tool, longestTool)
 	}
-	tools := make([]string, len(e.Denials))
-	for i, d := range e.Denials {
-		tools[i] = d.Tool
+	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", tools[0])
+	if len(tools) > 1 {
+		f = fault.New(fault.Blocked, "the agent was not allowed to use %s, nor %d more", tools[0], len(tools)-1)
 	}
 	return f.With("denied", tools)
 }
+
+// longestTool is how much of the name of a tool a fault has, in bytes.
+const longestTool = 200
 
 // EvidenceOf collects the evidence from events.
 func EvidenceOf(events []event.Event) agent.Evidence {

@@ -47,7 +47,7 @@ func TestOrderOfJudgement(t *testing.T) {
 			var e agent.Evidence
 			second.hold(&x, &e)
 			first.hold(&x, &e) // a code has room for one
-			got := cli.Judge(x, e, 2, 42)
+			got := cli.ProcessFault(x, e, 2, 42)
 			if first.code == "" && got != nil || first.code != "" && (got == nil || got.Code != first.code) {
 				t.Errorf("%s and %s: %v, want %s", first.name, second.name, got, first.code)
 			}
@@ -97,7 +97,7 @@ func TestWhatIsSaidOfTheEnd(t *testing.T) {
 		{agent.Exit{Failed: errors.New("broken")}, agent.Evidence{}, "broken", nil},
 	}
 	for _, tt := range tests {
-		f := cli.Judge(tt.exit, tt.e, 2)
+		f := cli.ProcessFault(tt.exit, tt.e, 2)
 		if f == nil || f.Error() != tt.text || !reflect.DeepEqual(f.Detail, tt.detail) {
 			t.Errorf("%+v: %v, %v", tt.exit, f, f.Detail)
 		}
