@@ -47,6 +47,9 @@ type message struct {
 	names  map[string]string // of its calls, by their ids
 }
 
+// RecordFiles are the names of the files of a record.
+func RecordFiles() []string { return []string{"history.xnl", "history.json", "todos.json", "app.log"} }
+
 // OpenRecord begins the record of a conversation in a directory, in place of what is there. kind is the kind of the
 // model's API: openai, anthropic, or the name of an agent.
 func OpenRecord(dir, kind string) (*Record, error) {
