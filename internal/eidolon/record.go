@@ -129,8 +129,10 @@ func (r *Record) prompt(e event.Event) {
 	for _, b := range e.Blocks {
 		switch {
 		case b.Media != "":
-			r.put(&message{role: "user",
-				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}}})
+			r.put(&message{
+				role:   "user",
+				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}},
+			})
 		case strings.HasPrefix(b.Name, "@"):
 			r.put(&message{role: "system", fields: xnl.Object{{Key: "content", Value: b.Text}}})
 			name, _, _ := strings.Cut(b.Name, "\n")
