@@ -7,6 +7,7 @@ require (
 	github.com/google/go-cmp v0.7.0 // tests: readable differences
 	github.com/google/jsonschema-go v0.4.3 // --output-schema and answers in a form; 0.14 ms of init
 	github.com/pelletier/go-toml/v2 v2.4.3 // the TOML parser behind config edits that keep comments; 5 µs of init
+	github.com/rivo/uniseg v0.4.7 // how wide a text is on a terminal: grapheme clusters; no init, 0.2 MB of tables
 	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts that read like the manual
 	github.com/spf13/cobra v1.10.2 // parsing and shell completion; 0.02 ms of init
 	github.com/spf13/pflag v1.0.9 // indirect; cobra's flags, declared from our own data

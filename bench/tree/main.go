@@ -103,10 +103,7 @@ func size(w *tabwriter.Writer, n, files int) error {
 }
 
 func contests(base, root string, files int) ([]*contest, error) {
-	store, err := tree.OpenStore(filepath.Join(base, "store"))
-	if err != nil {
-		return nil, err
-	}
+	store := tree.OpenStore(filepath.Join(base, "store"))
 	ctx := context.Background()
 	before, err := tree.Take(ctx, root, tree.Options{Store: store})
 	if err != nil {

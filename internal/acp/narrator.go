@@ -274,12 +274,13 @@ func planOf(input json.RawMessage) []wire.Step {
 	var in struct {
 		Todos []item `json:"todos"`
 		Plan  []item `json:"plan"`
+		Items []item `json:"items"` // of SysBuiltIn.todo_write
 	}
-	if json.Unmarshal(input, &in) != nil || in.Todos == nil && in.Plan == nil {
+	if json.Unmarshal(input, &in) != nil || in.Todos == nil && in.Plan == nil && in.Items == nil {
 		return nil
 	}
 	steps := []wire.Step{}
-	for _, i := range append(in.Todos, in.Plan...) {
+	for _, i := range slices.Concat(in.Todos, in.Plan, in.Items) {
 		switch i.Status {
 		case "":
 			return nil // a list of something else

@@ -62,10 +62,15 @@ type About struct {
 	// Obeys returns what the agent does in a conversation with a repository's file of trusted content; empty: nothing.
 	// nil: it obeys no file
 	Obeys func(file string) string
+	// Brings are the names in a repository, of files and of directories, beneath which Obeys finds something
+	Brings []string
 	// Traps returns files, by their names in a repository, that start programs, allow more, or give instructions: a
 	// rehearsal observes whether they do. Each program leaves a mark in the directory that Marks stands for. None of
 	// them makes an agent download anything. nil: none are known.
 	Traps func() map[string]string
+	// Archive returns the conversations that the agent keeps by itself, for a user with that environment. nil: none can
+	// be found
+	Archive func(env []string) Archive
 	// environment variables that it reads: logins, addresses, settings. X_* stands for all that begin with X_
 	Variables []string
 }
@@ -146,6 +151,9 @@ type Terms struct {
 	OnlyThese bool     // no other servers
 	Helpers   []Helper // sub-agents in addition to the agent's own
 	Transport string   // one of the constants below; empty: as ByStream
+	// Once: one message comes, and nothing is asked about it. An agent that has a mode of its own for that may work in
+	// it, unless Transport is ByStream.
+	Once bool
 }
 
 // The transports of Terms.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -41,13 +42,24 @@ type Services struct {
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 	Tap   *Tap // nil: nobody looks
 	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
+	// Standby is what ends its first process with us, where that was prepared; nil: it was not.
+	Standby *process.Standby
+	// Register lists the agent while it runs, so that it can be ended when nothing of ours lives; nil: nothing does.
+	Register *process.Register
 }
 
 // Tap is told of the processes of an agent. What they write reaches it before anything acts on it.
 type Tap struct {
-	// a process began; protocol: it is talked to, line by line
-	Began          func(pid int, l Launch, protocol bool)
+	Began          func(Beginning)
 	Stdout, Stderr io.Writer
+}
+
+// Beginning is the start of a process of an agent.
+type Beginning struct {
+	PID      int
+	Launch   Launch
+	Protocol bool // it is talked to, line by line
+	Apart    bool // it has a PID namespace of its own
 }
 
 // Hook lets the host intervene at a moment of the conversation, which waits for its answer.

@@ -95,7 +95,7 @@ func (l *Log) writeHead(h head) error {
 	if err != nil {
 		return fault.New(fault.Internal, "the head of the audit log cannot be encoded").Because(err)
 	}
-	return workspace.WriteDerived(l.headPath(), append(text, '\n'), 0o600)
+	return workspace.Replace(l.headPath(), append(text, '\n'), 0o600)
 }
 
 // head returns where the chain stands. The caller has the lock.

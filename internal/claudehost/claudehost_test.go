@@ -180,7 +180,7 @@ func TestNative(t *testing.T) {
 	r, notes := claudehost.Native(opening.Request{
 		Spec: agent.Spec{
 			Terms: agent.Terms{
-				Allow: []string{"Agent(x)", "Skill"},
+				Allow: []string{"Agent(x)", "Workflow"},
 				Deny:  []string{"Agent"},
 				Tools: []string{"LSP"},
 			},

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/opening"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
@@ -65,7 +66,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Network: modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-			wallsRecord(), runFiles(),
+			wallsRecord(), runFiles(), startedFile(),
 			{Path: "<state>/acp", Type: "state"},
 		},
 		Examples: []contract.Example{
@@ -124,7 +125,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	if host.Agent != native.Name {
 		about = hostInstalled
 	}
-	if err := about(host, opens, home); err != nil {
+	if err := about(host, opens); err != nil {
 		return 0, err
 	}
 	return host.Run(ctx), nil
@@ -142,8 +143,7 @@ func modelsOf(list string) []wire.Choice {
 }
 
 // hostNative sets what the host knows of the native agent.
-func hostNative(h *acp.Host, o opener, home string) error {
-	c := o.call
+func hostNative(h *acp.Host, o opener) error {
 	h.NewID = session.NewID
 	for _, m := range setting.Approvals() {
 		h.Modes = append(h.Modes, choiceOf(m))
@@ -155,13 +155,8 @@ func hostNative(h *acp.Host, o opener, home string) error {
 			" where the editor is started, or in its settings of " +
 			"this agent.",
 	}
-	h.Ready = func(context.Context) error {
-		_, err := provider.Choose(provider.Options{
-			APIs: o.parts.APIs, Agents: o.parts.providing(),
-			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c,
-				home), Home: home,
-			First: firstByte(c), Idle: c.Config.Duration("native.idle"),
-		})
+	h.Ready = func(ctx context.Context) error {
+		_, err := o.env().Provider(ctx, opening.Request{Provider: o.provider, Base: o.base, Spec: h.Spec})
 		return err
 	}
 	return nil
@@ -174,7 +169,7 @@ func choiceOf(m setting.Approval) wire.Choice {
 }
 
 // hostInstalled sets what the host knows of an installed agent.
-func hostInstalled(h *acp.Host, o opener, _ string) error {
+func hostInstalled(h *acp.Host, o opener) error {
 	all, err := knownAgents(o.call, o.parts.Agents)
 	if err != nil {
 		return err

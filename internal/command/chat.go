@@ -1,19 +1,36 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"slices"
+	"strings"
 
+	"omniagent/internal/agent/native"
+	"omniagent/internal/chat"
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
-	"omniagent/internal/repl"
+	"omniagent/internal/opening"
+	"omniagent/internal/session"
+	"omniagent/internal/text"
 )
 
-// chat declares the command that runs the native agent for a person.
+// chat declares the command with which a person talks to an agent.
 func (p Parts) chat() *contract.Command {
-	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web"}
-	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
+	own := []string{
+		"agent", "provider", "model", "cwd", "session-id", "continue", "api-base", "sandbox", "network", "web",
+		"tool-protocol",
+	}
+	params := []contract.Param{
+		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
+		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
+		{
+			Name: "resume", Short: "r", Kind: contract.Text, Optional: true,
+			Help: "conversation to go on with, or the beginning of its id; without one, choose from a list",
+		},
+	}
 	like := p.start()
 	for _, one := range like.Params {
 		for _, name := range own {
@@ -22,16 +39,18 @@ func (p Parts) chat() *contract.Command {
 			}
 		}
 	}
-	params = append(params, hostParams()...)
+	params = slices.Concat(params, rehearsalParams(), hostParams())
 	return &contract.Command{
-		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal,
+		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal,
 		Danger: contract.Mutating,
-		Detail: "A line is a message; while the agent works it waits, and /steer TEXT says something to the turn " +
-			"that runs. Ctrl-C ends that turn, pressed\n" +
-			"twice it kills it, and without a turn it ends the conversation. /exit ends it when everything is " +
-			"answered. A question is answered with a line\n" +
-			"that was typed after it was asked; what was typed before is a message. In a pipe the next line is the " +
-			"answer.",
+		Detail: "A line is a message; while the agent works it waits for the end of the turn. /help lists the " +
+			"commands: " +
+			"/agent changes the agent,\n/resume with an earlier conversation. @file:PATH sends a file, " +
+			"@!COMMAND " +
+			"runs a command whose result travels with the next message.\n" +
+			"Ctrl-C ends the turn, pressed twice it kills it, and without a turn it ends the conversation. A " +
+			"question is " +
+			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
 		Scopes: []string{}, Params: params, Files: like.Files, Network: like.Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
@@ -39,8 +58,14 @@ func (p Parts) chat() *contract.Command {
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
-		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},
-		Serve:    quiet(p.serveChat),
+		Rules: rehearsalRules(),
+		Examples: []contract.Example{
+			{Description: "Talk to the native agent", Command: "omniagent chat"},
+			{Description: "Try it without a key", Command: "omniagent chat --rehearse"},
+			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
+			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
+		},
+		Serve: quiet(p.serveChat),
 	}
 }
 
@@ -54,15 +79,98 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if err != nil {
 		return 0, err
 	}
-	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return p.openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
-	})
+	picks := false
+	if r.Request, picks, err = chatSession(ctx, c, r.Request); err != nil {
+		return 0, err
+	}
+	o := p.openerOf(c, log, func(string, ...any) {}, nil)
+	env := o.env()
+	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
 		return 0, err
 	}
+	defer stop()
+	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+		return env.Open(ctx, r.Request)
+	})
+	if err != nil {
+		return 0, firstStart(err)
+	}
+	one := &chat.Chat{
+		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, env, r.Request),
+		Picks: picks,
+	}
+	one.World.Bare = p.Eidolon
+	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
+		_, _ = conv.Close(ctx) // nothing was said
+		return 0, err
+	}
+	return one.Run(ctx, conv)
+}
+
+// greeting is the first line of a chat.
+func greeting(conv *conversation.Conversation) string {
 	facts := conv.Facts()
-	return (&repl.Plain{
-		Conversation: conv, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
-		Greet: facts.Model + " of " + facts.Provider + ", session " + conv.ID() + ". /exit ends it.",
-	}).Run(ctx)
+	if facts.Model != "" && facts.Provider != "" {
+		return facts.Model + " of " + facts.Provider + ". /help lists the commands."
+	}
+	return facts.Agent + ". /help lists the commands."
+}
+
+// chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports
+// that the person has to choose one.
+func chatSession(
+	ctx context.Context, c *contract.Call, r opening.Request,
+) (_ opening.Request, picks bool, err error) {
+	wanted := r.Spec.Resume
+	if !c.Given("resume") && !c.Bool("continue") {
+		return r, false, nil
+	}
+	if c.Given("resume") && wanted == "" {
+		return r, true, nil
+	}
+	store, err := sessionStore(c)
+	if err != nil {
+		return r, false, err
+	}
+	filter := session.Filter{}
+	if wanted == "" {
+		filter.Dir = cmp.Or(r.Spec.Dir, c.Dir())
+	}
+	all, _, _, err := store.List(ctx, filter)
+	if err != nil {
+		return r, false, err
+	}
+	var found []session.Info
+	for _, s := range all {
+		named := c.Given("agent") && s.Begin.AgentName() != r.Agent
+		switch {
+		case wanted == "" && s.Begin.Cwd == filter.Dir && !named:
+			found = append(found, s)
+		case wanted == "":
+		case s.Begin.ID == wanted:
+			found = []session.Info{s}
+		case strings.HasPrefix(s.Begin.ID, wanted):
+			found = append(found, s)
+		}
+	}
+	switch {
+	case len(found) == 0 && wanted == "":
+		return r, false, fault.New(fault.NotFoundCode, "there is no conversation about this directory yet").
+			Hint("omniagent chat begins one")
+	case len(found) == 0: // the agent itself may know it
+		return r, false, nil
+	case len(found) > 1 && wanted != "" && found[0].Begin.ID != wanted:
+		var ids []string
+		for _, s := range found {
+			ids = append(ids, s.Begin.ID)
+		}
+		return r, false, fault.New(fault.ArgError, "%s is the beginning of %s", wanted, text.Either(ids)).
+			Hint("name one of them")
+	}
+	r.Spec.Resume, r.Spec.Terms.Continue = found[0].Begin.ID, false
+	if !c.Given("agent") {
+		r.Agent = cmp.Or(found[0].Begin.Agent, native.Name)
+	}
+	return r, false, nil
 }

@@ -21,51 +21,75 @@ type cleanedFile struct {
 	Bytes int64  `json:"bytes_freed"`
 }
 
+type endedProcess struct {
+	Program string    `json:"program"`
+	Started time.Time `json:"started"`
+	PIDs    []int     `json:"pids" doc:"the program, if it runs, and what it started"`
+}
+
+type closedRun struct {
+	ID     string `json:"run_id"`
+	Status string `json:"status"`
+}
+
 type cleanupData struct {
-	Scope   string        `json:"scope"`
-	MinAge  int           `json:"min_age_seconds"`
-	Cleaned []cleanedFile `json:"cleaned"`
-	Total   int64         `json:"total_bytes_freed"`
+	Scope   string         `json:"scope"`
+	MinAge  int            `json:"min_age_seconds"`
+	Ended   []endedProcess `json:"ended" doc:"agents whose owner, a process of ours, has died"`
+	Closed  []closedRun    `json:"closed" doc:"runs whose owner has died; one that only waits for an answer waits on"`
+	Cleaned []cleanedFile  `json:"cleaned"`
+	Total   int64          `json:"total_bytes_freed"`
 }
 
 func cleanup() *contract.Command {
 	return &contract.Command{
-		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope,
+		Path: "cleanup", Summary: "end and delete what earlier calls left behind", Class: contract.Envelope,
 		Danger: contract.Destructive, Version: "1.0.0",
-		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own " +
-			"temporary directories, results\n" +
-			"kept for idempotency keys, records of ended children, homes of rehearsals, caches, and rotated " +
-			"audit logs.",
-		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{
-			"temp", "cache",
-			"logs",
-		}, Resumable: true, LongRunning: true,
-		Scopes: []string{}, Output: contract.TypeOf[cleanupData](), Volatile: []string{"cleaned", "total_bytes_freed"},
+		Detail: "Shows what it would do; --live does it. Only what this program made is ever touched: agents that it " +
+			"started and whose\n" +
+			"owner has died, runs without their owner, its own temporary directories, results kept for idempotency " +
+			"keys, records of\n" +
+			"ended children, homes of rehearsals, caches, and rotated audit logs.",
+		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true,
+		Steps: cleanupSteps(), Resumable: true, LongRunning: true,
+		Scopes: []string{}, Output: contract.TypeOf[cleanupData](),
+		Volatile: []string{"ended", "closed", "cleaned", "total_bytes_freed"},
 		Params: []contract.Param{
 			{
-				Name: "scope", Kind: contract.Enum, Enum: []string{"all", "temp", "cache", "logs"}, Default: "all",
-				Help: "what to delete",
+				Name: "scope", Kind: contract.Enum, Enum: append([]string{"all"}, cleanupSteps()...), Default: "all",
+				Help: "what to end or delete",
 			},
 			{
 				Name: "min-age", Kind: contract.Int, Max: 1 << 32, Default: "3600",
-				Help: "seconds that it must not have been touched",
+				Help: "seconds that a file must not have been touched",
 			},
 		},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is deleted, or shown without --live"},
-			{Code: contract.PartialFailure, When: "some of it could not be deleted; resume_from names the step"},
+			{Code: contract.Success, When: "it is ended and deleted, or shown without --live"},
+			{Code: contract.PartialFailure, When: "some of it could not be; resume_from names the step"},
 		},
 		Examples: []contract.Example{
 			{Description: "What could go", Command: "omniagent cleanup"},
+			{
+				Description: "End agents that outlived their owner",
+				Command:     "omniagent cleanup --scope processes --live",
+			},
 			{Description: "Delete temporary files of the last days", Command: "omniagent cleanup --scope temp --live"},
 		},
 		Run: runCleanup,
 	}
 }
 
+func cleanupSteps() []string { return []string{stepProcesses, "temp", "cache", "logs"} }
+
+const stepProcesses = "processes"
+
 func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	data := cleanupData{Scope: c.String("scope"), MinAge: c.Int("min-age"), Cleaned: []cleanedFile{}}
-	targets := []string{}
+	data := cleanupData{
+		Scope: c.String("scope"), MinAge: c.Int("min-age"), Cleaned: []cleanedFile{}, Ended: []endedProcess{},
+		Closed: []closedRun{},
+	}
+	found := cleanupTarget{}
 	var failed error
 	for _, step := range c.Command.Steps {
 		if data.Scope != "all" && data.Scope != step {
@@ -73,41 +97,104 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 			continue
 		}
 		err := c.Step(ctx, step, func(ctx context.Context) error {
-			for _, found := range leftovers(c, step) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				targets = append(targets, found.path)
-				if c.DryRun() {
-					continue
-				}
-				removed, err := removeLeftover(c, step, found)
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-				data.Cleaned = append(data.Cleaned, cleanedFile{found.path, step, removed})
-				data.Total += removed
+			if step == stepProcesses {
+				return endOrphans(ctx, c, &data, &found)
 			}
-			return nil
+			return removeLeftovers(ctx, c, step, &data, &found)
 		})
 		if err != nil {
 			failed = err
 			break
 		}
 	}
-	result := contract.Result{
-		Data: data, Effect: contract.Deleted,
-		Target: map[string]any{"paths": targets, "count": len(targets)},
-	}
-	if len(targets) == 0 {
+	result := contract.Result{Data: data, Effect: contract.Deleted, Target: found.data()}
+	if found.count() == 0 {
 		result.Effect = contract.Noop
 	}
 	if failed != nil {
-		return result, fault.New(fault.PartialFailure, "not everything could be deleted").Because(failed).
+		return result, fault.New(fault.PartialFailure, "not everything could be ended or deleted").Because(failed).
 			With("cause_code", string(fault.Of(failed).Code)).Hint(
 			"put right what the cause names, then give --resume-from the failed step")
 	}
 	return result, nil
+}
+
+// cleanupTarget is what a cleanup is about.
+type cleanupTarget struct {
+	paths, runs []string
+	pids        []int
+}
+
+func (t cleanupTarget) count() int { return len(t.paths) + len(t.runs) + len(t.pids) }
+
+func (t cleanupTarget) data() map[string]any {
+	all := map[string]any{"paths": append([]string{}, t.paths...), "count": t.count()}
+	if len(t.pids) > 0 {
+		all["pids"] = t.pids
+	}
+	if len(t.runs) > 0 {
+		all["runs"] = t.runs
+	}
+	return all
+}
+
+// endOrphans ends what outlived the process that started it, and then closes the runs without their owner.
+func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found *cleanupTarget) error {
+	if c.Paths.State == "" {
+		return nil
+	}
+	orphans, err := process.Orphans(filepath.Join(c.Paths.State, startedDir))
+	if err != nil {
+		return err
+	}
+	for _, o := range orphans {
+		found.pids = append(found.pids, o.PIDs...)
+		if c.DryRun() {
+			continue
+		}
+		if err := o.End(); err != nil {
+			return err
+		}
+		data.Ended = append(data.Ended, endedProcess{o.Argv0, o.Started, o.PIDs})
+	}
+	store, err := runStore(c)
+	if err != nil {
+		return err
+	}
+	for _, lost := range store.Lost() {
+		found.runs = append(found.runs, lost.ID)
+		if c.DryRun() {
+			continue
+		}
+		r, err := store.Load(ctx, lost.ID)
+		if err != nil {
+			return err
+		}
+		data.Closed = append(data.Closed, closedRun{r.ID, string(r.State)})
+	}
+	return nil
+}
+
+// removeLeftovers deletes the files that a step is about.
+func removeLeftovers(ctx context.Context, c *contract.Call, step string, data *cleanupData,
+	found *cleanupTarget,
+) error {
+	for _, old := range leftovers(c, step) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		found.paths = append(found.paths, old.path)
+		if c.DryRun() {
+			continue
+		}
+		removed, err := removeLeftover(c, step, old)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		data.Cleaned = append(data.Cleaned, cleanedFile{old.path, step, removed})
+		data.Total += removed
+	}
+	return nil
 }
 
 // removeLeftover returns how many bytes became free. The audit log records what it has lost.
@@ -145,7 +232,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		// of a rehearsal that was killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
+		return append(list, endedSessions(filepath.Join(c.Paths.State, startedDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":
@@ -193,6 +280,11 @@ func endedSessions(dir string, before time.Time) []leftover {
 	}
 	for _, child := range children {
 		alive[child.File] = alive[child.File] || child.Alive
+	}
+	if orphans, err := process.Orphans(dir); err == nil { // they are found by this record
+		for _, o := range orphans {
+			alive[o.File] = true
+		}
 	}
 	return oldIn(dir, before, func(path string) bool { return strings.HasSuffix(path, ".jsonl") && !alive[path] })
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -10,13 +11,14 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/delegate"
+	"omniagent/internal/process"
 	"omniagent/internal/run"
 	"omniagent/internal/tool"
 )
 
 // others returns what carries out the work that the native agent delegates; nil: nothing may.
 func (o opener) others() tool.Agents {
-	c, depth := o.call, delegate.Depth(o.call.Host.Lookup)
+	c, depth := o.call, depthOf(o.call)
 	store, err := runStore(c)
 	if err != nil || depth >= delegate.MaxDepth {
 		return nil
@@ -37,6 +39,15 @@ func (o opener) others() tool.Agents {
 			return owner
 		},
 	}
+}
+
+// depthOf returns how many agents above a call ask one another.
+func depthOf(c *contract.Call) int {
+	var around []string
+	if c.Paths.State != "" {
+		around = process.Around(filepath.Join(c.Paths.State, startedDir))
+	}
+	return delegate.Depth(c.Host.Lookup, around)
 }
 
 // delegable returns the installed agents that run may start, in the order of agents.allow.

@@ -245,12 +245,18 @@ func loginWord(l agent.Login) (word string, by *string) {
 	return "unknown", nil
 }
 
-// nativeLogin returns the call of the native agent with the model that the environment has a key for, and that
-// variable. With keys of several APIs, the call chooses one.
+// nativeLogin returns the call of the native agent with the model that would be asked, and what names that model. With
+// keys of several APIs, the call chooses one.
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
-	choice, err := provider.Choose(provider.Options{APIs: apis, Lookup: ownPrograms(c, home), Home: home})
+	options := provider.Options{
+		APIs: apis, Lookup: ownPrograms(c, home), Home: home, Keys: mentioned{keysOf(c)}, Wishes: configuredModel(c),
+	}
+	if w := profilesOf(c)(c.Dir()).Wish(); w != nil {
+		options.Wishes = append(options.Wishes, *w)
+	}
+	choice, err := provider.Choose(options)
 	if err == nil {
 		return "omniagent --agent native" + ask, strings.TrimSuffix(choice.How, " in the environment")
 	}

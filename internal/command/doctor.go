@@ -57,7 +57,8 @@ type doctorData struct {
 }
 
 // doctor declares the command. Long because it is one declaration.
-func doctor(drivers []agent.Driver) *contract.Command {
+func (p Parts) doctor() *contract.Command {
+	drivers := p.Agents
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
@@ -75,10 +76,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers),
 			[]contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
 		Tools: map[string]string{"git": gitMinimum},
-		Files: append(rehearsalFiles(), contract.FileEffect{
-			Path: "~/.local/state/omniagent/sessions", Type: "state",
-			ClearableWith: "omniagent cleanup --scope temp",
-		}, versionsFile()),
+		Files: append(rehearsalFiles(), startedFile(), versionsFile()),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
 			{
@@ -104,7 +102,8 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
-			data.Checks = append(data.Checks, checkProxy(c), checkShell(c), checkRuns(ctx, c), checkApart())
+			data.Checks = append(data.Checks, p.checkKeys(c), checkProxy(c), checkShell(c), checkRuns(ctx, c),
+				checkApart(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)
@@ -184,13 +183,19 @@ func self() []string {
 }
 
 // checkApart checks what ends an agent if all of our processes are killed at once.
-func checkApart() check {
+func checkApart(c *contract.Call) check {
 	k := check{Name: "agents end with us", OK: true}
+	gap := "an agent goes on if all of our processes are killed at the same moment"
+	if c.Config.String(namespaceKey) == namespaceOff {
+		gap += "; omniagent cleanup --live ends what is left then"
+		k.Detail = &gap
+		return failed(k, fault.New(fault.Down, "%s is %s", namespaceKey, namespaceOff),
+			"omniagent config unset "+namespaceKey+" --global")
+	}
 	err := process.Apart()
 	if err == nil {
 		return k
 	}
-	gap := "an agent goes on if all of our processes are killed at the same moment"
 	reason, fix := sandbox.NamespaceSettings("user.max_pid_namespaces")
 	if reason != "" {
 		gap += "; " + reason

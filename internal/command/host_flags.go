@@ -2,6 +2,7 @@ package command
 
 import (
 	"math"
+	"path/filepath"
 	"time"
 
 	"omniagent/internal/contract"
@@ -113,14 +114,18 @@ func modelAPI() *contract.Network {
 // apiWords returns the words of --provider, for people.
 func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
 
-// guarded returns what guard must know of the agents to judge a call.
-func (p Parts) guarded() guard.Agents {
+// guarded returns what guard must know of the agents to judge a call, and where our own keys are.
+func (p Parts) guarded(c *contract.Call) guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {
 		about := d.Describe()
 		all = append(all, guard.Agent{
 			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
 		})
+	}
+	home, _ := c.Host.Lookup("HOME")
+	if ours, err := filepath.Rel(home, c.Paths.Config); err == nil && c.Paths.Config != "" {
+		all = append(all, guard.Agent{Private: []string{ours}})
 	}
 	return all
 }

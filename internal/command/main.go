@@ -46,6 +46,10 @@ func (p Parts) Main() int {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
+	if programName(os.Args) == eidolonName {
+		p.Eidolon = true
+		args = eidolonArgs(args, contract.Process().StdinTerminal)
+	}
 	program := p.Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
 		translated, code := p.nestedArgs(program, args)
@@ -168,6 +172,6 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			return settings
 		},
-		Rehearse: rehearse,
+		Rehearse: func(script, _, home string) (agent.Rehearsal, func(), error) { return rehearse(script, "", home) },
 	}
 }

@@ -56,7 +56,7 @@ func (p Parts) mcpServer() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord()},
+		}, wallsRecord(), startedFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
@@ -104,7 +104,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		) {
 			return askable(c, p.Agents, reads)
 		}, Open: o.converse,
-		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
+		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: depthOf(c),
 		Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {

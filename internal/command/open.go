@@ -48,7 +48,7 @@ func (o opener) env() opening.Env {
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
-		Environ: os.Environ(),
+		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
@@ -57,11 +57,14 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(), Variables: c.Config.List("native.env"),
-			Memory:  c.Config.Int("native.memory"),
-			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c),
+			Variables: c.Config.List("native.env"),
+			Memory:    c.Config.Int("native.memory"),
+			Sandbox:   c.Config.String("native.sandbox"),
+			Network:   c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Wishes: configuredModel(c), Profiles: profilesOf(c), Keys: keysOf(c),
 		},
 	}
 	if o.host {
@@ -98,6 +101,16 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	return gate
 }
 
+// startedDir is where the records of what runs are, beneath our state.
+const startedDir = "sessions"
+
+// startedFile is the directory with the records of what runs.
+func startedFile() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
+	}
+}
+
 // converse opens a conversation, as a conversation.Opener.
 func (o opener) converse(
 	ctx context.Context,
@@ -121,7 +134,7 @@ func (o opener) converse(
 // relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
 // recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
-	plan, err := o.env().Plan(q)
+	plan, err := o.env().Plan(ctx, q)
 	if err != nil {
 		return 0, err
 	}
@@ -151,6 +164,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 		return 0, err
 	}
 	defer cli.RemoveFiles(r.Launch.Files)
+	r.Register = o.call.Register()
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
 }

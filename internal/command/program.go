@@ -29,6 +29,8 @@ type Parts struct {
 	Agents []agent.Driver // by name
 	APIs   []model.API
 	Tools  tool.List // of the native agent
+
+	Eidolon bool // the program was started under the name eidolon
 }
 
 // Ours returns the parts of this program.
@@ -48,6 +50,7 @@ func Program() *contract.Program { return Ours().Program() }
 // Program returns the command line over these parts.
 func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
 
+// app lists the commands. Long because it is that list.
 func (p Parts) app() contract.App {
 	return contract.App{
 		Name:    "omniagent",
@@ -56,14 +59,7 @@ func (p Parts) app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
 			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
-		Groups: map[string]string{
-			"agents":  "the coding agents that this program knows",
-			"config":  "read and write the configuration",
-			"errors":  "the codes of failures",
-			"runs":    "tasks that were handed to agents",
-			"sandbox": "the walls around commands",
-			"session": "conversations, for every agent",
-		},
+		Groups: groups(),
 		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
@@ -86,13 +82,17 @@ func (p Parts) app() contract.App {
 			configSet(),
 			configUnset(),
 			p.demonstration(),
-			doctor(p.Agents),
+			p.doctor(),
 			errorsList(),
 			exec(),
 			generateMan(),
 			generateSkills(),
+			p.login(),
+			p.logout(),
 			manifest(),
 			p.mcpServer(),
+			p.modelsList(),
+			p.modelsUse(),
 			p.run(),
 			runsCancel(),
 			p.runsContinue(),
@@ -109,14 +109,32 @@ func (p Parts) app() contract.App {
 			sessionEvents(),
 			sessionExport(),
 			sessionFork(),
-			sessionList(),
-			sessionSearch(),
+			p.sessionList(),
+			p.sessionSearch(),
 			sessionShow(),
 			p.start(),
-			status(),
+			p.status(),
 			p.trust(),
 			trustList(),
 			version(),
+			xnlCheck(),
+			xnlFormat(),
+			xnlParse(),
+			p.xnlPrompt(),
 		},
+	}
+}
+
+// groups returns what the commands are about that begin with the same word.
+func groups() map[string]string {
+	return map[string]string{
+		"agents":  "the coding agents that this program knows",
+		"config":  "read and write the configuration",
+		"errors":  "the codes of failures",
+		"models":  "the language models behind the native agent",
+		"runs":    "tasks that were handed to agents",
+		"sandbox": "the walls around commands",
+		"session": "conversations, for every agent",
+		"xnl":     "XNL, the notation in which models without tool calls write them",
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 
 	"omniagent/internal/agent"
@@ -12,9 +13,9 @@ import (
 
 const maxScript = 16 << 20
 
-// rehearse starts the scripted model for one run.
-func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
-	text := []byte(`[]`)
+// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok.
+func rehearse(script, usual, home string) (agent.Rehearsal, func(), error) {
+	text := []byte(cmp.Or(usual, `[]`))
 	if script != "" {
 		var err error
 		if text, err = readScript(script); err != nil {

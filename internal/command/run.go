@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
@@ -105,7 +106,8 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Network = modelAPI()
 	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
-	c.Output, c.Volatile = contract.TypeOf[runData](), []string{"run_id", "duration_ms", "session_id", "fingerprint"}
+	c.Output = contract.TypeOf[runData]()
+	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
@@ -113,7 +115,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 		runFiles(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 		wallsRecord(),
-		listFile(),
+		listFile(), startedFile(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
@@ -287,7 +289,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 		return contract.Result{}, err
 	}
 	if err := requirements(c, r); err != nil {
-		_ = r.Release()
+		r.Abandon()
 		return contract.Result{}, err
 	}
 	if task.Detached && len(r.Open()) == 0 {
@@ -316,7 +318,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	o := open.owner(r)
 	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
 	if r.Detached {
-		o.Patience = cmp.Or(r.Idle, 5*time.Minute)
+		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
 	}
 	if err := o.Work(ctx); err != nil {
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
@@ -324,12 +326,20 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	return answerOf(r.Record)
 }
 
+// Whether agents of runs get a PID namespace of their own.
+const (
+	namespaceKey = "run.namespace"
+	namespaceOff = "off"
+)
+
 // owner returns what carries a run out in this process, with the person's own settings.
 func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
 	return run.Owner{
 		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Inside:   native.Name,
+		Apart:    c.Config.String(namespaceKey) != namespaceOff,
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),

@@ -28,7 +28,8 @@ type runData struct {
 	Usage       *run.Usage                      `json:"usage" doc:"null: the agent does not tell it"`
 	Attempts    int                             `json:"attempts"`
 	Fingerprint string                          `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
-	DurationMS  int64                           `json:"duration_ms"`
+	DurationMS  int64                           `json:"duration_ms" doc:"without waited_ms"`
+	WaitedMS    int64                           `json:"waited_ms" doc:"for the answer of a person"`
 	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
 	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
 	Summary     runSummary                      `json:"summary"`
@@ -72,8 +73,9 @@ func runDataOf(r run.Record) runData {
 	d := runData{
 		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Denials: []contract.Foreign[runDenial]{},
 		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil),
-		DurationMS: time.Since(r.Created).Milliseconds(),
 	}
+	worked, waited := r.Times(time.Now())
+	d.DurationMS, d.WaitedMS = worked.Milliseconds(), waited.Milliseconds()
 	d.Summary = runSummary{
 		Files: foreign[string](nil), Checks: foreign[run.Check](nil), Next: []string{},
 		Why: contract.Foreign[string]{Value: text.OneLine(r.Text, 300)},
@@ -86,6 +88,9 @@ func runDataOf(r run.Record) runData {
 	}
 	if out := r.Result; out != nil {
 		d.add(*out, r.Dir)
+		if r.State.Terminal() {
+			d.DurationMS, d.WaitedMS = out.DurationMS, out.WaitedMS
+		}
 	}
 	if r.State == run.NeedsInput {
 		d.Summary.Next = append(d.Summary.Next, answerCommand(r))
@@ -98,7 +103,7 @@ func runDataOf(r run.Record) runData {
 
 // add adds what a run in a directory came to. The diff has the paths relative to it, the data absolute.
 func (d *runData) add(out run.Result, dir string) {
-	d.Reason, d.Usage, d.DurationMS, d.Text.Value = string(out.Reason), out.Usage, out.DurationMS, out.Text
+	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence, d.Summary.Checks = foreign(out.Asks), foreign(out.Evidence), foreign(out.Checks)
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	for _, denial := range out.Denials {
@@ -151,6 +156,9 @@ func (d runData) PlainText() string {
 		fmt.Fprintf(&b, " (%s)", strings.ReplaceAll(d.Reason, "_", " "))
 	}
 	fmt.Fprintf(&b, " after %s", (time.Duration(d.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+	if waited := time.Duration(d.WaitedMS) * time.Millisecond; waited >= time.Second {
+		fmt.Fprintf(&b, " and %s of waiting for an answer", waited.Round(time.Second))
+	}
 	if u := d.Usage; u != nil {
 		fmt.Fprintf(&b, ", %d tokens in, %d out", u.Input, u.Output)
 		if u.CostUSD != nil {

@@ -21,23 +21,25 @@ type runRow struct {
 
 // tellProgress shows what happens in a run: each state on a terminal, everything to a program that wants it.
 func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
+	if now.Event != nil {
+		if !c.Emits() {
+			return
+		}
+		entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}
+		if line, err := entry.AppendRow(nil); err == nil {
+			c.Emit(line)
+		}
+		return
+	}
 	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State)}
 	if n := len(r.Attempts); n > 0 {
 		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
 	}
-	if now.Event == nil {
-		if line, err := text.Line(row); err == nil {
-			c.Emit(append(line, '\n'))
-		}
-		if !c.Host.StderrTerminal || c.Bool("quiet") {
-			return
-		}
-		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
-		return
+	if line, err := text.Line(row); err == nil {
+		c.Emit(append(line, '\n'))
 	}
-	entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}
-	if line, err := entry.AppendRow(nil); err == nil {
-		c.Emit(line)
+	if c.Host.StderrTerminal && !c.Bool("quiet") {
+		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 }
 

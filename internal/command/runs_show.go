@@ -36,6 +36,7 @@ type runShown struct {
 	FirstOutput    *time.Time                      `json:"first_output_at"`
 	Ended          *time.Time                      `json:"ended_at"`
 	Signal         *string                         `json:"signal"`
+	Namespace      *bool                           `json:"pid_namespace" doc:"the agent had one of its own, and nothing of it could outlive us; null: no program was started"`
 	TimeoutReason  string                          `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
 	Retries        int                             `json:"retry_count"`
 	Clarifications int                             `json:"clarification_count"`
@@ -86,7 +87,8 @@ type runError struct {
 func runsShow() *contract.Command {
 	return runsCommand(contract.Command{
 		Path: "runs show", Summary: "show the whole record of a run", Danger: contract.Safe,
-		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms"}, Params: []contract.Param{runParam()},
+		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms", "waited_ms"},
+		Params:     []contract.Param{runParam()},
 		Job:        &contract.Job{Descriptor: contract.TypeOf[runData]()},
 		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
@@ -153,6 +155,7 @@ func (d *runShown) last(r run.Record) {
 		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
 		d.Command, d.EnvKeys = append(d.Command, a.Args...), append(d.EnvKeys, a.EnvKeys...)
 		d.Policies = append(d.Policies, a.Policies...)
+		d.Namespace = a.Apart
 		if !a.FirstOutput.IsZero() {
 			d.FirstOutput = &a.FirstOutput
 		}

@@ -122,7 +122,7 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 			n++
 			continue
 		}
-		if n >= len(r.Attempts) && (r.State.Terminal() || r.State == run.NeedsInput && r.Socket == "") {
+		if n >= len(r.Attempts) && (r.State.Terminal() || r.Rests()) {
 			return r, nil
 		}
 		if err := store.Followed(r, &since); err != nil {

@@ -79,7 +79,7 @@ func wallParams() []contract.Param {
 func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Root: c.Dir(), Home: home, Agents: p.guarded(), Network: cmp.Or(c.String("network"),
+		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
 			c.Config.String("native.network")),
 		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 	}

@@ -25,17 +25,19 @@ type sessionRow struct {
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`
 	Age      string    `json:"age" doc:"since it was used last"`
-	Messages int       `json:"messages"`
+	Messages *int      `json:"messages" doc:"null: not counted"`
 	Turns    int       `json:"turns"`
 	CostUSD  float64   `json:"cost_usd"`
 	Bytes    int64     `json:"bytes"`
+	Keeper   string    `json:"keeper" doc:"omniagent, or the agent in whose own records it is"`
+	Resume   string    `json:"resume" doc:"the command that continues it"`
 }
 
 func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
-		age(now.Sub(i.Updated)), i.Messages, i.Turns,
-		i.Cost, i.Size,
+		age(now.Sub(i.Updated)), &i.Messages, i.Turns,
+		i.Cost, i.Size, keeper, resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd),
 	}
 }
 
@@ -152,7 +154,7 @@ func warnSkipped(c *contract.Call, skipped []session.Skipped) {
 	}
 }
 
-func sessionList() *contract.Command {
+func (p Parts) sessionList() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session list", Summary: "list the conversations of all agents, the newest first", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},
@@ -160,21 +162,39 @@ func sessionList() *contract.Command {
 			"id", "agent", "age", "cwd",
 			"title",
 		}},
-		Params: []contract.Param{agentParam(), providerParam(), hereParam()},
+		Detail: "With --all, also those that installed agents keep by themselves, such as conversations begun in " +
+			"their own terminals. Their records are only read.",
+		Params: []contract.Param{agentParam(), providerParam(), hereParam(), allParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "Those of this project", Command: "omniagent session list --here"},
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
+			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
 		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
-			page, _, skipped, err := store.List(ctx, sessionFilter(c))
+			filter := sessionFilter(c)
+			page, _, skipped, err := store.List(ctx, filter)
 			if err != nil {
 				return contract.Result{}, err
 			}
 			warnSkipped(c, skipped)
-			rows := []contract.Foreign[sessionRow]{}
+			var all []sessionRow
 			for _, i := range page {
-				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i, time.Now())})
+				all = append(all, sessionRowOf(i, time.Now()))
+			}
+			if c.Bool("all") {
+				theirs, err := p.elsewhere(ctx, c, store, filter)
+				if err != nil {
+					return contract.Result{}, err
+				}
+				for _, one := range theirs {
+					all = append(all, one.row(time.Now()))
+				}
+				slices.SortStableFunc(all, func(a, b sessionRow) int { return b.Updated.Compare(a.Updated) })
+			}
+			rows := []contract.Foreign[sessionRow]{}
+			for _, row := range all {
+				rows = append(rows, contract.Foreign[sessionRow]{Value: row})
 			}
 			return contract.Result{Data: sessionsData{contract.RowsOf(rows)}}, nil
 		}),

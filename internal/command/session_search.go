@@ -11,7 +11,7 @@ import (
 type sessionHit struct {
 	sessionRow
 	Found   int    `json:"found" doc:"messages that have it; 0: only the title"`
-	Record  int64  `json:"record" doc:"number of the first of them"`
+	Record  int64  `json:"record" doc:"number of the first of them; of an agent's own records, the message"`
 	Role    string `json:"role"`
 	Snippet string `json:"snippet"`
 }
@@ -20,7 +20,7 @@ type sessionHits struct {
 	Sessions contract.Rows[contract.Foreign[sessionHit]] `json:"sessions"`
 }
 
-func sessionSearch() *contract.Command {
+func (p Parts) sessionSearch() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session search", Summary: "find conversations by title or words", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},
@@ -30,7 +30,7 @@ func sessionSearch() *contract.Command {
 		},
 		Params: []contract.Param{
 			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"},
-			agentParam(), providerParam(), hereParam(),
+			agentParam(), providerParam(), hereParam(), allParam(),
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
 		Examples: []contract.Example{{
@@ -38,7 +38,8 @@ func sessionSearch() *contract.Command {
 			Command:     "omniagent session search deadlock",
 		}},
 		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
-			hits, skipped, err := store.Search(ctx, c.String("text"), sessionFilter(c))
+			filter := sessionFilter(c)
+			hits, skipped, err := store.Search(ctx, c.String("text"), filter)
 			if err != nil {
 				return contract.Result{}, err
 			}
@@ -49,6 +50,13 @@ func sessionSearch() *contract.Command {
 					sessionRowOf(h.Info, time.Now()), h.Found, h.Record,
 					h.Role, h.Snippet,
 				}})
+			}
+			if c.Bool("all") {
+				theirs, err := p.searchElsewhere(ctx, c, store, filter)
+				if err != nil {
+					return contract.Result{}, err
+				}
+				rows = append(rows, theirs...)
 			}
 			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
 		}),

@@ -67,7 +67,7 @@ func (d sessionData) PlainText() string {
 		b.WriteString(" (" + d.Provider + ")")
 	}
 	fmt.Fprintf(&b, " in %s\n%s\n%s, %s, %s, %s; %d tokens in, %d out, %.4f USD\n", d.Cwd, d.Path,
-		plural(d.Messages, "message"), plural(d.Turns, "turn"), plural(d.Calls, "call"),
+		plural(*d.Messages, "message"), plural(d.Turns, "turn"), plural(d.Calls, "call"),
 		plural(d.Compactions, "compaction"), d.Input, d.Output, d.CostUSD)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)

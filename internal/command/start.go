@@ -1,10 +1,13 @@
 package command
 
 import (
+	"slices"
+
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/xnlcall"
 )
 
 // start declares the command that runs an agent for programs: one turn, or a conversation over lines.
@@ -19,6 +22,7 @@ func (p Parts) start() *contract.Command {
 			"cli-runner: docs/run.md.",
 		Scopes: []string{},
 		Params: append(p.startParams(), hostParams(dontAsk)...),
+		Rules:  rehearsalRules(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "there is an answer"},
 			{Code: contract.GeneralError, When: "the turn failed; its result says why"},
@@ -29,7 +33,7 @@ func (p Parts) start() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord(), runFiles()},
+		}, wallsRecord(), runFiles(), startedFile()},
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",
@@ -49,7 +53,7 @@ func (p Parts) start() *contract.Command {
 
 // startParams returns the flags, after those of Claude Code are translated to them.
 func (p Parts) startParams() []contract.Param {
-	return []contract.Param{
+	return slices.Concat(rehearsalParams(), []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords()},
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
@@ -70,6 +74,10 @@ func (p Parts) startParams() []contract.Param {
 			Help: "what commands can change",
 		},
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
+		{
+			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
+			Help: "how the model calls tools; xnl: docs/xnl.md",
+		},
 		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
 		{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
 		{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},
@@ -108,5 +116,5 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "replay-user-messages", Kind: contract.Bool, Help: "messages are told again"},
 		{Name: "no-session-persistence", Kind: contract.Bool, Help: "keep nothing of the conversation"},
 		{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
-	}
+	})
 }

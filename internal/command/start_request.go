@@ -42,8 +42,8 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	turn, connect := clocks(c)
 	r.Request = opening.Request{
 		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"),
-		History: c.Path("history-file"),
-		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
+		History: c.Path("history-file"), ToolProtocol: c.String("tool-protocol"),
+		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
 		Rejoin:   c.String("dialect") != claudeDialect, // Claude Code refuses an id that is taken
 	}

@@ -92,11 +92,17 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 			return 0, err
 		}
 	}
+	env := p.openerOf(c, log, detail, r.notes).env()
+	stop, err := onScript(c, &env, &r.Request, "")
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
 	opened, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return p.openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
+		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
-		return unopened(host, dialect, r.Spec.Resume, err)
+		return unopened(host, dialect, r.Spec.Resume, firstStart(err))
 	}
 	host.Conversation, host.Quiet = opened, r.Spec.Terms.Mode == setting.DenyAll
 	return host.Run(ctx), nil

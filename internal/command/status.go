@@ -10,12 +10,13 @@ import (
 )
 
 type statusData struct {
-	LoggedIn       *bool        `json:"logged_in" doc:"null: this program logs in nowhere; agents keep their own logins"`
+	LoggedIn       *bool        `json:"logged_in" doc:"omniagent login has stored a key; null: it has not, and agents keep their own logins"`
 	User           string       `json:"user"`
 	CurrentContext *string      `json:"current_context"`
 	TokenExpires   *string      `json:"token_expires"`
 	Instance       string       `json:"instance"`
 	Sessions       sessionPlace `json:"sessions"`
+	Keys           []storedKey  `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
 	Runs           []liveRun    `json:"runs" doc:"that are not over"`
 	ConfigFiles    []pathRow    `json:"config_files"`
 	StateFiles     []stateFile  `json:"state_files"`
@@ -42,12 +43,12 @@ type sideEffect struct {
 	Clear   string `json:"clearable_with"`
 }
 
-func status() *contract.Command {
+func (p Parts) status() *contract.Command {
 	return &contract.Command{
 		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope,
 		Danger: contract.Safe, Version: "1.0.0",
 		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[statusData](),
-		Volatile: []string{"state_files.bytes", "runs"},
+		Volatile: []string{"state_files.bytes", "runs", "keys"},
 		Params: []contract.Param{
 			{Name: "show-config", Kind: contract.Bool, Help: "every setting with its source"},
 			{Name: "show-side-effects", Kind: contract.Bool, Help: "what each command leaves on disk"},
@@ -63,6 +64,14 @@ func status() *contract.Command {
 				Runs: liveRuns(ctx, c),
 				User: contract.Operator(c.Host), CurrentContext: orNil(c.Config.ContextName()), Instance: c.Instance(),
 				ConfigFiles: configFiles(c), StateFiles: []stateFile{}, SideEffects: []sideEffect{},
+			}
+			var err error
+			if data.Keys, err = p.keysHere(c); err != nil {
+				c.Warn("KEYS_UNREADABLE", "%v", err)
+			}
+			if stored, err := keysOf(c).List(); err == nil && len(stored) > 0 {
+				yes := true
+				data.LoggedIn = &yes
 			}
 			if !c.Bool("show-config") && !c.Bool("show-side-effects") || c.Bool("show-state-files") {
 				data.StateFiles = stateFiles(c)

@@ -46,20 +46,22 @@ type trustData struct {
 
 func (p Parts) trust() *contract.Command {
 	return &contract.Command{
-		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope,
+		Path: "trust", Summary: "trust what a repository brings, as it is now", Class: contract.Envelope,
 		Danger: contract.Mutating, Version: "1.0.0",
-		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed " +
-			"file has to be trusted again.\n" +
-			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and " +
-			"omniagent.config.* are trusted one by one.\n" +
-			"So is what other agents get in a conversation: opencode's plugins, and of Claude Code " +
-			".claude/settings.json, .claude/agents/*.md and .mcp.json.",
+		Detail: "What a repository brings has no effect until its exact content was trusted; a changed file has to " +
+			"be trusted again. That is .omniagent and\n" +
+			".eidolon with configuration, models, agents and commands, AGENTS.md and CLAUDE.md, skills, " +
+			"agents/omniagent.config.*, and what other agents get\n" +
+			"in a conversation: opencode's plugins, copilot's hooks, and of Claude Code .claude/settings.json, " +
+			".claude/agents/*.md and .mcp.json.\n" +
+			"A repository stands for all of these files that it has. The answer lists them with what each changes; " +
+			"with --dry-run it does nothing else.",
 		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{},
 		Output: contract.TypeOf[trustData](),
 		Params: []contract.Param{
 			{
 				Name: "path", Kind: contract.File, Position: 1, Variadic: true,
-				Help: "repositories or configuration files; this directory unless given",
+				Help: "repositories or files; this directory unless given",
 			},
 			{Name: "remove", Kind: contract.Bool, Help: "trust no longer"},
 		},
@@ -89,30 +91,33 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
-	data := trustData{Summary: batchSummary{Total: len(paths)}, Results: []trustResult{}}
+	data := trustData{Results: []trustResult{}}
 	effect, first := contract.Noop, error(nil)
 	files := []string{}
 	for i, path := range paths {
-		result, err := p.trustOne(c, record, configFileAt(c, c.Abs(path)))
-		files = append(files, result.ID)
-		if err != nil {
-			f := fault.Of(err)
-			if whole := joined(c, paths, i); whole != "" {
-				f.Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
+		for _, file := range p.filesAt(c, record, c.Abs(path)) {
+			result, err := p.trustOne(c, record, file)
+			files = append(files, result.ID)
+			data.Summary.Total++
+			if err != nil {
+				f := fault.Of(err)
+				if whole := joined(c, paths, i); whole != "" {
+					f.Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
+				}
+				result.Change, result.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
+				data.Summary.Failed++
+				if first == nil {
+					first = err
+				}
 			}
-			result.Change, result.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
-			data.Summary.Failed++
-			if first == nil {
-				first = err
+			if result.OK = err == nil; result.OK {
+				data.Summary.Succeeded++
 			}
+			if e := trustEffect(result.Change); e != contract.Noop {
+				effect = e
+			}
+			data.Results = append(data.Results, result)
 		}
-		if result.OK = err == nil; result.OK {
-			data.Summary.Succeeded++
-		}
-		if e := trustEffect(result.Change); e != contract.Noop {
-			effect = e
-		}
-		data.Results = append(data.Results, result)
 	}
 	if trustedNow(c, c.Config.ProjectFile()) {
 		c.ClearWarnings(config.UntrustedConfig)
@@ -151,12 +156,19 @@ func trustEffect(change string) contract.Effect {
 	return contract.Noop
 }
 
-// configFileAt returns the configuration file for a path: the path itself, or the repository's file.
-func configFileAt(c *contract.Call, path string) string {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return c.ProjectAt(path).File
+// filesAt returns the files that a path stands for: itself, or what can count of the repository around a directory.
+func (p Parts) filesAt(c *contract.Call, record *config.Trust, path string) []string {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return []string{path}
 	}
-	return path
+	files := p.countable(c, path)
+	if c.Bool("remove") {
+		files = recordedBeneath(record, path)
+	}
+	if len(files) == 0 {
+		return []string{c.ProjectAt(path).File} // it is told that there is none
+	}
+	return files
 }
 
 func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
@@ -182,7 +194,7 @@ func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (tr
 		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s",
 			c.TrustFile()).Hint("set XDG_STATE_HOME to another place")
 	}
-	content, err := workspace.ReadFile(file, 1<<20)
+	content, err := workspace.ReadFile(file, maxTrusted)
 	if err != nil {
 		f := fault.Of(err)
 		if f.Code == fault.FileMissing {
@@ -247,7 +259,7 @@ func trustedNow(c *contract.Call, file string) bool { return trustState(c, file)
 
 // trustState returns the state of a trusted file: missing, current, refused or changed.
 func trustState(c *contract.Call, file string) string {
-	content, err := workspace.ReadFile(file, 1<<20)
+	content, err := workspace.ReadFile(file, maxTrusted)
 	trust := config.OpenTrust(c.TrustFile())
 	switch entry, _ := trust.Recorded(file); {
 	case err != nil:

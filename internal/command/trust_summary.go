@@ -18,8 +18,22 @@ const maxSummaryLines = 40
 // whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
 // alone.
 func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []string {
+	lines := p.effects(keys, file, content)
+	if lines == nil {
+		lines = []string{"nothing: this program reads no file of that name"}
+	}
+	if len(lines) > maxSummaryLines {
+		lines = append(lines[:maxSummaryLines-1], fmt.Sprintf("… and %d more", len(lines)-maxSummaryLines+1))
+	}
+	for i, line := range lines {
+		lines[i] = text.OneLine(line, 200)
+	}
+	return lines
+}
+
+// effects returns what a file changes once its content is trusted; nil if nothing reads a file of that name.
+func (p Parts) effects(keys []config.Key, file string, content []byte) (lines []string) {
 	name := filepath.Base(file)
-	var lines []string
 	switch {
 	case name == "config.toml" && filepath.Base(filepath.Dir(file)) == ".omniagent":
 		lines = settingsOf(keys, content)
@@ -27,19 +41,16 @@ func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []stri
 		lines = agentsOf(file, content)
 	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
 		lines = wholeText("instructions that the native agent's model follows", content)
+	case isProfiles(file):
+		lines = profilesIn(content)
+	case partOf(file) != "":
+		lines = wholeText(partOf(file), content)
 	default:
-		lines = []string{"nothing: this program reads no file of that name"}
 		for _, d := range p.Agents {
 			if obeys := d.Describe().Obeys; obeys != nil && obeys(file) != "" {
 				lines = wholeText(obeys(file), content)
 			}
 		}
-	}
-	if len(lines) > maxSummaryLines {
-		lines = append(lines[:maxSummaryLines-1], fmt.Sprintf("… and %d more", len(lines)-maxSummaryLines+1))
-	}
-	for i, line := range lines {
-		lines[i] = text.OneLine(line, 200)
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,21 @@ func TestOrchestration(t *testing.T) {
 		}
 	}
 	for _, row := range claims(t, "orchestration.md") {
+		id, _, _ := strings.Cut(row.ID, ":")
+		got = append(got, id)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the rows are\n%q\nnot\n%q", got, want)
+	}
+}
+
+// TestEidolon: docs/eidolon.md has a row for each scenario of the specification of Eidolon, and no other.
+func TestEidolon(t *testing.T) {
+	var want, got []string
+	for n := range 23 {
+		want = append(want, fmt.Sprintf("S%d", n+1))
+	}
+	for _, row := range claims(t, "eidolon.md") {
 		id, _, _ := strings.Cut(row.ID, ":")
 		got = append(got, id)
 	}

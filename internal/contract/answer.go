@@ -32,7 +32,10 @@ type answer struct {
 
 // shape turns the handler's data into a tree. It may take long and even panic, so it runs in the handler's time.
 func (a *answer) shape(c *Call, data any) {
-	w := &walker{unmask: c.Bool("unmask"), untag: c.Bool("no-injection-protection"), binary: c.String("binary-mode")}
+	w := &walker{
+		unmask: c.Bool("unmask"), untag: c.Bool("no-injection-protection"), binary: c.String("binary-mode"),
+		exact: strings.HasPrefix(c.format(), "json"),
+	}
 	w.page, _ = c.window()
 	if w.page != nil && a.fault == nil && c.streams() {
 		w.page.emit = c.rowEmitter()

@@ -140,6 +140,7 @@ type List struct {
 type Stdin struct {
 	Format   string // "text", "jsonl"
 	Required bool   // the command cannot run without it
+	Empty    bool   // a pipe or file that is empty is input, too
 }
 
 // Network declares the limits of every connection.

@@ -22,7 +22,7 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	host := c.Host
 	host.stray = nil
 	host.Args, host.Dir = args, c.dir
-	host.Stdin, host.StdinTerminal = strings.NewReader(""), false
+	host.Stdin, host.StdinTerminal, host.StdinPiped = strings.NewReader(""), false, false
 	host.Stdout, host.StdoutTerminal, host.Stderr = c.out, false, io.Discard
 	host.line = object{{"_cmd", name}, {"_line", json.Number(itoa(number))}}
 	if f != nil {

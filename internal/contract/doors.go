@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/term"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/workspace"
@@ -69,6 +71,15 @@ func (c *Call) pidFile() string {
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
 }
 
+// Register returns the register of the agents that this call starts by itself, or nil if it cannot be written. What is
+// in it can be found, and ended, after a death of this process.
+func (c *Call) Register() *process.Register {
+	c.mu.Lock()
+	c.children = true
+	c.mu.Unlock()
+	return c.register()
+}
+
 // register returns the register of the children of this call, or nil if it cannot be written.
 func (c *Call) register() *process.Register {
 	file := c.pidFile()
@@ -126,7 +137,7 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) == 0 && c.Command.Stdin.Required {
+	if stdin := c.Command.Stdin; len(text) == 0 && stdin.Required && !(stdin.Empty && c.Host.StdinPiped) {
 		return nil, fault.New(fault.StdinRequired, "%s reads standard input, and it is empty", c.Command.Path).
 			FixBy("pipe the input in, or give --input-file", "").Hint("%s", c.line("--input-file", "FILE"))
 	}
@@ -223,4 +234,33 @@ func (c *Call) Secret(name string) (string, error) {
 		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 	}
 	return "", nil
+}
+
+// Ask asks the person at the terminal for a secret, which is not shown while it is typed. It returns false if nobody
+// can be asked.
+func (c *Call) Ask(ctx context.Context, question string) (answer string, asked bool, err error) {
+	if !c.Command.Interactive {
+		return "", false, c.undeclared("a question")
+	}
+	in, ok := c.Host.Stdin.(*os.File)
+	if !ok || c.Host.nobody() || c.Bool("non-interactive") || c.Bool("headless") {
+		return "", false, nil
+	}
+	fd := int(in.Fd())
+	state, err := term.MakeRaw(fd) // before the question is there, so that nothing typed is ever shown
+	if err != nil {
+		return "", false, nil
+	}
+	restore := func() { _ = term.Restore(fd, state) }
+	stop := context.AfterFunc(ctx, restore) // the read does not end by itself
+	defer stop()
+	defer restore()
+	typed, err := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, c.Host.Stderr}, "").ReadPassword(question)
+	if err != nil { // Ctrl-C or Ctrl-D
+		return "", true, fault.New(fault.Interrupted, "nothing was typed").With("signal", "SIGINT")
+	}
+	return typed, true, nil
 }

@@ -19,6 +19,7 @@ type Host struct {
 	Dir    string
 
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
+	StdinPiped                                    bool // standard input is a pipe or a file
 
 	line  object        // in a batch: the number of this line
 	stray func() string // what other code wrote to standard output; nil if it is not guarded
@@ -30,6 +31,7 @@ func Process() Host {
 	return Host{
 		Args: os.Args[1:], Lookup: os.LookupEnv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Dir: dir,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		StdinPiped:     piped(os.Stdin),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
@@ -54,6 +56,12 @@ func (h Host) ci() bool { return h.has("CI", "GITHUB_ACTIONS", "JENKINS_URL") }
 
 // machine reports that a program reads the output, so that it is JSON by default.
 func (h Host) machine() bool { return !h.StdoutTerminal || h.ci() }
+
+// piped reports whether f is a pipe or a file. A closed standard input is neither: Go opens the null device there.
+func piped(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
+}
 
 // nobody reports that no question can be answered.
 func (h Host) nobody() bool { return !h.StdinTerminal || h.ci() }

@@ -49,6 +49,7 @@ type Param struct {
 	Stdin     bool   // "-" reads it from standard input
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
+	Optional  bool   // its value may be left out, at the end or before another flag; then it is empty
 }
 
 const (

@@ -114,6 +114,8 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
 			case one.joined, one.Kind == Bool:
 				given[one.Name] = append(given[one.Name], one.value)
+			case one.Optional && (i+1 == len(rest) || strings.HasPrefix(rest[i+1], "-")):
+				given[one.Name] = append(given[one.Name], "")
 			case i+1 < len(rest):
 				i++
 				given[one.Name] = append(given[one.Name], rest[i])

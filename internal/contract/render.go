@@ -68,8 +68,8 @@ func (c *Call) rowEmitter() func(any) bool {
 // if the caller wants no lines, or nobody reads them.
 func (c *Call) Emit(line []byte) bool { return c.streams() && c.out.beat(line) }
 
-// emits reports whether the lines before the answer come from the run itself.
-func (c *Call) emits() bool { return c.Command.Emits && c.streams() }
+// Emits reports whether the lines before the answer come from the run itself, and the caller wants them.
+func (c *Call) Emits() bool { return c.Command.Emits && c.streams() }
 
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
@@ -81,7 +81,7 @@ func (c *Call) render(a *answer, status int) []byte {
 		return []byte(presentable(a.human))
 	}
 	switch {
-	case format == "json", format == "jsonl" && (status != 0 || c.emits()):
+	case format == "json", format == "jsonl" && (status != 0 || c.Emits()):
 		return c.encode(a, status)
 	case status != 0 && a.data == nil:
 		return nil
@@ -440,6 +440,9 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 		if hint != "" {
 			lines = append(lines, "hint: "+text.Flat(hint))
 		}
+	}
+	for _, way := range f.Ways {
+		lines = append(lines, "  "+way)
 	}
 	if len(lines) == 1 {
 		if next := f.Code.Entry().NextStep; next != "" {

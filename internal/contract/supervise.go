@@ -179,7 +179,7 @@ func (c *Call) heartbeat() (stop func()) {
 		say   func(elapsed time.Duration)
 	}
 	var beats []beat
-	if ms := c.Int("heartbeat-ms"); ms > 0 && !c.emits() && (c.format() == "json" || c.format() == "jsonl") {
+	if ms := c.Int("heartbeat-ms"); ms > 0 && !c.Emits() && (c.format() == "json" || c.format() == "jsonl") {
 		beats = append(beats, beat{time.Duration(ms) * time.Millisecond, func(elapsed time.Duration) {
 			o := object{
 				{"status", "running"},

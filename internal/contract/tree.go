@@ -72,6 +72,9 @@ type Foreign[T any] struct{ Value T }
 
 func (f Foreign[T]) foreign() any { return f.Value }
 
+// Exact is a text in which a carriage return is data. JSON has it as an escape; every other form leaves it out.
+type Exact string
+
 type foreigner interface{ foreign() any }
 
 // walker turns Go values into a tree.
@@ -79,6 +82,7 @@ type walker struct {
 	unmask  bool // show secrets and high-entropy strings
 	literal bool // keep hashes and ids, but mask known forms of secrets
 	untag   bool // do not mark foreign content
+	exact   bool // the form has escapes for control characters
 	binary  string
 	fields  map[string]int // characters replaced, by field
 	masked  bool
@@ -142,6 +146,15 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 		return json.Number(strconv.FormatInt(v.Milliseconds(), 10)), true
 	case []byte:
 		return w.bytes(v), true
+	case Exact:
+		parts := []string{string(v)}
+		if w.exact {
+			parts = strings.Split(string(v), "\r")
+		}
+		for i := range parts {
+			parts[i] = w.text(parts[i], path, foreign)
+		}
+		return strings.Join(parts, "\r"), true
 	case json.Number: // it is a string, which may contain anything
 		if c := strings.TrimPrefix(string(v), "-"); c != "" && c[0] >= '0' && c[0] <= '9' && json.Valid([]byte(v)) {
 			return v, true

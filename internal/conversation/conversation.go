@@ -253,6 +253,24 @@ func (e *Events) Next(ctx context.Context) (event.Event, error) {
 	}
 }
 
+// Recorded calls each with every event from record number from up to the last one that there is now.
+func (c *Conversation) Recorded(ctx context.Context, from int64, each func(event.Event)) error {
+	last := c.Last()
+	records := c.o.Journal.Reader(from)
+	defer func() { _ = records.Close() }() // it was only read
+	for n := max(from, 1) - 1; n < last; {
+		entry, err := records.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if e := entry.Event(); e != nil {
+			each(*e)
+		}
+		n = max(n, entry.Number)
+	}
+	return nil
+}
+
 // Close ends the reader.
 func (e *Events) Close() { _ = e.records.Close() }
 

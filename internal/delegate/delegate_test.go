@@ -338,8 +338,16 @@ func TestNobodyReads(t *testing.T) {
 // TestDepthVariable: an invalid number counts as the limit.
 func TestDepthVariable(t *testing.T) {
 	for value, want := range map[string]int{"": 0, "0": 0, "1": 1, "2": 2, "3": 2, "-5": 2, "x": 2} {
-		if got := Depth(func(string) (string, bool) { return value, true }); got != want {
+		if got := Depth(func(string) (string, bool) { return value, true }, nil); got != want {
 			t.Errorf("%q: %d", value, got)
+		}
+	}
+	for _, row := range []struct {
+		around []string
+		want   int
+	}{{[]string{"1"}, 1}, {[]string{"", "2", "1"}, 2}, {[]string{"x"}, MaxDepth}} {
+		if got := Depth(func(string) (string, bool) { return "", false }, row.around); got != row.want {
+			t.Errorf("%q: %d, want %d", row.around, got, row.want)
 		}
 	}
 }

@@ -8,18 +8,23 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Depth returns how many servers are above this process: the value of the variable or the number of visible servers,
-// whichever is larger. An invalid variable counts as the limit, because only this program sets it.
-func Depth(lookup func(string) (string, bool)) int {
-	depth := 0
-	if value, ok := lookup(agent.DepthVariable); ok && value != "" {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > MaxDepth {
+// Depth returns how many agents above this process ask one another: the value of the variable, what was told to the
+// agents around this process (see process.Around), or the number of visible servers, whichever is larger. An invalid
+// value counts as the limit, because only this program sets it.
+func Depth(lookup func(string) (string, bool), around []string) int {
+	depth := above()
+	value, _ := lookup(agent.DepthVariable)
+	for _, told := range append([]string{value}, around...) {
+		if told == "" {
+			continue
+		}
+		n, err := strconv.Atoi(told)
+		if err != nil || n < 0 {
 			n = MaxDepth
 		}
-		depth = n
+		depth = max(depth, n)
 	}
-	return min(max(depth, above()), MaxDepth)
+	return min(depth, MaxDepth)
 }
 
 // Deeper returns the environment of an agent that is asked at this depth.

@@ -203,7 +203,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 		r.Input = l.mind.o.Secrets.Bytes(s.input)
 	}
 	l.tell(event.Event{Kind: event.ToolResult, Result: r})
-	l.noteTodos(s, result)
+	l.noteTodos(result)
 	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Failed: result.Failed}
 	block.Text = result.Text + l.remarks(ctx, s, *r)
 	for _, image := range result.Images {
@@ -335,9 +335,9 @@ func (r *repetition) check(calls, results []model.Block) error {
 }
 
 // noteTodos records the list of tasks after it changed.
-func (l *loop) noteTodos(s *step, result tool.Result) {
+func (l *loop) noteTodos(result tool.Result) {
 	todos, journal := l.mind.o.Todos, l.mind.o.Journal
-	if s.call.Name != "TodoWrite" || result.Failed || todos == nil || journal == nil {
+	if !result.Listed || todos == nil || journal == nil {
 		return
 	}
 	var items []session.Todo

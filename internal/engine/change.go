@@ -197,12 +197,18 @@ func offers(name string, mode setting.Approval) bool {
 // offeredIn returns the names of the tools that the model gets in a mode.
 func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 	for _, t := range m.tools {
-		if offers(t.Name, mode) {
+		if offers(t.Name, mode) && t.Name != tool.RejectedName {
 			names = append(names, t.Name)
 		}
 	}
+	if m.o.Search && outside(mode) && m.model.Client != nil && m.model.Client.Profile().Search {
+		names = append(names, tool.SearchName)
+	}
 	return names
 }
+
+// outside reports whether a mode lets the API search by itself, without a question.
+func outside(mode setting.Approval) bool { return mode != setting.DenyAll && mode != setting.AskAll }
 
 // offered returns the tools that the model gets now.
 func (l *loop) offered() []tool.Tool {

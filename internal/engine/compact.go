@@ -42,6 +42,23 @@ func (l *loop) fit(ctx context.Context) error {
 	return nil // there is still room, so a refusal of the host does not fail the turn
 }
 
+// CompactCommand is the command, without its slash, that shortens the conversation in a turn of its own.
+const CompactCommand = "compact"
+
+// asksToShorten reports whether a message is that command and nothing else.
+func asksToShorten(message []model.Block) bool {
+	return len(message) == 1 && message[0].Kind == model.Text && strings.TrimSpace(message[0].Text) == "/"+
+		CompactCommand
+}
+
+// shortenNow shortens the conversation because a person wants it.
+func (l *loop) shortenNow(ctx context.Context) error {
+	if len(l.talk.messages) < 2 {
+		return nil // there is nothing to shorten
+	}
+	return l.shorten(ctx, "manual")
+}
+
 // errLeftWhole: the host refuses to have the conversation shortened.
 var errLeftWhole = errors.New("left whole")
 
@@ -62,7 +79,11 @@ func (l *loop) window() (tokens int64, share float64) {
 func (l *loop) shorten(ctx context.Context, trigger string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
-	cut := l.cut(int64(keptShare * float64(window)))
+	budget := int64(keptShare * float64(window))
+	if trigger == "manual" {
+		budget = 0
+	}
+	cut := l.cut(budget)
 	if cut < 1 {
 		alone := "the last message alone is longer than the model can take"
 		return &model.Error{Trouble: model.Overflow, Message: alone}

@@ -133,7 +133,9 @@ func (m *Mind) Abilities() agent.Abilities {
 func (m *Mind) Facts() event.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	facts := event.Facts{Mode: m.policy.mode, Tools: m.offeredIn(m.policy.mode)}
+	facts := event.Facts{
+		Mode: m.policy.mode, Tools: m.offeredIn(m.policy.mode), Commands: []string{CompactCommand},
+	}
 	if m.model.Client != nil {
 		known := m.model.Client.Profile()
 		facts.Model, facts.Window = known.Model, known.Window

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/redact"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
@@ -422,6 +425,55 @@ type canned struct {
 	model.Client
 	answer model.Answer
 	asked  chan model.Request
+}
+
+// searching is a model whose API searches before it answers.
+type searching struct{ canned }
+
+func (s searching) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	hear(model.Piece{Kind: model.Text, Text: "I look. "})
+	hear(model.Piece{Kind: model.Searched, Search: &model.Search{
+		ID: "s1", Query: "go key-of-mine", Found: []string{"Go https://go.dev"},
+	}})
+	hear(model.Piece{Kind: model.Searched, Search: &model.Search{Query: "more", Failed: "max_uses_exceeded"}})
+	hear(model.Piece{Kind: model.Text, Text: "found"})
+	return s.canned.Ask(ctx, q, hear)
+}
+
+// Profile is that of an API which searches.
+func (s searching) Profile() model.Profile { return model.Profile{Search: true} }
+
+// TestSearchesAreTold: a search of the API has the lines of a call, without secrets, and stands among the tools.
+func TestSearchesAreTold(t *testing.T) {
+	client, _ := scripted(t, `[]`)
+	answer := model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "I look. found"}}, Stop: model.Done}
+	s := begin(t, engine.Options{
+		Client: searching{canned{client, answer, nil}}, Search: true, Mode: setting.Prompt,
+		Secrets: redact.Known("key-of-mine"),
+	})
+	if tools := s.Facts().Tools; !slices.Contains(tools, "WebSearch") {
+		t.Errorf("the tools are %v", tools)
+	}
+	var lines []string
+	for _, e := range turn(t, s, "go", nil) {
+		switch {
+		case e.Call != nil:
+			lines = append(lines, e.Call.Name+" "+string(e.Call.Input))
+		case e.Result != nil:
+			lines = append(lines, fmt.Sprint(e.Result.Output, " ", e.Result.Failed))
+		case e.Kind == event.Text && e.Delta:
+			lines = append(lines, e.Text)
+		case e.End != nil:
+			lines = append(lines, "end: "+e.End.Text)
+		}
+	}
+	want := []string{
+		"I look. ", `WebSearch {"query":"go [REDACTED]"}`, "Go https://go.dev false", `WebSearch {"query":"more"}`,
+		"max_uses_exceeded true", "found", "end: I look. found",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q", lines)
+	}
 }
 
 func (c canned) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*model.Answer, error) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,10 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
-	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
@@ -144,7 +146,7 @@ func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err e
 func judged(a *model.Answer) error {
 	switch {
 	case a.Stop == model.Refused:
-		return &stop{event.FailedTurn, fault.New(fault.APIError, "the model refused to answer (%s)", a.Reason)}
+		return &stop{event.FailedTurn, fault.New(fault.ModelRefused, "the model refused to answer (%s)", a.Reason)}
 	case a.Stop == model.Full:
 		return &stop{event.FailedTurn, fault.New(fault.ContextFull, tooLong)}
 	case strings.TrimSpace(a.Text()) == "": // thinking alone is not an answer
@@ -207,6 +209,10 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	}
 	began, client := time.Now(), l.client()
 	answer, err := client.Ask(ctx, q, func(p model.Piece) {
+		if p.Search != nil {
+			l.searched(*p.Search)
+			return
+		}
 		kind := event.Text
 		if p.Kind == model.Thinking {
 			kind = event.Thinking
@@ -236,6 +242,24 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	return answer, nil
 }
 
+// searched tells of a search that the API made by itself, as of a call and its result.
+func (l *loop) searched(s model.Search) {
+	id := cmp.Or(s.ID, "search_"+ident.Hex(8))
+	input, err := text.JSON(struct {
+		Query string `json:"query"`
+	}{s.Query})
+	if err != nil {
+		return
+	}
+	output := cmp.Or(s.Failed, strings.Join(s.Found, "\n"), "The model's API searched, and did not tell what it found.")
+	l.tell(event.Event{Kind: event.ToolCall, Call: &event.Call{
+		ID: id, Name: tool.SearchName, Kind: event.Web, Input: input,
+	}})
+	l.tell(event.Event{Kind: event.ToolResult, Result: &event.Result{
+		ID: id, Name: tool.SearchName, Failed: s.Failed != "", Output: output,
+	}})
+}
+
 // tooLong: the conversation does not fit into the model's context.
 const tooLong = "the conversation is longer than the model can take"
 
@@ -253,7 +277,7 @@ func (l *loop) mayActOutside() bool {
 	m := l.mind
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.o.Search && m.policy.mode != setting.DenyAll && m.policy.mode != setting.AskAll
+	return m.o.Search && outside(m.policy.mode)
 }
 
 // goOn is what the model is told after its answer broke off.

@@ -92,7 +92,10 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 		case b.Media != "":
 			message = append(message, model.Block{Kind: model.File, Media: b.Media, Data: b.Data, Name: b.Name})
 		case strings.TrimSpace(b.Text) != "":
-			message = append(message, model.Block{Kind: model.Text, Text: strings.ToValidUTF8(b.Text, "\uFFFD")})
+			// The name says that a host added the text.
+			message = append(message, model.Block{
+				Kind: model.Text, Name: b.Name, Text: strings.ToValidUTF8(b.Text, "\uFFFD"),
+			})
 		}
 	}
 	if len(message) == 0 {
@@ -158,12 +161,11 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 		defer cancel()
 	}
 	l.tell(event.Event{Kind: event.TurnBegan, Session: m.o.ID})
-	message, err := l.admit(ctx, message)
-	if err == nil {
-		err = l.keep(model.Message{Role: model.User, Blocks: message}, nil)
-	}
-	if err == nil {
-		err = l.run(ctx)
+	var err error
+	if asksToShorten(message) {
+		err = l.shortenNow(ctx)
+	} else {
+		err = l.respond(ctx, message)
 	}
 	m.mu.Lock()
 	t.deaf = true // however it ended
@@ -180,6 +182,18 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	}
 	m.mu.Unlock()
 	l.tell(event.Event{Kind: event.Ended, Session: m.o.ID, Model: l.model, End: end})
+}
+
+// respond answers a message.
+func (l *loop) respond(ctx context.Context, message []model.Block) error {
+	message, err := l.admit(ctx, message)
+	if err == nil {
+		err = l.keep(model.Message{Role: model.User, Blocks: message}, nil)
+	}
+	if err == nil {
+		err = l.run(ctx)
+	}
+	return err
 }
 
 // survive ends a turn that panics, so that its end is told and all that it started ends in order.

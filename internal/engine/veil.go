@@ -74,8 +74,18 @@ func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush fu
 	return func(p model.Piece) {
 		if p.Kind != kind {
 			flush()
-			kind = p.Kind
 		}
+		if p.Search != nil {
+			plain := model.Search{
+				ID: p.Search.ID, Query: v.known.String(p.Search.Query), Failed: v.known.String(p.Search.Failed),
+			}
+			for _, line := range p.Search.Found {
+				plain.Found = append(plain.Found, v.known.String(line))
+			}
+			hear(model.Piece{Kind: p.Kind, Search: &plain})
+			return
+		}
+		kind = p.Kind
 		if text := stream.Feed(p.Text); text != "" || p.Text == "" {
 			hear(model.Piece{Kind: kind, Text: text})
 		}
@@ -94,7 +104,8 @@ func Veiled(known *redact.Values, messages []model.Message) []model.Message {
 	return out
 }
 
-// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged.
+// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged. What is kept of a
+// call may be its text, which can hold a secret; a signature never does.
 func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {
@@ -103,14 +114,14 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 		}
 		text, n := known.Count(b.Text)
 		broken, m := known.Count(b.Broken)
-		input := known.Bytes(b.Input)
-		if n+m == 0 && len(input) == len(b.Input) && bytes.Equal(input, b.Input) {
+		input, opaque := known.Bytes(b.Input), known.Bytes(b.Opaque)
+		if n+m == 0 && bytes.Equal(input, b.Input) && bytes.Equal(opaque, b.Opaque) {
 			continue
 		}
 		if !copied {
 			blocks, copied = slices.Clone(blocks), true
 		}
-		blocks[i].Text, blocks[i].Broken, blocks[i].Input = text, broken, input
+		blocks[i].Text, blocks[i].Broken, blocks[i].Input, blocks[i].Opaque = text, broken, input, opaque
 	}
 	return blocks
 }

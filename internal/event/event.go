@@ -97,10 +97,11 @@ type Facts struct {
 	Mode     setting.Approval `json:"mode,omitempty"`
 	Dir      string           `json:"dir,omitempty"`
 	Tools    []string         `json:"tools,omitzero"`
-	Servers  []Server         `json:"servers,omitzero"` // of MCP
-	Helpers  []string         `json:"helpers,omitzero"` // kinds of sub-agents
-	Walls    *Walls           `json:"walls,omitempty"`  // nil: nothing is known
-	Window   int64            `json:"window,omitempty"` // tokens of the model's context; 0: not known
+	Servers  []Server         `json:"servers,omitzero"`  // of MCP
+	Helpers  []string         `json:"helpers,omitzero"`  // kinds of sub-agents
+	Walls    *Walls           `json:"walls,omitempty"`   // nil: nothing is known
+	Window   int64            `json:"window,omitempty"`  // tokens of the model's context; 0: not known
+	Commands []string         `json:"commands,omitzero"` // of the agent's own, without a slash: a message may begin with one
 }
 
 // Merge takes over the members of change that are set.
@@ -129,6 +130,9 @@ func (f *Facts) Merge(change Facts) {
 	}
 	if change.Helpers != nil {
 		f.Helpers = change.Helpers
+	}
+	if change.Commands != nil {
+		f.Commands = change.Commands
 	}
 	if change.Walls != nil {
 		f.Walls = change.Walls

@@ -30,6 +30,7 @@ const (
 	UnknownFlag           Code = "UNKNOWN_FLAG"
 	InvalidAgentInput     Code = "INVALID_AGENT_INPUT"
 	InvalidJSON           Code = "INVALID_JSON"
+	InvalidXNL            Code = "INVALID_XNL"
 	InvalidCursor         Code = "INVALID_CURSOR"
 	SecretOnCommandLine   Code = "SECRET_ON_COMMAND_LINE"
 	StdinTooLarge         Code = "STDIN_TOO_LARGE"
@@ -89,6 +90,7 @@ const (
 	UnknownOutcome Code = "UNKNOWN_OUTCOME"
 	APIError       Code = "API_ERROR"
 	ContextFull    Code = "CONTEXT_FULL"
+	ModelRefused   Code = "MODEL_REFUSED"
 	NoAnswer       Code = "NO_ANSWER"
 	SchemaUnmet    Code = "SCHEMA_UNMET"
 )

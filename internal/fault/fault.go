@@ -47,12 +47,14 @@ const (
 type Fault struct {
 	Code       Code
 	Message    string         // one full sentence: the thing and the reason
+	Sort       Kind           // overrides the catalogue
 	Phase      Phase          // empty: Validation for Input, else Execution
 	Retry      *bool          // overrides the catalogue
 	RetryAfter time.Duration  // known wait before a retry
 	Fix        string         // the condition that the caller must correct
 	FixCommand string         // one command that corrects it: complete, and harmless when repeated
 	Suggestion string         // next step in words
+	Ways       []string       // further next steps, a line each, for a person in front of a terminal
 	Redirect   string         // with kind Redirected: the command to run instead
 	Detail     map[string]any // further members of the error object
 	Problems   []Problem      // all that is wrong with the arguments, at once
@@ -132,8 +134,13 @@ func (f *Fault) Is(target error) bool {
 	return ok && code == f.Code
 }
 
-// Kind returns the kind that the catalogue gives to the fault's code.
-func (f *Fault) Kind() Kind { return f.Code.Entry().Kind }
+// Kind returns the kind of the fault, which is mostly what the catalogue says of its code.
+func (f *Fault) Kind() Kind {
+	if f.Sort != "" {
+		return f.Sort
+	}
+	return f.Code.Entry().Kind
+}
 
 // Retryable reports whether the same call, unchanged, may succeed later.
 func (f *Fault) Retryable() bool {

@@ -109,6 +109,14 @@ func (r *Repository) Sum(content []byte) (id ID) {
 	return id
 }
 
+// BlobName returns the name of the blob with this content, as git shows it. Without a repository it is that of SHA-1.
+func (r *Repository) BlobName(content []byte) string {
+	if r == nil {
+		r = &Repository{size: sha1.Size}
+	}
+	return r.name(r.Sum(content))
+}
+
 func (r *Repository) name(id ID) string { return hex.EncodeToString(id[:r.size]) }
 
 func absolute(base, path string) string {

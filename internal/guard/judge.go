@@ -36,6 +36,9 @@ func (j Judge) Call(c Call) Verdict {
 	if c.Dir != "" {
 		j.Place.Dir = resolve(j.Place.Root, filepath.FromSlash(c.Dir))
 	}
+	if strings.HasPrefix(c.Tool, routes+".") {
+		j.Set = SysBuiltIn
+	}
 	pieces, line := j.pieces(c)
 	strict, lax := j.divide(c)
 	var v Verdict

@@ -10,9 +10,13 @@ import (
 )
 
 // coversTool reports whether a rule applies to a tool at all. Deny and ask rules are read broadly: one for Edit applies
-// to every tool that changes files, one for Read to every tool that reads them.
+// to every tool that changes files, one for Read to every tool that reads them. What a rule says of a tool of Claude's
+// it says of the route that does the same.
 func coversTool(r Rule, tool string) bool {
 	if r.tool == "*" || r.tool == tool {
+		return true
+	}
+	if other := counterpart(tool); other != "" && coversTool(r, other) {
 		return true
 	}
 	if rest, found := strings.CutPrefix(r.tool, "mcp__"); found {

@@ -58,8 +58,29 @@ func (r Rules) Reading(w Word, p Place) func(path string) bool {
 	}
 }
 
-// routes is the family of the tools SysBuiltIn.*, of which SysBuiltIn.Bash runs commands.
+// routes is the family of the tools SysBuiltIn.*, each of which does what a tool of Claude's does.
 const routes = "SysBuiltIn"
+
+// counterpart returns the tool of Claude's that does what a route does; "" for any other tool.
+func counterpart(tool string) string {
+	family, name, _ := strings.Cut(tool, ".")
+	if family != routes {
+		return ""
+	}
+	switch strings.ToLower(name) {
+	case "bash":
+		return "Bash"
+	case "read_file":
+		return "Read"
+	case "write_file":
+		return "Write"
+	case "edit_text":
+		return "Edit"
+	case "todo_write":
+		return "TodoWrite"
+	}
+	return ""
+}
 
 // Known are the tools that there are, as rules may name them, besides mcp__…
 type Known []toolspec.Tool
@@ -76,7 +97,7 @@ func (k Known) names() []string {
 // of is what is known of a tool; of any other it is nothing.
 func (k Known) of(name string) toolspec.Tool {
 	for _, t := range k {
-		if t.Name == name || name == routes+".Bash" && t.Rule == toolspec.Command {
+		if t.Name == name || t.Name == counterpart(name) {
 			return t
 		}
 	}

@@ -24,13 +24,31 @@ func UUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+const (
+	orderedSize = 16 // bytes
+	orderedTime = 6  // of them, for the milliseconds since 1970
+)
+
 // Ordered returns a name that sorts by the time at which it was made and has no character that needs care.
 func Ordered() string {
-	b := random(16)
-	for i, ms := 5, time.Now().UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
+	b := random(orderedSize)
+	for i, ms := orderedTime-1, time.Now().UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
 		b[i] = byte(ms)
 	}
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
+}
+
+// Made returns when Ordered made a name.
+func Made(name string) (at time.Time, ok bool) {
+	b, err := base32.HexEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(name))
+	if err != nil || len(b) != orderedSize {
+		return at, false
+	}
+	ms := int64(0)
+	for _, digit := range b[:orderedTime] {
+		ms = ms<<8 | int64(digit)
+	}
+	return time.UnixMilli(ms), true
 }
 
 func random(n int) []byte {

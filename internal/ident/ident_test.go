@@ -29,11 +29,21 @@ func TestOrderedSortsByTime(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for range 5 {
-		names = append(names, Ordered())
+		before := time.Now().Truncate(time.Millisecond)
+		name := Ordered()
+		if at, ok := Made(name); !ok || at.Before(before) || at.After(time.Now()) {
+			t.Errorf("%s was made at %v", name, at)
+		}
+		names = append(names, name)
 		for began := time.Now().UnixMilli(); time.Now().UnixMilli() == began; {
 		}
 	}
 	if !slices.IsSorted(names) {
 		t.Fatalf("got %q", names)
+	}
+	for _, name := range []string{"", "1a2b3c4d", names[0][1:], "z" + names[0][1:]} {
+		if at, ok := Made(name); ok {
+			t.Errorf("%q was made at %v", name, at)
+		}
 	}
 }

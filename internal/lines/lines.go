@@ -89,7 +89,7 @@ type Reader struct {
 
 // NewReader returns a Reader of lines that have at most so many bytes.
 func NewReader(from io.Reader, most int) *Reader {
-	return &Reader{cut: Cutter{Most: most}, from: from, buffer: make([]byte, 64<<10)}
+	return &Reader{cut: Cutter{Most: most}, from: from, buffer: make([]byte, min(most+1, 64<<10))}
 }
 
 // Next reads a line. A torn last one is a line as well, also where reading fails.

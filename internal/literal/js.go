@@ -174,8 +174,11 @@ func (p *json5) code(start int) *SyntaxError {
 	if end := strings.IndexAny(line, "\r\n\u2028\u2029"); end >= 0 {
 		line = line[:end]
 	}
-	return p.fail(start, "this is code, not a literal (%s); configuration is read without running it",
-		shorten(strings.TrimSpace(line)))
+	why := "configuration is read without running it"
+	if p.call {
+		why = "the arguments of a call are literals"
+	}
+	return p.fail(start, "this is code, not a literal (%s); %s", shorten(strings.TrimSpace(line)), why)
 }
 
 // scriptValue reads what JavaScript has beyond JSON5: templates, parentheses and undefined.

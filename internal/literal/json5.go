@@ -3,6 +3,7 @@ package literal
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -33,6 +34,7 @@ type json5 struct {
 	locate *locator
 	open   []byte // the closing bracket of every open one
 	script bool   // JavaScript: templates, parentheses and types are read as well
+	call   bool   // arguments of a call; see ParseCall
 }
 
 func (p *json5) fail(offset int, format string, args ...any) *SyntaxError {
@@ -106,6 +108,15 @@ func lineEnd(data []byte) bool {
 }
 
 func (p *json5) value() Value {
+	v := p.operand()
+	if p.call {
+		v = p.joined(v)
+	}
+	return v
+}
+
+// operand reads a value up to an operator.
+func (p *json5) operand() Value {
 	start := p.at
 	if p.ended() {
 		panic(p.fail(start, "expected a value, found end of input"))
@@ -223,7 +234,9 @@ func (p *json5) object() Value {
 				shorten(m.Key), first)})
 		}
 		seen[m.Key] = m.KeyPos
-		v.Members = append(v.Members, m)
+		if !p.call || string(p.data[m.Value.Pos.Offset:m.Value.End]) != "undefined" {
+			v.Members = append(v.Members, m)
+		}
 		p.separator('}', "a member")
 	}
 }
@@ -264,6 +277,9 @@ func (p *json5) separator(closer byte, after string) {
 	case '}', ']':
 		panic(p.failWith(string(closer), p.at, "expected ',' or '%c' after %s, found '%c'", closer, after, c))
 	default:
+		if p.call && closer == '}' && strings.ContainsAny(string(p.data[afterValue:p.at]), "\r\n") {
+			return
+		}
 		err := p.failWith(",", p.at, "expected ',' or '%c' after %s, found %s", closer, after, found(p.data, p.at))
 		err.at = afterValue
 		panic(err)

@@ -153,6 +153,9 @@ func (p *json5) escape(out []byte) []byte {
 
 // codePoint reads what follows \u. Half of a surrogate pair becomes U+FFFD, as in encoding/json.
 func (p *json5) codePoint(start int) rune {
+	if p.script && !p.ended() && p.data[p.at] == '{' {
+		return p.bracedCode(start)
+	}
 	high := p.hexCode(start, 4)
 	if !utf16.IsSurrogate(high) {
 		return high
@@ -167,6 +170,19 @@ func (p *json5) codePoint(start int) rune {
 		p.at = second
 	}
 	return utf8.RuneError
+}
+
+// bracedCode reads what follows \u in \u{1F600}, which JSON5 does not have.
+func (p *json5) bracedCode(start int) rune {
+	p.at++
+	begin := p.at
+	p.digits(isHexDigit)
+	code, err := strconv.ParseUint(string(p.data[begin:p.at]), 16, 32)
+	if err != nil || code > utf8.MaxRune || p.ended() || p.data[p.at] != '}' {
+		panic(p.fail(start, "the escape is not a character in hexadecimal digits, such as \\u{1F600}"))
+	}
+	p.at++
+	return rune(code)
 }
 
 func (p *json5) hexCode(start, count int) rune {

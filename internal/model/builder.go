@@ -9,7 +9,7 @@ import (
 // Builder puts an answer together from its pieces. Pieces of several blocks may come in any order: a key of the wire
 // identifies a block, and the first piece of a block decides its place.
 type Builder struct {
-	Hear   func(Piece) // is told of text and thinking; may be nil
+	Hear   func(Piece) // is told of text, thinking and searches; may be nil
 	Wire   string      // goes into what is Opaque
 	blocks []*part
 	byKey  map[any]*part
@@ -44,6 +44,13 @@ func (b *Builder) Say(key any, kind Kind, text string) {
 	b.heard = true
 	if b.Hear != nil {
 		b.Hear(Piece{Kind: kind, Text: text})
+	}
+}
+
+// Searched tells of a search that the API made.
+func (b *Builder) Searched(s Search) {
+	if b.Hear != nil {
+		b.Hear(Piece{Kind: Searched, Search: &s})
 	}
 }
 

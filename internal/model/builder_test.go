@@ -46,7 +46,9 @@ func TestBuilder(t *testing.T) {
 	if got := b.Said(); !reflect.DeepEqual(got, []model.Block{want[1], want[2], want[4]}) {
 		t.Errorf("%+v", got)
 	}
-	if want := []model.Piece{{model.Thinking, "th"}, {model.Thinking, "ink"}, {model.Text, "te\uFFFD"}}; !b.Heard() ||
+	if want := []model.Piece{
+		{Kind: model.Thinking, Text: "th"}, {Kind: model.Thinking, Text: "ink"}, {Kind: model.Text, Text: "te\uFFFD"},
+	}; !b.Heard() ||
 		!reflect.DeepEqual(heard, want) {
 		t.Errorf("%+v", heard)
 	}

@@ -32,6 +32,7 @@ type Profile struct {
 	Model    string
 	Window   int64   // tokens of the context
 	Output   int64   // tokens of the longest answer
+	Limit    int64   // tokens of an answer at most, as the user's profile says; 0: it does not say
 	Compact  float64 // share of the window at which to shorten a conversation
 	Prices   *Prices
 	Search   bool // the API has its own web search
@@ -51,7 +52,7 @@ type Request struct {
 	System    []string // each part stays the same during the conversation, so that it can be cached
 	Messages  []Message
 	Tools     []toolspec.Tool
-	MaxOutput int64 // 0: the default of the API, or Profile.Output if the API requires one
+	MaxOutput int64 // 0: Profile.Limit, or the default of the API, or Profile.Output if the API requires one
 	Think     int64 // tokens for thinking; 0: the default of the API
 	Search    bool  // offer the API's own web search, if Profile.Search
 	NoCache   bool  // the conversation is sent only once: caching would only cost
@@ -83,6 +84,7 @@ const (
 	Result   Kind = "result"   // ID, Name, Text, Failed
 	Image    Kind = "image"    // Media, Data; in a result's Parts too
 	File     Kind = "file"     // Media, Data, Name: a document such as PDF
+	Searched Kind = "searched" // of a Piece only
 )
 
 // Block is a part of a message.
@@ -110,8 +112,17 @@ const CutOff = "(the answer was cut off here)"
 
 // Piece is a piece of an answer, as it comes.
 type Piece struct {
-	Kind Kind // Text or Thinking
-	Text string
+	Kind   Kind // Text, Thinking or Searched
+	Text   string
+	Search *Search // with Searched
+}
+
+// Search is a search of the web that an API made by itself. It is told when it is over.
+type Search struct {
+	ID     string // the API's own; empty: it has none
+	Query  string
+	Found  []string // a line each, as far as the API tells; nil: it does not
+	Failed string   // the API's word for the failure; empty: it did not fail
 }
 
 // Stop is why the model stopped.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,14 +23,15 @@ type Backend interface {
 // Writer writes what a Backend says to the wire. Its methods return an error when the client is gone; the Backend
 // returns then.
 type Writer interface {
-	Text(string) error   // more of the text; consecutive texts are one block
-	Think(string) error  // more of the thinking, where the wire has it; elsewhere nothing
-	Call(Call) error     // one call of a tool; several in a row are parallel
-	Search(string) error // a search that the model's side runs itself, where the wire has it
-	Usage(Usage)         // what is said at the end; without it, an estimate
-	Fail(Failure) error  // the end, as an error; a status when nothing was said yet, else an event
-	Slow(time.Duration)  // a pause before each further piece
-	Break(Break)         // how the answer ends too early; call it first
+	Text(string) error    // more of the text; consecutive texts are one block
+	Think(string) error   // more of the thinking, where the wire has it; elsewhere nothing
+	Decline(string) error // the end of the answer: the model declines, with these words or with none
+	Call(Call) error      // one call of a tool; several in a row are parallel
+	Search(string) error  // a search that the model's side runs itself, where the wire has it
+	Usage(Usage)          // what is said at the end; without it, an estimate
+	Fail(Failure) error   // the end, as an error; a status when nothing was said yet, else an event
+	Slow(time.Duration)   // a pause before each further piece
+	Break(Break)          // how the answer ends too early; call it first
 }
 
 // Call asks the agent to run a tool.
@@ -92,13 +94,12 @@ type reply struct {
 	usage  Usage
 }
 
-func (s *reply) calls() bool {
-	for _, b := range s.blocks {
-		if b.kind == Calling {
-			return true
-		}
-	}
-	return false
+func (s *reply) calls() bool { return s.has(Calling) }
+
+func (s *reply) declines() bool { return s.has(declining) }
+
+func (s *reply) has(kind BlockKind) bool {
+	return slices.ContainsFunc(s.blocks, func(b *block) bool { return b.kind == kind })
 }
 
 // encoder writes an answer in the form of a wire. It has no policy and no I/O: it returns frames.
@@ -116,8 +117,11 @@ type encoder interface {
 	prefix(BlockKind) string // of the id of a block; empty where the wire has no such block
 }
 
-// searching is the block of a search that the model's side runs.
-const searching BlockKind = "search"
+// searching is the block of a search that the model's side runs, declining what the model says when it declines.
+const (
+	searching BlockKind = "search"
+	declining BlockKind = "refusal"
+)
 
 // answer is the Writer. Of a stream:
 //
@@ -157,6 +161,13 @@ func (a *answer) Think(s string) error {
 		return nil
 	}
 	return a.grow(Thinking, s)
+}
+
+func (a *answer) Decline(words string) error {
+	if err := a.grow(declining, words); err != nil {
+		return err
+	}
+	return a.shut()
 }
 
 func (a *answer) Search(query string) error {

@@ -170,6 +170,8 @@ func (e *chatEncoder) delta(b *block, piece string) [][]byte {
 	switch {
 	case b.kind == Thinking:
 		d = object("reasoning_content", piece)
+	case b.kind == declining:
+		d = object("refusal", piece)
 	case b.kind == Calling && b.call.Kind == "custom":
 		d = object("tool_calls", []any{object("index", e.calls-1, "custom", object("input", piece))})
 	case b.kind == Calling:
@@ -205,8 +207,11 @@ func (e *chatEncoder) end(s *reply) [][]byte {
 
 func (e *chatEncoder) whole(s *reply) []byte {
 	message := []any{"role", "assistant", "content", any(nil), "refusal", nil}
-	if text := joined(s, Text); text != "" || !s.calls() {
+	if text := joined(s, Text); text != "" || !s.calls() && !s.declines() {
 		message[3] = text
+	}
+	if s.declines() {
+		message[5] = joined(s, declining)
 	}
 	if thought := joined(s, Thinking); thought != "" {
 		message = append(message, "reasoning_content", thought)

@@ -94,6 +94,7 @@ func injectedBeginnings() []string {
 	return []string{
 		"# AGENTS.md instructions", "[Request interrupted by user", "Please continue.", "Caveat: The messages below",
 		"System: Please continue.", "Tool loaded.", "Continue if you have next steps, or stop and ask",
+		"!unquote_start\n<tool_resp", "tool_call error: ", // what tools answered to calls in XNL
 	}
 }
 

@@ -234,8 +234,20 @@ func (e *geminiEncoder) shut(b *block) [][]byte {
 	return [][]byte{e.frame(e.answer([]any{geminiPart(b, "")}, "", nil))}
 }
 
+// ending is the last element of a stream, or all of an answer: one that was stopped has a reason of its own, and one of
+// which nothing may be seen has no candidate.
+func (e *geminiEncoder) ending(parts []any, s *reply) JSON {
+	switch {
+	case !s.declines():
+		return e.answer(parts, "STOP", &s.usage)
+	case joined(s, declining) == "":
+		return object("promptFeedback", object("blockReason", "PROHIBITED_CONTENT"), "modelVersion", e.r.Model)
+	}
+	return e.answer(parts, "SAFETY", &s.usage)
+}
+
 func (e *geminiEncoder) end(s *reply) [][]byte {
-	out := [][]byte{e.frame(e.answer([]any{object("text", "")}, "STOP", &s.usage))}
+	out := [][]byte{e.frame(e.ending([]any{object("text", "")}, s))}
 	if e.r.array {
 		out = append(out, []byte("]"))
 	}
@@ -247,7 +259,7 @@ func (e *geminiEncoder) whole(s *reply) []byte {
 	for _, b := range s.blocks {
 		parts = append(parts, geminiPart(b, b.text.String()))
 	}
-	return e.answer(parts, "STOP", &s.usage)
+	return e.ending(parts, s)
 }
 
 func (e *geminiEncoder) refuse(f Failure) []byte {

@@ -177,7 +177,10 @@ func (e *messagesEncoder) shut(b *block) [][]byte {
 }
 
 func messagesStop(s *reply) string {
-	if s.calls() {
+	switch {
+	case s.declines():
+		return "refusal"
+	case s.calls():
 		return "tool_use"
 	}
 	return "end_turn"

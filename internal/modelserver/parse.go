@@ -104,7 +104,9 @@ func textMember(v literal.Value, what, name string, into *string) error {
 }
 
 func actions() []string {
-	return []string{"say", "think", "shell", "write", "read", "web", "search", "ask", "call", "calls", "json", "error"}
+	return []string{
+		"say", "think", "decline", "shell", "write", "read", "web", "search", "ask", "call", "calls", "json", "error",
+	}
 }
 
 func modifiers() []string {
@@ -190,7 +192,7 @@ func (st *step) actSeveral(v literal.Value) error {
 			return err
 		}
 		switch inner.do {
-		case say, think, trouble, several, answerJSON:
+		case say, think, decline, trouble, several, answerJSON:
 			return wrong(item.Pos, "calls holds only steps that call a tool").Hint("put it before the step with calls")
 		}
 		if len(inner.faults) > 0 {

@@ -208,6 +208,14 @@ func (e *responsesEncoder) start() [][]byte {
 	return [][]byte{e.event("response.created", "response", r), e.event("response.in_progress", "response", r)}
 }
 
+// contentPart is the part of which a message consists.
+func contentPart(b *block, text string) JSON {
+	if b.kind == declining {
+		return object("type", "refusal", "refusal", text)
+	}
+	return outputText(text)
+}
+
 func outputText(text string) JSON {
 	return object("type", "output_text", "annotations", []any{}, "logprobs", []any{}, "text", text)
 }
@@ -218,7 +226,7 @@ func (e *responsesEncoder) item(b *block, whole bool) JSON {
 	content := []any{}
 	if whole {
 		status, text = "completed", b.text.String()
-		content = []any{outputText(text)}
+		content = []any{contentPart(b, text)}
 	}
 	switch b.kind {
 	case Thinking:
@@ -260,8 +268,8 @@ func summaryText(text string) JSON { return object("type", "summary_text", "text
 func (e *responsesEncoder) open(b *block) [][]byte {
 	out := [][]byte{e.event("response.output_item.added", "output_index", b.index, "item", e.item(b, false))}
 	switch b.kind {
-	case Text:
-		return append(out, e.about(b, "response.content_part.added", "content_index", 0, "part", outputText("")))
+	case Text, declining:
+		return append(out, e.about(b, "response.content_part.added", "content_index", 0, "part", contentPart(b, "")))
 	case Thinking:
 		return append(out,
 			e.about(b, "response.reasoning_summary_part.added", "summary_index", 0, "part", summaryText("")))
@@ -293,6 +301,8 @@ func (e *responsesEncoder) delta(b *block, piece string) [][]byte {
 			return [][]byte{e.about(b, name+".delta", "delta", piece)}
 		}
 		return nil
+	case declining:
+		return [][]byte{e.about(b, "response.refusal.delta", "content_index", 0, "delta", piece)}
 	}
 	return [][]byte{
 		e.about(b, "response.output_text.delta", "content_index", 0, "delta", piece, "logprobs", []any{}),
@@ -307,6 +317,9 @@ func (e *responsesEncoder) shut(b *block) [][]byte {
 		out = append(out,
 			e.about(b, "response.output_text.done", "content_index", 0, "text", text, "logprobs", []any{}),
 			e.about(b, "response.content_part.done", "content_index", 0, "part", outputText(text)))
+	case declining:
+		out = append(out, e.about(b, "response.refusal.done", "content_index", 0, "refusal", text),
+			e.about(b, "response.content_part.done", "content_index", 0, "part", contentPart(b, text)))
 	case Thinking:
 		out = append(out,
 			e.about(b, "response.reasoning_summary_text.done", "summary_index", 0, "text", text),

@@ -34,6 +34,7 @@ import (
 //	{"ask": "question"}              the agent's own tool to ask the user
 //	{"call": {"name": "n", "input": {}}}  any tool, also one that the agent does not offer
 //	{"calls": [ … ]}                 several of those at once
+//	{"decline": "text"}              the model declines, in the wire's own form; the text may be empty
 //	{"json": {}}                     an answer in the form that the request asked for
 //	{"error": 429, "retry_after": 1} an error: any status from 400 to 599, or "context_full"; "message"
 //	                                 replaces the API's own words
@@ -74,6 +75,7 @@ type action string
 const (
 	say        action = "say"
 	think      action = "think"
+	decline    action = "decline"
 	shell      action = "shell"
 	write      action = "write"
 	read       action = "read"
@@ -162,7 +164,7 @@ func (s *Script) turns(c *conversation) []turn {
 			t.steps = append(t.steps, st)
 		}
 		t.faults = append(t.faults, st.faults...)
-		if forever(st.faults) || len(c.resolve(st)) > 0 {
+		if forever(st.faults) || st.do == decline || len(c.resolve(st)) > 0 {
 			end()
 		}
 	}
@@ -212,6 +214,8 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 		return c.text(w, c.expand(st.text), false)
 	case think:
 		return w.Think(c.expand(st.text))
+	case decline:
+		return w.Decline(c.expand(st.text))
 	case several:
 		for _, inner := range st.calls {
 			if err := s.play(inner, c, w); err != nil {

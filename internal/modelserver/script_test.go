@@ -23,6 +23,7 @@ type notes struct {
 	broke Break
 }
 
+func (n *notes) Decline(words string) error { return n.Text("DECLINES " + words) }
 func (n *notes) note(format string, args ...any) error {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 	return nil

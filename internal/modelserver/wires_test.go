@@ -145,6 +145,29 @@ func TestEveryWireByteForByte(t *testing.T) {
 	}
 }
 
+// TestDeclines: the model declines in each wire's own form, with words and without.
+func TestDeclines(t *testing.T) {
+	for _, w := range wires() {
+		for name, words := range map[string]string{"declines": "I cannot help with that.", "silent": ""} {
+			script, err := ParseScript([]byte(`{"toolless":true,"steps":[{"decline":"` + words + `"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, script, fixed())
+			var both []byte
+			for _, stream := range []bool{true, false} {
+				path, text := body(w, stream)
+				_, got, err := post(t, s.URL()+path, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				both = append(append(both, got...), '\n')
+			}
+			golden(t, string(w)+"-"+name+".txt", both)
+		}
+	}
+}
+
 func TestOtherKindsOfCalls(t *testing.T) {
 	s := start(t, backend(func(_ context.Context, _ *Request, w Writer) error {
 		return errors.Join(

@@ -11,28 +11,61 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/guard"
 	"omniagent/internal/provider"
+	"omniagent/internal/session"
 )
 
 // Provider chooses the model API of the native agent.
-func (e Env) Provider(r Request) (provider.Choice, error) {
-	return provider.Choose(provider.Options{
-		APIs: e.Own.APIs, Agents: e.Own.Agents,
+func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
+	o := provider.Options{
+		APIs: e.Own.APIs, Agents: e.Own.Agents, Keys: e.Own.Keys,
 		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
 		First: e.Own.First, Idle: e.Own.Idle,
-	})
+	}
+	profiles := provider.Profiles{Chosen: -1}
+	if e.Own.Profiles != nil {
+		profiles = e.Own.Profiles(r.Spec.Dir)
+	}
+	if w, ok := e.recorded(ctx, r, profiles); ok {
+		o.Wishes = append(o.Wishes, w)
+	}
+	o.Wishes = append(o.Wishes, e.Own.Wishes...)
+	if w := profiles.Wish(); w != nil {
+		o.Wishes = append(o.Wishes, *w)
+	}
+	return provider.Choose(o)
+}
+
+// recorded returns the model of the session that is resumed. A session that cannot be read is reported later, when it
+// is opened.
+func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles) (provider.Wish, bool) {
+	id := r.Spec.Resume
+	if r.Spec.Terms.Continue {
+		id, _ = native.Newest(ctx, e.Store(), r.Spec.Dir)
+	}
+	if id == "" || session.CheckID(id) != nil {
+		return provider.Wish{}, false
+	}
+	info, err := e.Store().Info(id)
+	if err != nil || info.Begin.AgentName() != native.Name || info.Provider == "" {
+		return provider.Wish{}, false
+	}
+	return profiles.Recorded(provider.Wish{
+		Provider: info.Provider, Model: info.Model, Base: info.Base, Layer: provider.LayerOf(info.Declared),
+		Profile: info.Profile,
+	}), true
 }
 
 // own plans a conversation with the native agent.
-func (p *Plan) own() error {
+func (p *Plan) own(ctx context.Context) error {
 	e, r := p.env, p.request
-	choice, err := e.Provider(r)
+	choice, err := e.Provider(ctx, r)
 	if err != nil {
 		return err
 	}
 	e.Detail("the model is %s of %s at %s, because of %s, with %s", choice.Model, choice.Provider, choice.Endpoint.URL,
 		choice.How, choice.Login)
-	if choice.Note != "" {
-		e.Log("%s", choice.Note)
+	for _, note := range choice.Notes {
+		e.Log("%s", note)
 	}
 	if e.Own.Problem != nil {
 		return e.Own.Problem
@@ -56,10 +89,11 @@ func (p *Plan) own() error {
 		Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory,
 		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
 		Lookup: e.Lookup, Version: e.Version,
-		Terms: s.Terms, Services: r.Services, Schema: s.Schema,
+		ToolProtocol: cmp.Or(r.ToolProtocol, e.Own.ToolProtocol, choice.Protocol, e.Own.UsualProtocol),
+		Terms:        s.Terms, Services: r.Services, Schema: s.Schema,
 	}
 	if e.Config != "" {
-		p.native.Servers = filepath.Join(e.Config, "mcp.json")
+		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config
 	}
 	if p.request.Services.Grace == 0 {
 		p.request.Services.Grace = e.Grace

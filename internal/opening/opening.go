@@ -26,6 +26,8 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/ident"
 	"omniagent/internal/model"
+	"omniagent/internal/process"
+	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
@@ -48,7 +50,8 @@ type Env struct {
 	Gate     func(a Agent, dir string) admission.Gate
 	Own      Own
 	Grace    time.Duration
-	Keep     bool // keep sessions on disk
+	Register func() *process.Register // that lists the agents which are started; nil: none
+	Keep     bool                     // keep sessions on disk
 	Log      func(format string, args ...any)
 	Detail   func(format string, args ...any) // logs details
 }
@@ -69,10 +72,16 @@ type Own struct {
 	Variables        []string     // further variables for commands and servers
 	Memory           int64
 	Sandbox, Network string // default for the request
+	ToolProtocol     string // likewise; empty: as the profile of the model says, or else UsualProtocol
+	UsualProtocol    string // empty: xnlcall.Native
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
 	Agents           []string                         // that --provider may name
+	Wishes           []provider.Wish                  // what the configuration says of the model
+	Keys             provider.KeyStore                // nil: no keys are stored
+	// the profiles of the user, and of the project of a directory; nil: there are none
+	Profiles func(dir string) provider.Profiles
 }
 
 // Request is a request of a host.
@@ -89,6 +98,7 @@ type Request struct {
 	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
 	Ask                     []string
+	ToolProtocol            string // how the model calls tools; empty: Own.ToolProtocol
 }
 
 // Plan is a conversation that can be opened.
@@ -103,7 +113,7 @@ type Plan struct {
 }
 
 // Plan decides how to open a conversation. It reads files, but writes and starts nothing.
-func (e Env) Plan(r Request) (*Plan, error) {
+func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 	if e.Home == "" {
 		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
 	}
@@ -124,14 +134,14 @@ func (e Env) Plan(r Request) (*Plan, error) {
 		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
-		return p, p.own()
+		return p, p.own(ctx)
 	}
 	return p, p.installed()
 }
 
 // Open plans a conversation and opens it.
 func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, error) {
-	p, err := e.Plan(r)
+	p, err := e.Plan(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +153,10 @@ func (e Env) Store() session.Store { return session.Default(e.Home) }
 
 // installed plans a conversation with an installed agent.
 func (p *Plan) installed() error {
+	if protocol := p.request.ToolProtocol; protocol != "" {
+		return fault.New(fault.Unsupported, "%s calls tools in its own way, so --tool-protocol %s does not go with it",
+			p.agent, protocol).Hint("leave it out, or use the native agent")
+	}
 	driver, err := p.env.Prepare(p.agent, &p.request.Spec, p.request.Ask)
 	if err != nil {
 		return err
@@ -151,6 +165,9 @@ func (p *Plan) installed() error {
 	p.secrets = p.env.Environ
 	if p.request.Services.Grace == 0 {
 		p.request.Services.Grace = p.env.Grace
+	}
+	if p.env.Register != nil {
+		p.request.Services.Register = p.env.Register()
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestAPlanHasNoEffect(t *testing.T) {
 		"no such API":     {Provider: "odd"},
 		"kept by nothing": {Agent: "gemini", Forget: true},
 	} {
-		_, err := e.Plan(r)
+		_, err := e.Plan(t.Context(), r)
 		t.Logf("%s: %v", name, err)
 		if after := files(t, root); !slices.Equal(before, after) {
 			t.Fatalf("%s left %v", name, after)
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 		"resumed and not kept":     {e, Request{Agent: "gemini", Forget: true, Spec: resumed}, fault.ArgError},
 		"an agent that is refused": {refusing(e), Request{Agent: "gemini"}, fault.Unsafe},
 	} {
-		_, err := c.env.Plan(c.request)
+		_, err := c.env.Plan(t.Context(), c.request)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -216,6 +216,8 @@ func (c *Child) finish() {
 	}
 }
 
+func (c *Child) separate() bool { return c.space != nil }
+
 // dismiss ends what was to end the child with us.
 func (c *Child) dismiss() {
 	if c.space != nil {
@@ -315,3 +317,7 @@ func keepDescriptors() {
 func MayExecute(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
 }
+
+// StopSelf stops this process, as Ctrl-Z does in a terminal, and returns when it is continued. In a group that nobody
+// would continue it returns at once. It works also where SIGTSTP was handled before.
+func StopSelf() { stopSelf(syscall.SIGTSTP) }

@@ -51,6 +51,8 @@ func (c *Child) start() error {
 	return nil
 }
 
+func (c *Child) separate() bool { return false }
+
 func (c *Child) supervise() {
 	c.group.waitLeader()
 	c.mu.Lock()

@@ -74,14 +74,10 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	place, err := s.Register.reserve()
-	if err != nil {
-		return Result{}, err
-	}
-	defer place.leave()
 	out, errOut := keeper(s.MaxOutput), keeper(s.MaxOutput)
 	plan := Plan{
 		Argv: s.Argv, Path: program, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace,
+		Register: s.Register,
 	}
 	if s.Stdin != nil {
 		plan.Stdin = bytes.NewReader(s.Stdin)
@@ -90,12 +86,9 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err = place.take(s.Argv[0], child.PID()); err != nil {
-		child.End(os.Kill) // it could not be found later
-	}
 	defer context.AfterFunc(ctx, func() { child.End(syscall.SIGTERM) })()
 	end := child.Wait()
-	if end.Ended && err == nil {
+	if end.Ended {
 		err = endedBy(ctx, s.Argv[0])
 	}
 	return Result{

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 // maxRegister is how many bytes of a register are read.
 const maxRegister = 1 << 20
 
-// Register is a file that lists the running children of this process, so that others can see what we have started. The
-// file exists as long as one of them runs.
+// Register is a file that lists the running children of this process, so that others can see what we have started, and
+// end what is left of it after our death. The file exists as long as one of them runs.
 type Register struct {
 	path string
 
@@ -37,6 +38,7 @@ type Registered struct {
 	Argv0   string    //
 	Started time.Time //
 	Alive   bool      // it runs; another process with its number does not count
+	entry   entry
 }
 
 // entry is one line of a register. A child that has ended has a second line, with Ended.
@@ -45,6 +47,12 @@ type entry struct {
 	Argv0    string    `json:"argv0"`
 	Started  time.Time `json:"started"`
 	Identity string    `json:"identity,omitempty"` // tells the child from later processes with its number
+	Mark     string    `json:"mark,omitempty"`     // in the environment of everything that it starts
+	Owner    int       `json:"owner,omitempty"`    // the process that started it
+	OwnerIs  string    `json:"owner_identity,omitempty"`
+	Space    string    `json:"pid_namespace,omitempty"` // in which the numbers count
+	Inside   string    `json:"inside,omitempty"`        // the PID namespace of the child, if it is another
+	Note     string    `json:"note,omitempty"`          // as Plan.Note
 	Ended    bool      `json:"ended,omitempty"`
 }
 
@@ -65,19 +73,22 @@ func Registers(dir string) ([]Registered, error) {
 		}
 		path := filepath.Join(dir, file.Name())
 		for _, e := range readEntries(path) {
-			children = append(children, Registered{path, e.PID, e.Argv0, e.Started, e.alive()})
+			children = append(children, Registered{path, e.PID, e.Argv0, e.Started, e.alive(), e})
 		}
 	}
 	return children, nil
 }
 
 // alive reports whether the very process of the entry runs.
-func (e entry) alive() bool {
-	if e.PID <= 1 || e.PID == os.Getpid() || e.Identity == "" {
+func (e entry) alive() bool { return e.PID != os.Getpid() && is(e.PID, e.Identity) }
+
+// is reports whether the process with this number is the one with that identity.
+func is(pid int, id string) bool {
+	if pid <= 1 || id == "" {
 		return false
 	}
-	now, runs := identity(e.PID)
-	return runs && now == e.Identity
+	now, runs := identity(pid)
+	return runs && now == id
 }
 
 // seat is the place of one child in a register. A nil seat does nothing.
@@ -101,12 +112,19 @@ func (r *Register) reserve() (*seat, error) {
 }
 
 // take lists a child that was started.
-func (s *seat) take(argv0 string, pid int) error {
+func (s *seat) take(c *Child) error {
 	if s == nil {
 		return nil
 	}
-	id, _ := identity(pid) // empty: it has exited already
-	s.child = entry{PID: pid, Argv0: argv0, Started: time.Now().UTC(), Identity: id}
+	id, _ := identity(c.pid) // empty: it has exited already
+	ours, _ := identity(os.Getpid())
+	s.child = entry{
+		PID: c.pid, Argv0: c.plan.Argv[0], Started: time.Now().UTC(), Identity: id, Mark: c.mark,
+		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace("self"), Note: c.plan.Note,
+	}
+	if c.Apart() {
+		s.child.Inside = numberSpace(strconv.Itoa(c.pid))
+	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	return s.of.write(&s.child)

@@ -26,8 +26,11 @@ func Prepare(apart bool) *Standby {
 	return s
 }
 
-// Dismiss ends a guard that no child has taken.
+// Dismiss ends a guard that no child has taken. A nil Standby has none.
 func (s *Standby) Dismiss() {
+	if s == nil {
+		return
+	}
 	guard, space, _ := s.take()
 	if guard != nil {
 		guard.dismiss()

@@ -33,7 +33,9 @@ type Plan struct {
 	Standby  *Standby      // a waiting guard, for one child; nil, or taken: start another
 	// in a PID namespace of its own, where the system allows that: see the function Apart. A child with a Terminal, a
 	// Shape or Detach is never apart.
-	Apart bool
+	Apart    bool
+	Register *Register // where the running child is listed; nil: nowhere
+	Note     string    // is listed with it; see Around
 
 	// For callers that put another program around this one.
 	Name string // name of the program in messages; empty: the first of Argv
@@ -75,6 +77,9 @@ type Child struct {
 	hurry  chan struct{} // closed when the grace period is over
 	kills  *time.Timer   // closes hurry
 
+	place  *seat         // in the register
+	listed chan struct{} // closed when place is taken
+
 	system // the part for this system
 }
 
@@ -85,12 +90,16 @@ type Child struct {
 // SIGTERM and SIGHUP and calls End.
 func Start(p Plan) (*Child, error) {
 	c, err := start(p)
-	if err != nil && p.After != nil {
+	if err == nil {
+		return c, nil
+	}
+	if c == nil && p.After != nil {
 		p.After(nil)
 	}
-	return c, err
+	return nil, err
 }
 
+// start also returns the child if it was started in vain.
 func start(p Plan) (*Child, error) {
 	if len(p.Argv) == 0 || p.Path == "" {
 		return nil, fault.New(fault.MissingArgument, "no program was given")
@@ -110,17 +119,32 @@ func start(p Plan) (*Child, error) {
 	c := &Child{
 		plan: p, began: time.Now(),
 		done: make(chan struct{}), asked: make(chan struct{}), hurry: make(chan struct{}),
+		listed: make(chan struct{}),
 	}
-	if err := c.start(); err != nil {
+	var err error
+	if c.place, err = p.Register.reserve(); err != nil {
 		return nil, err
 	}
-	return c, nil
+	if err := c.start(); err != nil {
+		c.place.leave()
+		return nil, err
+	}
+	err = c.place.take(c)
+	close(c.listed)
+	if err != nil { // it could not be found later
+		c.End(os.Kill)
+		c.Wait()
+	}
+	return c, err
 }
 
 func (p Plan) apart() bool { return p.Apart && p.Terminal == nil && p.Shape == nil && !p.Detach }
 
 // PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }
+
+// Apart reports whether the program runs in a PID namespace of its own.
+func (c *Child) Apart() bool { return c.separate() }
 
 // Signal sends a signal to the whole group, if the program still runs.
 func (c *Child) Signal(s os.Signal) {
@@ -197,6 +221,8 @@ func (c *Child) settle() {
 	if c.plan.After != nil {
 		c.plan.After(&c.final)
 	}
+	<-c.listed
+	c.place.leave()
 	close(c.done)
 }
 

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -27,6 +28,9 @@ const (
 // other sentence.
 func Questions(answer string) (open []string, only bool) {
 	answer = strings.ToValidUTF8(answer[max(0, len(answer)-maxAnswer):], "")
+	if !mayAsk(answer) {
+		return nil, false
+	}
 	w := phrases()
 	sentences := divide(answer)
 	statements, offers, requests, report := 0, 0, 0, false
@@ -53,6 +57,18 @@ func Questions(answer string) (open []string, only bool) {
 	short := len(strings.Fields(answer)) <= maxWords && statements <= maxStatements
 	only = short && !report && (requests > 0 || offers > 0 && statements == 0)
 	return open[max(0, len(open)-maxOpen):], only
+}
+
+// mayAsk reports whether an answer has what a question needs. It is for most answers that have none: the vocabulary
+// takes a millisecond to make.
+func mayAsk(answer string) bool {
+	if strings.ContainsAny(answer, "?？؟") {
+		return true
+	}
+	answer = strings.ToLower(answer)
+	return slices.ContainsFunc([]string{
+		"tell me", "let me know", "specify", "provide", "choose", "pick", "clarify", "confirm", "reply with",
+	}, func(words string) bool { return strings.Contains(answer, words) })
 }
 
 // answered reports whether the question is rhetorical: a statement follows it in

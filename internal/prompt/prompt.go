@@ -107,7 +107,15 @@ const (
 //     is one only if a line without an end stands on the output.
 //
 // A model's final answer is not for Detect: see Questions.
-func Detect(p Program) *Signal { return detect(p, signatures()) }
+func Detect(p Program) *Signal {
+	if p.Exited && ended(p.Stdout.Tail) && ended(p.Stderr.Tail) {
+		return nil // and the table need not be made
+	}
+	return detect(p, signatures())
+}
+
+// ended reports whether the last line is complete. It then cannot be a prompt of a program that has exited.
+func ended(tail []byte) bool { return len(tail) == 0 || tail[len(tail)-1] == '\n' }
 
 func detect(p Program, table []signature) *Signal {
 	silent := min(p.Stdout.Quiet, p.Stderr.Quiet) >= Quiet

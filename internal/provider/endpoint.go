@@ -6,18 +6,34 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/model"
 )
 
-// Layer is where an address was declared.
+// Layer is where an address or a credential was declared. Project is trusted less than the others, which are all the
+// user's: anybody who can write to the repository may have written what is there.
 type Layer int
 
 // The layers.
 const (
-	Environment Layer = iota // a variable of this process
+	Project     Layer = iota // a file of the repository whose content was trusted
+	User                     // the user's own files, logins and stored keys
+	Environment              // a variable of this process
 	Flag                     // typed for this call
 	Builtin                  // the vendor's own, known to this program
 )
+
+func (l Layer) String() string {
+	return [...]string{"project", "user", "environment", "flag", "vendor"}[l]
+}
+
+// LayerOf returns the layer of that name. An unknown one is the least trusted.
+func LayerOf(name string) Layer {
+	for l := Builtin; l > Project; l-- {
+		if l.String() == name {
+			return l
+		}
+	}
+	return Project
+}
 
 // Endpoint is an address of an API.
 type Endpoint struct {
@@ -57,6 +73,7 @@ func (s Secret) String() string {
 
 // Credential authenticates a request.
 type Credential struct {
+	Layer  Layer
 	Source string // for people, such as "the key in OPENAI_API_KEY"
 
 	key    Secret
@@ -68,27 +85,23 @@ func (c Credential) none() bool { return c.key.text == nil && c.token.text == ni
 
 // Travel returns why a credential may not be sent to an endpoint, or nil.
 //
-// Over a network it needs TLS, unless the address was typed for this very call: a variable may have been set long ago,
-// and by somebody else, but typing http:// is a deliberate decision. No file can declare an address, so a repository
-// cannot send the user's key to its own server.
+// What a repository declares does not get what is the user's: trusting a repository's files does not give it a key.
+// Over a network a credential needs TLS, unless the address was typed for this very call: a variable may have been set
+// long ago, and by somebody else, but typing http:// is a deliberate decision.
 func Travel(c Credential, e Endpoint) error {
-	if c.none() || !strings.HasPrefix(e.URL, "http://") || e.Loopback() || e.Layer == Flag {
+	switch {
+	case c.none():
 		return nil
+	case e.Layer == Project && c.Layer != Project:
+		return fault.New(fault.PermissionDenied, "%s is not sent to %s, which %s of this project declares", c.Source,
+			e.URL, e.From).With("endpoint", e.URL).With("declared_by", e.From).
+			Hint("Type the address with --api-base, or declare it in your own configuration.")
+	case strings.HasPrefix(e.URL, "http://") && !e.Loopback() && e.Layer != Flag:
+		return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it",
+			c.Source, e.URL, e.From).
+			With("endpoint", e.URL).Hint("Use https, or type the address with --api-base if that network is yours.")
 	}
-	return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it",
-		c.Source, e.URL, e.From).
-		With("endpoint", e.URL).Hint("Use https, or type the address with --api-base if that network is yours.")
-}
-
-// endpoint returns the address of the API.
-func (o Options) endpoint(api model.API) (Endpoint, error) {
-	if o.Base != "" {
-		return parse(o.Base, Flag, "--api-base")
-	}
-	if value, ok := o.get(api.BaseVar); ok {
-		return parse(value, Environment, api.BaseVar)
-	}
-	return Endpoint{URL: api.Base, Layer: Builtin, From: "the vendor's own address"}, nil
+	return nil
 }
 
 // parse parses an address. It only removes slashes at the end of its path.

@@ -13,8 +13,13 @@ import (
 
 // credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
 // none.
-func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
-	c, err := o.find(api)
+func (o Options) credential(choice Choice) (Credential, error) {
+	api, e, w := choice.api, choice.Endpoint, choice.wish
+	look := func() (Credential, error) { return o.find(api) }
+	if w != nil && w.Unit {
+		look = func() (Credential, error) { return o.ofUnit(w, api, e) }
+	}
+	c, err := look()
 	if err == nil && !c.none() {
 		if refused := Travel(c, e); refused != nil {
 			if !e.Loopback() {
@@ -28,13 +33,15 @@ func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
 		return Credential{}, err
 	case c.none() && e.Loopback():
 		return Credential{Source: "no key: the server is on this machine"}, nil
+	case c.none() && w != nil && w.Unit:
+		return Credential{}, o.missingFor(w, e)
 	case c.none():
 		return Credential{}, o.missing(api, e)
 	}
 	return c, nil
 }
 
-// find searches the environment and then, for Gemini, logins that return a token.
+// find searches the environment, then what omniagent login stored, and for Gemini logins that return a token.
 func (o Options) find(api model.API) (Credential, error) {
 	for _, v := range api.Keys {
 		value, ok := o.get(v.Variable)
@@ -44,7 +51,7 @@ func (o Options) find(api model.API) (Credential, error) {
 		if err := usable(value, v.Variable); err != nil {
 			return Credential{}, err
 		}
-		c := Credential{Source: "the key in " + v.Variable}
+		c := Credential{Layer: Environment, Source: "the key in " + v.Variable}
 		if v.Token {
 			c.Source, c.token = "the token in "+v.Variable, Hide(value)
 		} else {
@@ -52,10 +59,18 @@ func (o Options) find(api model.API) (Credential, error) {
 		}
 		return c, nil
 	}
-	if api.Google {
-		return o.googleLogin(), nil
+	if c, err := o.stored(account(api)); err != nil || !c.none() || !api.Google {
+		return c, err
 	}
-	return Credential{}, nil
+	return o.googleLogin(), nil
+}
+
+// CheckKey refuses a text that cannot be a key. The error does not quote it.
+func CheckKey(key, from string) error {
+	if key == "" {
+		return fault.New(fault.AuthRequired, "%s is empty", from).Hint("Give the key alone.")
+	}
+	return usable(key, from)
 }
 
 // usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
@@ -89,8 +104,16 @@ func (o Options) missing(api model.API, e Endpoint) error {
 		return f.Hint("Set %s to the key for %s. A server on this machine (127.0.0.1) needs none.",
 			strings.Join(names, " or "), e.URL)
 	}
-	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "),
-		strings.Join(o.list().others(api), ", "))
+	return f.Hint("Store one with omniagent login %s, set %s, or choose another provider with --provider %s.",
+		account(api), strings.Join(names, " or "), strings.Join(o.list().others(api), ", "))
+}
+
+// missingFor says what could serve as the key of a profile.
+func (o Options) missingFor(w *Wish, e Endpoint) error {
+	methods := append([]string{"apiKey"}, w.Instead...)
+	return fault.New(fault.AuthRequired, "%s has no key for %s", w.From, e.URL).
+		With("auth_methods", methods).With("provider", w.Vendor).
+		Hint("Give it an apiKey, or store one: omniagent login %s", w.Vendor)
 }
 
 // others are the APIs of other accounts.
@@ -111,11 +134,12 @@ func (l list) others(api model.API) []string {
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
+	layer := User
 	if g.gcloud != "" {
 		names = append(names, "the login of gcloud")
 	}
 	if path, ok := o.get("GOOGLE_APPLICATION_CREDENTIALS"); ok {
-		g.file = path
+		g.file, layer = path, Environment
 		names = append(names, "the credentials in GOOGLE_APPLICATION_CREDENTIALS")
 	} else if path := o.wellKnown(); path != "" {
 		g.file = path
@@ -124,7 +148,7 @@ func (o Options) googleLogin() Credential {
 	if len(names) == 0 {
 		return Credential{}
 	}
-	return Credential{Source: strings.Join(names, ", else "), google: g}
+	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
 }
 
 // quotaProject returns the project to charge for a person's login.

@@ -1,9 +1,11 @@
 // Package provider decides which model is used, behind which API, with which credential.
 //
-// It promises: the choice depends on what was typed, then on the one key in the environment, and never on what happens
-// to listen or to be installed, nor on a file of a repository; a credential is never sent in the clear over a network
-// that the user did not choose, and never appears in our texts; and an error names what would make the choice. It never
-// stores anything, never guesses between two accounts, and never invents a price.
+//	typed ─▶ the record of the conversation ─▶ configuration ─▶ active profile ─▶ the only key ─▶ an error
+//
+// It promises: the choice never depends on what happens to listen or to be installed, nor on a file of a repository
+// that nobody trusted; a credential is only sent to an endpoint that was declared at least as reliably as itself, never
+// in the clear over a network that the user did not choose, and never appears in our texts; and an error names what
+// would make the choice. It never stores anything, never guesses between two accounts, and never invents a price.
 package provider
 
 import (
@@ -88,10 +90,12 @@ func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 // Options is what the choice depends on.
 type Options struct {
 	Provider, Model, Base string // as typed; empty: not typed
+	Wishes                []Wish // what else names a model, the strongest first
 
 	APIs   []model.API // nil: APIs
 	Agents []string    // programs that a caller may drive in place of a model API. Choose refuses them
 
+	Keys   KeyStore                         // the keys that omniagent login stored; nil: none
 	Lookup func(name string) (string, bool) // the environment; a variable that is empty counts as not set
 	Home   string                           // where the application default credentials of gcloud are
 	HTTP   *http.Client                     // nil: the wire's own
@@ -104,12 +108,15 @@ type Choice struct {
 	Provider string
 	Model    string
 	Endpoint Endpoint
-	How      string // why this provider, for people
-	Login    string // which credential is sent, for people
-	Note     string // what a person should know of this combination; mostly empty
+	How      string   // why this provider, for people
+	Login    string   // which credential is sent, for people
+	Notes    []string // what a person should know of this choice
 	Known    model.Profile
+	Profile  string // the name of the profile that was used; empty: none, or one without a name
+	Protocol string // how the model calls tools, in the profile's words: xnl or native; empty: not said
 
 	api        model.API
+	wish       *Wish
 	credential Credential
 	options    Options
 }
@@ -127,24 +134,29 @@ func Choose(o Options) (Choice, error) {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
 	c := Choice{options: o}
-	var err error
-	if c.api, c.How, err = o.provider(); err != nil {
+	api, w, how, err := o.provider()
+	if err != nil {
 		return Choice{}, err
 	}
-	c.Provider = c.api.Name
-	if c.Endpoint, err = o.endpoint(c.api); err != nil {
+	c.api, c.wish, c.How, c.Provider = api, w, how, api.Name
+	if c.Endpoint, err = o.endpoint(api, w); err != nil {
 		return Choice{}, err
 	}
-	if c.Model, err = o.model(c.api, c.Endpoint); err != nil {
+	if c.Model, err = o.model(c); err != nil {
 		return Choice{}, err
 	}
-	if c.credential, err = o.credential(c.api, c.Endpoint); err != nil {
+	if c.credential, err = o.credential(c); err != nil {
 		return Choice{}, err
 	}
 	c.Login = c.credential.Source
 	c.Known = o.known(c)
-	if c.api.Advice != nil && c.Endpoint.Layer == Builtin {
-		c.Note = c.api.Advice(c.Model)
+	if w != nil {
+		c.Profile, c.Protocol, c.Notes = w.Profile, w.Protocol, slices.Clone(w.Notes)
+	}
+	if api.Advice != nil && c.Endpoint.Layer == Builtin {
+		if note := api.Advice(c.Model); note != "" {
+			c.Notes = append(c.Notes, note)
+		}
 	}
 	return c, nil
 }
@@ -158,10 +170,10 @@ func (c Choice) With(name string) (Choice, error) {
 		return Choice{}, fault.New(fault.ArgError, "no model is named")
 	}
 	var err error
-	if c.Model, err = o.model(c.api, c.Endpoint); err != nil {
+	if c.Model, err = o.model(c); err != nil {
 		return Choice{}, err
 	}
-	c.options, c.Known, c.Note = o, o.known(c), ""
+	c.options, c.Known, c.Notes = o, o.known(c), nil
 	return c, nil
 }
 
@@ -175,45 +187,52 @@ func (c Choice) ForeignShortName(name string) bool {
 func (o Options) known(c Choice) model.Profile {
 	known := o.list().known(c.api, c.Model)
 	known.Search = known.Search && c.Endpoint.Layer == Builtin
+	if c.wish != nil && c.wish.Output > 0 {
+		known.Output, known.Limit = c.wish.Output, c.wish.Output
+	}
 	return known
 }
 
-// provider returns the provider, and why it was chosen.
-func (o Options) provider() (api model.API, how string, err error) {
-	if o.Provider != "" {
-		api, err = o.word(o.Provider)
-		return api, "--provider", err
+// provider returns the provider, the wish that says more of it, and why it was chosen.
+func (o Options) provider() (api model.API, w *Wish, how string, err error) {
+	w = o.wish()
+	switch {
+	case o.Provider != "":
+		api, err = o.word(o.Provider, "")
+		return api, w, "--provider", err
+	case w != nil && w.Provider != "":
+		api, err = o.word(w.Provider, w.From)
+		return api, w, w.From, err
 	}
-	var found []sign
-	for _, s := range o.list().signs() {
-		if s.chooses(o) {
-			found = append(found, s)
+	found := o.chosen()
+	if len(found) == 0 {
+		return model.API{}, nil, "", o.nothingChosen()
+	}
+	if !slices.ContainsFunc(found, func(s sign) bool { return s.account() != found[0].account() }) {
+		if found[0].eidolon {
+			wish := EidolonDefault()
+			w = &wish
 		}
+		return found[0].api, w, found[0].String(), nil
 	}
-	switch len(found) {
-	case 1:
-		return found[0].api, found[0].variable + " in the environment", nil
-	case 0:
-		return model.API{}, "", o.nothingChosen()
-	}
-	if slices.IndexFunc(found, func(s sign) bool { return s.api.Name != found[0].api.Name }) < 0 {
-		return found[0].api, found[0].variable + " in the environment", nil
-	}
-	var have, flags []string
+	var have, variables, flags []string
 	for _, s := range found {
-		have = append(have, s.variable)
-		if flag := "--provider " + s.api.Name; !slices.Contains(flags, flag) {
+		have = append(have, s.String())
+		if s.variable != "" {
+			variables = append(variables, s.variable)
+		}
+		if flag := "--provider " + s.api.Name; !s.eidolon && !slices.Contains(flags, flag) {
 			flags = append(flags, flag)
 		}
 	}
-	return model.API{}, "", fault.New(fault.MissingArgument,
-		"the environment has %s, and which one to use was not said",
+	return model.API{}, nil, "", fault.New(fault.MissingArgument, "there is %s, and which one to use was not said",
 		strings.Join(have, " and ")).
-		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names(o.list()))
+		Hint("Choose with %s, or once for all: omniagent models use PROVIDER", strings.Join(flags, " or ")).
+		With("found", variables).With("choices", Names(o.list()))
 }
 
-// word checks the value of --provider.
-func (o Options) word(given string) (model.API, error) {
+// word checks the value of --provider, or of what else names one.
+func (o Options) word(given, from string) (model.API, error) {
 	word := strings.ToLower(strings.TrimSpace(given))
 	if api, ok := o.list().find(word); ok {
 		return api, nil
@@ -224,20 +243,38 @@ func (o Options) word(given string) (model.API, error) {
 	}
 	names := append(Names(o.list()), o.Agents...)
 	f := fault.New(fault.ArgError, "there is no provider %q", given)
+	if from != "" {
+		f = fault.New(fault.ArgError, "there is no provider %q, which %s names", given, from)
+	}
 	if near := text.Nearest(word, names); near != "" {
 		return model.API{}, f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
 	}
 	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
 }
 
-// sign is a variable that shows which provider the user has.
+// sign shows which provider the user has: a variable, or a stored key.
 type sign struct {
 	api      model.API
-	variable string
-	address  bool // it is an address, which says so only when no key is needed there
+	variable string // empty: a key that omniagent login stored
+	address  bool   // it is an address, which says so only when no key is needed there
+	eidolon  bool   // it is eidolon's own vendor
 }
 
-// signs are those of all accounts, keys before addresses.
+func (s sign) account() string {
+	if s.eidolon {
+		return eidolonVendor
+	}
+	return s.api.Name
+}
+
+func (s sign) String() string {
+	if s.variable == "" {
+		return "the stored key for " + s.account()
+	}
+	return s.variable + " in the environment"
+}
+
+// signs are those of all accounts in the environment, keys before addresses.
 func (l list) signs() (all []sign) {
 	var addresses []sign
 	for _, api := range l {
@@ -245,18 +282,41 @@ func (l list) signs() (all []sign) {
 			continue
 		}
 		for _, key := range api.Keys {
-			all = append(all, sign{api, key.Variable, false})
+			all = append(all, sign{api: api, variable: key.Variable})
 		}
 		if api.Local {
-			addresses = append(addresses, sign{api, api.BaseVar, true})
+			addresses = append(addresses, sign{api: api, variable: api.BaseVar, address: true})
 		}
 	}
 	return append(all, addresses...)
 }
 
-func (s sign) chooses(o Options) bool {
-	value, ok := o.get(s.variable)
-	return ok && (!s.address || loopbackURL(value))
+// chosen are the signs that are there. A stored key of an account counts where the environment has none of it.
+func (o Options) chosen() (found []sign) {
+	l := o.list()
+	all := l.signs()
+	speaks, compatible := l.find(OpenAIKind)
+	for _, name := range []string{eidolonVariable, eidolonSecond} {
+		if compatible {
+			all = append(all, sign{api: speaks, variable: name, eidolon: true})
+		}
+	}
+	for _, s := range all {
+		if value, ok := o.get(s.variable); ok && (!s.address || loopbackURL(value)) {
+			found = append(found, s)
+		}
+	}
+	for _, name := range Accounts(l) {
+		s := sign{eidolon: name == eidolonVendor}
+		if s.api, compatible = l.find(name); s.eidolon {
+			s.api, compatible = l.find(OpenAIKind)
+		}
+		known := slices.ContainsFunc(found, func(other sign) bool { return other.account() == s.account() })
+		if compatible && !known && o.Keys != nil && o.Keys.Has(name) {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // nothingChosen lists what would make the choice.
@@ -276,26 +336,30 @@ func (o Options) nothingChosen() error {
 		}
 		words = append(words, key+" ("+strings.Join(names, ", ")+")")
 	}
-	return fault.New(fault.AuthRequired, "no model was chosen, and the environment has no key that would").
+	return fault.New(fault.AuthRequired, "no model was chosen, and there is no key that would").
 		With("auth_methods", variables).With("choices", Names(o.list())).
-		Hint("Set %s; or use --provider gemini with a login of gcloud; or --provider openai --api-base "+
-			"http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.", text.Either(words))
+		Hint("Store a key with omniagent login PROVIDER; or set %s; or use --provider gemini with a login of gcloud; "+
+			"or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.",
+			text.Either(words))
 }
 
 // model returns the model's name.
-func (o Options) model(api model.API, e Endpoint) (string, error) {
-	name := strings.TrimSpace(o.Model)
+func (o Options) model(c Choice) (string, error) {
+	name, from := strings.TrimSpace(o.Model), "--model"
+	if name == "" && c.wish != nil {
+		name, from = strings.TrimSpace(c.wish.Model), c.wish.From
+	}
 	if name == "" {
-		if api.Named && e.Layer != Builtin {
+		if c.api.Named && c.Endpoint.Layer != Builtin {
 			// Asking such a server for the vendor's default would fail later and say less.
 			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named",
-				e.URL).Hint("Name one with --model.")
+				c.Endpoint.URL).Hint("Name one with --model.")
 		}
-		return api.Default, nil
+		return c.api.Default, nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
-		return "", fault.New(fault.ArgError, "%q, from --model, is not the name of a model", name).
-			Hint("The default is %s.", api.Default)
+		return "", fault.New(fault.ArgError, "%q, from %s, is not the name of a model", name, from).
+			Hint("The default is %s.", c.api.Default)
 	}
 	return name, nil
 }

@@ -303,15 +303,19 @@ func TestChooseRefuses(t *testing.T) {
 
 func TestTravel(t *testing.T) {
 	t.Parallel()
-	for layer := Environment; layer <= Builtin; layer++ {
-		for _, url := range []string{"https://h", "http://h", "http://127.0.0.1:1"} {
-			err := Travel(Credential{Source: "a key", key: Hide(canary)}, Endpoint{URL: url, Layer: layer, From: "x"})
-			if (err == nil) != (url != "http://h" || layer == Flag) {
-				t.Errorf("a credential to %s of the layer %v: %v", url, layer, err)
+	for layer := Project; layer <= Builtin; layer++ {
+		for from := Project; from <= Environment; from++ {
+			for _, url := range []string{"https://h", "http://h", "http://127.0.0.1:1"} {
+				err := Travel(Credential{Layer: from, Source: "a key", key: Hide(canary)},
+					Endpoint{URL: url, Layer: layer, From: "x"})
+				want := (url != "http://h" || layer == Flag) && (layer != Project || from == Project)
+				if (err == nil) != want {
+					t.Errorf("a credential of %v to %s of %v: %v", from, url, layer, err)
+				}
 			}
 		}
 	}
-	if err := Travel(Credential{}, Endpoint{URL: "http://h", Layer: Environment}); err != nil {
+	if err := Travel(Credential{}, Endpoint{URL: "http://h", Layer: Project}); err != nil {
 		t.Errorf("no credential is refused: %v", err)
 	}
 }
@@ -320,12 +324,12 @@ func TestNoteOfModelsWithoutChatTools(t *testing.T) {
 	t.Parallel()
 	o := Options{Provider: OpenAI, Model: "gpt-6.2-sol", Lookup: env("OPENAI_API_KEY=x")}
 	c, err := Choose(o)
-	if err != nil || !strings.Contains(c.Note, "--provider codex") {
-		t.Errorf("got %q, %v", c.Note, err)
+	if err != nil || !strings.Contains(strings.Join(c.Notes, ""), "--provider codex") {
+		t.Errorf("got %q, %v", c.Notes, err)
 	}
 	o.Base = "https://gateway/v1"
-	if c, err = Choose(o); err != nil || c.Note != "" || c.Known.Search {
-		t.Errorf("at a gateway: got %q, %v", c.Note, err)
+	if c, err = Choose(o); err != nil || c.Notes != nil || c.Known.Search {
+		t.Errorf("at a gateway: got %q, %v", c.Notes, err)
 	}
 	if apiOf(OpenAI).Advice(Default(OpenAI)) != "" {
 		t.Error("the default takes no tools")

@@ -179,7 +179,7 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 	o.took = time.Since(began)
 	o.exit.Stderr, o.stdout = errs.Bytes(), out.bytes()
 	o.evidence = observer.After(o.exit)
-	o.fault = cli.Judge(o.exit, o.evidence, o.launch.UsageCodes...)
+	o.fault = cli.ProcessFault(o.exit, o.evidence, o.launch.UsageCodes...)
 	for _, r := range server.Requests() {
 		if len(r.Tools) > 0 {
 			o.requests = append(o.requests, r)

@@ -490,5 +490,5 @@ func judgeSize(s *stage, _ claim, o *outcome) ruling {
 			o.later.size, over)
 	}
 	return differs("long prompts fail: keep them short", "%d bytes: %s", o.size,
-		cli.Judge(o.exit, o.evidence, o.launch.UsageCodes...))
+		cli.ProcessFault(o.exit, o.evidence, o.launch.UsageCodes...))
 }

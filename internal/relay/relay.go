@@ -41,6 +41,8 @@ type Relay struct {
 	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
 	Quiet   bool // denials were asked for
 	Record  Record
+	// Register lists the agent while it runs; nil: nothing does.
+	Register *process.Register
 }
 
 // Record gets copies of the lines; nil: none. It may be called concurrently.
@@ -68,10 +70,12 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		<-started
 		child.End(syscall.SIGTERM)
 	}
+	depth, _ := process.Value(r.Launch.Env, agent.DepthVariable)
 	var err error
 	child, err = process.Start(process.Plan{
 		Path: r.Launch.Path, Argv: append([]string{r.Name}, r.Launch.Args...), Dir: r.Launch.Dir, Env: r.Launch.Env,
 		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace,
+		Register: r.Register, Note: depth,
 	})
 	if err != nil {
 		return 0, err

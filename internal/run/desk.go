@@ -194,7 +194,7 @@ func (s Store) Await(ctx context.Context, id string) (Record, error) {
 	defer tick.Stop()
 	for {
 		r, err := s.Load(ctx, id)
-		if err != nil || r.State.Terminal() || r.State == NeedsInput && r.Socket == "" {
+		if err != nil || r.State.Terminal() || r.Rests() {
 			return r, err
 		}
 		if err := s.Followed(r, &since); err != nil {

@@ -82,6 +82,7 @@ var errUnanswered = errors.New("nobody answered in time")
 const (
 	closing   = 10 * time.Second      // for an agent to end
 	lookEvery = 50 * time.Millisecond // at the clocks
+	stopped   = time.Second           // without a look at them we were stopped
 )
 
 // errand is one that is under way.
@@ -95,11 +96,12 @@ type errand struct {
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls that have not ended
 
-	began time.Time
-	mu    sync.Mutex
-	sign  time.Duration // uptime of the machine at the last sign of life
-	limit time.Duration // how long the next one may take; 0: any time
-	waits bool          // for the answer of a person
+	began   time.Time
+	mu      sync.Mutex
+	sign    time.Duration // uptime of the machine at the last sign of life
+	limit   time.Duration // how long the next one may take; 0: any time
+	waits   bool          // for the answer of a person
+	telling bool          // See has not returned
 }
 
 // Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes. Nothing that it
@@ -190,7 +192,8 @@ func (w *errand) evidence(e agent.Evidence) {
 }
 
 // watched returns a context that ends with ErrIdle when the agent shows no sign of life for too long. Silence counts
-// while the machine sleeps, too: connections do not survive that.
+// while the machine sleeps, too: connections do not survive that. It does not count while we are stopped, or while See
+// blocks: then it is not the agent that is silent.
 func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
@@ -198,14 +201,17 @@ func (w *errand) watched(ctx context.Context) context.Context {
 	go func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
-		for {
+		for last := time.Now(); ; last = time.Now() {
 			select {
 			case <-life.Done():
 				return
 			case <-tick.C:
 			}
 			w.mu.Lock()
-			silent, waits := w.limit > 0 && uptime(w.began)-w.sign >= w.limit, w.waits
+			if gap := time.Since(last); gap > stopped { // this clock stands while the machine sleeps
+				w.sign += gap
+			}
+			silent, waits := w.limit > 0 && !w.telling && uptime(w.began)-w.sign >= w.limit, w.waits
 			w.mu.Unlock()
 			if found := w.prompted(false); found != nil {
 				cancel(&prompted{found})
@@ -256,12 +262,25 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 		if e.Turn == w.ending.Turn {
 			w.take(ctx, e)
 		}
-		if w.See != nil {
-			w.See(e)
-		}
+		w.tell(e)
 		w.alive()
 	}
 	return nil
+}
+
+// tell tells an event, and waits until that is done.
+func (w *errand) tell(e event.Event) {
+	if w.See == nil {
+		return
+	}
+	now := func(telling bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.telling = telling
+	}
+	now(true)
+	defer now(false)
+	w.See(e)
 }
 
 // take keeps what matters of an event. Of a sub-agent that is what it did.

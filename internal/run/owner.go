@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -30,10 +32,13 @@ type Owner struct {
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
 	Parallel int           // runs at once; 0: any number
+	Lifetime time.Duration // of this process, whatever the run waits for; 0: any time
+	Apart    bool          // the agent gets a PID namespace of its own, where the system has them
 	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
+	Inside string // the agent that works in this process; empty: none does
 	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -55,10 +60,12 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, r.Timeout)
-		defer stop()
+	for _, limit := range []time.Duration{r.Timeout, o.Lifetime} {
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, limit)
+			defer stop()
+		}
 	}
 	desk, err := listen(r, cancel)
 	if err == nil {
@@ -73,20 +80,23 @@ func (o *Owner) Work(ctx context.Context) error {
 		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
-	if err := r.survey(ctx); err != nil {
-		o.Log("what the run changes will not be known: %v", err)
-	}
 	if !r.Until.IsZero() { // an earlier owner waited
 		if err := o.waitFor(ctx, 0); err != nil {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
+	ready := o.prepare(ctx)
+	defer ready.standby.Dismiss()
 	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
 	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
-		ending := o.attempt(ctx, name, desk)
+		ending := o.attempt(ctx, name, desk, ready)
+		ready.survey() // an attempt that failed may not have waited for it
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
+		if v.Reason == Idle {
+			v.Fault.Hint("omniagent runs retry %s, or a longer --idle-timeout", r.ID)
+		}
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {
 		case ctx.Err() != nil:
@@ -158,13 +168,15 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done.
+// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done. An
+// agent that never showed a sign of life has not begun. One that fell silent has, and a second silence would let a
+// person wait twice as long: what comes next is for the person to say.
 func retryable(v Verdict, e Ending) bool {
 	touched := e.Touched()
 	if touched == nil || *touched {
 		return false
 	}
-	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, Idle, NoAnswer}, v.Reason)
+	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, v.Reason)
 }
 
 const (
@@ -228,8 +240,33 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 }
 
+// preparation is what goes on while the first conversation is opened.
+type preparation struct {
+	standby *process.Standby
+	survey  func() // returns when the workspace was looked at
+}
+
+// prepare begins what an agent needs that is a process. It waits for nothing, except where hooks of a person, or the
+// agent in this process, may touch the workspace before the task.
+func (o *Owner) prepare(ctx context.Context) preparation {
+	r := o.Run
+	ready := preparation{survey: sync.OnceFunc(func() {
+		if err := r.survey(ctx); err != nil {
+			o.Log("what the run changes will not be known: %v", err)
+		}
+	})}
+	if r.Agents[0] != o.Inside {
+		ready.standby = process.Prepare(o.Apart)
+		go ready.survey()
+	}
+	if ready.standby == nil || len(o.Hooks.Before) > 0 {
+		ready.survey()
+	}
+	return ready
+}
+
 // attempt holds one conversation.
-func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
+func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready preparation) Ending {
 	r := o.Run
 	prompt, resume := r.prompt(name)
 	r.Attempts = append(r.Attempts, Attempt{
@@ -245,6 +282,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
 		spec.Terms.Transport = agent.ByChoice
 	}
+	// Everywhere else a call may become a question, which waits for a person however long that takes.
+	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
 	if r.Model != "" {
@@ -253,23 +292,25 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk) Ending {
 	if err := o.before(ctx, name); err != nil {
 		return Ending{Err: err}
 	}
-	tap, err := r.tap()
-	if err != nil {
-		return Ending{Err: err}
-	}
+	tap := r.tap()
 	defer tap.close()
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Apart: true,
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			Apart: o.Apart, Standby: ready.standby,
 		},
-		Opened: func(c *conversation.Conversation) { o.opened(a, c, desk) },
-		Sent:   func(turn int64) { a.Turn = turn; o.must(Running) },
-		See:    func(e event.Event) { o.see(a, e, desk) },
-		Ask:    o.decide, Patience: o.Patience, Person: o.Person,
+		Opened: func(c *conversation.Conversation) {
+			o.opened(a, c, desk)
+			ready.survey() // before the agent has the task, which starts it
+		},
+		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
+		See:  func(e event.Event) { o.see(a, e, desk) },
+		Ask:  o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
+	ending.Err = cmp.Or(ending.Err, tap.unkept(name))
 	desk.leave()
 	tap.fill(a)
 	return ending
@@ -437,10 +478,11 @@ func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
 // result returns what a run came to.
 func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	now := time.Now().UTC()
+	worked, waited := r.Times(now)
 	out := &Result{
 		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
 		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
-		DurationMS: now.Sub(r.Created).Milliseconds(), Tools: tools(e), Checks: checks(e),
+		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
 	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})

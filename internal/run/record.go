@@ -60,13 +60,15 @@ type Record struct {
 	ID      string    `json:"run_id"`
 	Created time.Time `json:"created"`
 	Task
-	State     State      `json:"state"`
-	Since     time.Time  `json:"since"`          // of the state
-	Until     time.Time  `json:"until,omitzero"` // it waits for a limit of the service
-	Socket    string     `json:"socket,omitempty"`
-	Attempts  []Attempt  `json:"attempts"`
-	Questions []Question `json:"questions"`
-	Result    *Result    `json:"result,omitempty"` // of the last verdict; final if the state is an end
+	State State     `json:"state"`
+	Since time.Time `json:"since"` // of the state
+	// how long it was in the state NeedsInput before; see Times
+	Waited    time.Duration `json:"waited_ns,omitempty"`
+	Until     time.Time     `json:"until,omitzero"` // it waits for a limit of the service
+	Socket    string        `json:"socket,omitempty"`
+	Attempts  []Attempt     `json:"attempts"`
+	Questions []Question    `json:"questions"`
+	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is an end
 }
 
 // Attempt is one conversation of a run.
@@ -82,6 +84,7 @@ type Attempt struct {
 	Program     string         `json:"executable,omitempty"`
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
+	Apart       *bool          `json:"pid_namespace,omitempty"` // it had one of its own; nil: nothing was started
 	EnvKeys     []string       `json:"env_keys,omitempty"`
 	Policies    []agent.Policy `json:"policies,omitempty"` // what holds, and what was only asked for
 	Fingerprint string         `json:"fingerprint,omitempty"`
@@ -129,6 +132,14 @@ func (r *Record) Open() []Question {
 	return open
 }
 
+// Times returns how long a run has lasted up to now, and apart from that how long it has waited for a person.
+func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
+	if waited = r.Waited; r.State == NeedsInput {
+		waited += now.Sub(r.Since)
+	}
+	return now.Sub(r.Created) - waited, waited
+}
+
 // Result is what a run came to.
 type Result struct {
 	State      State        `json:"status"`
@@ -143,7 +154,8 @@ type Result struct {
 	Checks     []Check      `json:"checks,omitempty"`
 	Tools      []ToolUse    `json:"tools,omitempty"`
 	Ended      time.Time    `json:"ended"`
-	DurationMS int64        `json:"duration_ms"`
+	DurationMS int64        `json:"duration_ms"`         // without WaitedMS
+	WaitedMS   int64        `json:"waited_ms,omitempty"` // for the answer of a person
 }
 
 // Check is a command that the agent ran, and how it ended.

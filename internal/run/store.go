@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,8 +40,10 @@ const (
 
 const version = 1 // of the record
 
+const idPrefix = "run-"
+
 // NewID returns an id for a run. Ids sort by the time at which they were made.
-func NewID() string { return "run-" + ident.Ordered() }
+func NewID() string { return idPrefix + ident.Ordered() }
 
 // Path returns the directory of a run.
 func (s Store) Path(id string) string { return filepath.Join(s.Dir, id) }
@@ -52,7 +56,8 @@ type Run struct {
 	secrets map[string]string // answers that are kept nowhere, by question
 }
 
-// Create begins a run, which this process owns.
+// Create begins a run, which this process owns. Others know of it when it is saved: at once if it is to be left to
+// another process, else by Work, or by Answer.
 func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	id := NewID()
 	if err := workspace.MkdirAll(s.Path(id)); err != nil {
@@ -64,11 +69,23 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 		Attempts: []Attempt{}, Questions: []Question{},
 	}}
 	var err error
-	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0); err != nil {
+	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked); err != nil {
 		return nil, err
 	}
-	return r, r.save()
+	if task.Detached {
+		err = r.save()
+	}
+	return r, err
 }
+
+// Abandon ends the ownership of a run that did not begin, and of which nobody is to know.
+func (r *Run) Abandon() {
+	_ = r.held.Unlock()
+	_ = os.RemoveAll(r.Path())
+}
+
+// looked is how long a lock may be held by processes that only ask who the owner is.
+const looked = 100 * time.Millisecond
 
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
@@ -76,7 +93,7 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.read(id); err != nil {
 		return nil, err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return nil, owned(id, err)
 	}
@@ -140,11 +157,11 @@ func (r *Run) save() error {
 	if err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	write := workspace.WriteDerived
+	path, data := filepath.Join(r.Path(), recordFile), append(data, '\n')
 	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
-		write = workspace.WriteFile
+		return workspace.WriteFile(path, data, 0o600)
 	}
-	return write(filepath.Join(r.Path(), recordFile), append(data, '\n'), 0o600)
+	return workspace.Replace(path, data, 0o600)
 }
 
 // enter changes the state. A run that is over stays as it is.
@@ -152,7 +169,9 @@ func (r *Run) enter(state State) error {
 	if r.State.Terminal() {
 		return fault.New(fault.Internal, "%s is over: it is %s and cannot become %s", r.ID, r.State, state)
 	}
-	r.State, r.Since = state, time.Now().UTC()
+	now := time.Now().UTC()
+	_, r.Waited = r.Times(now)
+	r.State, r.Since = state, now
 	return r.save()
 }
 
@@ -186,9 +205,17 @@ func absent(err error) bool {
 // Peek returns the state of a run as its owner wrote it.
 func (s Store) Peek(id string) (Record, error) { return s.read(id) }
 
-// Load returns the true state of a run. If its owner died, the run is over, and Load records that.
+// Load returns the true state of a run. If its owner died, the run is over, and Load records that. If another process
+// is about to record it, Load waits for that.
 func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	record, err := s.read(id)
+	for began := time.Now(); err == nil && s.settled(record) && time.Since(began) < settling && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(settleGap):
+		}
+		record, err = s.read(id)
+	}
 	if err != nil || !s.orphaned(record) {
 		return record, err
 	}
@@ -201,6 +228,27 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 		return s.read(id)
 	}
 	return record, err
+}
+
+const (
+	settling  = 5 * time.Second // for a look at the workspace, and the record
+	settleGap = 2 * time.Millisecond
+)
+
+// settled reports whether a process records the end of a run whose owner died: it has the lock, but does not listen
+// where the owner did.
+func (s Store) settled(r Record) bool {
+	if r.State.Terminal() || r.Socket == "" {
+		return false
+	}
+	if _, held := s.Owner(r.ID); !held {
+		return false
+	}
+	c, err := net.Dial("unix", r.Socket)
+	if err == nil {
+		_ = c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
 // orphaned reports whether a run should have an owner and has none.
@@ -219,13 +267,21 @@ func (r *Record) untouched() bool {
 	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
 }
 
+// Rests reports whether nothing goes on until a person has answered.
+func (r *Record) Rests() bool { return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0 }
+
+// answered reports whether a person has answered, and the agent does not know it yet.
+func (r *Record) answered() bool {
+	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) == 0
+}
+
 // ownerless is how long those who follow a run wait for a process that takes it up.
 const ownerless = 2 * time.Second
 
-// Followed returns a fault if nothing will happen in a run: it is queued, and no process has owned it since then. A
-// process that follows the run asks each time that it looks at it, with one and the same since.
+// Followed returns a fault if nothing will happen in a run: it is queued or answered, and no process has owned it since
+// then. A process that follows the run asks each time that it looks at it, with one and the same since.
 func (s Store) Followed(r Record, since *time.Time) error {
-	if _, held := s.Owner(r.ID); held || !r.untouched() {
+	if _, held := s.Owner(r.ID); held || !r.untouched() && !r.answered() {
 		*since = time.Now()
 		return nil
 	}
@@ -290,6 +346,20 @@ func (s Store) delivered(a Attempt) (began bool, last int64) {
 	return v.Last() > a.First, v.Last()
 }
 
+// Lost returns the runs whose owner died, as it left them. Load closes each.
+func (s Store) Lost() (all []Record) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if r, err := s.read(e.Name()); err == nil && s.orphaned(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // Skipped is a directory without a readable record.
 type Skipped struct {
 	ID  string
@@ -330,7 +400,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if _, err := s.read(id); err != nil {
 		return err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), 0)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
 	if errors.Is(err, fault.LockHeld) {
 		return fault.New(fault.Conflicting, "%s is under way", id).With("run_id", id).
 			Hint("omniagent runs cancel %s", id)
@@ -352,8 +422,8 @@ func (s Store) Delete(ctx context.Context, id string) error {
 // pruned is how many runs Prune looks at, the oldest ones.
 const pruned = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, so
-// that it costs little.
+// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, and at
+// none that began later, so that it costs little.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
 	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
 	if err != nil || keep <= 0 {
@@ -364,7 +434,8 @@ func (s Store) Prune(ctx context.Context, keep time.Duration) {
 		if !e.IsDir() || session.CheckID(e.Name()) != nil {
 			continue
 		}
-		if looked++; looked > pruned {
+		made, known := ident.Made(strings.TrimPrefix(e.Name(), idPrefix))
+		if looked++; looked > pruned || known && time.Since(made) < keep {
 			return
 		}
 		r, err := s.read(e.Name())

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // survey takes the index of the workspace before the run, with the content that a diff will need. What cannot be kept
@@ -18,10 +20,7 @@ func (r *Run) survey(ctx context.Context) error {
 	if _, err := os.Stat(path); err == nil { // an earlier owner has taken it
 		return nil
 	}
-	store, err := r.store.contents(r.ID)
-	if err != nil {
-		return err
-	}
+	store := r.store.contents(r.ID)
 	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: r.except()})
 	if err != nil {
 		return err
@@ -44,30 +43,15 @@ func (r *Run) except() func(path string) bool {
 }
 
 func save(x *tree.Index, path string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fault.New(fault.PermissionDenied, "the state of the workspace cannot be kept").Because(err)
+	var data bytes.Buffer
+	if err := x.Save(&data); err != nil {
+		return err
 	}
-	w := bufio.NewWriter(f)
-	err = x.Save(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".new")
-		return fault.New(fault.DiskFull, "the state of the workspace cannot be kept").Because(err)
-	}
-	return nil
+	return workspace.Replace(path, data.Bytes(), 0o600)
 }
 
 // contents is the store of the contents that a run's diff needs.
-func (s Store) contents(id string) (*tree.Store, error) {
+func (s Store) contents(id string) *tree.Store {
 	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
 }
 
@@ -77,10 +61,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := r.store.contents(r.ID)
-	if err != nil {
-		return nil, nil, err
-	}
+	store := r.store.contents(r.ID)
 	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before, Except: r.except()})
 	if err != nil {
 		return nil, nil, err
@@ -153,9 +134,5 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store, err := s.contents(id)
-	if err != nil {
-		return err
-	}
-	return tree.Diff(before, after).Patch(ctx, store, w)
+	return tree.Diff(before, after).Patch(ctx, s.contents(id), w)
 }

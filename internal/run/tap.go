@@ -18,15 +18,14 @@ import (
 
 // tap keeps what an agent writes, byte by byte, and knows its process.
 type tap struct {
-	out, err *os.File
+	dir string // of the run
 
 	mu    sync.Mutex
 	first time.Time // it wrote something
-	pid   int
-	began agent.Launch
-	talks bool          // its input and output are a protocol
+	began agent.Beginning
 	cpu   time.Duration // of its processes, when it was last looked at
 	ends  [2]end        // of its streams
+	lost  error         // why what it writes is not kept; nil: it is
 
 	looked time.Time // for a prompt
 }
@@ -34,14 +33,15 @@ type tap struct {
 // end is the end of a stream.
 type end struct {
 	process.Tail
-	at time.Time // of the last byte; of the start, before the first
+	at   time.Time // of the last byte; of the start, before the first
+	name string    // of the file that has all of it
+	file *os.File  // nil: nothing was written yet
 }
 
 // stream is one of the two streams.
 type stream struct {
-	tap  *tap
-	file *os.File
-	end  *end
+	tap *tap
+	end *end
 }
 
 func (s stream) Write(p []byte) (int, error) {
@@ -51,15 +51,43 @@ func (s stream) Write(p []byte) (int, error) {
 		s.tap.first = now.UTC()
 	}
 	s.end.at = now
+	file, err := s.tap.file(s.end)
 	s.tap.mu.Unlock()
 	_, _ = s.end.Write(p)
-	return s.file.Write(p)
+	n := 0
+	if err == nil {
+		n, err = file.Write(p)
+	}
+	if err != nil {
+		s.tap.mu.Lock()
+		s.tap.lost = cmp.Or(s.tap.lost, err)
+		s.tap.mu.Unlock()
+	}
+	return n, err
+}
+
+// file makes the file of a stream when something is written. It needs the lock.
+func (t *tap) file(e *end) (f *os.File, err error) {
+	if e.file == nil {
+		e.file, err = os.OpenFile(filepath.Join(t.dir, e.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	}
+	return e.file, err
+}
+
+// unkept returns why something that the agent wrote is not kept, which also ends the agent; nil: all is.
+func (t *tap) unkept(agent string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost == nil {
+		return nil
+	}
+	return fault.New(fault.DiskFull, "what %s writes cannot be kept", agent).Because(t.lost)
 }
 
 // prompt looks for a prompt at the ends of the streams.
 func (t *tap) prompt(exited bool) *prompt.Signal {
 	t.mu.Lock()
-	p, pid := prompt.Program{Protocol: t.talks, Exited: exited}, t.pid
+	p, pid := prompt.Program{Protocol: t.began.Protocol, Exited: exited}, t.began.PID
 	out, err := t.ends[0].at, t.ends[1].at
 	soon := !exited && time.Since(t.looked) < promptGap
 	if !soon {
@@ -81,23 +109,17 @@ func (t *tap) prompt(exited bool) *prompt.Signal {
 	return prompt.Detect(p)
 }
 
-func (r *Run) tap() (*tap, error) {
-	t := &tap{}
-	t.ends[0].Most, t.ends[1].Most = tailSize, tailSize
-	for name, file := range map[string]**os.File{outputFile: &t.out, errorFile: &t.err} {
-		f, err := os.OpenFile(filepath.Join(r.Path(), name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
-			t.close()
-			return nil, fault.New(fault.PermissionDenied, "%s of the agent cannot be kept", name).Because(err)
-		}
-		*file = f
+func (r *Run) tap() *tap {
+	t := &tap{dir: r.Path()}
+	for i, name := range []string{outputFile, errorFile} {
+		t.ends[i].Most, t.ends[i].name = tailSize, name
 	}
-	return t, nil
+	return t
 }
 
 func (t *tap) close() {
-	for _, f := range []*os.File{t.out, t.err} {
-		if f != nil {
+	for i := range t.ends {
+		if f := t.ends[i].file; f != nil {
 			_ = f.Close()
 		}
 	}
@@ -105,11 +127,11 @@ func (t *tap) close() {
 
 func (t *tap) services() *agent.Tap {
 	return &agent.Tap{
-		Stdout: stream{t, t.out, &t.ends[0]}, Stderr: stream{t, t.err, &t.ends[1]},
-		Began: func(pid int, l agent.Launch, protocol bool) {
+		Stdout: stream{t, &t.ends[0]}, Stderr: stream{t, &t.ends[1]},
+		Began: func(b agent.Beginning) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.pid, t.cpu, t.began, t.talks = pid, 0, l, protocol
+			t.began, t.cpu = b, 0
 			t.ends[0].at, t.ends[1].at = time.Now(), time.Now()
 		},
 	}
@@ -120,10 +142,11 @@ func (t *tap) fill(a *Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a.FirstOutput = t.first
-	if t.pid == 0 {
+	if t.began.PID == 0 {
 		return
 	}
-	l := t.began
+	l, apart := t.began.Launch, t.began.Apart
+	a.Apart = &apart
 	a.Program, a.Args, a.Policies = cmp.Or(l.Spec.Install.RealPath, l.Path), redact.Args(l.Args), l.Policies
 	for _, entry := range l.Env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -145,10 +168,10 @@ const busy = 2 * time.Second
 func (t *tap) alive() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pid == 0 {
+	if t.began.PID == 0 {
 		return false
 	}
-	_, cpu := family(t.pid)
+	_, cpu := family(t.began.PID)
 	worked := cpu - t.cpu
 	t.cpu = cpu
 	return worked >= busy

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/prompt"
@@ -58,8 +60,9 @@ type Verdict struct {
 	Question *Question    // with which it waits for a person
 }
 
-// Judge draws the verdict from what is known. changed is whether files differ from before; nil: nobody looked. The
-// first that applies decides:
+// Judge draws the verdict on a turn from all that is known of it. Why the agent's process failed is one part of that,
+// and in e already: see cli.ProcessFault, which knows a process only. changed is whether files differ from before; nil:
+// nobody looked. The first that applies decides:
 //
 //	a clock of ours ─▶ stalled, timed_out        somebody cancelled it ─▶ cancelled
 //	it ended with a question ─▶ needs_input      nothing began ─▶ failed, for the fault's own reason
@@ -91,6 +94,8 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
 	case e.Question != nil, e.Prompt != nil:
 		return asked(e)
+	case errors.Is(e.Err, fault.DiskFull) && (e.End == nil || !e.End.OK): // which ended its process, too
+		return failed(e, fault.Of(e.Err))
 	case e.End == nil:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault, fault.Of(e.Err),
 			fault.New(fault.AgentFailed, "the agent ended in the middle of its turn"))
@@ -105,7 +110,9 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		}
 		return failed(e, f)
 	case len(e.Denials) > 0:
-		return Verdict{State: Blocked, Reason: Denied, Fault: denied(e.Denials)}
+		return Verdict{State: Blocked, Reason: Denied, Fault: cli.DenialFault(e.Denials)}
+	case e.Outcome.Evidence.Fault != nil && e.Outcome.Evidence.Answered == agent.No:
+		return failed(e, e.Outcome.Evidence.Fault) // the agent calls it done, and its records know better
 	}
 	return answered(e, changed)
 }
@@ -227,7 +234,7 @@ func reasonOf(f *fault.Fault) Reason {
 		return OutOfQuota
 	case fault.ContextFull:
 		return ContextFull
-	case fault.AgentRefused:
+	case fault.ModelRefused:
 		return Refused
 	case fault.Down:
 		return Unreachable
@@ -237,17 +244,6 @@ func reasonOf(f *fault.Fault) Reason {
 		return Unsupported
 	}
 	return ""
-}
-
-func denied(all []event.Denial) *fault.Fault {
-	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", text.OneLine(all[0].Tool, 200))
-	tools := []string{}
-	for _, d := range all {
-		if tool := text.OneLine(d.Tool, 200); !slices.Contains(tools, tool) {
-			tools = append(tools, tool)
-		}
-	}
-	return f.With("denied", tools)
 }
 
 // evidenceOf names what a verdict can be drawn from, each with its source.

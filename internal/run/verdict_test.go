@@ -78,6 +78,22 @@ func TestJudge(t *testing.T) {
 			fault.ContextFull,
 		},
 		"model refused": {Ending{End: &event.End{Said: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
+		"model refused, as the agent says": {
+			Ending{End: bad, Fault: fault.New(fault.ModelRefused, "x")}, &no, Failed, Refused, fault.ModelRefused,
+		},
+		"the agent refused": {
+			Ending{End: bad, Fault: fault.New(fault.AgentRefused, "x")}, &no, Failed, Other, fault.AgentRefused,
+		},
+		"done, and lost by its records": {
+			Ending{End: ok, Outcome: agent.Outcome{Evidence: agent.Evidence{
+				Fault: fault.New(fault.APIError, "x"), Answered: agent.No,
+			}}}, &no, Failed, Other, fault.APIError,
+		},
+		"an earlier failure, and an answer": {
+			Ending{End: ok, Outcome: agent.Outcome{Evidence: agent.Evidence{
+				Fault: fault.New(fault.APIError, "x"), Answered: agent.Yes,
+			}}}, &no, Succeeded, Unchanged, "",
+		},
 		"turns used up": {Ending{End: &event.End{Reason: event.MaxTurns}}, &no, Failed, Limited, fault.AgentFailed},
 		"crashed": {
 			Ending{
@@ -144,12 +160,14 @@ func TestRetryable(t *testing.T) {
 		End: &event.End{}, Session: "s",
 		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}},
 	}
-	for _, r := range []Reason{RateLimited, Unreachable, Crashed, Idle, NoOutput} {
+	for _, r := range []Reason{RateLimited, Unreachable, Crashed, NoOutput} {
 		if v := (Verdict{Reason: r}); !retryable(v, idle) || retryable(v, worked) {
 			t.Errorf("%s", r)
 		}
 	}
-	for _, r := range []Reason{Denied, Asked, NotLoggedIn, TooLong, CancelledBy, OwnerDied, Refused, Killed} {
+	for _, r := range []Reason{
+		Denied, Asked, NotLoggedIn, TooLong, CancelledBy, OwnerDied, Refused, Killed, Idle,
+	} {
 		if retryable(Verdict{Reason: r}, idle) {
 			t.Errorf("%s", r)
 		}

@@ -56,7 +56,7 @@ func foldAt(j *journal, number int64) (*fold, error) {
 			f.state.Begin = b
 			f.state.Total = Total{
 				Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode,
-				Confinement: b.Confinement,
+				Address: b.Address, Confinement: b.Confinement,
 			}
 		}
 	}
@@ -194,6 +194,9 @@ func (f *fold) title(way []int) string {
 }
 
 func (s *State) change(c Changed) {
+	if c.Address != (Address{}) {
+		s.Address = c.Address
+	}
 	for _, m := range []struct {
 		now *string
 		new string
@@ -237,7 +240,7 @@ func TitleOf(m model.Message) string {
 		return ""
 	}
 	for _, b := range m.Blocks {
-		if b.Kind != model.Text {
+		if b.Kind != model.Text || b.Name != "" { // a host added it
 			continue
 		}
 		for line := range strings.Lines(b.Text) {

@@ -101,6 +101,9 @@ func (s Store) ids() ([]string, error) {
 	return ids, nil
 }
 
+// Info returns what a list shows of one session.
+func (s Store) Info(id string) (Info, error) { return s.info(id) }
+
 // tail is how much of a journal's end a list reads at once. The end of a turn is seldom larger.
 const tail = 32 << 10
 
@@ -264,8 +267,8 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		for _, b := range m.Blocks {
 			if at := strings.Index(strings.ToLower(b.Text), wanted); at >= 0 {
 				if hit.Found++; hit.Found == 1 {
-					hit.Record, hit.Role, hit.Snippet = e.Number, string(m.Role), snippet(strings.ToLower(b.Text),
-						b.Text, at, len(wanted))
+					hit.Record, hit.Role = e.Number, string(m.Role)
+					hit.Snippet = Snippet(b.Text, at, len(wanted))
 				}
 				break
 			}
@@ -289,10 +292,10 @@ func plainest(wanted string) string {
 
 const around = 40
 
-// snippet cuts the match out of its text. If lower-casing changes the length of the text, it cuts out of the lower-case
-// form.
-func snippet(lower, whole string, at, length int) string {
-	if len(lower) != len(whole) {
+// Snippet cuts a match out of its text. at and length are those of the match in the lower-case form: if lower-casing
+// changes the length of the text, it cuts out of that form.
+func Snippet(whole string, at, length int) string {
+	if lower := strings.ToLower(whole); len(lower) != len(whole) {
 		whole = lower
 	}
 	from, to := max(0, at-around), min(len(whole), at+length+around)

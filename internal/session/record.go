@@ -93,6 +93,7 @@ type Begin struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Mode     string `json:"mode,omitempty"`
+	Address
 	Confinement
 	Cwd     string    `json:"cwd"`
 	Created time.Time `json:"created"` // zero: now
@@ -155,7 +156,15 @@ type Total struct {
 	Model       string      `json:"model,omitempty"`
 	Mode        string      `json:"mode,omitempty"`
 	Session     string      `json:"agent_session,omitempty"` // the agent's own id of it
+	Address
 	Confinement
+}
+
+// Address says where the native agent's model was asked, so that a resumed session asks there again.
+type Address struct {
+	Base     string `json:"api_base,omitempty"`
+	Declared string `json:"api_base_from,omitempty"` // a layer, as in provider.Layer
+	Profile  string `json:"profile,omitempty"`       // the profile of the user that named the model
 }
 
 // Confinement says what the session's commands were confined by. It is empty if that is unknown.
@@ -191,6 +200,7 @@ type Changed struct {
 	Model    string `json:"model,omitempty"`
 	Mode     string `json:"mode,omitempty"`
 	Session  string `json:"agent_session,omitempty"`
+	Address
 	Confinement
 	Title string `json:"title,omitempty"`
 

@@ -169,6 +169,18 @@ func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	return state, nil
 }
 
+// Wait returns when a background command is over, or ctx is. It does not wait for one that does not exist.
+func (s *Shell) Wait(ctx context.Context, id string) {
+	j, err := s.job(id)
+	if err != nil {
+		return
+	}
+	select {
+	case <-j.ended:
+	case <-ctx.Done():
+	}
+}
+
 // Kill ends a background command, and returns when nothing of it is left.
 func (s *Shell) Kill(id string) (Job, error) {
 	j, err := s.job(id)

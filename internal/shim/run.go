@@ -163,7 +163,8 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	if c.mode == setting.OneShot {
 		o.evidence = observer.After(o.exit)
 	}
-	if o.fault = cli.Judge(o.exit, o.evidence, launch.UsageCodes...); o.fault != nil && o.fault.Code == fault.Blocked {
+	o.fault = cli.ProcessFault(o.exit, o.evidence, launch.UsageCodes...)
+	if o.fault != nil && o.fault.Code == fault.Blocked {
 		c.allowMore(o.fault)
 	}
 	return o

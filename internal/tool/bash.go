@@ -24,6 +24,10 @@ type Shell interface {
 	At() string
 	// Output returns what a background command has printed since the last call.
 	Output(id string, filter *regexp.Regexp) (shell.Job, error)
+	// Jobs returns all background commands, the oldest first.
+	Jobs() []shell.Job
+	// Wait returns when a background command is over, or ctx is.
+	Wait(ctx context.Context, id string)
 	// Kill ends a background command.
 	Kill(id string) (shell.Job, error)
 }

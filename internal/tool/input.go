@@ -186,7 +186,10 @@ func (in *input) whole(name string, usual, least int) int {
 		return usual
 	}
 	n, err := strconv.ParseFloat(written, 64)
-	what := fmt.Sprintf("a whole number from %d on", least)
+	what := "a whole number"
+	if least > math.MinInt32 {
+		what = fmt.Sprintf("a whole number from %d on", least)
+	}
 	switch {
 	case err != nil || n != math.Trunc(n):
 		in.wrong(name, what, value)

@@ -59,7 +59,7 @@ func TodoWrite(env *Env) Tool {
 					return failed(fault.New(fault.Unsafe, "this conversation keeps no list"))
 				}
 				env.Todos.Set(list)
-				return Result{Text: summary(list)}
+				return Result{Text: summary(list), Listed: true}
 			},
 		}, nil
 	})

@@ -54,6 +54,7 @@ type Result struct {
 	Images []Image
 	Exit   *int          // of a command
 	Masked int           // secrets already removed from the text
+	Listed bool          // the list of tasks has changed
 	Waits  bool          // it reports something that still runs: repeating the call is not a loop
 	Change *event.Change // the change of a file, for hosts that show it; not for the model
 }
@@ -73,7 +74,8 @@ type Env struct {
 	Task     Task     // nil: no sub-agents
 	Helpers  []Helper // sub-agents in addition to the general one
 	Agents   Agents   // nil: no other agents
-	Person   bool     // a person can be asked
+	Skills   []Skill
+	Person   bool // a person can be asked
 	Seen     *Seen
 	Todos    *Todos
 }

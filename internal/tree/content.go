@@ -76,6 +76,9 @@ func (w *walk) readContents(ctx context.Context) error {
 		})
 	}
 	group.Wait()
+	if w.options.Store != nil {
+		w.options.Store.closePack()
+	}
 	if ctx.Err() != nil {
 		return fault.New(fault.Interrupted, "reading files in %s was interrupted", w.index.Root).Because(ctx.Err())
 	}
@@ -243,18 +246,21 @@ func (r *reading) stable(t *task) ([]byte, error) {
 			_ = file.Close()
 			return nil, fault.New(fault.ConcurrentModification, replaced)
 		}
-		data, err := io.ReadAll(io.LimitReader(file, r.options.FileLimit+1))
-		if err == nil {
+		if before.Size > r.options.FileLimit {
+			_ = file.Close()
+			break
+		}
+		data := make([]byte, before.Size)
+		_, err = io.ReadFull(file, data)
+		shrinks := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err == nil || shrinks {
 			info, err = file.Stat()
 		}
 		_ = file.Close()
 		if err != nil {
 			return nil, err
 		}
-		if int64(len(data)) > r.options.FileLimit {
-			break
-		}
-		if after := workspace.StatusOf(info); after == before {
+		if after := workspace.StatusOf(info); after == before && !shrinks {
 			if t.entry.Status = after; r.isRecent(after.Changed) {
 				t.entry.about |= recent
 			}

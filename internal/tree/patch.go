@@ -8,12 +8,12 @@ import (
 	"io"
 	"strings"
 
+	"omniagent/internal/diff"
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
 )
 
 const (
-	around = 3 // unchanged lines before and after each change
 	// A file with a zero byte at its beginning is binary, as git judges.
 	binaryHead = 8000
 	// readLimit is more than any limit with which Take is sensibly called.
@@ -34,7 +34,7 @@ func (c *Changes) Count(ctx context.Context, store *Store) error {
 		if !ok || isBinary(before) || isBinary(after) {
 			continue
 		}
-		removed, added := compareLines(splitLines(before), splitLines(after))
+		removed, added := diff.Lines(diff.Split(before), diff.Split(after))
 		change.Removed, change.Added = count(removed), count(added)
 	}
 	return nil
@@ -60,8 +60,8 @@ func count(marks []bool) *int {
 func isBinary(text []byte) bool { return bytes.IndexByte(text[:min(len(text), binaryHead)], 0) >= 0 }
 
 // Patch writes a unified diff as git apply takes it. It has regular files and links, and of their modes what git has of
-// them: whether a file is executable. A file that is binary, or whose content is not known, is named, which git apply
-// refuses.
+// them: whether a file is executable. A file whose content is not known, because it is too large or was not kept, is
+// named, which git apply refuses.
 func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	r := newReader(store)
 	defer r.close()
@@ -155,7 +155,7 @@ func (r *reader) write(out *bufio.Writer, c *Change) {
 	if was == is && c.Status == Mode || was == "" && is == "" {
 		return // nothing that git would notice
 	}
-	from, to := quote("a/"+c.Path), quote("b/"+c.Path)
+	from, to := diff.Quote("a/"+c.Path), diff.Quote("b/"+c.Path)
 	fmt.Fprintf(out, "diff --git %s %s\n", from, to)
 	switch {
 	case was == "":
@@ -172,11 +172,13 @@ func (r *reader) write(out *bufio.Writer, c *Change) {
 	}
 	before, after, ok := r.both(c)
 	switch {
-	case !ok || isBinary(before) || isBinary(after):
+	case ok && (isBinary(before) || isBinary(after)):
+		r.writeBinary(out, c, before, after)
+	case !ok:
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 	case !bytes.Equal(before, after):
 		fmt.Fprintf(out, "--- %s\n+++ %s\n", tabbed(from), tabbed(to))
-		writeHunks(out, splitLines(before), splitLines(after))
+		_ = diff.Write(out, before, after) // out keeps its first error
 	}
 }
 
@@ -194,110 +196,10 @@ func gitMode(e *entry) string {
 	return ""
 }
 
-// quote writes a name as git does: in quotes if it has bytes that a line cannot show.
-func quote(name string) string {
-	var b strings.Builder
-	plain := true
-	b.WriteByte('"')
-	for i := range len(name) {
-		c := name[i]
-		short := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c)
-		switch {
-		case short >= 0:
-			b.WriteByte('\\')
-			b.WriteByte(`abtnvfr"\`[short])
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-			continue
-		}
-		plain = false
-	}
-	if plain {
-		return name
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
 // tabbed ends a name that has a blank, which would otherwise end there.
 func tabbed(name string) string {
 	if strings.Contains(name, " ") {
 		return name + "\t"
 	}
 	return name
-}
-
-// writeHunks writes the changed parts of a file.
-func writeHunks(out *bufio.Writer, before, after [][]byte) {
-	removed, added := compareLines(before, after)
-	for i, j := 0, 0; ; {
-		for i < len(before) && j < len(after) && !removed[i] && !added[j] {
-			i, j = i+1, j+1
-		}
-		if i == len(before) && j == len(after) {
-			return
-		}
-		lead := min(around, i, j)
-		h := hunk{fromBefore: i - lead, fromAfter: j - lead}
-		for _, line := range before[i-lead : i] {
-			h.line(' ', line)
-		}
-		for same := 0; (i < len(before) || j < len(after)) && same <= 2*around; {
-			switch {
-			case i < len(before) && removed[i]:
-				h.line('-', before[i])
-				i, same = i+1, 0
-			case j < len(after) && added[j]:
-				h.line('+', after[j])
-				j, same = j+1, 0
-			default:
-				h.line(' ', before[i])
-				i, j, same = i+1, j+1, same+1
-			}
-		}
-		h.end(out)
-	}
-}
-
-// hunk is a changed part with the lines around it.
-type hunk struct {
-	fromBefore, fromAfter int
-	signs                 []byte
-	lines                 [][]byte
-}
-
-func (h *hunk) line(sign byte, line []byte) {
-	h.signs, h.lines = append(h.signs, sign), append(h.lines, line)
-}
-
-// end writes the hunk, without the unchanged lines at its end that are too many.
-func (h *hunk) end(out *bufio.Writer) {
-	last := bytes.LastIndexAny(h.signs, "+-")
-	n := min(len(h.signs), last+1+around)
-	signs := h.signs[:n]
-	same := bytes.Count(signs, []byte{' '})
-	out.WriteString("@@ -")
-	writeRange(out, h.fromBefore, same+bytes.Count(signs, []byte{'-'}))
-	out.WriteString(" +")
-	writeRange(out, h.fromAfter, same+bytes.Count(signs, []byte{'+'}))
-	out.WriteString(" @@\n")
-	for i, line := range h.lines[:n] {
-		out.WriteByte(signs[i])
-		out.Write(line)
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			out.WriteString("\n\\ No newline at end of file\n")
-		}
-	}
-}
-
-// writeRange writes the first line and the number of lines. Of no lines it is the line before.
-func writeRange(out *bufio.Writer, from, n int) {
-	if n > 0 {
-		from++
-	}
-	if fmt.Fprintf(out, "%d", from); n != 1 {
-		fmt.Fprintf(out, ",%d", n)
-	}
 }

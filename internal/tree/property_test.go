@@ -154,15 +154,19 @@ func TestDiffIsExact(t *testing.T) {
 		if diff := cmp.Diff(asGit(is), asGit(look(t, copied))); diff != "" {
 			r.Fatalf("the applied diff differs (-want +got):\n%s\n%s", diff, &patch)
 		}
+		apply(r, copied, patch.String(), "--reverse")
+		if diff := cmp.Diff(asGit(was), asGit(look(t, copied))); diff != "" {
+			r.Fatalf("the diff taken back differs (-want +got):\n%s\n%s", diff, &patch)
+		}
 	})
 }
 
 // apply gives a patch to git apply, which does not know that the directory may be a repository.
-func apply(r *rapid.T, dir, patch string) {
+func apply(r *rapid.T, dir, patch string, args ...string) {
 	if patch == "" {
 		return
 	}
-	c := exec.Command("git", "apply", "--whitespace=nowarn", "-")
+	c := exec.Command("git", append(append([]string{"apply", "--whitespace=nowarn"}, args...), "-")...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "GIT_DIR=/nonexistent")
 	c.Stdin = strings.NewReader(patch)
@@ -267,6 +271,9 @@ func someText(r *rapid.T) string {
 	text := strings.Join(lines, "\n")
 	if rapid.Bool().Draw(r, "newline") {
 		text += "\n"
+	}
+	if rapid.IntRange(0, 3).Draw(r, "binary") == 0 {
+		text += string(rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(r, "bytes")) + "\x00"
 	}
 	return text
 }

@@ -56,11 +56,8 @@ func write(t testing.TB, root, name, text string) {
 
 func openStore(t testing.TB, dir string) *tree.Store {
 	t.Helper()
-	s, err := tree.OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	mkdir(t, dir)
+	return tree.OpenStore(dir)
 }
 
 func take(t testing.TB, root string, o tree.Options) *tree.Index {

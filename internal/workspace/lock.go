@@ -60,9 +60,11 @@ func readHolder(f io.Reader) (by Holder) {
 
 // self returns this process as a holder.
 func self() Holder {
-	started, boot := startOf(os.Getpid())
+	started, boot := ownStart()
 	return Holder{os.Getpid(), time.Now().UTC(), started, boot}
 }
+
+var ownStart = sync.OnceValues(func() (started, boot string) { return startOf(os.Getpid()) })
 
 // Lock takes the advisory lock of the file at path, which it creates and never removes: a lock file that is removed and
 // created again can be locked twice. It waits at most wait, where 0 means one try, and then returns fault.LockHeld with

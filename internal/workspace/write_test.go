@@ -374,3 +374,23 @@ func TestTwentyProcessesAppend(t *testing.T) {
 		t.Fatalf("%d lines, want 2000", len(seen))
 	}
 }
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, text := range []string{"one", "two", ""} {
+		check(t, Replace(path, []byte(text), 0o600))
+		if data, err := os.ReadFile(path); err != nil || string(data) != text {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+	err := Replace(filepath.Join(dir, "none", "file"), nil, 0o600)
+	wantCode(t, err, fault.FileMissing)
+	check(t, os.Mkdir(filepath.Join(dir, "taken"), 0o700))
+	if err := Replace(filepath.Join(dir, "taken"), nil, 0o600); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*"+temporaryEnding)); len(names) > 0 {
+		t.Errorf("left: %v", names)
+	}
+}

@@ -185,7 +185,7 @@ func codexOwnHome(b *bench) {
 	}
 	e := observer.After(agent.Exit{})
 	if e.Session != first.report.Session || e.Answered != agent.Yes || len(e.Records) != 1 ||
-		cli.Judge(agent.Exit{}, e) != nil {
+		cli.ProcessFault(agent.Exit{}, e) != nil {
 		b.t.Errorf("evidence: %+v", e)
 	}
 }

@@ -82,6 +82,8 @@ type variant struct {
 	script string
 	args   []string
 	not    string // why it cannot be shown
+	// what the agent tells of it in place of that, for which not is the reason; empty: it is not tried
+	status, reason string
 }
 
 func endings() []ending {
@@ -101,7 +103,6 @@ func endings() []ending {
 			name: "denied", script: `[{"shell":"touch new.txt"},{"say":"I may not."}]`, args: readOnly,
 			status: "blocked", reason: "denied", code: 7, unlike: map[string]variant{
 				"gemini":   {not: "it takes its tools away from the model, so that no call is denied"},
-				"codex":    {not: "its app-server does not tell what its sandbox refused"},
 				"opencode": {not: "it takes its tools away from the model, so that no call is denied"},
 			},
 		},
@@ -110,6 +111,10 @@ func endings() []ending {
 			status: "needs_input", reason: "question", code: 4, unlike: map[string]variant{
 				"codex": asks, "gemini": asks, "copilot": asks, "opencode": asks,
 			},
+		},
+		{
+			name: "refused", script: `[{"decline":"I cannot help with that."}]`, args: yolo,
+			status: "failed", reason: "model_refused", code: 1, unlike: refusals(),
 		},
 		{
 			name: "401", script: `[{"error":401}]`, args: yolo, status: "failed", reason: "not_logged_in", code: 8,
@@ -138,6 +143,31 @@ func endings() []ending {
 	}
 }
 
+// refusals are the agents that keep to themselves that the model declined: neither what they print nor what they record
+// has it. testdata/refused has all that each prints.
+func refusals() map[string]variant {
+	const script = `[{"decline":"I cannot help with that."}]`
+	yolo := []string{"--yolo"}
+	return map[string]variant{
+		"codex": {
+			script: script, args: yolo, not: "it drops the refusal of an answer, see testdata/refused/codex.jsonl",
+			status: "failed", reason: "no_answer",
+		},
+		"gemini": {
+			script: script, args: yolo, not: "it does not tell the reason SAFETY, see testdata/refused/gemini.jsonl",
+			status: "succeeded", reason: "done_unchanged",
+		},
+		"copilot": {
+			script: script, args: yolo, not: "it only tells that nothing came, see testdata/refused/copilot.jsonl",
+			status: "failed", reason: "failed",
+		},
+		"opencode": {
+			script: script, args: yolo, not: "it drops the refusal of an answer, see testdata/refused/opencode.jsonl",
+			status: "failed", reason: "no_answer",
+		},
+	}
+}
+
 // TestVerdicts: what omniagent run says of each ending, with each agent.
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
@@ -152,10 +182,16 @@ func verdicts(t *testing.T, name string, flags ...string) {
 		t.Run(name+"/"+e.name, func(t *testing.T) {
 			t.Parallel()
 			if v, is := e.unlike[name]; is {
-				if v.not != "" {
+				if v.not != "" && v.status == "" {
 					t.Skip("cannot be shown: " + v.not)
 				}
-				e.script, e.args = v.script, v.args
+				if e.script, e.args = v.script, v.args; v.status != "" {
+					t.Log("cannot be shown: " + v.not)
+					e.status, e.reason = v.status, v.reason
+					if e.code = 1; v.status == "succeeded" {
+						e.code = 0
+					}
+				}
 			}
 			b := newBench(t, name)
 			if e.kill != 0 {

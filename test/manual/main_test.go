@@ -139,8 +139,17 @@ func (r reader) stubs(t *testing.T) {
 	}
 }
 
-// codex speaks as much of codex app-server as one turn takes, and leaves a file.
+// codex speaks as much of codex exec and of codex app-server as one turn takes, and leaves a file.
 const codex = `#!/bin/sh
+if [ "$1" = exec ]; then
+	cat >/dev/null
+	echo done >mended
+	echo '{"type":"thread.started","thread_id":"t1"}'
+	echo '{"type":"turn.started"}'
+	echo '{"type":"item.completed","item":{"type":"agent_message","id":"a1","text":"It is done."}}'
+	echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
+	exit
+fi
 while read -r line; do
 	case $line in
 	*'"initialize"'*) echo '{"id":1,"result":{}}' ;;

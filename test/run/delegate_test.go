@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +313,33 @@ func TestDelegateDepth(t *testing.T) {
 	p.env = append(p.env, "OMNIAGENT_DEPTH=1")
 	if r := p.start().report(); strings.TrimSpace(r.Summary) != "depth 2" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestDelegateDepthIsKnown: an agent that clears the variable does not begin to count anew.
+func TestDelegateDepthIsKnown(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what is above a process is looked up on Linux alone")
+	}
+	t.Parallel()
+	for _, namespace := range []string{"auto", "off"} {
+		t.Run(namespace, func(t *testing.T) {
+			t.Parallel()
+			p := delegating(t, `cat >/dev/null; unset OMNIAGENT_DEPTH OMNIAGENT_CHILD_MARK; . ./keys
+				`+program+` start --dialect claude --provider openai --model gpt-test -p again --output-format json \
+				--permission-mode bypassPermissions`, plainGoal)
+			p.configured("[run]\nnamespace = \"" + namespace + "\"\n")
+			for _, entry := range p.env {
+				if strings.HasPrefix(entry, "OPENAI_") {
+					p.put("keys", p.read("keys")+"export "+entry+"\n")
+				}
+			}
+			p.env = append(p.env, "OMNIAGENT_DEPTH=1")
+			if r := p.start().report(); !strings.Contains(r.Summary, `There is no tool`) ||
+				!strings.Contains(r.Summary, "Delegate") {
+				t.Errorf("%+v", r)
+			}
+		})
 	}
 }
 

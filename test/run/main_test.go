@@ -128,6 +128,44 @@ func (p *place) put(path, content string) {
 	}
 }
 
+// exists waits for a file of the workspace.
+func (p *place) exists(name string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.work, name)); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s did not appear", name)
+		}
+	}
+}
+
+// told is what the pieces of text of a run say together.
+func (p *place) told(id string) string {
+	p.t.Helper()
+	out, err := p.command("runs", "watch", id).Output()
+	if len(out) == 0 {
+		p.t.Errorf("runs watch %s: %v", id, err)
+	}
+	return texts(out)
+}
+
+// texts is what the pieces of text in events say together.
+func texts(events []byte) string {
+	var text strings.Builder
+	for line := range strings.Lines(string(events)) {
+		var row struct {
+			Text  string
+			Delta bool
+		}
+		if json.Unmarshal([]byte(line), &row) == nil && row.Delta {
+			text.WriteString(row.Text)
+		}
+	}
+	return text.String()
+}
+
 func (p *place) read(name string) string {
 	data, _ := os.ReadFile(filepath.Join(p.work, name))
 	return string(data)
@@ -157,6 +195,8 @@ type answer struct {
 			ID, Text, Tool, Input string
 			Options               []string
 		}
+		DurationMS  int64 `json:"duration_ms"`
+		WaitedMS    int64 `json:"waited_ms"`
 		Attempts    int
 		Evidence    []struct{ Value string }
 		Fingerprint string
@@ -177,6 +217,15 @@ type answer struct {
 		Answered       []struct{ Question, Answer string }
 		Open           []struct{ Value string } `json:"open_questions"`
 		Owner          *struct{ PID int }
+		Namespace      *bool `json:"pid_namespace"`
+		Ended          []struct {
+			Program string
+			PIDs    []int
+		}
+		Closed []struct {
+			ID     string `json:"run_id"`
+			Status string
+		}
 	}
 	Error *struct {
 		Code, Message, Suggestion string

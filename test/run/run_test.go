@@ -181,18 +181,25 @@ func TestRequired(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"ask":"Which colour?"},{"say":"never said"}]`)
+	began := time.Now()
 	a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go")
 	a.is(t, 4, "needs_input", "question")
 	if len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != "Which colour?" || a.Data.Questions[0].Tool != "" {
 		t.Fatalf("%s", a)
 	}
 	p.nothing()
+	asked := time.Now()
+	time.Sleep(time.Second) // the person thinks, and that is what is measured
 	again := p.call("answer", a.Data.ID, "blue", "--provider", "openai")
 	again.is(t, 4, "blocked", "question_repeated")
 	if again.Data.Session != a.Data.Session || again.Data.Attempts != 2 || again.Error.Code != "QUESTION_REPEATED" {
 		t.Errorf("%s", again)
 	}
 	shown := p.call("runs", "show", a.Data.ID)
+	if d := shown.Data; d.WaitedMS < 1000 || d.WaitedMS > time.Since(asked).Milliseconds()+1000 ||
+		d.DurationMS > time.Since(began).Milliseconds()-1000 {
+		t.Errorf("it waited %d ms and lasted %d ms beside that", d.WaitedMS, d.DurationMS)
+	}
 	if shown.Data.Clarifications != 1 || shown.Data.Answered[0].Answer != "blue" {
 		t.Errorf("%s", shown)
 	}
@@ -209,7 +216,7 @@ func TestLiveAnswer(t *testing.T) {
 	p.reaches(a.Data.ID, "needs_input")
 	b := p.call("answer", a.Data.ID, "blue")
 	b.is(t, 0, "succeeded", "done_unchanged")
-	if !strings.Contains(b.Data.Text.Value, "blue") || b.Data.Attempts != 1 {
+	if !strings.Contains(b.Data.Text.Value, "blue") || b.Data.Attempts != 1 || b.Data.WaitedMS == 0 {
 		t.Errorf("%s", b)
 	}
 	c := p.call("answer", a.Data.ID, "red")
@@ -542,5 +549,48 @@ else printf 'Which colour? '; sleep 1000; fi`)
 	}
 	if b.Data.Attempts != 2 {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestBinaryDiff: git apply makes of the diff what the run made, also of files that are not text, and takes it back.
+func TestBinaryDiff(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("painter", `head -c 3000 /dev/urandom >added; printf 'a\0c' >changed; rm deleted; chmod +x mode
+printf 'text\n' >lines; : >emptied; ln -sf added link; echo done`)
+	before := filepath.Join(t.TempDir(), "before")
+	for _, name := range []string{"changed", "deleted", "mode", "emptied"} {
+		p.put(name, name+"\x00\n"+strings.Repeat("\x01\xff", 100))
+		if err := os.Chmod(filepath.Join(p.work, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.put("lines", "other\n")
+	for _, repository := range []string{"", "sha1", "sha256"} {
+		if repository != "" {
+			p.sh("rm -rf .git; git init -q --object-format=" + repository + " .")
+		}
+		p.sh("rm -rf " + before + "; cp -a . " + before)
+		a := p.run("painter", "--yolo")
+		a.is(t, 0, "succeeded", "done")
+		diff, err := p.command("runs", "diff", a.Data.ID).Output()
+		if err != nil || !strings.Contains(string(diff), "GIT binary patch") {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+		p.put("../patch", string(diff))
+		patch := filepath.Dir(p.work) + "/patch"
+		p.sh("cd " + before + "; git apply " + patch + "; diff -r --no-dereference -x .git . " + p.work +
+			"; git apply --reverse " + patch + "; test -f deleted; test ! -e added")
+		p.sh("rm -rf ./*; cp -a " + before + "/. .")
+	}
+}
+
+// sh runs a line of a shell in the workspace.
+func (p *place) sh(line string) {
+	p.t.Helper()
+	cmd := exec.Command("sh", "-ec", line)
+	cmd.Dir = p.work
+	cmd.Env = append(slices.Clone(p.env), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
 }

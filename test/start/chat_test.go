@@ -29,13 +29,13 @@ func TestChat(t *testing.T) {
 		made  bool
 		want  []string
 	}{
-		"yes": {"first\ny\n", true, []string{"I look.", "· Bash touch made", "? ", "You said first"}},
+		"yes": {"first\ny\n", true, []string{"I look.", "⏺ Bash touch made", "? ", "You said ", "\nfirst\n"}},
 		"no": {"first\n\nsecond\nnot now\n", false, []string{
-			"refused", "You said first", "You said second",
+			"refused", "\nfirst\n", "\nsecond\n",
 			"not now",
 		}},
-		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said first"}},
-		"exit":    {"/exit\nfirst\n", false, []string{"session "}},
+		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said ", "\nfirst\n"}},
+		"exit":    {"/exit\nfirst\n", false, []string{"/help lists"}},
 		"nothing": {"\n  \n", false, []string{"> > > "}},
 	} {
 		t.Run(name, func(t *testing.T) {

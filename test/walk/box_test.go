@@ -40,6 +40,7 @@ func newBox(t *testing.T) *box {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
 	b.env = map[string]string{"HOME": b.home, "TMPDIR": b.temp, "PATH": os.Getenv("PATH"), "USER": "walker"}
+	b.env["MY_OPENAI_KEY"] = "sk-walker-0123456789"
 	return b
 }
 
@@ -54,6 +55,9 @@ func furnished(t *testing.T, about ...*command) *box {
 	old := time.Now().Add(-48 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(b.temp, "omniagent-0left0"), old, old))
 	b.write(t, "home/.yume/sessions/sess-1a2b3c4d.jsonl", conversation)
+	b.write(t, "home/.config/omniagent/keys.json",
+		`{"version": 1, "keys": [{"name": "minimax", "place": "file", "stored": "2026-01-31T12:00:00Z", "key": "sk-1"}]}`)
+	must(t, os.Chmod(filepath.Join(b.home, ".config/omniagent/keys.json"), 0o600))
 	b.employ(t, about...)
 	b.delegate(t, about...)
 	return b

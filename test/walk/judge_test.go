@@ -172,7 +172,10 @@ func (c *command) namesOne() bool {
 func (c *command) plain(t *testing.T, more ...string) call {
 	t.Helper()
 	if c.reads() {
-		lines := map[string]string{"exec": `{"_cmd":"version"}` + "\n" + `{"_cmd":"config.get","key":"grace"}` + "\n"}
+		lines := map[string]string{
+			"exec":      `{"_cmd":"version"}` + "\n" + `{"_cmd":"config.get","key":"grace"}` + "\n",
+			"xnl.check": "<a>", "xnl.format": "<a { b = 1 }>", "xnl.parse": "<a [ 1 <b> ]>",
+		}
 		if lines[c.key] == "" {
 			t.Fatalf("%s reads standard input: put here what it may read", c.key)
 		}

@@ -23,8 +23,16 @@ import (
 
 const mended = "It is mended."
 
-// codex speaks as much of codex app-server as one turn takes. The examples name it.
+// codex speaks as much of codex exec and of codex app-server as one turn takes. The examples name it.
 const codex = `#!/bin/sh
+if [ "$1" = exec ]; then
+	cat >/dev/null
+	echo '{"type":"thread.started","thread_id":"t1"}'
+	echo '{"type":"turn.started"}'
+	echo '{"type":"item.completed","item":{"type":"agent_message","id":"a1","text":"` + mended + `"}}'
+	echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
+	exit
+fi
 while read -r line; do
 	case $line in
 	*'"initialize"'*) echo '{"id":1,"result":{}}' ;;
@@ -120,8 +128,7 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 // differ keeps the state of the project from before a file came, and from behind that, as a run does.
 func (b *box) differ(t *testing.T, dir string) {
 	t.Helper()
-	store, err := tree.OpenStore(filepath.Join(dir, "contents"))
-	must(t, err)
+	store := tree.OpenStore(filepath.Join(dir, "contents"))
 	var since *tree.Index
 	for _, name := range []string{"before", "after"} {
 		x, err := tree.Take(context.Background(), b.project, tree.Options{Store: store, Since: since})

@@ -19,11 +19,13 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
+			Archive:  archive,
 			Title:    "Claude Code",
 			Lasting:  true,
 			Binary:   "claude",
 			Package:  "@anthropic-ai/claude-code",
 			Obeys:    obeys,
+			Brings:   []string{".mcp.json", ".claude"},
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},

@@ -165,7 +165,9 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 	if l.APIError {
 		var word string
 		_ = json.Unmarshal(l.Error, &word)
-		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content)}
+		failure := apiFailure{
+			Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content), Stop: m.Stop,
+		}
 		if l.ParentTool != "" { // of a sub-agent: the conversation goes on
 			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}
 		}
@@ -314,6 +316,9 @@ func (d *decoder) failure(l *wire.Line, r wire.Result, text string) *fault.Fault
 	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
 		api.Word = d.pending.Word
+	}
+	if r.Stop != nil {
+		api.Stop = *r.Stop
 	}
 	if d.pending != nil || api.Status != 0 || api.full() || r.Ending == "api_error" {
 		return api.fault()

@@ -6,6 +6,7 @@ import (
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 )
 
 // apiFailure is a request that failed for good, as the CLI records it. All words are the CLI's or the API's.
@@ -17,6 +18,7 @@ type apiFailure struct {
 	Network string // connection_failed and the like
 	Ending  string // terminal_reason, if there is one
 	Text    string // the sentence that a person sees
+	Stop    string // why the model stopped, in the message that tells the failure
 }
 
 // fault returns the fault of a failure.
@@ -24,6 +26,8 @@ func (a apiFailure) fault() *fault.Fault {
 	text := cmp.Or(strings.TrimSuffix(cli.FirstLine(a.Text), "."), "the model's API answered with an error")
 	var f *fault.Fault
 	switch {
+	case a.Stop == wire.Declined:
+		f = fault.New(fault.ModelRefused, "%s", text)
 	case a.full():
 		f = fault.New(fault.ContextFull, "%s", text)
 	case a.Word == "authentication_failed" && a.Status == 0:

@@ -146,7 +146,7 @@ func TestWhatTheRecordsProve(t *testing.T) {
 		if len(e.Denials) != want.denials || !e.DenialsKnown {
 			t.Errorf("%s: %+v", name, e.Denials)
 		}
-		f := cli.Judge(x, e)
+		f := cli.ProcessFault(x, e)
 		switch {
 		case f == nil && want.code == "":
 		case f == nil || f.Code != want.code || f.Detail["status"] != want.status:

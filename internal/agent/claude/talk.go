@@ -189,6 +189,7 @@ func (t *talk) Know(f *event.Facts) {
 		return
 	}
 	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Helpers
+	f.Commands = t.facts.Commands
 	f.Version = cmp.Or(t.facts.Version, f.Version)
 	f.Servers = nil
 	for _, s := range t.facts.Servers {

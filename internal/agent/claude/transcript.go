@@ -141,7 +141,7 @@ func (t *summary) assistant(r record) {
 		_ = json.Unmarshal(r.Error, &word)
 		t.failed = &apiFailure{
 			Word: word, Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
-			Text: wire.Plain(r.Message.Content),
+			Text: wire.Plain(r.Message.Content), Stop: r.Message.Stop,
 		}
 		return
 	}

@@ -346,7 +346,7 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	case stop == "max_turn_requests":
 		end.Reason, end.Said = event.MaxTurns, stop
 	case stop == "refusal":
-		f = fault.New(fault.AgentRefused, "the model behind %s refused", t.o.name)
+		f = fault.New(fault.ModelRefused, "the model behind %s refused", t.o.name)
 	case f == nil && !end.OK:
 		f = fault.New(fault.AgentFailed, "%s ended its turn: %s", t.o.name,
 			cmp.Or(FirstLine(stop), "no reason is told"))

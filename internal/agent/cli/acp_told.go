@@ -83,6 +83,8 @@ func (t *acpTalk) told(u acp.Update) []event.Event {
 			t.plan = plan
 			return one(event.Event{Kind: event.Notice, Text: plan})
 		}
+	case acp.Commands:
+		t.facts.Commands = strings.Fields(u.Text)
 	case acp.Notice:
 		return one(event.Event{Kind: event.Notice, Text: u.Text})
 	case acp.Compaction:

@@ -37,8 +37,11 @@ type running struct {
 
 // start starts the agent.
 func (m *live) start() error {
-	standby := process.Prepare(m.services.Apart) // it takes about as long as the preparations below
-	defer standby.Dismiss()
+	standby := m.services.Standby
+	if standby == nil {
+		standby = process.Prepare(m.services.Apart) // it takes about as long as the preparations below
+		defer standby.Dismiss()
+	}
 	spec := m.spec
 	if m.id != "" {
 		spec.Resume = m.id
@@ -58,7 +61,7 @@ func (m *live) start() error {
 	p.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
-		Apart: m.services.Apart,
+		Apart: m.services.Apart, Register: m.services.Register, Note: depthOf(launch.Env),
 		Stdin: &p.out, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ func (p Program) Login(env agent.Env) agent.Login {
 
 // Classify judges by the events.
 func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
-	return Judge(x, EvidenceOf(events), p.UsageCodes...)
+	return ProcessFault(x, EvidenceOf(events), p.UsageCodes...)
 }
 
 // Mind prepares a conversation in which every turn is a run of its own.

@@ -15,9 +15,15 @@ func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
 	return io.MultiWriter(t.Stdout, stdout), io.MultiWriter(t.Stderr, stderr)
 }
 
+// depthOf returns the depth that an agent is told, for the register: an agent may clear its environment.
+func depthOf(env []string) string {
+	depth, _ := process.Value(env, agent.DepthVariable)
+	return depth
+}
+
 // began tells a tap that a process runs.
 func began(t *agent.Tap, c *process.Child, l agent.Launch, protocol bool) {
 	if t != nil {
-		t.Began(c.PID(), l, protocol)
+		t.Began(agent.Beginning{PID: c.PID(), Launch: l, Protocol: protocol, Apart: c.Apart()})
 	}
 }

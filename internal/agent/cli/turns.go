@@ -113,6 +113,9 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	}
 	x := r.wait()
 	last := r.finish(x)
+	m.mu.Lock()
+	x.Session = cmp.Or(last.Session, m.id)
+	m.mu.Unlock()
 	e := r.observer.After(x)
 	m.mu.Lock()
 	m.id = cmp.Or(e.Session, m.id)
@@ -173,7 +176,8 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	r.child, err = process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
-		Apart: m.services.Apart,
+		Apart: m.services.Apart, Standby: m.services.Standby, Register: m.services.Register,
+		Note: depthOf(launch.Env),
 		Stdin: strings.NewReader(prompt), Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "codex",
 		About: agent.About{
+			Archive:        archive,
 			Title:          "Codex CLI",
 			Lasting:        true,
 			Binary:         "codex",

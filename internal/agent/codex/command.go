@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"omniagent/internal/agent"
@@ -24,6 +25,14 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	if s.Rehearsal != nil {
 		rehearse(&t, s, p)
+	}
+	if s.Terms.Once {
+		// A run looks after the directory by itself, and nobody is there to be warned.
+		t.Args = append(t.Args, "--skip-git-repo-check")
+		s.Install.Path = cmp.Or(s.Install.Program, s.Install.Path)
+		if s.Install.Program != "" {
+			t.Env, t.Unset = append(t.Env, managed(s.Install)...), append(t.Unset, managers()...)
+		}
 	}
 	session, resumes := p.session()
 	if s.Resume != "" && !resumes {

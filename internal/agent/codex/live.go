@@ -12,8 +12,13 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Mind prepares a conversation over app-server.
+// Mind prepares a conversation over app-server, or with exec where one message comes and nothing is asked: it starts
+// faster, and has nothing to ask with.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	if s.Terms.Once && s.Terms.Transport != agent.ByStream {
+		return cli.TurnMind(d, s, sv)
+	}
+	s.Terms.Once = false
 	if err := cli.Keep(d.ID, s, sv, terms()...); err != nil {
 		return nil, err
 	}

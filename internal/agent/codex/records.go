@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -72,8 +73,8 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 
 func (o *observer) find(x agent.Exit) string {
 	end := time.Now()
-	if o.launch.Session != "" {
-		return o.byID(o.launch.Session, end)
+	if known := cmp.Or(o.launch.Session, x.Session); known != "" {
+		return o.byID(known, end)
 	}
 	id, whole := header(x.Stderr)
 	switch {

@@ -23,7 +23,8 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 			})
 		}
 	}
-	if !l.Interactive && !p.has("--skip-git-repo-check") && !p.bypass() && !inRepository(workDir(l, p)) {
+	skips := l.Spec.Terms.Once || p.has("--skip-git-repo-check") || p.bypass()
+	if !l.Interactive && !skips && !inRepository(workDir(l, p)) {
 		out = append(out, outside(l, p))
 	}
 	if temp := tempDir(l.Env); home != "" && cli.Beneath(cli.Real(home), cli.Real(temp)) && !p.bypass() && !full(l) {

@@ -32,11 +32,13 @@ func New() agent.Driver {
 		Program: cli.Program{
 			ID: "copilot",
 			About: agent.About{
+				Archive:        archive,
 				Title:          "GitHub Copilot CLI",
 				Binary:         "copilot",
 				Provides:       true,
 				Package:        "@github/copilot",
 				Obeys:          obeys,
+				Brings:         []string{".github/hooks"},
 				Traps:          traps,
 				Settings:       []string{".copilot"},
 				Private:        []string{".copilot", ".config/github-copilot"},

@@ -24,7 +24,7 @@ func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 			e.Fault = f
 		}
 	}
-	return cli.Judge(x, e, d.UsageCodes...)
+	return cli.ProcessFault(x, e, d.UsageCodes...)
 }
 
 // vague reports whether a fault has neither a status nor a cause.

@@ -36,6 +36,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "gemini",
 		About: agent.About{
+			Archive:        archive,
 			Title:          "Gemini CLI",
 			Binary:         "gemini",
 			Package:        "@google/gemini-cli",

@@ -238,7 +238,7 @@ func TestTextFaults(t *testing.T) {
 	} {
 		x := agent.Exit{Code: 1, Stderr: read(t, "text-"+name+".stderr.txt")}
 		e := run(t, id, nil, map[string][]byte{fileOf(id): session}, x)
-		f := cli.Judge(x, e, exitInput)
+		f := cli.ProcessFault(x, e, exitInput)
 		status, _ := f.Detail["status"].(int)
 		if f.Code != c.code || status != c.status || f.RetryAfter != c.wait || e.Answered != agent.No {
 			t.Errorf("%s: %+v", name, f)
@@ -246,7 +246,7 @@ func TestTextFaults(t *testing.T) {
 	}
 	// What follows the dump of the error is not part of it.
 	x := agent.Exit{Code: 1, Stderr: append(read(t, "text-401.stderr.txt"), "  status: 500\n"...)}
-	if f := cli.Judge(x, run(t, id, nil, nil, x), exitInput); f.Detail["status"] != 401 {
+	if f := cli.ProcessFault(x, run(t, id, nil, nil, x), exitInput); f.Detail["status"] != 401 {
 		t.Errorf("%+v", f)
 	}
 	// Other text, such as an answer or a prompt, is not evidence.
@@ -255,7 +255,7 @@ func TestTextFaults(t *testing.T) {
 		"Error when talking",
 	} {
 		x := agent.Exit{Code: 1, Stderr: []byte(text)}
-		if f := cli.Judge(x, run(t, id, nil, nil, x), exitInput); f.Code != fault.AgentFailed {
+		if f := cli.ProcessFault(x, run(t, id, nil, nil, x), exitInput); f.Code != fault.AgentFailed {
 			t.Errorf("%q: %+v", text, f)
 		}
 	}
@@ -288,7 +288,7 @@ func TestCodes(t *testing.T) {
 		{1, func(*agent.Spec) {}, fault.AgentFailed},
 	} {
 		x := agent.Exit{Code: c.code}
-		if f := cli.Judge(x, run(t, "c0ffee00-0000-4000-8000-000000000000", nil, nil, x, c.change),
+		if f := cli.ProcessFault(x, run(t, "c0ffee00-0000-4000-8000-000000000000", nil, nil, x, c.change),
 			exitInput); f == nil || f.Code != c.want {
 			t.Errorf("%d: %+v, want %s", c.code, f, c.want)
 		}

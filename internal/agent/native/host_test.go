@@ -91,7 +91,7 @@ func TestRefusedTerms(t *testing.T) {
 
 // TestToolsOfTheHost: what there is, for the model and in the facts.
 func TestToolsOfTheHost(t *testing.T) {
-	own := "Read Write Edit MultiEdit NotebookEdit Glob Grep LS Bash BashOutput KillShell TodoWrite Task"
+	own := "Read Write Edit MultiEdit NotebookEdit Glob Grep LS Bash BashOutput TaskOutput KillShell TodoWrite Task"
 	for _, tt := range []struct {
 		terms  agent.Terms
 		canAsk bool
@@ -109,9 +109,9 @@ func TestToolsOfTheHost(t *testing.T) {
 		{
 			agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}},
 			true,
-			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite",
+			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput TaskOutput KillShell TodoWrite",
 		},
-		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput KillShell"},
+		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput TaskOutput KillShell"},
 		{agent.Terms{Tools: []string{"Read", "Bash"}, Deny: []string{"Bash"}}, true, "Read"},
 		{agent.Terms{Tools: []string{}}, true, ""},
 		{agent.Terms{Deny: []string{"*"}}, true, ""},

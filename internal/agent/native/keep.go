@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
 )
@@ -58,6 +59,7 @@ func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Ses
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
 	kept, err := o.Store.New(ctx, session.Begin{
 		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
+		Address: o.address(),
 	}, !o.Forget, o.Log)
 	if err != nil || history == nil {
 		return kept, err
@@ -78,7 +80,7 @@ func (o Options) past(ctx context.Context) (*session.Session, error) {
 	id := o.Resume
 	if o.Terms.Continue {
 		var err error
-		if id, err = o.newest(ctx); err != nil {
+		if id, err = Newest(ctx, o.Store, o.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -88,18 +90,28 @@ func (o Options) past(ctx context.Context) (*session.Session, error) {
 	return o.Store.Resume(ctx, id)
 }
 
-// newest returns the session of this directory that was used last.
-func (o Options) newest(ctx context.Context) (string, error) {
-	all, _, _, err := o.Store.List(ctx, session.Filter{Dir: o.Dir})
+// Newest returns the session of this agent in that very directory that was used last.
+func Newest(ctx context.Context, store session.Store, dir string) (string, error) {
+	all, _, _, err := store.List(ctx, session.Filter{Dir: dir, Agent: Name})
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Clean(o.Dir)
-	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == dir })
+	here := filepath.Clean(dir)
+	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == here })
 	if i < 0 {
-		return "", fault.New(fault.NotFoundCode, "there is no session of %s to resume", o.Dir).Hint("begin one")
+		return "", fault.New(fault.NotFoundCode, "there is no session of %s to resume", dir).Hint("begin one")
 	}
 	return all[i].Begin.ID, nil
+}
+
+// address returns where the model is asked, as the session records it.
+func (o Options) address() session.Address {
+	e := o.Choice.Endpoint
+	a := session.Address{Declared: e.Layer.String(), Profile: o.Choice.Profile}
+	if e.Layer != provider.Builtin {
+		a.Base = e.URL
+	}
+	return a
 }
 
 // provided prepares a session for this provider, unless its history cannot be sent there.
@@ -110,9 +122,16 @@ func (o Options) provided(kept *session.Session, history []model.Message) error 
 	if err := kept.CheckProvider(o.Choice.Provider); err != nil {
 		return err
 	}
-	if kept.State().Model == o.Choice.Model {
+	now, changed := kept.State(), session.Changed{}
+	if now.Model != o.Choice.Model {
+		changed.Model = o.Choice.Model
+	}
+	if here := o.address(); now.Address != here {
+		changed.Address = here
+	}
+	if changed.Model == "" && changed.Address == (session.Address{}) {
 		return nil
 	}
-	_, err := kept.Append(session.Changed{Model: o.Choice.Model})
+	_, err := kept.Append(changed)
 	return err
 }

@@ -8,6 +8,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -33,6 +34,7 @@ import (
 	"omniagent/internal/shell"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
+	"omniagent/internal/xnlcall"
 )
 
 // Options describe a conversation.
@@ -62,10 +64,13 @@ type Options struct {
 	HandOn  []string                         // further variables for them, which the user has named
 	Temp    string                           // for temporary directories; empty: the system's
 	Servers string                           // the user's own file of MCP servers; empty: none
+	Config  string                           // the user's own directory of configuration; empty: unknown
 	Lookup  func(name string) (string, bool) // the environment, for that file
 	Version string                           // of this program
 	Trusted func(path string, content []byte) bool
 	Log     func(format string, args ...any) // what a person should know
+
+	ToolProtocol string // how the model calls tools: xnlcall.XNL; anything else: as its API has it
 
 	Terms    agent.Terms
 	Services agent.Services
@@ -139,6 +144,9 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		Mode: o.Mode, CanAsk: o.CanAsk, Walls: m.walls.Sentence(), Held: m.walls.Whole(), Own: o.Terms.System,
 		Extra: o.Terms.Append, Dirs: env.Files.More(),
 	}
+	if o.ToolProtocol == xnlcall.XNL {
+		s.Own = cmp.Or(s.Own, xnlcall.SystemPrompt())
+	}
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
@@ -149,13 +157,17 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	services := o.Services
 	services.CanAsk = o.CanAsk
 	return engine.Options{
-		ID: o.Kept.ID(), Services: services, Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode,
+		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
 		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
-			return o.offered(append(o.Tools.In(env), more...), t.away)
+			offered := o.offered(append(o.Tools.In(env), more...), t.away)
+			if o.ToolProtocol == xnlcall.XNL {
+				return tool.Routes(env, offered)
+			}
+			return offered
 		},
 		Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	}
@@ -178,7 +190,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	env := &tool.Env{
 		Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{},
-		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others,
+		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others, Skills: o.skills(),
 	}
 	var todos []tool.Todo
 	for _, t := range o.Kept.State().Todos {

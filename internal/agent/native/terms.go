@@ -12,8 +12,11 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/mcp"
+	"omniagent/internal/model"
+	"omniagent/internal/provider"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
+	"omniagent/internal/xnlcall"
 )
 
 // fromHost is the source of the rules that a host gives.
@@ -119,7 +122,7 @@ func (o *Options) rules(t *terms) error {
 // elsewhere returns tools of Claude Code that hosts name, and that do not exist here.
 func elsewhere() []string {
 	return []string{
-		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
+		"SlashCommand", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
 		"EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate", "CronDelete", "CronList", "ListAgents",
 		"ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor",
 		"NotebookRead", "ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",
@@ -177,7 +180,9 @@ func (o *Options) helpers() error {
 				h.Tools = nil
 				break
 			}
-			h.Tools[j] = renamed(strings.TrimSpace(name))
+			if h.Tools[j] = renamed(strings.TrimSpace(name)); o.ToolProtocol == xnlcall.XNL {
+				h.Tools[j] = tool.RouteOf(h.Tools[j])
+			}
 		}
 		h.Model = o.modelOf(h)
 		if h.Model != "" {
@@ -243,5 +248,13 @@ func (o Options) other(name string) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
-	return engine.Model{Client: choice.Client(), Retry: choice.Patience()}, nil
+	return engine.Model{Client: o.client(choice), Retry: choice.Patience()}, nil
+}
+
+// client returns the model of a choice, which calls tools by the protocol of the conversation.
+func (o Options) client(choice provider.Choice) model.Client {
+	if o.ToolProtocol == xnlcall.XNL {
+		return xnlcall.Wrap(choice.Client())
+	}
+	return choice.Client()
 }

@@ -31,10 +31,12 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "opencode",
 		About: agent.About{
+			Archive:        archive,
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",
 			Obeys:          obeys,
+			Brings:         []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Traps:          traps,
 			Settings:       []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Private:        []string{".local/share/opencode", ".config/opencode"},

@@ -106,7 +106,7 @@ func TestEvidence(t *testing.T) {
 		if e.Usage == nil && r.input != 0 || e.Usage != nil && e.Usage.Input != r.input {
 			t.Errorf("%s: %+v", r.title, e.Usage)
 		}
-		f := cli.Judge(x, e)
+		f := cli.ProcessFault(x, e)
 		if r.code == "" && f != nil || r.code != "" && (f == nil || f.Code != r.code) {
 			t.Errorf("%s: %v", r.title, f)
 		}
@@ -193,7 +193,8 @@ func TestStderrIsNoEvidence(t *testing.T) {
 	}
 	r := runs()[1]
 	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
-	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsKnown || cli.Judge(x, e) != nil {
+	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsKnown ||
+		cli.ProcessFault(x, e) != nil {
 		t.Errorf("with one that knows of none: %+v", e)
 	}
 }

@@ -14,13 +14,14 @@ import (
 
 // reader reads the events of an answer.
 type reader struct {
-	api    *wire.API
-	build  model.Builder
-	open   map[int]*part
-	id     string
-	model  string
-	usage  usage
-	reason string
+	api     *wire.API
+	build   model.Builder
+	open    map[int]*part
+	queries map[string]string // of searches of the API's own, by their ids
+	id      string
+	model   string
+	usage   usage
+	reason  string
 }
 
 // part is what is known of a block, in addition to what the builder has.
@@ -152,6 +153,9 @@ func (r *reader) begin(index int, raw json.RawMessage) error {
 	case b.Type == "server_tool_use" || strings.HasSuffix(b.Type, "_tool_result"):
 		p.begun = raw
 		r.build.Opaque(index, model.Text, raw)
+		if b.Type == "web_search_tool_result" {
+			r.searched(raw)
+		}
 	}
 	return nil
 }
@@ -197,12 +201,46 @@ func (r *reader) end(index int) {
 	case p.kind == "server_tool_use" && json.Valid(p.arguments):
 		var whole map[string]json.RawMessage
 		if json.Unmarshal(p.begun, &whole) == nil {
+			r.asks(whole["id"], p.arguments)
 			whole["input"] = p.arguments
 			data, _ := json.Marshal(whole)
 			r.build.Opaque(index, model.Text, data)
 		}
 	}
 	p.arguments, p.citations = nil, nil
+}
+
+// asks remembers what a search looks for.
+func (r *reader) asks(rawID, input json.RawMessage) {
+	var id string
+	var q struct{ Query string }
+	if json.Unmarshal(rawID, &id) == nil && json.Unmarshal(input, &q) == nil && q.Query != "" {
+		r.queries[id] = q.Query
+	}
+}
+
+// searched tells of a search that the API made.
+func (r *reader) searched(raw json.RawMessage) {
+	var found struct {
+		ID      string `json:"tool_use_id"`
+		Content json.RawMessage
+	}
+	if json.Unmarshal(raw, &found) != nil {
+		return
+	}
+	s := model.Search{ID: found.ID, Query: r.queries[found.ID]}
+	var pages []struct{ Title, URL string }
+	var failed struct {
+		Code string `json:"error_code"`
+	}
+	if json.Unmarshal(found.Content, &pages) == nil {
+		for _, page := range pages {
+			s.Found = append(s.Found, strings.TrimSpace(page.Title+" "+page.URL))
+		}
+	} else if json.Unmarshal(found.Content, &failed) == nil {
+		s.Failed = failed.Code
+	}
+	r.build.Searched(s)
 }
 
 func (r *reader) keep(index int, kind model.Kind, k opaque) {

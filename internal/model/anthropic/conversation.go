@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // conversation converts messages to the form that the API accepts: user and assistant alternate, each with content;
@@ -82,9 +83,9 @@ func (c *order) assistant(m model.Message, last bool) {
 
 // unique returns an id that the API accepts and that no other call has.
 func (c *order) unique(given string) string {
-	id := word(given, 60)
+	id := wire.Identifier(given, 60)
 	for n := 2; c.used[id]; n++ {
-		id = word(given, 60) + "_" + strconv.Itoa(n)
+		id = wire.Identifier(given, 60) + "_" + strconv.Itoa(n)
 	}
 	c.used[id] = true
 	return id
@@ -124,7 +125,8 @@ func (c *order) user(m model.Message) {
 func orphan(b model.Block) []*block {
 	var out []*block
 	if strings.TrimSpace(b.Text) != "" {
-		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + word(b.Name, 128) + "]\n" +
+		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + wire.Identifier(b.Name, 128) +
+			"]\n" +
 			b.Text})
 	}
 	for _, p := range b.Parts {

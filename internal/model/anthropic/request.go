@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // request is the body of a request.
@@ -186,7 +187,7 @@ func assistantBlock(b model.Block) *block {
 		if len(input) == 0 || b.Broken != "" {
 			input = json.RawMessage("{}")
 		}
-		return &block{Type: "tool_use", ID: b.ID, Name: word(b.Name, 128), Input: input}
+		return &block{Type: "tool_use", ID: b.ID, Name: wire.Identifier(b.Name, 128), Input: input}
 	}
 	return nil
 }
@@ -247,21 +248,4 @@ func result(b model.Block, id string) *block {
 		r.Content = "(no output)"
 	}
 	return r
-}
-
-// word makes a name or an id of letters, digits, _ and -, the only characters that the API accepts.
-func word(s string, most int) string {
-	if len(s) > most {
-		s = s[:most]
-	}
-	s = strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, s)
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,6 +123,21 @@ func TestEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "the answer", a)
+	searches := 0
+	pieces = slices.DeleteFunc(pieces, func(p model.Piece) bool {
+		if p.Search == nil {
+			return false
+		}
+		want := model.Search{ID: "srvtoolu_1", Query: `the "news"`, Found: []string{"News https://example.com"}}
+		if !reflect.DeepEqual(*p.Search, want) {
+			t.Errorf("the search: %+v", *p.Search)
+		}
+		searches++
+		return true
+	})
+	if searches != 1 {
+		t.Errorf("%d searches are told", searches)
+	}
 	var text, thinking string
 	for _, p := range pieces {
 		if p.Kind == model.Text {

@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
@@ -18,9 +19,10 @@ type reader struct {
 	reason  string // why it ended
 	message string // the API's words about that
 
-	run     int        // of text or thoughts; each has a block of its own
-	kind    model.Kind // of the run; empty: the next text begins one
-	queries int        // the searches of the model's side
+	run      int            // of text or thoughts; each has a block of its own
+	kind     model.Kind     // of the run; empty: the next text begins one
+	queries  int            // the searches of the model's side
+	searches []model.Search // those of them that it tells of
 }
 
 type chunk struct {
@@ -44,6 +46,12 @@ type candidate struct {
 	Message   wire.Word `json:"finishMessage"`
 	Grounding *struct {
 		Queries []json.RawMessage `json:"webSearchQueries"`
+		Chunks  []struct {
+			Web struct {
+				URI   wire.Word `json:"uri"`
+				Title wire.Word `json:"title"`
+			} `json:"web"`
+		} `json:"groundingChunks"`
 	} `json:"groundingMetadata"`
 }
 
@@ -114,11 +122,44 @@ func (r *reader) candidate(c candidate) error {
 	}
 	if c.Grounding != nil {
 		r.queries = max(r.queries, len(c.Grounding.Queries))
+		r.grounded(c)
 	}
 	if c.Finish != "" && c.Finish != "FINISH_REASON_UNSPECIFIED" {
 		r.reason, r.message = string(c.Finish), string(c.Message)
 	}
 	return nil
+}
+
+// asks keeps a search that stands in the answer itself.
+func (r *reader) asks(raw json.RawMessage) {
+	var call struct {
+		ID   string
+		Args struct{ Queries []string }
+	}
+	if json.Unmarshal(raw, &call) == nil && len(call.Args.Queries) > 0 {
+		r.searches = append(r.searches, model.Search{ID: call.ID, Query: strings.Join(call.Args.Queries, "; ")})
+	}
+}
+
+// grounded keeps the searches that the API tells of, which it repeats in each event.
+func (r *reader) grounded(c candidate) {
+	var found []string
+	for _, chunk := range c.Grounding.Chunks {
+		if line := strings.TrimSpace(string(chunk.Web.Title + " " + chunk.Web.URI)); line != "" {
+			found = append(found, line)
+		}
+	}
+	searches := make([]model.Search, 0, len(c.Grounding.Queries))
+	for _, raw := range c.Grounding.Queries {
+		var query string
+		if json.Unmarshal(raw, &query) == nil {
+			searches = append(searches, model.Search{Query: query})
+		}
+	}
+	if n := len(searches); n > 0 {
+		searches[n-1].Found = found // the API does not tell which search found what
+		r.searches = searches
+	}
 }
 
 // count keeps the last values. Each event has the totals so far, but not every event has all of them.
@@ -151,6 +192,7 @@ func (r *reader) part(raw json.RawMessage) error {
 	case !wire.Absent(p.Server) || !wire.Absent(p.Result):
 		if !wire.Absent(p.Server) {
 			r.a.Usage.Searches++
+			r.asks(p.Server)
 		}
 		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	case p.Text != nil:
@@ -214,6 +256,9 @@ func (r *reader) end(err error) (*model.Answer, error) {
 	}
 	r.a.Blocks, r.a.Reason = r.b.Blocks(), r.reason
 	r.a.Usage.Searches = max(r.a.Usage.Searches, int64(r.queries))
+	for _, s := range r.searches {
+		r.b.Searched(s)
+	}
 	switch r.reason {
 	case "MAX_TOKENS":
 		r.a.Stop = model.Length

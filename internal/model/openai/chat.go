@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,10 +142,10 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers
 	// know the old name only, and ignore what they do not know: a limit that is ignored is worse than one that is
 	// refused.
-	if c.vendor() != s.otherLimit {
-		r.MaxCompletion = q.MaxOutput
+	if limit := cmp.Or(q.MaxOutput, c.profile.Limit); c.vendor() != s.otherLimit {
+		r.MaxCompletion = limit
 	} else {
-		r.MaxTokens = q.MaxOutput
+		r.MaxTokens = limit
 	}
 	if first := system(q); first != "" {
 		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: first})
@@ -193,7 +194,7 @@ func chatAssistant(m model.Message, thought string) []chatMessage {
 			}
 		case model.Call:
 			out.Calls = append(out.Calls,
-				chatCall{ID: b.ID, Type: "function", Function: chatFunction{b.Name, input(b)}})
+				chatCall{ID: b.ID, Type: "function", Function: chatFunction{wire.Identifier(b.Name, 64), input(b)}})
 		}
 	}
 	if said.Len() > 0 {

@@ -139,7 +139,10 @@ func responsesAssistant(m model.Message) []any {
 			_ = json.Unmarshal(b.Opaque, &kind)
 			items = append(items, opaqueItem{b.Opaque, kind.Type == "reasoning"})
 		case b.Kind == model.Call:
-			items = append(items, responsesCall{Type: "function_call", CallID: b.ID, Name: b.Name, Arguments: input(b)})
+			items = append(items, responsesCall{
+				Type: "function_call", CallID: b.ID, Name: wire.Identifier(b.Name, 64),
+				Arguments: input(b),
+			})
 		}
 	}
 	// The API refuses reasoning that leads to nothing, as an answer that was cut off ends.

@@ -67,6 +67,14 @@ type responsesItem struct {
 	Summary   []responsesText `json:"summary"`
 	Content   []responsesText `json:"content"`
 	Phase     wire.Word       `json:"phase"`
+	Action    responsesAction `json:"action"`
+}
+
+// responsesAction is what a search of the API did; its other types open a page, or look for a text in one.
+type responsesAction struct {
+	Type    wire.Word                 `json:"type"`
+	Query   wire.Word                 `json:"query"`
+	Sources []struct{ URL wire.Word } `json:"sources"`
 }
 
 type responsesText struct {
@@ -226,6 +234,13 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 	case "web_search_call":
 		r.a.Usage.Searches++
 		r.b.Opaque(key, model.Thinking, i.raw)
+		if i.Action.Type == "search" || i.Action.Query != "" {
+			s := model.Search{ID: string(i.ID), Query: string(i.Action.Query)}
+			for _, source := range i.Action.Sources {
+				s.Found = append(s.Found, string(source.URL))
+			}
+			r.b.Searched(s)
+		}
 	}
 }
 

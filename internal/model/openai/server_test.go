@@ -86,7 +86,15 @@ func TestASearch(t *testing.T) {
 	q := offering()
 	q.Search = true
 	c := both()[1].at(server)
-	a, err := c.Ask(t.Context(), q, nil)
+	var told []model.Search
+	a, err := c.Ask(t.Context(), q, func(p model.Piece) {
+		if p.Search != nil {
+			told = append(told, *p.Search)
+		}
+	})
+	if len(told) != 1 || told[0].Query != "go" || told[0].ID == "" {
+		t.Errorf("told: %+v", told)
+	}
 	if err != nil || a.Usage.Searches != 1 || plain(a) != `(hm) "found" done` {
 		t.Fatal(err, plain(a), a.Usage)
 	}

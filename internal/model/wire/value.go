@@ -87,3 +87,21 @@ func New(o model.Options, base, keyHeader string, fault func(int, http.Header, [
 		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault, Header: header,
 	}
 }
+
+// Identifier makes a name or an id of letters, digits, _ and -, the only characters that APIs accept. It has at most so
+// many bytes.
+func Identifier(s string, most int) string {
+	if len(s) > most {
+		s = s[:most]
+	}
+	s = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

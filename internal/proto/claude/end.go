@@ -37,7 +37,7 @@ func errorKind(f *fault.Fault) string {
 		return "billing_error"
 	case fault.NotFoundCode:
 		return "model_not_found"
-	case fault.ContextFull:
+	case fault.ContextFull, fault.ModelRefused:
 		return "invalid_request"
 	case fault.Down:
 		return "overloaded"

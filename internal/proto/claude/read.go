@@ -67,8 +67,12 @@ func (l *Line) Control() (c Control) {
 // Message is a message of the API; the CLI prints and records it alike.
 type Message struct {
 	Model   string          `json:"model"`
-	Content json.RawMessage `json:"content"` // a text or a list of blocks
+	Content json.RawMessage `json:"content"`     // a text or a list of blocks
+	Stop    string          `json:"stop_reason"` // of the model
 }
+
+// Declined is the stop reason of a model that declines.
+const Declined = "refusal"
 
 // Block is a part of a message.
 type Block struct {

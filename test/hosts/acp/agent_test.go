@@ -13,13 +13,18 @@ import (
 // behind makes a person's file of agents with one that is called with these words.
 func (p place) behind(t *testing.T, command string, args ...string) {
 	t.Helper()
+	p.target(t, "[targets.cli.modes.acp]\n", command, args...)
+}
+
+// target makes that file with these lines above the words.
+func (p place) target(t *testing.T, lines, command string, args ...string) {
+	t.Helper()
 	list, _ := json.Marshal(args)
 	dir := filepath.Join(p.home, ".config", "omniagent", "agents")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("[[targets]]\nid = \"other\"\n\n[targets.cli.modes.acp]\ncommand = %q\nargs = %s\n", command,
-		list)
+	text := fmt.Sprintf("[[targets]]\nid = \"other\"\n\n%scommand = %q\nargs = %s\n", lines, command, list)
 	if err := os.WriteFile(filepath.Join(dir, "omniagent.config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,16 +45,31 @@ type handed struct {
 	Error *struct{ Message string }
 }
 
+func (p place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	return cmd
+}
+
 func (p place) hand(t *testing.T, args ...string) (h handed) {
 	t.Helper()
-	cmd := exec.Command(program, append(args, "--output", "json")...)
-	cmd.Dir, cmd.Env = p.work, p.env
-	out, _ := cmd.Output()
+	out, _ := p.command(append(args, "--output", "json")...).Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &h); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return h
+}
+
+// said returns every byte that the agent of a run wrote.
+func (p place) said(t *testing.T, run string) string {
+	t.Helper()
+	cmd := p.command("runs", "logs", run, "--raw", "stdout")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%s: %v", run, err)
+	}
+	return string(out)
 }
 
 // TestAgentsOfOthers: agents on the protocol's own library, of both versions, behind one entry in a person's file.
@@ -110,5 +130,29 @@ func TestOurselvesBehindIt(t *testing.T) {
 	h := p.hand(t, "run", "--agent", "other", "-p", "work", "--yolo")
 	if h.Data.Reason != "done" || h.Data.Text.Value != "Done." || p.read("b.txt") != "one\n" {
 		t.Errorf("%+v %+v", h.Data, h.Error)
+	}
+}
+
+// TestAcpxBehindIt: a run hands its task to acpx, a client of the protocol that offers no agent's side, and acpx drives
+// our own agent with it.
+func TestAcpxBehindIt(t *testing.T) {
+	t.Parallel()
+	dir := hosts(t)
+	p := newPlace(t, work)
+	node, err := filepath.Abs(filepath.Join(dir, ".bin", "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.target(t, "[targets.cli.prompt]\ntype = \"stdin\"\n[targets.cli.flags.approval.values]\nyolo = []\n"+
+		"[targets.cli.modes.interactive]\ncommand = \"true\"\nargs = []\n[targets.cli.modes.oneShot]\n",
+		node, filepath.Join(dir, "acpx", "dist", "cli.js"), "--agent", program+" "+strings.Join(p.args, " "),
+		"--approve-all", "--format", "quiet", "exec", "--file", "-")
+	settings := filepath.Join(p.home, ".config", "omniagent", "config.toml")
+	if err := os.WriteFile(settings, []byte("[agents]\nenv = [\"ANTHROPIC_API_KEY\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := p.hand(t, "run", "--agent", "other", "-p", "work", "--yolo")
+	if h.Data.Reason != "done" || strings.TrimSpace(h.Data.Text.Value) != "Done." || p.read("b.txt") != "one\n" {
+		t.Errorf("%+v %+v %s", h.Data, h.Error, p.said(t, h.Data.ID))
 	}
 }

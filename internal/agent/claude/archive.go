@@ -1,0 +1,56 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+)
+
+// archive returns the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Those of sub-agents have other names.
+func archive(env []string) agent.Archive {
+	home := configHome(env)
+	return cli.Transcripts{
+		Files: func() []string {
+			all, _ := filepath.Glob(filepath.Join(home, "projects", "*", "*.jsonl"))
+			if home == "" {
+				return nil
+			}
+			return all
+		},
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			if id := strings.TrimSuffix(filepath.Base(path), ".jsonl"); cli.IsUUID(id) {
+				p.ID = id
+			}
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns what a line of a transcript says.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	if !bytes.Contains(line, []byte(`"type":"user"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Type      string
+		Side      bool   `json:"isSidechain"`
+		Meta      bool   `json:"isMeta"`
+		Dir       string `json:"cwd"`
+		Timestamp string
+		Message   struct{ Content json.RawMessage }
+	}
+	if json.Unmarshal(line, &r) != nil || r.Side || r.Meta || r.Type != "user" && r.Type != "assistant" {
+		return agent.Said{}, false
+	}
+	if p.Dir == "" {
+		p.Dir = r.Dir
+	}
+	if p.Created.IsZero() {
+		p.Created = cli.Time(r.Timestamp)
+	}
+	return agent.Said{User: r.Type == "user", Text: cli.TextOf(r.Message.Content, "text")}, true
+}

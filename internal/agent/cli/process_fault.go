@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"slices"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// ProcessFault returns why the process of an agent failed, from its exit and its records, or nil if it succeeded. usage
+// lists the exit codes with which this agent rejects its arguments. The first match decides:
+//
+// we ended it; it could not be started; it says itself that policy blocked it (3); its records have an error that ended
+// the turn; it rejected its arguments; it failed in another way; a tool was denied; there was no answer.
+//
+// It knows a process, and nothing of a conversation: the shim and a rehearsal have no more. What a turn came to, with
+// its questions, clocks and changed files, is for run.Judge, to which this fault is one piece of evidence: Classify
+// brings it into the conversation.
+func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
+	switch {
+	case x.ByUs == "timeout":
+		return fault.New(fault.TimedOut, "the agent did not end in time")
+	case x.ByUs != "":
+		return fault.New(fault.Interrupted, "the agent was ended by %s", x.ByUs).With("signal", x.ByUs)
+	case x.Failed != nil:
+		return fault.Of(x.Failed)
+	case x.Code == 3:
+		return blocked(e)
+	case e.Fault != nil:
+		return e.Fault
+	case slices.Contains(usage, x.Code):
+		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)",
+			x.Code).With("agent_exit_code", x.Code)
+	case x.Signal != "":
+		return fault.New(fault.AgentFailed, "the agent was ended by %s", x.Signal).With("agent_signal", x.Signal)
+	case x.Code != 0:
+		return fault.New(fault.AgentFailed, "the agent ended with exit code %d", x.Code).With("agent_exit_code", x.Code)
+	case len(e.Denials) > 0:
+		return blocked(e)
+	case e.Answered == agent.No:
+		return fault.New(fault.NoAnswer, "the agent ended with exit code 0 without an answer of the model")
+	}
+	return nil
+}
+
+func blocked(e agent.Evidence) *fault.Fault {
+	if len(e.Denials) == 0 {
+		return fault.New(fault.Blocked, "the agent says that policy blocked it")
+	}
+	return DenialFault(e.Denials)
+}
+
+// DenialFault returns the fault of calls that were denied.
+func DenialFault(denials []event.Denial) *fault.Fault {
+	tools := make([]string, len(denials))
+	for i, d := range denials {
+		tools[i] = text.OneLine(d.Tool, longestTool)
+	}
+	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", tools[0])
+	if len(tools) > 1 {
+		f = fault.New(fault.Blocked, "the agent was not allowed to use %s, nor %d more", tools[0], len(tools)-1)
+	}
+	return f.With("denied", tools)
+}
+
+// longestTool is how much of the name of a tool a fault has, in bytes.
+const longestTool = 200
+
+// EvidenceOf collects the evidence from events.
+func EvidenceOf(events []event.Event) agent.Evidence {
+	e := agent.Evidence{Answered: agent.No, DenialsKnown: true}
+	for _, ev := range events {
+		if ev.Session != "" {
+			e.Session = ev.Session
+		}
+		if ev.Model != "" {
+			e.Model = ev.Model
+		}
+		switch ev.Kind {
+		case event.Denied:
+			e.Denials = append(e.Denials, *ev.Denial)
+		case event.Text, event.ToolCall:
+			e.Answered = agent.Yes
+		case event.Failed:
+			if ev.Terminal {
+				e.Fault = ev.Fault
+			}
+		case event.Ended:
+			if ev.End.Usage != nil {
+				e.Usage = ev.End.Usage
+			}
+			if ev.End.OK {
+				e.Fault = nil // an error that the agent overcame
+			}
+		}
+	}
+	return e
+}

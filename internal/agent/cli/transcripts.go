@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/lines"
+	"omniagent/internal/text"
+)
+
+// What is read of a transcript.
+const (
+	longestSaid    = 4 << 20   // bytes of a line; longer ones are passed over
+	countedSize    = 256 << 10 // of a file whose messages a list counts; of a longer one it reads as much
+	searchedSize   = 64 << 20  // of a file that is read to its end
+	longestTitle   = 80
+	mostCandidates = 20_000
+)
+
+// Transcripts is an archive of files of JSON lines, a conversation each.
+type Transcripts struct {
+	// Files returns the files, in any order.
+	Files func() []string
+	// Open returns the reader of a file's lines, which fills in p and returns what a line says; false: nothing.
+	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
+}
+
+// List implements agent.Archive. Files of one conversation are one row.
+func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
+	type candidate struct {
+		path string
+		info os.FileInfo
+	}
+	var all []candidate
+	for _, path := range t.Files() {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && len(all) < mostCandidates {
+			all = append(all, candidate{path, info})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.info.ModTime().Compare(a.info.ModTime()) })
+	found, seen := []agent.Past{}, map[string]bool{}
+	for _, one := range all {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if len(found) == most {
+			break
+		}
+		p := agent.Past{File: one.path, Updated: one.info.ModTime().UTC(), Size: one.info.Size()}
+		if t.glance(ctx, &p); p.ID == "" || seen[p.ID] || p.Title == "" {
+			continue
+		}
+		if p.Created.IsZero() {
+			p.Created = p.Updated
+		}
+		seen[p.ID] = true
+		found = append(found, p)
+	}
+	return found, nil
+}
+
+// glance reads what a list shows. The title is the first prompt that a person wrote: what begins with < is the CLI's.
+func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
+	first, count := "", 0
+	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {
+		count++
+		line := text.OneLine(s.Text, longestTitle)
+		if s.User && first == "" {
+			first = line
+		}
+		if s.User && p.Title == "" && !strings.HasPrefix(line, "<") {
+			p.Title = line
+		}
+		return true
+	})
+	if p.Title == "" {
+		p.Title = first
+	}
+	if p.Messages = count; p.Size > countedSize {
+		p.Messages = -1
+	}
+}
+
+// Read implements agent.Archive.
+func (t Transcripts) Read(ctx context.Context, p agent.Past, hear func(agent.Said) bool) error {
+	return t.read(ctx, &p, searchedSize, hear)
+}
+
+func (t Transcripts) read(ctx context.Context, p *agent.Past, most int64, hear func(agent.Said) bool) error {
+	f, err := os.Open(p.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	said, read := t.Open(p.File, p), int64(0)
+	for in := lines.NewReader(f, longestSaid); in.Next() && read <= most; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if read += int64(len(in.Text)) + 1; in.Long || len(in.Text) == 0 {
+			continue
+		}
+		if s, ok := said(in.Text); ok && strings.TrimSpace(s.Text) != "" && !hear(s) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Time reads a time of a record; the zero time if it is not one.
+func Time(written string) time.Time {
+	at, err := time.Parse(time.RFC3339, written)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// TextOf returns the text of a message's content: a string, or a list of parts, of which those of these types count.
+// A part without a type counts.
+func TextOf(content json.RawMessage, types ...string) string {
+	var whole string
+	if json.Unmarshal(content, &whole) == nil {
+		return whole
+	}
+	var parts []struct{ Type, Text string }
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, part := range parts {
+		if part.Text != "" && (part.Type == "" || slices.Contains(types, part.Type)) {
+			texts = append(texts, part.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

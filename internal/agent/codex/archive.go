@@ -1,0 +1,71 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+)
+
+// archive returns the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
+func archive(env []string) agent.Archive {
+	home := codexHome(env)
+	return cli.Transcripts{
+		Files: func() []string {
+			all, _ := filepath.Glob(filepath.Join(home, sessionsDir, "*", "*", "*", "rollout-*.jsonl"))
+			if home == "" {
+				return nil
+			}
+			return all
+		},
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			p.ID = idOf(path)
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns what a line of a rollout says. What the model was sent stands there too, with much that nobody said, so
+// only events count.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	head := line[:min(len(line), 256)]
+	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Timestamp string
+		Type      string
+		Payload   struct {
+			Type    string
+			Dir     string          `json:"cwd"`
+			Source  json.RawMessage // an object for the thread of a sub-agent
+			Message string          // in earlier versions
+			Item    struct {
+				Type    string
+				Content json.RawMessage
+			}
+		}
+	}
+	if json.Unmarshal(line, &r) != nil {
+		return agent.Said{}, false
+	}
+	if r.Type == "session_meta" {
+		if p.Created, p.Dir = cli.Time(r.Timestamp), r.Payload.Dir; bytes.HasPrefix(r.Payload.Source, []byte("{")) {
+			p.ID = ""
+		}
+		return agent.Said{}, false
+	}
+	switch r.Payload.Type + r.Payload.Item.Type {
+	case "item_completedUserMessage":
+		return agent.Said{User: true, Text: cli.TextOf(r.Payload.Item.Content, "text")}, true
+	case "item_completedAgentMessage":
+		return agent.Said{Text: cli.TextOf(r.Payload.Item.Content, "text", "Text")}, true
+	case "user_message":
+		return agent.Said{User: true, Text: r.Payload.Message}, true
+	case "agent_message":
+		return agent.Said{Text: r.Payload.Message}, true
+	}
+	return agent.Said{}, false
+}

@@ -1,0 +1,58 @@
+package copilot
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+)
+
+// archive returns the logs of sessions: session-state/ID/events.jsonl.
+func archive(env []string) agent.Archive {
+	home := configHome(agent.Launch{Env: env})
+	return cli.Transcripts{
+		Files: func() []string {
+			all, _ := filepath.Glob(filepath.Join(home, "session-state", "*", "events.jsonl"))
+			if home == "" {
+				return nil
+			}
+			return all
+		},
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			p.ID = filepath.Base(filepath.Dir(path))
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns what a line of a log says.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	head := line[:min(len(line), 64)]
+	if !bytes.Contains(head, []byte(`"session.start"`)) && !bytes.Contains(head, []byte(`.message"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Type      string
+		Timestamp string
+		Data      struct {
+			Content string
+			Context struct {
+				Dir string `json:"cwd"`
+			}
+		}
+	}
+	if json.Unmarshal(line, &r) != nil {
+		return agent.Said{}, false
+	}
+	switch r.Type {
+	case "session.start":
+		p.Dir, p.Created = r.Data.Context.Dir, cli.Time(r.Timestamp)
+	case "user.message":
+		return agent.Said{User: true, Text: r.Data.Content}, true
+	case "assistant.message":
+		return agent.Said{Text: r.Data.Content}, true
+	}
+	return agent.Said{}, false
+}

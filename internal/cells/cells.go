@@ -1,0 +1,248 @@
+// Package cells measures, cuts and breaks text as a terminal shows it: in cells, by grapheme clusters.
+//
+// A string may have styles: SGR sequences, ESC [ … m, which take no cells. Package cells promises that no cluster and
+// no style is ever cut, that a cut string ends without a style, and that every string takes linear time. It does not
+// make text fit to print: a control character counts as nothing, so clean it first, with package text.
+package cells
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+const (
+	tab   = 8 // columns between the stops of a terminal
+	reset = "\x1b[m"
+
+	mostOpen = 64 // bytes of styles that go on in the next row; more are not ours, and each row would repeat them
+)
+
+// First returns the first cluster of s, or the style that stands before it, what follows, and the width in cells. A
+// style has the width 0.
+func First(s string) (piece, rest string, width int) {
+	if s == "" {
+		return "", "", 0
+	}
+	if c := s[0]; c < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+		switch {
+		case c >= ' ' && c < 0x7f:
+			return s[:1], s[1:], 1
+		case c == 0x1b:
+			if n := style(s); n > 0 {
+				return s[:n], s[n:], 0
+			}
+		}
+		if c != '\r' {
+			return s[:1], s[1:], 0
+		}
+	}
+	piece, rest, width, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	return piece, rest, width
+}
+
+// style returns the length of the SGR sequence that s begins with, or 0.
+func style(s string) int {
+	if !strings.HasPrefix(s, "\x1b[") {
+		return 0
+	}
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == 'm':
+			return i + 1
+		case (c < '0' || c > '9') && c != ';' && c != ':':
+			return 0
+		}
+	}
+	return 0
+}
+
+// IsStyle reports whether a piece that First returned is a style.
+func IsStyle(piece string) bool { return len(piece) > 2 && piece[0] == 0x1b }
+
+// Width returns the cells that s takes in one line. A tab leads to the next stop.
+func Width(s string) int {
+	sum := 0
+	for s != "" {
+		piece, rest, width := First(s)
+		if piece == "\t" {
+			width = tab - sum%tab
+		}
+		sum, s = sum+width, rest
+	}
+	return sum
+}
+
+// Plain returns s without its styles.
+func Plain(s string) string {
+	if !strings.Contains(s, "\x1b[") {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		piece, rest, _ := First(s)
+		if !IsStyle(piece) {
+			b.WriteString(piece)
+		}
+		s = rest
+	}
+	return b.String()
+}
+
+// Cut returns the beginning of s that fits into so many cells, with … if anything was left out.
+func Cut(s string, most int) string {
+	if Width(s) <= most {
+		return s
+	}
+	var b strings.Builder
+	used, styled := 0, false
+	for s != "" {
+		piece, rest, width := First(s)
+		if piece == "\t" {
+			piece, width = " ", 1
+		}
+		if used+width > most-1 {
+			break
+		}
+		styled = styled || IsStyle(piece)
+		b.WriteString(piece)
+		used, s = used+width, rest
+	}
+	if most > 0 {
+		b.WriteString("…")
+	}
+	if styled {
+		b.WriteString(reset)
+	}
+	return b.String()
+}
+
+// Break breaks s into rows where a terminal of that width would, which is at any cluster. A style goes on in the next
+// row, and no row ends with one. Tabs become spaces. There is always one row.
+func Break(s string, width int) []string {
+	width = max(width, 2) // room for the widest cluster
+	var rows []string
+	var row strings.Builder
+	used, open := 0, ""
+	end := func() {
+		if open != "" {
+			row.WriteString(reset)
+		}
+		rows = append(rows, row.String())
+		row.Reset()
+		row.WriteString(open)
+		used = 0
+	}
+	for s != "" {
+		piece, rest, w := First(s)
+		switch {
+		case IsStyle(piece):
+			open = goOn(open, piece)
+		case piece == "\t":
+			w = min(tab-used%tab, width-used)
+			piece = strings.Repeat(" ", w)
+		case used+w > width:
+			end()
+		}
+		row.WriteString(piece)
+		used, s = used+w, rest
+	}
+	if open != "" {
+		row.WriteString(reset)
+	}
+	return append(rows, row.String())
+}
+
+// Wrap breaks s into rows between words, and within a word that is wider than a row. Tabs become spaces.
+func Wrap(s string, width int) []string {
+	var rows []string
+	var row strings.Builder
+	used, open := 0, ""
+	end := func() {
+		if open != "" {
+			row.WriteString(reset)
+		}
+		rows = append(rows, row.String())
+		row.Reset()
+		row.WriteString(open)
+		used = 0
+	}
+	for s = strings.ReplaceAll(s, "\t", " "); s != ""; {
+		word, rest, blank := strings.Cut(s, " ")
+		s = rest
+		w := Width(word)
+		if used > 0 && used+w > width {
+			end()
+		}
+		pieces := []string{word}
+		if w > width {
+			pieces = Break(word, width)
+		}
+		for i, piece := range pieces {
+			if i > 0 {
+				end()
+			}
+			row.WriteString(piece)
+			used += Width(piece)
+		}
+		for _, piece := range styles(word) {
+			open = goOn(open, piece)
+		}
+		if blank && used < width {
+			row.WriteByte(' ')
+			used++
+		}
+	}
+	if open != "" {
+		row.WriteString(reset)
+	}
+	return append(rows, row.String())
+}
+
+// goOn returns the styles that hold after one more.
+func goOn(open, piece string) string {
+	switch {
+	case piece == reset, piece == "\x1b[0m":
+		return ""
+	case len(open)+len(piece) > mostOpen:
+		return piece
+	}
+	return open + piece
+}
+
+// styles returns the styles in s.
+func styles(s string) []string {
+	var list []string
+	for strings.Contains(s, "\x1b[") {
+		piece, rest, _ := First(s)
+		if IsStyle(piece) {
+			list = append(list, piece)
+		}
+		s = rest
+	}
+	return list
+}
+
+// Rows returns how many rows a terminal of that width needs for s: as many as Break returns.
+func Rows(s string, width int) int {
+	width = max(width, 2)
+	rows, used := 1, 0
+	for s != "" {
+		piece, rest, w := First(s)
+		switch {
+		case piece == "\t":
+			w = min(tab-used%tab, width-used)
+		case used+w > width:
+			rows, used = rows+1, 0
+		}
+		used, s = used+w, rest
+	}
+	return rows
+}
+
+// Fill returns s with spaces up to that width, or cut to it.
+func Fill(s string, width int) string {
+	s = Cut(s, width)
+	return s + strings.Repeat(" ", max(width-Width(s), 0))
+}

@@ -1,0 +1,253 @@
+// Package chat lets a person talk to any agent in a terminal.
+//
+// It promises that an agent's text cannot control the screen; that a question is shown as one, and silence never means
+// yes; that Ctrl-C ends the turn at once, in every state, and the conversation only between turns; and that what is not
+// a message, such as an unknown command, is never sent as one. A person answers a question with a line typed after it
+// was asked: earlier lines are messages. In a pipe, where everything may be written at once, the next line is the
+// answer.
+//
+// A Chat holds the state and decides what a line means. A View shows and reads: Plain line by line, for a pipe and for
+// any terminal; Window with a prompt that stays below what is said. Neither knows a particular agent, and neither keeps
+// messages: they wait in the conversation, within its limits.
+package chat
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Chat is a person in front of an agent.
+//
+// Three goroutines share it: Run handles signals, listen shows events, and handle handles what is typed. So a signal
+// works even if the screen blocks or a message is still being written to disk.
+//
+//	idle ── message ──▶ busy ── Question ──▶ asking ── answer, Withdrawn ──▶ busy
+//	 ▲                   │                     │
+//	 └────── Ended ──────┴────── Ctrl-C ───────┘      Ctrl-C while idle ends the conversation
+type Chat struct {
+	View    View
+	Typed   bool // a person types; else the input is a pipe, which is read only when needed
+	Greet   string
+	Signals <-chan os.Signal
+	World   World
+	Picks   bool // the person chooses an earlier conversation first
+
+	busy    atomic.Bool                        // a turn runs or is about to, or a command of the person
+	command atomic.Pointer[context.CancelFunc] // ends the person's command that runs
+
+	changed  chan struct{} // a question is shown, or nothing runs any more; handle waits for it
+	switched chan struct{} // the person is with another conversation now
+
+	with atomic.Pointer[conversation.Conversation]
+
+	mu      sync.Mutex
+	stop    context.CancelFunc // ends listen
+	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
+	turns   turns
+	open    []*Question // the first is shown
+	shown   int64       // questions shown so far
+	before  []event.Block
+	agent   string  // the agent whose prompt the conversation has, as @agent: names it
+	results []int64 // the records of what tools gave back, for /show
+	spent   Spent
+
+	messages int // of the person, in this conversation
+}
+
+// turns are those without an end.
+type turns struct {
+	texts    map[int64]string // with the text of those that wait
+	prompted int64            // the last message that listen has seen
+	sending  bool             // a message is being sent to the conversation
+}
+
+// Spent is what a chat has cost so far.
+type Spent struct {
+	event.Usage
+	Turns   int
+	Context int64 // tokens that the model saw last
+}
+
+const closing = 10 * time.Second
+
+// Run talks until the input ends, and returns the exit code. It closes the conversation. The error says that the output
+// cannot be written, or that the conversation cannot be kept.
+func (c *Chat) Run(ctx context.Context, with *conversation.Conversation) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer c.View.Close()
+	handled := make(chan struct{})
+	c.changed, c.switched = make(chan struct{}, 1), make(chan struct{}, 1)
+	c.join(ctx, with, c.World.From)
+	room := 0
+	if c.Typed {
+		room = 64
+	}
+	typed := make(chan Input, room)
+	go c.View.Run(ctx, typed)
+	go func() {
+		defer close(handled)
+		c.handle(ctx, typed)
+	}()
+	for {
+		select {
+		case <-handled:
+			return 0, c.leave(ctx)
+		case err := <-c.View.Broken():
+			_ = c.close(ctx)
+			return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+		case <-c.switched:
+		case <-c.conversation().Done():
+			return 0, c.leave(ctx)
+		case <-ctx.Done():
+			return 0, c.leave(ctx)
+		case s := <-c.Signals:
+			if s == os.Interrupt && c.interrupt() {
+				continue
+			}
+			_ = c.leave(ctx)
+			if s, ok := s.(syscall.Signal); ok {
+				return 128 + int(s), nil
+			}
+			return 130, nil
+		}
+	}
+}
+
+// interrupt ends what runs, and reports whether anything did.
+func (c *Chat) interrupt() bool {
+	if stop := c.command.Load(); stop != nil {
+		(*stop)()
+		return true
+	}
+	if !c.busy.Load() {
+		return false
+	}
+	c.conversation().Interrupt(false)
+	return true
+}
+
+func (c *Chat) conversation() *conversation.Conversation { return c.with.Load() }
+
+// join makes a conversation the one that the person talks with, and shows what is recorded of it from a record on.
+func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from int64) {
+	c.mu.Lock()
+	if c.stop != nil {
+		c.stop()
+	}
+	life, stop := context.WithCancel(ctx)
+	c.with.Store(with)
+	c.stop = stop
+	c.turns = turns{texts: map[int64]string{}}
+	c.open, c.results, c.messages = nil, nil, 0
+	c.mu.Unlock()
+	if c.World.Joined != nil {
+		c.joined = c.World.Joined(ctx, with)
+	}
+	go c.listen(life, with, from)
+}
+
+// leave says how to go on, and closes the conversation.
+func (c *Chat) leave(ctx context.Context) error {
+	err := c.close(ctx)
+	if c.joined != nil {
+		c.joined()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, line := range c.farewell() {
+		c.View.Notice(line)
+	}
+	return err
+}
+
+func (c *Chat) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	_, err := c.conversation().Close(ctx)
+	return err
+}
+
+// handle handles what is typed, until the input ends or the person leaves, and everything is answered.
+func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
+	c.notice(c.Greet)
+	if c.Picks {
+		c.resume(ctx, "")
+	}
+	c.ready()
+	for leaves := false; !leaves || c.busy.Load(); {
+		from := typed
+		if !c.Typed && c.busy.Load() && !c.questioned() { // a pipe is read only when needed
+			from = nil
+		}
+		select {
+		case in, more := <-from:
+			switch {
+			case !more:
+				c.conversation().NobodyAnswers()
+				typed, leaves = nil, true
+			case in.Leave:
+				leaves = true
+			case in.Long:
+				c.notice("A line of more than 64 MiB was passed over.")
+			case c.answers(ctx, in) || leaves:
+			default:
+				leaves = c.enter(ctx, in)
+			}
+		case <-c.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notice shows a line of ours.
+func (c *Chat) notice(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if line != "" {
+		c.View.Notice(line)
+	}
+}
+
+// ready asks the person for a message, if nothing runs.
+func (c *Chat) ready() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh(true)
+}
+
+// update tells the view and the other goroutines whether a turn runs. The caller holds the lock.
+func (c *Chat) update() { c.refresh(false) }
+
+func (c *Chat) refresh(again bool) {
+	busy := c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
+	c.busy.Store(busy)
+	facts := c.conversation().Facts()
+	c.View.State(State{
+		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent,
+		Waiting: c.waiting(),
+	})
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// waiting counts the messages that wait for a turn.
+func (c *Chat) waiting() (n int) {
+	for _, text := range c.turns.texts {
+		if text != "" {
+			n++
+		}
+	}
+	return n
+}

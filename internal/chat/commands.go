@@ -1,0 +1,256 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/eidolon"
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
+	"omniagent/internal/text"
+)
+
+// command is a word with a slash.
+type command struct {
+	name, arg, help string
+	run             func(c *Chat, ctx context.Context, rest string)
+}
+
+// builtIn are the commands that every chat has. A file's command with such a name is /project:NAME or /user:NAME.
+func builtIn() []command {
+	return []command{
+		{"help", "", "show what can be typed here", (*Chat).help},
+		{"status", "", "show the agent, the model, the mode and the walls", (*Chat).status},
+		{"model", "[NAME]", "show or change the model", (*Chat).model},
+		{"permissions", "[MODE]", "show or change what runs unasked", (*Chat).permissions},
+		{"agent", "[NAME]", "list the agents, or go on with another", (*Chat).another},
+		{"sessions", "", "list the conversations about this directory", (*Chat).sessions},
+		{"resume", "[ID]", "go on with one of them", (*Chat).resume},
+		{"clear", "", "begin a new conversation", (*Chat).clear},
+		{"compact", "", "have the agent shorten the conversation", (*Chat).compact},
+		{"cost", "", "show what this has cost so far", (*Chat).cost},
+		{"show", "N", "show the whole result of tool call N", (*Chat).show},
+		{"steer", "TEXT", "say something to the turn that runs", (*Chat).steer},
+		{"quit", "", "leave when all is answered; so do /exit, Ctrl-D", nil},
+		{"exit", "", "", nil},
+	}
+}
+
+// do runs a line that begins with a slash. It reports whether the person wants to leave.
+func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
+	first, rest, _ := strings.Cut(words, " ")
+	name, rest := first[1:], strings.TrimSpace(rest)
+	var known []string
+	for _, one := range builtIn() {
+		if one.name == name {
+			if one.run == nil {
+				return true
+			}
+			one.run(c, ctx, rest)
+			c.ready()
+			return false
+		}
+		known = append(known, one.name)
+	}
+	for _, p := range c.fileCommands(ctx) {
+		if p.Name == name {
+			c.runFile(ctx, p, rest)
+			return false
+		}
+		known = append(known, p.Name)
+	}
+	announced := c.announced()
+	if slices.Contains(announced, name) {
+		c.say(ctx, words, false)
+		return false
+	}
+	known = append(known, announced...)
+	if near := text.Nearest(name, known); near != "" {
+		c.notice(fmt.Sprintf("There is no command %s; /%s is the nearest. /help lists all.", text.Name(first), near))
+	} else {
+		c.notice(fmt.Sprintf("There is no command %s. /help lists all.", text.Name(first)))
+	}
+	c.ready()
+	return false
+}
+
+// announced are the agent's own commands, without those whose name is one of ours.
+func (c *Chat) announced() (names []string) {
+	for _, name := range c.conversation().Facts().Commands {
+		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// fileCommands are the commands that files define, under the names by which they are called.
+func (c *Chat) fileCommands(ctx context.Context) []eidolon.Prompt {
+	own := builtIn()
+	all := c.World.prompts(ctx).Commands
+	for i, p := range all {
+		if !slices.ContainsFunc(own, func(one command) bool { return one.name == p.Name }) {
+			continue
+		}
+		if all[i].Name = "user:" + p.Name; p.Project {
+			all[i].Name = "project:" + p.Name
+		}
+	}
+	slices.SortFunc(all, func(a, b eidolon.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (c *Chat) runFile(ctx context.Context, p eidolon.Prompt, rest string) {
+	if p.Untrusted {
+		c.notice(untrusted("command", p))
+		c.ready()
+		return
+	}
+	message := p.Text
+	if rest != "" {
+		message += "\n\n" + rest
+	}
+	c.say(ctx, message, false)
+}
+
+func (c *Chat) help(ctx context.Context, _ string) {
+	var lines []string
+	add := func(name, help string) { lines = append(lines, fmt.Sprintf("  %-20s %s", name, text.Flat(help))) }
+	lines = append(lines, "A line is a message. While the agent works it waits for the end of the turn.", "")
+	for _, one := range builtIn() {
+		if one.help != "" {
+			add(strings.TrimSpace("/"+one.name+" "+one.arg), one.help)
+		}
+	}
+	for _, p := range c.fileCommands(ctx) {
+		help := p.Description
+		if p.Untrusted {
+			help = "not trusted; " + p.Path
+		}
+		add("/"+text.Name(p.Name), help)
+	}
+	for _, name := range c.announced() {
+		add("/"+text.Name(name), "a command of the agent")
+	}
+	add(eidolon.FileWord+"PATH", "send a file with the message")
+	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md")
+	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
+	add("Ctrl-C", "end the turn; while nothing runs, leave")
+	c.notice(strings.Join(lines, "\n"))
+}
+
+func (c *Chat) status(context.Context, string) {
+	with := c.conversation()
+	f := with.Facts()
+	lines := []string{
+		"agent:        " + text.Name(strings.TrimSpace(f.Agent+" "+f.Version)),
+		"model:        " + text.Name(modelOf(f)),
+		"mode:         " + string(f.Mode),
+		"directory:    " + text.Name(f.Dir),
+		"conversation: " + with.ID(),
+	}
+	if f.Walls != nil {
+		lines = append(lines, "walls:        "+text.Flat(wallsOf(f.Walls)))
+	}
+	if used := c.spent.Context; used > 0 {
+		line := fmt.Sprintf("context:      %d tokens", used)
+		if f.Window > 0 {
+			line += fmt.Sprintf(" of %d (%d %%)", f.Window, used*100/f.Window)
+		}
+		lines = append(lines, line)
+	}
+	for _, s := range f.Servers {
+		lines = append(lines, "MCP server:   "+text.Name(s.Name)+", "+text.Name(s.Status))
+	}
+	c.notice(strings.Join(lines, "\n"))
+}
+
+func modelOf(f event.Facts) string {
+	if f.Provider == "" {
+		return f.Model
+	}
+	return f.Model + " of " + f.Provider
+}
+
+func (c *Chat) model(ctx context.Context, rest string) {
+	if rest == "" {
+		c.notice("The model is " + text.Name(modelOf(c.conversation().Facts())) + ". /model NAME changes it.")
+		return
+	}
+	c.set(ctx, agent.Change{Model: rest})
+}
+
+func (c *Chat) permissions(ctx context.Context, rest string) {
+	if rest == "" {
+		c.notice(fmt.Sprintf("The mode is %s. /permissions %s changes it.", c.conversation().Facts().Mode,
+			strings.Join(modes(), "|")))
+		return
+	}
+	mode, ok := setting.ParseApproval(rest)
+	if !ok {
+		c.notice(fmt.Sprintf("There is no mode %s: %s", text.Name(rest), text.Either(modes())))
+		return
+	}
+	c.set(ctx, agent.Change{Mode: mode})
+}
+
+// set changes the mode or the model. What comes of it is an event, which is shown.
+func (c *Chat) set(ctx context.Context, change agent.Change) {
+	if err := c.conversation().Set(ctx, change); err != nil {
+		c.notice("nothing was changed: " + err.Error())
+	}
+}
+
+func (c *Chat) cost(context.Context, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.View.Notice(c.spent.String())
+}
+
+func (c *Chat) steer(ctx context.Context, rest string) {
+	if rest == "" {
+		c.notice("/steer TEXT says something to the turn that runs")
+		return
+	}
+	c.say(ctx, rest, true)
+}
+
+// compact is a message of its own to agents that know it.
+func (c *Chat) compact(ctx context.Context, rest string) {
+	if !slices.Contains(c.conversation().Facts().Commands, "compact") {
+		c.notice("This agent shortens a conversation by itself when it has to.")
+		return
+	}
+	c.say(ctx, strings.TrimSpace("/compact "+rest), false)
+}
+
+// show shows a result again, in full.
+func (c *Chat) show(ctx context.Context, rest string) {
+	var n int
+	_, err := fmt.Sscanf(rest, "%d", &n)
+	c.mu.Lock()
+	if err != nil || n < 1 || n > len(c.results) {
+		c.View.Notice(fmt.Sprintf("/show N: there are results 1 to %d", len(c.results)))
+		c.mu.Unlock()
+		return
+	}
+	seq, with := c.results[n-1], c.conversation()
+	c.mu.Unlock()
+	events := with.Events(seq)
+	defer events.Close()
+	e, err := events.Next(ctx)
+	if err == nil && e.Result == nil {
+		err = errors.New("the record is another one")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.View.Notice("the result cannot be read: " + err.Error())
+		return
+	}
+	c.View.Page(text.Visible(e.Result.Output))
+}

@@ -1,0 +1,109 @@
+package chat
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/eidolon"
+	"omniagent/internal/lineedit"
+	"omniagent/internal/text"
+)
+
+// mostCandidates is how many are offered at once.
+const mostCandidates = 50
+
+// Complete offers what may follow: files behind @file:, agents behind @agent:, commands behind a slash at the
+// beginning. It implements lineedit.Source.
+func (c *Chat) Complete(ctx context.Context, before string, offer func(lineedit.Offer)) {
+	start := strings.LastIndexAny(before, " \t\n") + 1
+	written := before[start:]
+	if typed, ok := strings.CutPrefix(written, "/"); ok && start == 0 {
+		offer(lineedit.Offer{From: 0, Candidates: c.completeCommand(ctx, typed)})
+		return
+	}
+	if at := strings.LastIndex(written, eidolon.FileWord); at >= 0 {
+		from := start + at + len(eidolon.FileWord)
+		c.completeFile(ctx, before[from:], func(found []lineedit.Candidate) {
+			offer(lineedit.Offer{From: from, Candidates: found})
+		})
+		return
+	}
+	if at := strings.LastIndex(written, eidolon.AgentWord); at >= 0 {
+		from := start + at + len(eidolon.AgentWord)
+		offer(lineedit.Offer{From: from, Candidates: c.completeAgent(ctx, before[from:])})
+	}
+}
+
+func (c *Chat) completeCommand(ctx context.Context, typed string) (found []lineedit.Candidate) {
+	add := func(name, help string) {
+		if strings.HasPrefix(name, typed) && len(found) < mostCandidates {
+			found = append(found, lineedit.Candidate{Text: "/" + name + " ", Description: text.Flat(help)})
+		}
+	}
+	for _, one := range builtIn() {
+		if one.help != "" {
+			add(one.name, one.help)
+		}
+	}
+	for _, p := range c.fileCommands(ctx) {
+		if !strings.ContainsFunc(p.Name, text.Acted) {
+			add(p.Name, p.Description)
+		}
+	}
+	for _, name := range c.announced() {
+		if text.Name(name) == name {
+			add(name, "a command of the agent")
+		}
+	}
+	return found
+}
+
+func (c *Chat) completeAgent(ctx context.Context, typed string) (found []lineedit.Candidate) {
+	for _, p := range c.World.prompts(ctx).Agents {
+		if !strings.HasPrefix(p.Name, typed) || text.Name(p.Name) != p.Name {
+			continue
+		}
+		help := p.Description
+		if p.Untrusted {
+			help = "not trusted"
+		}
+		found = append(found, lineedit.Candidate{Text: p.Name + " ", Description: text.Flat(help)})
+	}
+	return found
+}
+
+// completeFile offers the entries of the directory in which the path ends, the first of them at once.
+func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]lineedit.Candidate)) {
+	if c.World.List == nil {
+		return
+	}
+	dir, prefix := filepath.Split(typed)
+	where := dir
+	if !filepath.IsAbs(where) {
+		where = filepath.Join(c.World.Dir, dir)
+	}
+	folded := strings.ToLower(prefix)
+	var found []lineedit.Candidate
+	c.World.List(ctx, where, func(names []string) bool {
+		for _, name := range names {
+			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
+			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || strings.ContainsAny(name, " \t") ||
+				text.Name(name) != name {
+				continue
+			}
+			one := lineedit.Candidate{Text: dir + name}
+			if !strings.HasSuffix(name, "/") {
+				one.Text += " "
+			}
+			found = append(found, one)
+		}
+		if len(found) == 0 {
+			return true
+		}
+		slices.SortFunc(found, func(a, b lineedit.Candidate) int { return strings.Compare(a.Text, b.Text) })
+		offer(slices.Clone(found[:min(len(found), mostCandidates)]))
+		return len(found) < 4*mostCandidates
+	})
+}

@@ -1,0 +1,113 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/text"
+)
+
+// listen shows the events of a conversation behind a record, until the person goes to another one. What was recorded
+// before the conversation was opened is shown as it was.
+func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from int64) {
+	events := with.Events(from)
+	defer events.Close()
+	for {
+		e, err := events.Next(ctx)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				c.notice("the conversation cannot be read: " + err.Error())
+			}
+			return
+		}
+		c.mu.Lock()
+		if c.conversation() == with {
+			c.event(e, e.Seq <= with.Opened())
+		}
+		c.mu.Unlock()
+	}
+}
+
+// event shows an event, and updates the state. past: it was recorded in an earlier sitting. The caller holds the lock.
+func (c *Chat) event(e event.Event, past bool) {
+	number := 0
+	switch e.Kind {
+	case event.Prompted:
+		c.messages++
+		if past {
+			c.View.Message(lastText(e.Blocks))
+			return
+		}
+		c.turns.prompted = e.Turn
+		if _, known := c.turns.texts[e.Turn]; !known {
+			c.turns.texts[e.Turn] = ""
+		}
+		c.update()
+	case event.TurnBegan:
+		if past {
+			return
+		}
+		if words := c.turns.texts[e.Turn]; words != "" { // it was queued
+			c.View.Message(words)
+		}
+		c.turns.texts[e.Turn] = ""
+		c.update()
+	case event.ToolResult:
+		c.results = append(c.results, e.Seq)
+		number = len(c.results)
+	case event.Question:
+		if !past {
+			c.queue(c.asked(e.Ask))
+		}
+		return
+	case event.Withdrawn:
+		if c.forget(e.Ask.ID) {
+			c.View.Notice("· the question needs no answer any more")
+		}
+		return
+	case event.Replied:
+		switch r := e.Reply; { // a question answered here is closed already
+		case !c.forget(r.Question):
+		case r.ByUs:
+			c.View.Notice("· no: " + text.Name(r.Text))
+		default: // by another client of the conversation
+			c.View.Notice("· somebody has answered: " + text.Name(r.Option))
+		}
+		return
+	case event.Answered:
+		if e.Answer.Usage != nil && e.Parent == "" {
+			c.spent.Context = e.Answer.Usage.Input
+		}
+	case event.Ended:
+		c.View.Event(e, 0)
+		c.ended(e, past)
+		return
+	}
+	c.View.Event(e, number)
+}
+
+// ended handles the end of a turn.
+func (c *Chat) ended(e event.Event, past bool) {
+	if past {
+		return
+	}
+	c.spent.Turns++
+	if e.End.Usage != nil {
+		c.spent.Add(*e.End.Usage)
+	}
+	delete(c.turns.texts, e.Turn)
+	c.update()
+}
+
+// lastText returns what a person wrote: what travelled before it are texts of their own.
+func lastText(blocks []event.Block) string {
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if b := blocks[i]; b.Media == "" && b.Name == "" {
+			return b.Text
+		}
+	}
+	return ""
+}

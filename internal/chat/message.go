@@ -1,0 +1,126 @@
+package chat
+
+import (
+	"context"
+	"strings"
+
+	"omniagent/internal/eidolon"
+	"omniagent/internal/event"
+)
+
+// enter handles a line that answers no question. It reports whether the person wants to leave.
+func (c *Chat) enter(ctx context.Context, in Input) (leaves bool) {
+	words := strings.TrimSpace(in.Text)
+	switch command, shell := strings.CutPrefix(words, eidolon.ShellWord); {
+	case words == "":
+		c.ready()
+	case c.World.Bare && (words == "exit" || words == "quit" || words == "q"):
+		return true
+	case shell:
+		c.shell(ctx, strings.TrimSpace(command))
+	case isCommand(words):
+		return c.do(ctx, words)
+	default:
+		c.say(ctx, in.Text, in.Steer)
+	}
+	return false
+}
+
+// isCommand reports whether a line is a command and not a message that begins with a path.
+func isCommand(words string) bool {
+	first, _, _ := strings.Cut(words, " ")
+	return strings.HasPrefix(first, "/") && !strings.Contains(first[1:], "/") && !strings.Contains(first, "\n")
+}
+
+// say sends a message, with what it refers to and what waits to travel with it.
+func (c *Chat) say(ctx context.Context, text string, steers bool) {
+	blocks, agent, ok := c.references(ctx, text)
+	if !ok {
+		c.ready()
+		return
+	}
+	send := func() {
+		c.mu.Lock()
+		blocks := append(append(c.before, c.reminder()...), blocks...)
+		c.mu.Unlock()
+		if c.deliver(ctx, blocks, text, steers) {
+			c.mu.Lock()
+			c.before = nil
+			if agent != "" {
+				c.agent = agent
+			}
+			c.mu.Unlock()
+		}
+	}
+	if secret := c.secret(blocks); secret != "" {
+		c.ask(&Question{
+			Title: secret + " lies where logins and keys are kept. Send it to the agent?",
+			Hint:  "y sends it, anything else does not: ",
+			answer: func(_ context.Context, words string) error {
+				if !yes(words) {
+					c.notice("· nothing was sent")
+					return nil
+				}
+				send()
+				return nil
+			},
+		})
+		return
+	}
+	send()
+}
+
+// deliver hands a message to the conversation, and says what becomes of it. It reports whether the message was taken.
+func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, steers bool) bool {
+	with := c.conversation()
+	c.mu.Lock()
+	c.turns.sending = true
+	c.update()
+	c.mu.Unlock()
+	var number int64
+	var steered bool
+	var err error
+	if steers {
+		number, steered, err = with.Steer(ctx, blocks)
+	} else {
+		number, err = with.Send(ctx, blocks)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns.sending = false
+	defer c.update()
+	waits := c.turns.earlier(number)
+	if err == nil && !steered && number > c.turns.prompted {
+		c.turns.texts[number] = ""
+	}
+	switch able := with.Abilities().Steer; {
+	case err != nil:
+		c.View.Notice("the message was not taken: " + err.Error())
+		return false
+	case steered:
+		c.View.Notice("· the turn that runs hears it")
+		return true
+	case !waits:
+		return true
+	case steers && !able:
+		c.View.Notice("· this agent hears nothing in the middle of a turn: the message waits for its end")
+	case able:
+		c.View.Notice("· the message waits for the end of the turn; /steer TEXT says something to the turn itself")
+	default:
+		c.View.Notice("· the message waits for the end of the turn")
+	}
+	if _, open := c.turns.texts[number]; open {
+		c.turns.texts[number] = text
+	}
+	return true
+}
+
+// earlier reports whether an earlier turn is still open.
+func (t turns) earlier(number int64) bool {
+	for n := range t.texts {
+		if n < number {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,186 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
+)
+
+// lasting returns a tool that reads, and ends when its work does.
+func lasting(name string, work func(ctx context.Context)) tool.Tool {
+	return tool.Tool{
+		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+		Plan: func(input json.RawMessage) (tool.Action, error) {
+			run := func(ctx context.Context, _ func(string)) tool.Result {
+				work(ctx)
+				return tool.Result{Text: "looked"}
+			}
+			return tool.Action{Kind: event.Read, Input: input, Title: name, Run: run}, nil
+		},
+	}
+}
+
+// person is somebody at a terminal.
+type person struct {
+	*shown
+	t       *testing.T
+	keys    io.WriteCloser
+	signals chan os.Signal
+	ended   chan int
+}
+
+// sit puts a person in front of a conversation. see is called before something is shown.
+func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
+	t.Helper()
+	in, keys := io.Pipe()
+	p := &person{
+		shown: &shown{grew: make(chan struct{}), see: see}, t: t, keys: keys,
+		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
+	}
+	go func() {
+		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(), c)
+		if err != nil {
+			t.Error(err)
+		}
+		p.ended <- code
+	}()
+	t.Cleanup(func() { _ = keys.Close() })
+	return p
+}
+
+func (p *person) types(text string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.keys, text); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func (p *person) leaves() int {
+	p.t.Helper()
+	select {
+	case code := <-p.ended:
+		return code
+	case <-time.After(20 * time.Second):
+		p.t.Fatalf("it does not end:\n%s", p.text.String())
+		return 0
+	}
+}
+
+func ignore(string) {}
+
+// TestTypedWhileItWorks: a message waits, /steer reaches the turn that runs, and the person is told which.
+func TestTypedWhileItWorks(t *testing.T) {
+	release := make(chan struct{})
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"You said ${input}."}]`,
+		lasting("Look", func(ctx context.Context) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}))
+	p := sit(t, c, ignore)
+	p.types("first\n")
+	p.await(t, "⏺ Look")
+	p.types("second\n")
+	p.await(t, "the message waits for the end of the turn; /steer TEXT")
+	p.types("/steer turn left\n")
+	p.await(t, "· the turn that runs hears it")
+	for events := c.Events(0); ; {
+		e, err := events.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == event.Steered {
+			if e.Turn != 1 || e.Blocks[0].Text != "turn left" {
+				t.Errorf("turn %d hears %q", e.Turn, e.Blocks[0].Text)
+			}
+			break
+		}
+	}
+	p.types("/exit\n")
+	close(release)
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	shown := p.text.String()
+	for _, want := range []string{"> second\n", "You said second."} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is missing:\n%s", want, shown)
+		}
+	}
+}
+
+// TestTooManyWait: the conversation's limit holds, and the person is told.
+func TestTooManyWait(t *testing.T) {
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`,
+		lasting("Look", func(ctx context.Context) { <-ctx.Done() }))
+	p := sit(t, c, ignore)
+	p.types("first\n")
+	p.await(t, "⏺ Look")
+	for i := range conversation.MostWaiting + 1 {
+		p.types(fmt.Sprintf("message %d\n", i))
+	}
+	p.await(t, fmt.Sprintf("the message was not taken: %d messages wait already", conversation.MostWaiting))
+	p.signals <- syscall.SIGTERM
+	if code := p.leaves(); code != 143 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestCtrlCIsHeard also while the screen takes nothing.
+func TestCtrlCIsHeard(t *testing.T) {
+	interrupted, stuck, free := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`, lasting("Look", func(ctx context.Context) {
+		<-ctx.Done()
+		close(interrupted)
+	}))
+	p := sit(t, c, func(text string) {
+		if strings.HasPrefix(text, "⏺ Look") {
+			close(stuck)
+			<-free
+		}
+	})
+	p.types("first\n")
+	<-stuck
+	p.signals <- os.Interrupt
+	select {
+	case <-interrupted:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody hears it")
+	}
+	close(free)
+	p.await(t, "interrupted")
+	p.signals <- os.Interrupt // there is no turn
+	if code := p.leaves(); code != 130 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestCtrlCTwice ends a turn that does not want to end, long before the grace is over.
+func TestCtrlCTwice(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`,
+		lasting("Look", func(context.Context) { <-never }))
+	p := sit(t, c, ignore)
+	p.types("first\n")
+	p.await(t, "⏺ Look")
+	began := time.Now()
+	p.signals <- os.Interrupt
+	p.signals <- os.Interrupt
+	p.await(t, "interrupted")
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,0 +1,269 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/text"
+)
+
+// Question is a question as a person sees it: the agent's, or one of ours.
+type Question struct {
+	Title  string
+	Detail string        // what it is about, as it will run
+	Change *event.Change // what it is about: a file that changes
+	Hint   string        // how to answer
+	Keys   string        // answers of one letter, which need no Return
+
+	id     string // of the agent's question; empty: it is ours
+	answer func(ctx context.Context, words string) error
+}
+
+// short is the hint in a few words, for a window in which letters answer.
+func (q *Question) short() string {
+	switch q.Keys {
+	case "yn":
+		return "y yes · n no · or say why not"
+	case "yan":
+		return "y yes · a always exactly this · n no · or say why not"
+	}
+	return strings.TrimSuffix(q.Hint, ": ")
+}
+
+// ask shows one of our questions behind those that are open.
+func (c *Chat) ask(q *Question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue(q)
+}
+
+// queue adds a question to the open ones. The caller holds the lock.
+func (c *Chat) queue(q *Question) {
+	if c.open = append(c.open, q); len(c.open) == 1 {
+		c.present(q)
+	}
+}
+
+func (c *Chat) present(q *Question) {
+	c.shown++ // before the text that an answer follows, however fast that is
+	c.View.Ask(q)
+	c.update()
+}
+
+func (c *Chat) questioned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) > 0
+}
+
+// answers answers the shown question with a line, and reports whether it did.
+func (c *Chat) answers(ctx context.Context, in Input) bool {
+	c.mu.Lock()
+	// Neither a command nor what was typed before the question was shown answers it.
+	if len(c.open) == 0 || c.Typed && (in.Asked < c.shown || isCommand(strings.TrimSpace(in.Text))) {
+		c.mu.Unlock()
+		return false
+	}
+	q := c.open[0]
+	c.View.Ask(nil)
+	c.drop(0)
+	c.mu.Unlock()
+	if err := q.answer(ctx, strings.TrimSpace(in.Text)); err != nil {
+		c.notice("the answer was not taken: " + err.Error())
+	}
+	c.ready()
+	return true
+}
+
+// drop closes a question, and shows the next one if it was the one shown. The caller holds the lock.
+func (c *Chat) drop(i int) {
+	c.open = slices.Delete(c.open, i, i+1)
+	if i == 0 && len(c.open) > 0 {
+		c.present(c.open[0])
+	}
+}
+
+// forget closes a question of the agent's, and reports whether it was open.
+func (c *Chat) forget(id string) bool {
+	i := slices.IndexFunc(c.open, func(q *Question) bool { return q.id == id && id != "" })
+	if i < 0 {
+		return false
+	}
+	if i == 0 {
+		c.View.Ask(nil)
+	}
+	c.drop(i)
+	return true
+}
+
+// asked makes a question of the agent's fit for a person.
+func (c *Chat) asked(q *event.Ask) *Question {
+	with := c.conversation()
+	send := func(ctx context.Context, r event.Reply) error {
+		r.Question = q.ID
+		return with.Answer(ctx, r)
+	}
+	if q.Form {
+		return c.form(q, send)
+	}
+	one := &Question{id: q.ID, Title: text.Name(questionText(q)), Keys: "yn"}
+	if call := q.Tool; call != nil {
+		if one.Change = changeOf(call); one.Change == nil {
+			// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a
+			// terminal hides.
+			one.Detail = text.Visible(cmp.Or(call.Command, string(call.Input)))
+		}
+	}
+	always := ""
+	if slices.Contains(q.Options, event.Always) {
+		always, one.Keys = "a allows exactly this from now on, ", "yan"
+	}
+	one.Hint = "y allows it, " + always + "Return refuses, anything else refuses and says why: "
+	one.answer = func(ctx context.Context, words string) error { return send(ctx, reply(words)) }
+	return one
+}
+
+// reply takes y or yes for consent, and everything else for a refusal with its reason.
+func reply(words string) event.Reply {
+	r := event.Reply{Option: event.Deny}
+	switch word := strings.ToLower(words); {
+	case yes(words):
+		r.Option = event.Allow
+	case word == "a", word == "always":
+		r.Option = event.Always
+	case word == "", word == "n", word == "no":
+	default:
+		r.Text = words
+	}
+	return r
+}
+
+func yes(words string) bool {
+	word := strings.ToLower(strings.TrimSpace(words))
+	return word == "y" || word == "yes"
+}
+
+// form returns the first question of a form; the answer to one asks the next.
+func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error) *Question {
+	var form event.Form
+	if q.Tool == nil || json.Unmarshal(q.Tool.Input, &form) != nil || len(form.Questions) == 0 {
+		return &Question{
+			id: q.ID, Title: text.Visible(q.Text), Hint: "say what you choose, Return says nothing: ",
+			answer: func(ctx context.Context, words string) error {
+				if words == "" {
+					return send(ctx, event.Reply{Option: event.Deny})
+				}
+				return send(ctx, event.Reply{Option: event.Allow, Text: words})
+			},
+		}
+	}
+	answers := map[string]string{}
+	var step func(i int) *Question
+	step = func(i int) *Question {
+		ask := form.Questions[i]
+		one := &Question{id: q.ID, Title: text.Visible(ask.Question), Detail: options(ask)}
+		one.Hint = "say what you choose, by its number or in your words; Return says nothing: "
+		if ask.Several {
+			one.Hint = "say what you choose, by numbers with commas or in your words; Return says nothing: "
+		}
+		one.answer = func(ctx context.Context, words string) error {
+			if words == "" {
+				return send(ctx, event.Reply{Option: event.Deny})
+			}
+			answers[ask.Question] = chosen(ask, words)
+			if i+1 < len(form.Questions) {
+				c.ask(step(i + 1))
+				return nil
+			}
+			r := event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)}
+			if len(answers) == 1 {
+				r.Text = answers[ask.Question]
+			}
+			return send(ctx, r)
+		}
+		return one
+	}
+	return step(0)
+}
+
+func options(q event.FormQuestion) string {
+	var b strings.Builder
+	for i, o := range q.Options {
+		fmt.Fprintf(&b, "%d. %s", i+1, text.Visible(o.Label))
+		if o.Description != "" {
+			b.WriteString(": " + text.Visible(o.Description))
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// chosen returns the labels of the options that words name by number, or the words.
+func chosen(q event.FormQuestion, words string) string {
+	var labels []string
+	for _, part := range strings.Split(words, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > len(q.Options) {
+			return words
+		}
+		labels = append(labels, q.Options[n-1].Label)
+	}
+	if len(labels) > 1 && !q.Several {
+		return words
+	}
+	return strings.Join(labels, ", ")
+}
+
+// questionText returns the question without the command, which is shown in full below it.
+func questionText(q *event.Ask) string {
+	if q.Tool == nil {
+		return q.Text
+	}
+	if q.Tool.Command != "" {
+		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
+			return "May this run" + why
+		}
+		return q.Text
+	}
+	if q.Text == q.Tool.Path || q.Text == "" { // it says only what
+		return strings.TrimSpace(q.Tool.Name + " " + q.Text)
+	}
+	return q.Text
+}
+
+// changeOf returns how a call changes a file, where its input says so; else nil.
+func changeOf(call *event.Call) *event.Change {
+	if call.Kind != event.Write {
+		return nil
+	}
+	var in struct {
+		Path    string  `json:"file_path"`
+		Old     *string `json:"old_string"`
+		New     *string `json:"new_string"`
+		Content *string `json:"content"`
+	}
+	if json.Unmarshal(call.ForHosts().Input, &in) != nil || in.Path == "" {
+		return nil
+	}
+	switch {
+	case in.Content != nil && in.New == nil:
+		return &event.Change{Path: in.Path, Old: nil, New: *in.Content}
+	case in.Old != nil && in.New != nil: // parts of a file: that they do not end in a newline says nothing
+		old := ended(*in.Old)
+		return &event.Change{Path: in.Path, Old: &old, New: ended(*in.New)}
+	}
+	return nil
+}
+
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

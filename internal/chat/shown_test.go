@@ -1,0 +1,49 @@
+package chat
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"omniagent/internal/event"
+)
+
+// TestWhatIsAskedAboutIsShownAsItWillRun: a terminal takes a sequence for its own, a shell runs what stands in it.
+func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
+	for _, call := range []event.Call{
+		{Name: "Bash", Command: "echo ok \x1b]0;\nrm -r important\n\x07"},
+		{Name: "Bash", Command: "echo ok # \u009d; rm -r important \u009c"},
+		{Name: "Write\x1b[2J\nforged", Path: "a\n? Look at it", Input: []byte("{\"file_path\":\"\u202eimportant\"}")},
+	} {
+		var out bytes.Buffer
+		p := NewPlain(nil, &out, true)
+		p.Event(event.Event{Kind: event.ToolCall, Call: &call}, 0)
+		p.Ask((&Chat{}).asked(&event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}))
+		got := out.String()
+		if !strings.Contains(got, "important") || strings.ContainsAny(got, "\x1b\x07\u009d\u202e") ||
+			!strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
+			strings.Contains(got, "\nforged") || strings.Contains(got, "\n? Look") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestOneQuestionAtATime: the question that is shown is the one that a line answers; the next one is shown behind it.
+func TestOneQuestionAtATime(t *testing.T) {
+	var out bytes.Buffer
+	p := &Chat{View: NewPlain(nil, &out, true)}
+	p.with.Store(converse(t, `[{"say":"ok"}]`))
+	for _, id := range []string{"q1.1", "q1.2", "q1.3"} {
+		p.event(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}}, false)
+	}
+	if got := out.String(); !strings.Contains(got, "q1.1") || strings.Contains(got, "q1.2") ||
+		p.shown != 1 {
+		t.Errorf("%q", got)
+	}
+	p.event(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}}, false)
+	p.event(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}}, false)
+	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") ||
+		p.shown != 2 || p.open[0].id != "q1.3" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,40 @@
+package chat
+
+import (
+	"fmt"
+)
+
+// String says what was spent in one line.
+func (s Spent) String() string {
+	if s.Turns == 0 {
+		return "Nothing has been spent."
+	}
+	turns := "1 turn"
+	if s.Turns > 1 {
+		turns = fmt.Sprintf("%d turns", s.Turns)
+	}
+	line := fmt.Sprintf("%s, %d tokens in", turns, s.Input)
+	if s.Cached > 0 {
+		line += fmt.Sprintf(" (%d cached)", s.Cached)
+	}
+	line += fmt.Sprintf(", %d out", s.Output)
+	if s.CostUSD != nil {
+		line += fmt.Sprintf(", %.4f USD", *s.CostUSD)
+	}
+	if s.Estimated {
+		line += ", estimated"
+	}
+	return line
+}
+
+// farewell says what the conversation is called, how to go on with it, and what it has cost.
+func (c *Chat) farewell() []string {
+	if c.World.Command == nil || c.messages == 0 {
+		return nil
+	}
+	lines := []string{"Go on with: " + c.World.Command(c.conversation().ID())}
+	if c.spent.Turns > 0 {
+		lines = append([]string{c.spent.String() + "."}, lines...)
+	}
+	return lines
+}

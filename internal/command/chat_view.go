@@ -1,0 +1,50 @@
+package command
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/chat"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/lineedit"
+	"omniagent/internal/redact"
+	"omniagent/internal/screen"
+	"omniagent/internal/terminal"
+)
+
+// chatView returns what a person sees of a chat, and the signals with those that its keys send.
+func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat.View, <-chan os.Signal, error) {
+	lookup := c.Host.Lookup
+	if c.Bool("plain") || !c.Host.StdinTerminal || !c.Host.StdoutTerminal {
+		return chat.NewPlain(c.Host.Stdin, c.Host.Stdout, c.Host.StdinTerminal), signals, nil
+	}
+	all := make(chan os.Signal, 8)
+	go func() {
+		for s := range signals {
+			all <- s
+		}
+	}()
+	secrets := redact.Known(redact.Secrets(os.Environ())...)
+	history, err := lineedit.OpenHistory(filepath.Join(c.Paths.State, "chat-history"), secrets.String)
+	if err != nil {
+		c.Log("what was typed earlier is not at hand: %v", err)
+	}
+	device, err := terminal.Open(terminal.Options{In: os.Stdin, Out: os.Stdout, State: c.Paths.State})
+	if err != nil {
+		return nil, nil, fault.New(fault.Unsupported, "this terminal cannot be used").Because(err).
+			Hint("omniagent chat --plain works line by line")
+	}
+	return chat.NewWindow(chat.WindowOptions{
+		Terminal: device, Out: c.Host.Stdout, Signals: all, History: history, Complete: with.Complete,
+		Plain: !screen.Colour(lookup), Reader: c.Bool("screen-reader"),
+		Pager: func(text string) error {
+			return screen.Page(context.Background(), device, os.Environ(), c.Paths.Temp, text)
+		},
+		Notify: func(what string) {
+			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // nothing depends on it
+		},
+	}), all, nil
+}

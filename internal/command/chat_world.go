@@ -1,0 +1,271 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/chat"
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
+	"omniagent/internal/eidolon"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/fault"
+	"omniagent/internal/fsapi"
+	"omniagent/internal/opening"
+	"omniagent/internal/session"
+	"omniagent/internal/shell"
+	"omniagent/internal/text"
+	"omniagent/internal/tool"
+	"omniagent/internal/workspace"
+)
+
+// chatWorld is what a chat reaches on this machine.
+func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Request) chat.World {
+	home, _ := c.Host.Lookup("HOME")
+	dir := cmp.Or(first.Spec.Dir, c.Dir())
+	root, _ := config.ProjectRoot(dir)
+	private := enclosure.Credentials(p.guarded(c), home)
+	w := chat.World{
+		Dir: dir, From: 1,
+		Open: func(ctx context.Context, n chat.Next) (*conversation.Conversation, error) {
+			r, err := nextRequest(ctx, c, first, n)
+			if err != nil {
+				return nil, err
+			}
+			return env.Open(ctx, r)
+		},
+		Agents:   func() []chat.Agent { return p.chatAgents(c, dir) },
+		Sessions: func(ctx context.Context) ([]chat.Session, error) { return chatSessions(ctx, c, dir) },
+		Prompts: func(ctx context.Context) eidolon.Prompts {
+			// What was trusted since counts too.
+			return eidolon.ReadPrompts(ctx, home, root, config.OpenTrust(c.TrustFile()).Trusted)
+		},
+		Shell: func(ctx context.Context, command string) (string, int, error) {
+			return p.chatShell(ctx, c, first, command)
+		},
+		Load: func(path string) ([]byte, error) {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				return nil, fault.New(fault.ArgError, "it is a directory")
+			}
+			return workspace.ReadFile(path, mostPreloaded)
+		},
+		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+		List:   listNames,
+		Private: func(path string) bool {
+			real := cli.Real(path)
+			info, err := os.Stat(real)
+			if err == nil && info.Mode().Perm()&0o004 == 0 && !cli.Beneath(real, cli.Real(dir)) {
+				return true // outside the workspace, and not for everybody
+			}
+			return slices.ContainsFunc(private, func(place string) bool {
+				return cli.Beneath(path, place) || cli.Beneath(real, cli.Real(place))
+			})
+		},
+		Joined: func(ctx context.Context, with *conversation.Conversation) func() {
+			if home == "" || !c.Config.Bool(keepKey) {
+				return nil
+			}
+			return keepRecord(ctx, home, with, env.Log)
+		},
+		Reminder: func(with *conversation.Conversation, messages int) string {
+			if with.Facts().Agent != native.Name {
+				return ""
+			}
+			return eidolon.RemindAt(messages)
+		},
+		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
+	}
+	return w
+}
+
+// listNames reads a directory in pieces.
+func listNames(ctx context.Context, dir string, take func([]string) bool) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = d.Close() }() // it was only read
+	for ctx.Err() == nil {
+		entries, err := d.ReadDir(512)
+		var names []string
+		for _, e := range entries {
+			name := e.Name()
+			if e.IsDir() {
+				name += "/"
+			}
+			names = append(names, name)
+		}
+		if len(names) > 0 && !take(names) || err != nil {
+			return
+		}
+	}
+}
+
+// mostPreloaded is how much of a file travels with a message.
+const mostPreloaded = 8 << 20
+
+// nextRequest is the request for another conversation of the same chat. What was chosen for an agent holds for it
+// alone; how much may run unasked holds for all.
+func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n chat.Next) (opening.Request, error) {
+	r := first
+	r.First, r.History, r.Rejoin = nil, "", false
+	r.Spec.Fresh, r.Spec.Resume, r.Spec.Terms.Continue, r.Spec.Terms.Fork = "", n.Session, false, false
+	other := n.Agent != "" && n.Agent != first.Agent
+	if n.Session != "" {
+		store, err := sessionStore(c)
+		if err != nil {
+			return r, err
+		}
+		view, err := store.Show(n.Session)
+		if err != nil {
+			return r, err
+		}
+		n.Agent = cmp.Or(view.State.Begin.Agent, native.Name)
+		other = true
+		view.Close()
+	}
+	if other {
+		r.Agent = n.Agent
+		r.Provider, r.Base = "", ""
+		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
+	}
+	return r, ctx.Err()
+}
+
+// keepRecord writes the record of a conversation beneath ~/.eidolon while it goes on.
+func keepRecord(
+	ctx context.Context, home string, with *conversation.Conversation, log func(string, ...any),
+) (wait func()) {
+	facts := with.Facts()
+	kind := "openai"
+	switch {
+	case facts.Agent != native.Name:
+		kind = facts.Agent
+	case facts.Provider == "anthropic":
+		kind = facts.Provider
+	}
+	record, err := eidolon.OpenRecord(eidolon.ConversationDir(home, facts.Dir, with.ID()), kind)
+	if err != nil {
+		log("the record beneath ~/.eidolon cannot be written: %v", err)
+		return nil
+	}
+	record.Begin(facts)
+	events, done := with.Events(1), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer record.Close()
+		defer events.Close()
+		for {
+			e, err := events.Next(ctx)
+			if err == nil {
+				err = record.Add(e)
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+					log("the record beneath ~/.eidolon cannot be written: %v", err)
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second): // the journal has it all
+		}
+	}
+}
+
+func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
+	var all []chat.Agent
+	known, _ := knownAgents(c, p.Agents) // what cannot be read cannot be chosen
+	for _, k := range known {
+		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: dir})
+		all = append(all, chat.Agent{Name: k.Name(), Title: k.Describe().Title, Installed: err == nil})
+	}
+	return all
+}
+
+func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Session, error) {
+	store, err := sessionStore(c)
+	if err != nil {
+		return nil, err
+	}
+	infos, _, _, err := store.List(ctx, session.Filter{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	var all []chat.Session
+	for _, i := range infos {
+		if filepath.Clean(i.Begin.Cwd) == filepath.Clean(dir) && i.Messages > 0 {
+			all = append(all, chat.Session{
+				ID: i.Begin.ID, Agent: i.Begin.AgentName(), Title: i.Title, When: age(time.Since(i.Updated)) + " ago",
+			})
+		}
+	}
+	return all, nil
+}
+
+// chatShell runs a command that the person typed, behind the walls of the native agent.
+func (p Parts) chatShell(ctx context.Context, c *contract.Call, r opening.Request, line string) (string, int, error) {
+	home, _ := c.Host.Lookup("HOME")
+	private, err := os.MkdirTemp(c.Paths.Temp, "omniagent-chat-")
+	if err != nil {
+		return "", 0, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	defer func() { _ = os.RemoveAll(private) }()
+	o := shell.Options{Root: r.Spec.Dir, Private: private}
+	o.Root = cmp.Or(o.Root, c.Dir())
+	root, _ := config.ProjectRoot(o.Root)
+	o.Env = shell.Inheritance{
+		Roots: []string{o.Root, root}, More: c.Config.List("native.env"),
+	}.Commands(os.Environ())
+	if c.String("sandbox") != "off" && c.Config.String("native.sandbox") != "off" {
+		temp := filepath.Join(private, "tmp")
+		if err := os.Mkdir(temp, 0o700); err != nil {
+			return "", 0, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+		}
+		walls, err := enclosure.Open(enclosure.Wanted{
+			Root: o.Root, Home: home, Agents: p.guarded(c), State: c.Paths.State, Temp: temp,
+			Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
+			Memory:  c.Config.Int("native.memory"),
+		})
+		if err != nil {
+			return "", 0, err
+		}
+		defer func() { _ = walls.Close() }()
+		o.Starter = walls.Starter()
+	}
+	commands, err := shell.New(o)
+	if err != nil {
+		return "", 0, err
+	}
+	defer commands.Close()
+	files, err := workspace.OpenDir(o.Root)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = files.Close() }() // nothing was written through it
+	out, err := fsapi.New(files, tool.Runner(commands)).RunCommand(ctx, fsapi.Command{Line: line})
+	if err != nil {
+		return "", 0, err
+	}
+	var parts []string
+	for _, part := range []string{out.Stdout, out.Stderr, out.Ended} {
+		if part = strings.Trim(part, "\n"); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "\n"), out.ExitCode, nil
+}

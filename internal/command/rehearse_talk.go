@@ -1,0 +1,92 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/ident"
+	"omniagent/internal/opening"
+	"omniagent/internal/setting"
+)
+
+// Shared by chat and start: a conversation with a scripted model, and what to do where there is no model.
+
+// rehearsalScript is what a person hears who tries chat without a model.
+const rehearsalScript = `[
+	{"say": "This is a rehearsal: a script answers, not a model. I run one command, as a model would."},
+	{"shell": "ls"},
+	{"say": "It said: ${result}\nAnd you said: ${input}"}
+]`
+
+func rehearsalParams() []contract.Param {
+	return []contract.Param{
+		{Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, nothing is kept"},
+		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: docs/shim.md"},
+	}
+}
+
+func rehearsalRules() []contract.Rule {
+	return []contract.Rule{
+		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume"}},
+		{If: "script", Then: []string{"rehearse"}},
+	}
+}
+
+// onScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
+// ends the model and removes what was made for it.
+func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string) (stop func(), err error) {
+	if !c.Bool("rehearse") {
+		return func() {}, nil
+	}
+	home := filepath.Join(c.Paths.State, "rehearsal", ident.Hex(12)) // not temporary: codex refuses to work there
+	rehearsal, end, err := rehearse(c.Path("script"), usual, home)
+	if err != nil {
+		return nil, err
+	}
+	e.Keep = false
+	if r.Agent == native.Name {
+		lookup := e.Own.Programs
+		e.Own.Programs = func(name string) (string, bool) {
+			if name == "OPENAI_API_KEY" {
+				return rehearsal.Key, true
+			}
+			return lookup(name)
+		}
+		r.Provider, r.Base = "openai", rehearsal.URL+"/v1"
+		r.Spec.Shared.Model = setting.AsTyped(rehearsal.Model)
+		return end, nil
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		end()
+		return nil, fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
+			Hint("set HOME or XDG_STATE_HOME")
+	}
+	r.Spec.Rehearsal = &agent.Rehearsal{
+		URL: rehearsal.URL, Key: rehearsal.Key, Model: rehearsal.Model, Home: home,
+	}
+	return func() { end(); _ = os.RemoveAll(home) }, nil
+}
+
+// firstStart adds to a fault the ways to a model, if there is none yet.
+func firstStart(err error) error {
+	f := fault.Of(err)
+	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
+		return err
+	}
+	told := *f
+	told.Ways = []string{
+		"omniagent login anthropic      stores a key, which is typed unseen; also openai, gemini, siliconflow",
+		"OPENAI_API_KEY                 a key in the environment; also ANTHROPIC_API_KEY, GEMINI_API_KEY",
+		"gcloud auth login              then --provider gemini",
+		"~/.eidolon/config.json         profiles of models; omniagent models list shows what there is",
+		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
+		"                               a server on this machine, which needs no key",
+		"omniagent --agent claude       an installed agent with a login of its own; omniagent agents list",
+		"omniagent chat --rehearse      to try it now: a script answers, without a key and without a network",
+	}
+	return &told
+}

@@ -1,0 +1,88 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+// Activate makes a profile of the user the active one: it writes models.active into the file that says so, or else into
+// that of the profile, and leaves every other byte as it is. was is what was written there before.
+func Activate(ctx context.Context, home string, p Profile, dry bool) (file, was string, err error) {
+	if p.Layer != User {
+		return "", "", fault.New(fault.ArgError, "%s is of the project %s", p.Title(), p.File).
+			Hint("Its own models.active chooses it; your own profiles are listed by omniagent models list.")
+	}
+	file = p.File
+	for _, path := range slices.Backward(EidolonFiles(home)) {
+		data, err := workspace.ReadFile(path, maxEidolon)
+		if err != nil {
+			continue
+		}
+		if tree, err := literal.ParseJSON5(data); err == nil && member(tree, "models", "active") != "" {
+			file = path
+			break
+		}
+	}
+	held, err := workspace.Lock(ctx, file+".lock", 2*time.Second)
+	if err != nil {
+		return file, "", err
+	}
+	defer func() { held.Unlock(); _ = os.Remove(file + ".lock") }()
+	data, err := workspace.ReadFile(file, maxEidolon)
+	if err != nil {
+		return file, "", err
+	}
+	edited, was, err := withActive(data, p.Name)
+	if err != nil {
+		return file, was, fault.New(fault.ConfigInvalid, "%s cannot be edited", file).Because(err)
+	}
+	if dry || was == p.Name {
+		return file, was, nil
+	}
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return file, was, workspace.WriteFile(file, edited, mode)
+}
+
+// withActive returns the text of a file with another models.active.
+func withActive(data []byte, name string) (edited []byte, was string, err error) {
+	tree, err := literal.ParseJSON5(data)
+	if err != nil {
+		return nil, "", err
+	}
+	models, ok := tree.Member("models")
+	if !ok || models.Value.Kind != literal.Object {
+		return nil, "", errors.New("there are no models in it")
+	}
+	value, err := json.Marshal(name)
+	if err != nil {
+		return nil, "", err
+	}
+	from, to := models.Value.Pos.Offset+1, models.Value.Pos.Offset+1
+	if active, ok := models.Value.Lookup("active"); ok {
+		from, to, was = active.Pos.Offset, active.End, active.Str
+	} else {
+		value = append([]byte(`"active": `), value...)
+		if len(models.Value.Members) > 0 {
+			value = append(value, ',')
+		}
+		// on a line of its own where the other members are
+		rest := data[to:]
+		if blank := len(rest) - len(strings.TrimLeft(string(rest), " \t\r\n")); strings.Contains(string(rest[:blank]),
+			"\n") {
+			value = append(slices.Clone(rest[:blank]), value...)
+		}
+	}
+	return slices.Concat(data[:from], value, data[to:]), was, nil
+}

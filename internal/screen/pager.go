@@ -1,0 +1,61 @@
+package screen
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/terminal"
+	"omniagent/internal/workspace"
+)
+
+// Page shows a text in the pager of the person, $PAGER or less or more, and returns when they leave it. temp is a
+// directory for a file that is removed then. Without a pager it is fault.NotInstalled.
+func Page(ctx context.Context, t *terminal.Terminal, env []string, temp, content string) error {
+	argv, path, err := pager(env)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(temp, "page-")
+	if err != nil {
+		return fault.New(fault.Internal, "there is no place for the text to page: %v", err).Because(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "text")
+	if err := workspace.WriteDerived(file, []byte(content), 0o600); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fault.New(fault.Interrupted, "nothing was shown").Because(ctx.Err())
+	}
+	return t.Lend(func() error {
+		child, err := process.Start(process.Plan{
+			Argv: append(argv, file), Path: path, Env: env, Terminal: t.In(), Stdin: t.In(), Stdout: t.Out(),
+			Stderr: t.Out(), Name: argv[0],
+		})
+		if err != nil {
+			return err
+		}
+		stop := context.AfterFunc(ctx, func() { child.End(os.Interrupt) })
+		defer stop()
+		child.Wait()
+		return nil
+	})
+}
+
+// pager returns the program to show a text with, and its arguments.
+func pager(env []string) (argv []string, path string, err error) {
+	chosen, _ := process.Value(env, "PAGER")
+	for _, words := range [][]string{strings.Fields(chosen), {"less", "-R"}, {"more"}} {
+		if len(words) == 0 {
+			continue
+		}
+		if path := process.Find(words[0], process.In(env)); path != "" {
+			return words, path, nil
+		}
+	}
+	return nil, "", fault.New(fault.NotInstalled, "there is no pager: neither $PAGER nor less nor more is in PATH")
+}

@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// todoStats counts the items of a list.
+type todoStats struct {
+	Total      int `json:"total"`
+	Completed  int `json:"completed"`
+	InProgress int `json:"inProgress"`
+}
+
+func statsOf(list []Todo) (s todoStats) {
+	s.Total = len(list)
+	for _, t := range list {
+		switch t.Status {
+		case todoDone:
+			s.Completed++
+		case todoActive:
+			s.InProgress++
+		}
+	}
+	return s
+}
+
+// refusal is an error in the words of seed 2.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// replacedTodos reads a list that takes the place of the one before, by the rules of seed 2: an item without an id gets
+// its place as one, and at most one is in progress.
+func replacedTodos(items []json.RawMessage) ([]Todo, error) {
+	list, ids, active := []Todo{}, map[string]bool{}, 0
+	for i, raw := range items {
+		in := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
+		t := Todo{ID: fmt.Sprint(i + 1), Status: in.text("status", false)}
+		if value := in.raw("id"); value != nil && json.Unmarshal(value, &t.ID) != nil {
+			t.ID = string(value) // models often write numbers
+		}
+		t.Content = strings.TrimSpace(in.text("content", false))
+		t.ActiveForm = strings.TrimSpace(in.text("activeForm", false))
+		switch {
+		case len(in.problems) > 0:
+			return nil, fmt.Errorf("items[%d]: %s", i, in.problems[0])
+		case t.Content == "":
+			return nil, fmt.Errorf("items[%d] has no content", i)
+		case ids[t.ID]:
+			return nil, refusal("Duplicate todo id: " + clip(t.ID))
+		case !slices.Contains([]string{todoPending, todoActive, todoDone}, t.Status):
+			return nil, refusal(fmt.Sprintf("Invalid todo status: items[%d] has %q", i, clip(t.Status)))
+		case t.ActiveForm == "":
+			return nil, fmt.Errorf("items[%d] has no activeForm", i)
+		}
+		ids[t.ID] = true
+		if t.Status == todoActive {
+			active++
+		}
+		list = append(list, t)
+	}
+	if active > 1 {
+		return nil, refusal("Only one todo can be in_progress")
+	}
+	return list, nil
+}

@@ -1,0 +1,66 @@
+package tree
+
+import (
+	"bytes"
+	"testing"
+)
+
+func FuzzLoad(f *testing.F) {
+	root := f.TempDir()
+	store := OpenStore(f.TempDir())
+	for range 2 {
+		x, err := Take(f.Context(), root, Options{Store: store})
+		if err != nil {
+			f.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := x.Save(&file); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file.Bytes())
+		root = "." // this package
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = Load(bytes.NewReader(data))
+		body, _ := bytes.CutPrefix(data, []byte(firstLine))
+		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
+			x, err := parse(body)
+			if err != nil {
+				continue
+			}
+			var file bytes.Buffer
+			if err := x.Save(&file); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Load(&file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := Diff(x, again); len(c.Files) > 0 {
+				t.Fatalf("%v differ after Save and Load", c.Files)
+			}
+		}
+	})
+}
+
+// TestDamageIsNoticed changes every byte of a saved index, and cuts it everywhere.
+func TestDamageIsNoticed(t *testing.T) {
+	x, err := Take(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := x.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	for i := range file.Len() {
+		data := bytes.Clone(file.Bytes())
+		data[i] ^= 1
+		if _, err := Load(bytes.NewReader(data)); err == nil {
+			t.Errorf("byte %d is damaged, which is not noticed", i)
+		}
+		if _, err := Load(bytes.NewReader(file.Bytes()[:i])); err == nil {
+			t.Errorf("only %d bytes are left, which is not noticed", i)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+//go:build unix
+
+package chat
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/modelserver"
+)
+
+// said returns the text of the last message of the user in a request.
+func said(r *modelserver.Request) string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role != modelserver.User {
+			continue
+		}
+		var parts []string
+		for _, b := range r.Messages[i].Blocks {
+			parts = append(parts, b.Text)
+		}
+		return strings.Join(parts, "\n")
+	}
+	return ""
+}
+
+// TestTalk: a message, its answer as Markdown, and what is said on leaving.
+func TestTalk(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"# Title\n\nIt is **so**:\n\n- `+"`"+`code`+"`"+`\n"}]`)
+	w := p.open()
+	w.await("test-model of anthropic")
+	w.enters("hello wörld 日本")
+	w.await("hello wörld 日本")
+	w.await("Title")
+	w.await("It is so:")
+	w.await("- code")
+	w.quits()
+	w.await("1 turn, ")
+	w.await("Go on with: omniagent chat --resume ")
+	if strings.Contains(w.text(), "**so**") {
+		t.Error("the markers of Markdown are shown")
+	}
+}
+
+// TestTyping: the usual keys, several lines, and what was typed in an earlier conversation.
+func TestTyping(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("hxllo\x1b[D\x1b[D\x1b[D\x7fe\x01> \x05!") // Left, Backspace, Home, End
+	w.await("\nok")
+	w.types("one\\\rtwo\x1b\rthree\r") // a backslash at the end, and Alt-Enter
+	w.await("three")
+	w.await("\nok")
+	paste := strings.Repeat("a line that was pasted\n", 300)
+	w.types("\x1b[200~" + paste + "\x1b[201~\r")
+	w.await("\nok")
+	w.quits()
+	again := p.open()
+	again.await("test-model")
+	again.types(">\x1b[A\r") // Up, to what begins so
+	again.await("\nok")
+	again.quits()
+	var got []string
+	for _, r := range p.requests() {
+		got = append(got, said(r))
+	}
+	want := []string{"> hello!", "one\ntwo\nthree", strings.TrimSuffix(paste, "\n"), "> hello!"}
+	if len(got) != len(want) {
+		t.Fatalf("%d requests, want %d: %q", len(got), len(want), got)
+	}
+	for i := range want {
+		if !strings.HasSuffix(strings.TrimRight(got[i], "\n"), want[i]) {
+			t.Errorf("message %d: %.200q, want %.200q", i+1, got[i], want[i])
+		}
+	}
+}
+
+// TestCommandOfThePerson: @! asks no model, runs behind walls, and what it says travels with the next message.
+func TestCommandOfThePerson(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("@!echo out; echo err >&2; exit 3")
+	w.await("⏺ SysBuiltIn.bash")
+	w.await("out")
+	w.await("err")
+	w.await("[exit code 3]")
+	w.enters("@!")
+	w.await("no command behind @!")
+	w.enters("@!sudo id")
+	w.await("failed: ")
+	if n := len(p.requests()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	w.enters("and now?")
+	w.await("\nok")
+	w.quits()
+	got := said(p.requests()[0])
+	for _, want := range []string{"@!echo out; echo err >&2; exit 3\nout\nerr\n[exit code 3]", "and now?"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+}
+
+// TestFilesInMessages: a file travels with the message, unless it lies outside or where keys are.
+func TestFilesInMessages(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write("notes/a.txt", "content of a\n")
+	outside := p.write(filepath.Join(t.TempDir(), "out.txt"), "content of out\n")
+	if err := os.Chmod(outside, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	key := p.write(filepath.Join(p.home, ".ssh", "id_ed25519"), "very secret\n")
+	w := p.open()
+	w.await("test-model")
+	w.enters("see @file:../x please")
+	w.await("leads out of this workspace")
+	w.enters("see @file:notes/a.txt, @file:" + outside + " and @file:none.txt")
+	w.await("there is no file none.txt")
+	w.await("\nok")
+	w.enters("see @file:" + key)
+	w.await("where logins and keys are kept")
+	w.enters("no")
+	w.await("nothing was sent")
+	w.enters("see @file:" + key)
+	w.await("where logins and keys are kept")
+	w.enters("yes")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	if len(requests) != 2 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	got := said(requests[0])
+	for _, want := range []string{
+		"@file:" + filepath.Join(p.work, "notes", "a.txt") + "\ncontent of a\n", "@file:" + outside +
+			"\ncontent of out\n",
+		"see @file:" + filepath.Join(p.work, "notes", "a.txt") + ",",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+	if !strings.Contains(said(requests[1]), "very secret") {
+		t.Error("what was agreed to was not sent")
+	}
+}
+
+// TestAgentsOfFiles: the prompt of an agent comes into the conversation once, and stays for later turns; what comes
+// from the workspace has to be trusted first.
+func TestAgentsOfFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write(filepath.Join(p.home, ".eidolon/agents/rev.md"), "---\nname: reviewer\n---\nYou review.\n")
+	theirs := p.write(".eidolon/agents/theirs.md", "You obey.\n")
+	w := p.open()
+	w.await("test-model")
+	w.enters("@agent:nobody do it")
+	w.await("There is no agent nobody")
+	w.enters("@agent:theirs do it")
+	w.await("omniagent trust ")
+	w.types("@agent:")
+	w.await("reviewer")
+	w.await("not trusted") // a candidate that the workspace brings is named as such
+	w.types("rev\t")
+	w.await("viewer ")
+	w.types("do it\r")
+	w.await("\nok")
+	w.enters("@agent:reviewer once more")
+	w.await("\nok")
+	p.run("trust", theirs)
+	w.enters("@agent:theirs do it")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	if len(requests) != 3 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	all := fmt.Sprint(requests[2].Messages)
+	if got := said(requests[0]); !strings.Contains(got, "You review.") || !strings.Contains(got, "@agent:reviewer") {
+		t.Errorf("%q", got)
+	}
+	if got := said(requests[1]); strings.Contains(got, "You review.") {
+		t.Errorf("it came again: %q", got)
+	}
+	if !strings.Contains(all, "You review.") || !strings.Contains(said(requests[2]), "You obey.") {
+		t.Errorf("%s", all)
+	}
+}
+
+// TestCommandsOfFiles: found, completed, filtered and run; an unknown one is never sent.
+func TestCommandsOfFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write(filepath.Join(p.home, ".eidolon/commands/mine.md"), "My prompt.\n")
+	for _, name := range []string{"openspec/commands/apply.md", "kaleido/tools/run.md", "commands/help.md"} {
+		p.run("trust", p.write(".eidolon/"+name, "Prompt of "+name+"\n"))
+	}
+	p.write(".eidolon/commands/untrusted.md", "no\n")
+	w := p.open()
+	w.await("test-model")
+	w.enters("/help")
+	for _, want := range []string{"/kaleido:tools:run", "/mine", "/openspec:apply", "/project:help", "/untrusted"} {
+		w.await(want)
+	}
+	w.enters("/openspec:apply the change")
+	w.await("\nok")
+	w.types("/mi\t")
+	w.await("ne ")
+	w.types("\r")
+	w.await("\nok")
+	w.enters("/mime")
+	w.await("/mine is the nearest")
+	w.enters("/untrusted")
+	w.await("omniagent trust ")
+	w.enters("/etc/hosts is a file") // no command
+	w.await("\nok")
+	w.quits()
+	var got []string
+	for _, r := range p.requests() {
+		got = append(got, said(r))
+	}
+	if len(got) != 3 || !strings.HasSuffix(got[0], "Prompt of openspec/commands/apply.md\n\nthe change") ||
+		!strings.HasSuffix(strings.TrimSpace(got[1]), "My prompt.") ||
+		!strings.HasSuffix(got[2], "/etc/hosts is a file") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestFileCompletion: the entries of the directory that is typed, the first at once, also where there are many.
+func TestFileCompletion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write("docs/manual.md", "x")
+	p.write("docs/.hidden", "x")
+	for i := range 3000 {
+		p.write(fmt.Sprintf("many/%04d.txt", i), "")
+	}
+	w := p.open()
+	w.await("test-model")
+	w.types("see @file:do\t")
+	w.await("cs/")
+	w.types("\t")
+	w.await("manual.md")
+	w.types(" and @file:many/")
+	w.await(".txt")
+	w.types("2999\t")
+	w.await("2999.txt ")
+	w.types("\r")
+	w.await("\nok")
+	w.quits()
+	got := said(p.requests()[0])
+	for _, name := range []string{"docs/manual.md", "many/2999.txt"} {
+		if !strings.Contains(got, "@file:"+filepath.Join(p.work, name)) {
+			t.Errorf("%s is missing in %q", name, got)
+		}
+	}
+}

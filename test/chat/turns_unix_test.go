@@ -1,0 +1,284 @@
+//go:build unix
+
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/xnl"
+)
+
+// TestQuestions: with the command or the difference in place, answered by a letter, a word, or a reason.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"call":{"name":"Edit","input":{"file_path":"poem.txt","old_string":"line two","new_string":"LINE 2"}}},
+		{"shell":"touch made; printf 'x\\n%.0s' 1 2 3 4 5 6 7 8 9"},{"say":"Said."}]`)
+	p.write("poem.txt", "line one\nline two\n")
+	w := p.open("--approval", "prompt")
+	w.await("test-model")
+	w.enters("first")
+	w.await("-line two")
+	w.await("+LINE 2")
+	w.await("y yes")
+	w.enters("yes")
+	w.await("touch made")
+	w.await("y yes")
+	w.enters("not now, please")
+	w.await("the user refused: not now, please")
+	w.await("Said.")
+	w.enters("second")
+	w.await("+LINE 2")
+	w.await("y yes")
+	w.enters("/status") // a command does not answer it
+	w.await("agent:        native")
+	w.enters("n")
+	w.await("touch made")
+	w.await("a always")
+	w.enters("a")
+	w.await("more lines, /show ")
+	w.await("Said.")
+	w.enters("third")
+	w.await("+LINE 2")
+	w.await("y yes")
+	w.enters("n")
+	w.await("Said.") // the command was allowed before
+	w.quits()
+	if data, _ := os.ReadFile(filepath.Join(p.work, "poem.txt")); string(data) != "line one\nLINE 2\n" {
+		t.Errorf("%q", data)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALetterAnswers, but not one that was typed before the question stood there.
+func TestALetterAnswers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"touch made"},{"say":"Said."}]`)
+	w := p.open("--approval", "prompt")
+	w.await("test-model")
+	w.types("first\ry") // it may be read before the question or behind it
+	w.await("y yes")
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
+		t.Fatal("a letter that was typed before the question has answered it")
+	}
+	w.types("\x7f") // and is text
+	for range 100 {
+		w.types("n")
+		if strings.Contains(w.text(), "the user refused") {
+			break
+		}
+	}
+	w.types("\r")
+	w.await("the user refused")
+	w.await("Said.")
+	w.quits()
+}
+
+// TestKeysOfATurn: Ctrl-C and Escape end it, what is typed meanwhile waits, and Ctrl-G reaches it.
+func TestKeysOfATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"You said: ${input}"}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	for _, key := range []string{"\x03", "\x1b"} {
+		w.enters("a turn")
+		w.await("⏺ Bash")
+		w.types(key)
+		w.await("interrupted")
+	}
+	w.enters("a third")
+	w.await("⏺ Bash")
+	w.enters("and then this")
+	w.await("waits for the end of the turn")
+	w.types("quickly\x07")
+	w.await("the turn that runs hears it")
+	p.write("go", "")
+	w.await("> and then this")
+	w.await("and then this")
+	w.types("\x03")
+	w.await("Ctrl-C again leaves")
+	w.types("\x03")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestKilled: every message that was on the screen is there again, and the record is whole.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"I begin."},{"call":{"name":"TodoWrite","input":{"todos":[{"content":"one","status":"in_progress","activeForm":"doing one"}]}}},
+		{"shell":"touch begun; while ! test -e go; do sleep 0.05; done"},{"say":"Said."}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("hello")
+	w.await("I begin.")
+	w.await("⏺ Bash")
+	dirs, err := filepath.Glob(filepath.Join(p.home, ".eidolon/projects/*/sessions/*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatal(dirs, err)
+	}
+	w.kill()
+	data, err := os.ReadFile(filepath.Join(dirs[0], "history.xnl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, _, err := xnl.Parse(string(data))
+	var tags []string
+	for _, n := range nodes {
+		tags = append(tags, n.Tag)
+	}
+	if got := strings.Join(tags, " "); err != nil || !strings.HasPrefix(got, "system user assistant") {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, name := range []string{"todos.json", "history.json"} {
+		var any any
+		data, err := os.ReadFile(filepath.Join(dirs[0], name))
+		if err != nil || json.Unmarshal(data, &any) != nil {
+			t.Errorf("%s: %v %s", name, err, data)
+		}
+	}
+	again := p.open("--continue", "--yolo")
+	again.await("> hello")
+	again.await("I begin.")
+	again.await("⏺ Bash")
+	p.write("go", "")
+	again.enters("/sessions")
+	again.await("no other conversation")
+	again.enters("go on")
+	again.await("Said.")
+	again.quits()
+	if all := p.requests(); len(all) == 0 || len(all[len(all)-1].Messages) < 3 {
+		t.Errorf("it does not go on: %v", all)
+	}
+}
+
+// TestReminders: before the first two messages and every tenth, and never by changing what was sent before, which the
+// model's API has cached.
+func TestReminders(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	for i := range 12 {
+		w.enters(fmt.Sprintf("message %d", i))
+		w.await("\nok")
+	}
+	w.quits()
+	if strings.Contains(w.text(), "Do not mention") {
+		t.Error("the person sees it")
+	}
+	requests := p.requests()
+	if len(requests) != 12 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	for i, r := range requests {
+		reminded := strings.Contains(said(r), "Do not mention")
+		if reminded != (i == 0 || i == 1 || i == 10) {
+			t.Errorf("message %d: reminded: %v", i, reminded)
+		}
+		if i == 0 {
+			continue
+		}
+		before, now := texts(t, requests[i-1]), texts(t, r)
+		if !strings.HasPrefix(now, strings.TrimSuffix(before, "\n")) {
+			t.Errorf("message %d: what was sent before is another now", i)
+		}
+	}
+}
+
+// texts are the messages of a request as they were sent.
+func texts(t *testing.T, r any) string {
+	t.Helper()
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var request struct {
+		System   any
+		Messages []any
+	}
+	if err := json.Unmarshal(data, &request); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, request.System)
+	for _, m := range request.Messages {
+		line, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+// TestStopped: Ctrl-Z gives the terminal back to the shell, and fg goes on where it was.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.env = append(p.env, "PS1=shell> ", "PS2=", "ENV=", "OMNIAGENT="+program)
+	w := p.start(exec.Command("sh", "-i"), 80, 24)
+	w.await("shell> ")
+	w.enters(`"$OMNIAGENT" chat ` + strings.Join(p.args, " "))
+	w.await("test-model of anthropic")
+	w.types("half a mess\x1a")
+	w.await("shell> ")
+	w.enters("stty -a | grep -o -w -e '-*icanon'")
+	w.await("\nicanon")
+	w.enters("fg")
+	w.await("> half a mess")
+	w.types("age\r")
+	w.await("\nok")
+	w.enters("/quit")
+	w.await("Go on with")
+	w.enters("exit")
+	w.leaves()
+	if got := said(p.requests()[0]); !strings.HasSuffix(got, "half a message") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestControlSequences: what a model and a tool say is shown, and obeyed by no terminal.
+func TestControlSequences(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"a\u001b[2Jb\u001b]0;title\u0007c"},{"shell":"printf 'd\\033[2Je\\a'"},{"say":"end"}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("go")
+	w.await("end")
+	w.quits()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, bad := range []string{"\x1b[2J", "\x1b]0;", "\a"} {
+		if strings.Contains(w.raw.String(), bad) {
+			t.Errorf("%q was written", bad)
+		}
+	}
+}
+
+// TestScreenReader: nothing moves, nothing is erased, nothing ticks.
+func TestScreenReader(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"# Title\n\nWell."},{"shell":"sleep 2"},{"say":"end"}]`)
+	w := p.open("--yolo", "--screen-reader")
+	w.await("test-model")
+	w.enters("go")
+	w.await("Well.")
+	w.await("⏺ Bash")
+	w.await("end")
+	w.quits()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range moves.FindAllString(w.raw.String(), -1) {
+		if one != "\r" && !strings.HasSuffix(one, "h") && !strings.HasSuffix(one, "l") {
+			t.Errorf("%q was written", one)
+		}
+	}
+}

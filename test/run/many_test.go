@@ -1,0 +1,52 @@
+//go:build unix
+
+package run
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestManyAtOnce: of runs that work at the same time each keeps every line of its agent, and no other's.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	const runs, lines = 16, 200
+	p := newPlace(t).agent("counter", fmt.Sprintf(`task=$(cat); touch "on-$task"
+i=0; while [ $i -lt %d ]; do i=$((i+1)); echo "$task line $i"
+[ $((i %% 50)) -ne 0 ] || sleep 0.1; done
+while [ ! -e together ]; do sleep 0.05; done; echo "$task is done"`, lines)).
+		configured(fmt.Sprintf("[run]\nparallel = %d\n", runs))
+	ids := map[string]string{}
+	for i := range runs {
+		task := fmt.Sprintf("task-%d.", i)
+		a := p.call("run", "--agent", "counter", "--yolo", "--detach", "-p", task)
+		if a.Code != 0 {
+			t.Fatalf("%s", a)
+		}
+		ids[task] = a.Data.ID
+	}
+	for task := range ids { // so all are under way at the same moment
+		p.exists("on-" + task)
+	}
+	p.put("together", "")
+	for task, id := range ids {
+		var want strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&want, "%s line %d\n", task, i+1)
+		}
+		fmt.Fprintf(&want, "%s is done\n", task)
+		a := p.reaches(id, "succeeded")
+		raw, err := p.command("runs", "logs", id, "--raw", "stdout").Output()
+		if err != nil || string(raw) != want.String() {
+			t.Errorf("%s: %v, %d bytes of %d", id, err, len(raw), want.Len())
+		}
+		if told := p.told(id); told != want.String() {
+			t.Errorf("%s: the events have %d bytes of %d", id, len(told), want.Len())
+		}
+		if !strings.HasSuffix(strings.TrimSpace(a.Data.Text.Value), task+" is done") {
+			t.Errorf("%s", a)
+		}
+	}
+	p.nothing()
+}

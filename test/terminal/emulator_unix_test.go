@@ -1,0 +1,325 @@
+//go:build unix
+
+package terminal
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"omniagent/internal/measure"
+)
+
+const repository = "../.."
+
+// talk is the built program of the scripted conversation.
+var talk string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "omniagent-terminal-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program, err := measure.Build(repository, "omniagent/bench/terminal/talk", dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		talk = program.File
+		return m.Run()
+	}())
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources(repository); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emulator is a terminal emulator in a process of its own, which takes and answers lines of JSON.
+type emulator struct {
+	t   *testing.T
+	in  *json.Encoder
+	out *bufio.Reader
+	mu  sync.Mutex
+}
+
+// picture is what an emulator shows.
+type picture struct {
+	Lines       []string // scrollback and screen; what the terminal has broken is one line, where it knows
+	Screen      []string
+	Row, Column int
+}
+
+// xterm starts @xterm/headless.
+func xterm(t *testing.T, columns, rows int) *emulator {
+	t.Helper()
+	hosts := os.Getenv("OMNIAGENT_TEST_HOSTS")
+	if hosts == "" {
+		t.Skip("@xterm/headless is not here: OMNIAGENT_TEST_HOSTS=$(scripts/hosts) go test ./test/terminal")
+	}
+	return start(t, exec.Command("node", "xterm.mjs", fmt.Sprint(columns), fmt.Sprint(rows)))
+}
+
+// pyte starts python3-pyte.
+func pyte(t *testing.T, columns, rows int) *emulator {
+	t.Helper()
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import pyte").Run() == nil {
+			return start(t, exec.Command(python, "pyte_lines.py", fmt.Sprint(columns), fmt.Sprint(rows)))
+		}
+	}
+	t.Skip("pyte is not here: apt-get install python3-pyte")
+	return nil
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *emulator {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Skipf("the emulator does not start: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return &emulator{t: t, in: json.NewEncoder(in), out: bufio.NewReader(out)}
+}
+
+func (e *emulator) call(request map[string]any, reply any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.in.Encode(request); err != nil {
+		e.t.Error(err)
+		return
+	}
+	line, err := e.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, reply)
+	}
+	if err != nil {
+		e.t.Errorf("%v: %s", err, line)
+	}
+}
+
+// write shows bytes, and returns what the terminal answers.
+func (e *emulator) write(data []byte) []byte {
+	var reply struct{ Answer string }
+	e.call(map[string]any{"write": base64.StdEncoding.EncodeToString(data)}, &reply)
+	answer, err := base64.StdEncoding.DecodeString(reply.Answer)
+	if err != nil {
+		e.t.Error(err)
+	}
+	return answer
+}
+
+func (e *emulator) resize(columns, rows int) {
+	e.call(map[string]any{"resize": []int{columns, rows}}, &struct{}{})
+}
+
+func (e *emulator) look() (p picture) {
+	e.call(map[string]any{}, &p)
+	return p
+}
+
+// window is a program on a pseudo terminal, in front of an emulator.
+type window struct {
+	t        *testing.T
+	master   *os.File
+	cmd      *exec.Cmd
+	emulator *emulator // nil: none looks
+	ended    chan error
+
+	mu     sync.Mutex
+	bytes  []byte // everything that was written
+	record []any  // the same, with the sizes between
+	loaded chan struct{}
+}
+
+func open(t *testing.T, e *emulator, columns, rows int, args ...string) *window {
+	t.Helper()
+	cmd := exec.Command(talk, args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "TMUX=", "XTERM_VERSION=", "NO_COLOR=", "PAGER=")
+	master, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &window{
+		t: t, master: master, cmd: cmd, emulator: e, ended: make(chan error, 1), loaded: make(chan struct{}),
+	}
+	go w.read()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = master.Close()
+		<-w.loaded
+	})
+	return w
+}
+
+func (w *window) read() {
+	block := make([]byte, 1<<16)
+	for {
+		n, err := w.master.Read(block)
+		if n > 0 {
+			if w.emulator != nil {
+				if answer := w.emulator.write(block[:n]); len(answer) > 0 {
+					_, _ = w.master.Write(answer)
+				}
+			}
+			w.mu.Lock()
+			w.bytes = append(w.bytes, block[:n]...)
+			w.record = append(w.record, string(block[:n]))
+			w.mu.Unlock()
+		}
+		if err != nil {
+			close(w.loaded)
+			w.ended <- w.cmd.Wait()
+			return
+		}
+	}
+}
+
+func (w *window) types(keys string) {
+	w.t.Helper()
+	if _, err := w.master.WriteString(keys); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// resize changes the size as an emulator does: first itself, then the terminal, which tells the program.
+func (w *window) resize(columns, rows int) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.record = append(w.record, []int{columns, rows})
+	w.mu.Unlock()
+	w.emulator.resize(columns, rows)
+	if err := pty.Setsize(w.master, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *window) written() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.bytes)
+}
+
+// await waits until something holds.
+func (w *window) await(what string, holds func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			written := w.written()
+			w.t.Fatalf("no %s; the last bytes are %q", what, written[max(len(written)-2000, 0):])
+		}
+	}
+}
+
+// sees waits for a text in what the program writes.
+func (w *window) sees(text string) {
+	w.t.Helper()
+	w.await(text, func() bool { return strings.Contains(w.written(), text) })
+}
+
+// shows waits for a text on the screen.
+func (w *window) shows(text string) picture {
+	w.t.Helper()
+	var p picture
+	w.await(text, func() bool {
+		p = w.emulator.look()
+		return slices.ContainsFunc(p.Screen, func(row string) bool { return strings.Contains(row, text) })
+	})
+	return p
+}
+
+func (w *window) ends() error {
+	w.t.Helper()
+	select {
+	case err := <-w.ended:
+		return err
+	case <-time.After(20 * time.Second):
+		w.t.Fatalf("it does not end")
+		return nil
+	}
+}
+
+func transcript(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trim(strings.Split(string(data), "\n"))
+}
+
+// trim removes blanks at the ends of lines, and empty lines at the end.
+func trim(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// differ compares what an emulator has with the finished lines, and tells the first difference; "" if there is none.
+func differ(got, want []string) string {
+	got = trim(got)
+	for i := range max(len(got), len(want)) {
+		a, b := "(nothing)", "(nothing)"
+		if i < len(got) {
+			a = got[i]
+		}
+		if i < len(want) {
+			b = want[i]
+		}
+		if a != b {
+			return fmt.Sprintf("line %d of %d is\n%.200q, and should be\n%.200q; after it %.200q", i, len(want), a, b,
+				got[min(i+1, len(got)):min(i+4, len(got))])
+		}
+	}
+	return ""
+}
+
+// long writes a script that takes a while.
+func long(t *testing.T, paragraphs int) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range paragraphs {
+		fmt.Fprintf(&b, "## Part %d\n\n", i)
+		for j := range 40 {
+			fmt.Fprintf(&b, "word%d-%d and **bold %d** ", i, j, j)
+		}
+		b.WriteString("\n\n- one item with 日本語の文字 in it\n- another with `code`\n\n```go\nx := 1 // note\n```\n\n" +
+			"| a | b |\n|---|---|\n| 1 | two words |\n\n")
+	}
+	file := filepath.Join(t.TempDir(), "script.md")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
