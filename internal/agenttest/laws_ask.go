@@ -30,8 +30,14 @@ func answers(t *testing.T, s Subject) {
 		if e := k.endOf(turn); !e.End.OK || !k.p.has("made") {
 			t.Errorf("%+v, made: %v", e.End, k.p.has("made"))
 		}
-		if n := k.count(event.Replied); n != 1 {
-			t.Errorf("%d answers are on record\n%s", n, told(k.events()))
+		answers := 0 // to this question: in a terminal a late answer is a message, which may lead to another one
+		for _, e := range k.events() {
+			if e.Kind == event.Replied && e.Reply.Question == q.Ask.ID {
+				answers++
+			}
+		}
+		if answers != 1 {
+			t.Errorf("%d answers are on record\n%s", answers, told(k.events()))
 		}
 	})
 	t.Run("no", func(t *testing.T) {

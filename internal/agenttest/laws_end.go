@@ -163,5 +163,5 @@ func kills() int {
 	if n := number(os.Getenv("OMNIAGENT_KILLS")); os.Getenv("OMNIAGENT_KILLS") != "" {
 		return n
 	}
-	return 6
+	return 3
 }

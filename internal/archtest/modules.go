@@ -112,9 +112,10 @@ func (t *tree) checkRequirements() error {
 	return nil
 }
 
-// goList runs go list in the tree. Without cgo, because that is how the program is built.
+// goList runs go list in the tree. Without cgo and paths, because that is how the program is built: what was compiled
+// for that is not compiled again.
 func (t *tree) goList(env []string, args ...string) (string, error) {
-	cmd := exec.Command("go", append([]string{"list", "-buildvcs=false"}, args...)...)
+	cmd := exec.Command("go", append([]string{"list", "-buildvcs=false", "-trimpath"}, args...)...)
 	cmd.Dir = t.root
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
 	var stdout, stderr bytes.Buffer

@@ -77,6 +77,15 @@ func TestChainOfAnUntouchedLog(t *testing.T) {
 func TestManipulatedLinesAreFound(t *testing.T) {
 	const entriesInLog = 30
 	random := rand.New(rand.NewPCG(1, 2))
+	limits := []int64{-1, 3000}
+	var untouched []string // a directory with a log of each limit
+	for _, limit := range limits {
+		l := newLog(t, Options{MaxBytes: limit, Keep: 100})
+		for n := range entriesInLog {
+			mustWrite(t, l, entry(n))
+		}
+		untouched = append(untouched, filepath.Dir(l.path))
+	}
 	for name, change := range map[string]struct {
 		kinds []string
 		do    func(lines [][]byte, at int) [][]byte
@@ -118,9 +127,9 @@ func TestManipulatedLinesAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for round := range 20 {
-				l := newLog(t, Options{MaxBytes: []int64{-1, 3000}[round%2], Keep: 100})
-				for n := range entriesInLog {
-					mustWrite(t, l, entry(n))
+				l := newLog(t, Options{MaxBytes: limits[round%2], Keep: 100})
+				if err := os.CopyFS(filepath.Dir(l.path), os.DirFS(untouched[round%2])); err != nil {
+					t.Fatal(err)
 				}
 				files := l.Files()
 				if len(files) > 1 {

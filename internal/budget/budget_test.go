@@ -111,7 +111,7 @@ func built(t *testing.T) measure.Program {
 	if err := measure.Sources(root); err != nil {
 		t.Fatal(err)
 	}
-	program, err := measure.Build(root, "./cmd/omniagent", t.TempDir())
+	program, err := measure.Shared(root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

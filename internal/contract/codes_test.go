@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/measure"
 )
 
 // exitOf is the table of the specification, written once more: the number of each kind of failure.
@@ -145,11 +146,11 @@ func TestErrorObject(t *testing.T) {
 // no harm.
 func fixCommands(t *testing.T) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "omniagent.exe")
-	build := exec.Command("go", "build", "-o", program, "omniagent/cmd/omniagent")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
+	built, err := measure.Shared(filepath.Join("..", ".."), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
+	program := built.File
 	manifest := exec.Command(program, "manifest", "--output", "json")
 	manifest.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := manifest.Output()

@@ -1,7 +1,11 @@
 package measure
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -82,5 +86,72 @@ func TestAFailedRunIsAnError(t *testing.T) {
 	}
 	if _, err := p.Size(); err == nil {
 		t.Error("Size: no error")
+	}
+}
+
+// TestShared: what several packages share is one build, and it is always that of the sources.
+func TestShared(t *testing.T) {
+	root, place := t.TempDir(), filepath.Join(t.TempDir(), "place")
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(root, "go.mod"), "module omniagent\n\ngo 1.26.0\n")
+	status := func(dir string) int {
+		p, err := shared(root, dir, place)
+		if err != nil {
+			t.Error(err)
+			return -1
+		}
+		var exit *exec.ExitError
+		if err := exec.Command(p.File).Run(); !errors.As(err, &exit) {
+			t.Errorf("%s: %v", p.File, err)
+			return -1
+		}
+		return exit.ExitCode()
+	}
+	whole := filepath.Join(place, "whole", "omniagent")
+	if Here().OS == "windows" {
+		whole += ".exe"
+	}
+	for _, want := range []string{"3", "4"} {
+		put(filepath.Join(root, "cmd", "omniagent", "main.go"),
+			"package main\n\nimport \"os\"\n\nfunc main() { os.Exit("+want+") }\n")
+		var packages sync.WaitGroup
+		for range 4 {
+			dir := t.TempDir()
+			packages.Go(func() {
+				if got := status(dir); got != int(want[0]-'0') {
+					t.Errorf("the program ends with %d, its source says %s", got, want)
+				}
+			})
+		}
+		packages.Wait()
+	}
+	before, err := os.Stat(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status(t.TempDir()) != 4 {
+		t.Error("it is another program")
+	}
+	if after, err := os.Stat(whole); err != nil || !os.SameFile(before, after) {
+		t.Errorf("what was there already was linked once more: %v", err)
+	}
+	text, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(filepath.Join(place, "next", filepath.Base(whole)), string(text[:len(text)/2])) // a build that was killed
+	if err := os.RemoveAll(filepath.Dir(whole)); err != nil {
+		t.Fatal(err)
+	}
+	if status(t.TempDir()) != 4 {
+		t.Error("half a program was taken for a whole one")
 	}
 }

@@ -300,7 +300,7 @@ func TestOtherWaitsKeepTheirExitCodes(t *testing.T) {
 			}
 		}()
 	}
-	for range 30 { // orphans, so that the long way is taken
+	for range moments(30) { // orphans, so that the long way is taken
 		c := begin(t, shell("(setsid sleep 100 & sleep 0.01 &); exit 0"))
 		ends(t, c)
 		c.reapAdopted()

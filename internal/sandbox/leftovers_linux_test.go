@@ -70,7 +70,7 @@ func sight(g ground) string {
 
 // TestNothingIsLeft runs many commands, several at a time.
 func TestNothingIsLeft(t *testing.T) {
-	count := 200
+	count := 80
 	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_WALLS_COMMANDS")); err == nil {
 		count = n
 	}

@@ -54,7 +54,7 @@ func newSubject(name string, env []string, argv ...string) *subject {
 
 // built is the program, compiled once for all tests.
 var built = sync.OnceValues(func() (string, error) {
-	program, err := measure.Build(repository, "./cmd/omniagent", scratch)
+	program, err := measure.Shared(repository, scratch)
 	return program.File, err
 })
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -98,17 +99,26 @@ func testWithoutNetwork(t *testing.T) {
 	}
 }
 
+// tracer returns the file of strace, or why it cannot be used here.
+var tracer = sync.OnceValues(func() (file, why string) {
+	file, err := exec.LookPath("strace")
+	if err != nil {
+		return "", "strace is not installed"
+	}
+	if out, err := exec.Command(file, "-f", "-o", "/dev/null", "/bin/true").CombinedOutput(); err != nil {
+		return "", "strace may not watch here: " + string(out)
+	}
+	return file, ""
+})
+
 // watched makes a call and returns the lines of its sockets and connections.
 func watched(t *testing.T, key string, typed call) []string {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
+	strace, why := tracer()
+	if why != "" {
+		t.Skip(why)
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
-	if out, err := exec.Command(strace, "-f", "-o", trace, "/bin/true").CombinedOutput(); err != nil {
-		t.Skipf("strace may not watch here: %s", out)
-	}
 	b := furnished(t, commandNamed(t, key))
 	cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,sendto,execve", "-o", trace, program},
 		typed.args...)...)
