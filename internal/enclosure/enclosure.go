@@ -145,6 +145,9 @@ func (e *Enclosure) Weaker() error {
 // it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
+	if err == nil {
+		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
+	}
 	if err != nil {
 		return nil, err
 	}
