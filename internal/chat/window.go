@@ -473,7 +473,7 @@ func (h *hand) key(k keys.Key) (more bool) {
 }
 
 // letter answers a question with one letter, and reports whether it did. What was being typed when the question came is
-// no answer to it.
+// does not answer it.
 func (h *hand) letter(k keys.Key) bool {
 	if k.Code != keys.Text || k.Mod != 0 || !h.w.editor.Empty() {
 		return false

@@ -78,7 +78,8 @@ func (r *Record) Close() {
 // Begin notes the facts of the conversation.
 func (r *Record) Begin(f event.Facts) {
 	r.facts = f
-	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent, f.Provider,
+	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent,
+		f.Provider,
 		r.kind, f.Model)
 }
 
@@ -125,7 +126,8 @@ func (r *Record) prompt(e event.Event) {
 	for _, b := range e.Blocks {
 		switch {
 		case b.Media != "":
-			r.put(&message{role: "user", fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}}})
+			r.put(&message{role: "user",
+				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}}})
 		case strings.HasPrefix(b.Name, "@"):
 			r.put(&message{role: "system", fields: xnl.Object{{Key: "content", Value: b.Text}}})
 			name, _, _ := strings.Cut(b.Name, "\n")
