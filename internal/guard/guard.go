@@ -62,6 +62,8 @@ type Place struct {
 	Home string
 	// whose programs, settings and logins are told from others
 	Agents Agents
+	// nothing that a command does reaches beyond the workspace, so that it may say what programs it runs
+	Walled bool
 }
 
 // Set selects one of the two sets of built-in denials. Everything else is the same for both.
