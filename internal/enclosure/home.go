@@ -42,8 +42,9 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 				return fault.New(fault.Unsafe, "commands cannot write in %s: it %s", dir, what).With("path", dir).
 					Hint("Name the directories beneath it that they have to write.")
 			}
-			return fault.New(fault.Unsafe, "the workspace cannot be %s: it %s, and what commands wrote there could run "+
-				"at the next login", dir, what).With("path", dir).
+			return fault.New(fault.Unsafe,
+				"the workspace cannot be %s: it %s, and what commands wrote there could run "+
+					"at the next login", dir, what).With("path", dir).
 				Hint("Begin in the directory of a project: mkdir -p %s && cd %[1]s.", filepath.Join(real, "project"))
 		}
 	}

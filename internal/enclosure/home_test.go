@@ -46,7 +46,8 @@ func TestAnotherHome(t *testing.T) {
 	}
 }
 
-// TestHomeIsNoWorkspace: neither a home directory nor what holds one is written, by whatever name; what lies beneath is.
+// TestHomeIsNoWorkspace: neither a home directory nor what holds one is written, by whatever name; what lies beneath
+// is.
 func TestHomeIsNoWorkspace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -83,7 +84,7 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 		if err := checkHomes(p, at(c.home), account); (err != nil) != c.refused {
 			t.Errorf("%+v: %v", c, err)
 		} else if err != nil && (fault.Of(err).Code != fault.Unsafe || fault.Of(err).Suggestion == "") {
-			t.Errorf("%+v: %v is no refusal that helps", c, err)
+			t.Errorf("%+v: %v does not help", c, err)
 		}
 	}
 	for _, home := range []string{"", "/", "relative"} {
