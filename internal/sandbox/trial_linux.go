@@ -216,6 +216,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
+	add(true, "the space and the inodes of the disk, in the workspace and in temporary files")
 	add(p.Limits.Memory <= 0, "the memory of commands, which go first when the machine has none left")
 	add(p.Limits.Memory > 0, "the memory of all processes of a command together: the limit is for each")
 	return list
