@@ -122,6 +122,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	judge := guard.Judge{
 		Rules: rules, Known: known, Place: guard.Place{
 			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents, Walled: walls.Whole(),
+			Leads: native.Leads,
 		},
 	}
 	words := c.Strings("subject")

@@ -44,7 +44,11 @@ func (w *walker) moved(args []word, at dirs) after {
 	}
 	var to dirs
 	for _, dir := range at.list {
-		to.list = append(to.list, resolve(dir, args[0].text))
+		path := resolve(dir, args[0].text)
+		if len(w.place.leads(path)) > 0 {
+			return after{dirs{lost: true}, at} // what .. means there depends on the program
+		}
+		to.list = append(to.list, path)
 	}
 	return after{to, at}
 }

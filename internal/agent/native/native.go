@@ -152,7 +152,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s.File, s.Project = o.instructions(root)
 	place := guard.Place{
 		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
-		Agents: o.Agents, Walled: m.walls.Whole(),
+		Agents: o.Agents, Walled: m.walls.Whole(), Leads: Leads,
 	}
 	services := o.Services
 	services.CanAsk = o.CanAsk
