@@ -22,6 +22,15 @@ func Credentials(agents guard.Agents, home string) []string {
 	return all
 }
 
+// GitConfig returns the files in which git's configuration of a user and of the machine is.
+func GitConfig(home string) []string {
+	files := []string{"/etc/gitconfig"}
+	if home != "" {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+	}
+	return files
+}
+
 // checkHomes refuses to let commands write a home directory, or a directory that holds one: what starts with the next
 // login, or configures every git and every editor, lies in too many places there to be protected name by name.
 func checkHomes(p sandbox.Policy, homes ...string) error {

@@ -62,6 +62,9 @@ type Place struct {
 	Home string
 	// whose programs, settings and logins are told from others
 	Agents Agents
+	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may be
+	// nil
+	Kept func() []string
 	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
 	// followed
 	Leads func(path string) []string
