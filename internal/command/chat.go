@@ -51,7 +51,10 @@ func (p Parts) chat() *contract.Command {
 			"Ctrl-C ends the turn, pressed twice it kills it, and without a turn it ends the conversation. A " +
 			"question is " +
 			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
-		Scopes: []string{}, Params: params, Files: like.Files, Network: like.Network,
+		Files: append(slices.Clone(like.Files), contract.FileEffect{
+			Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
+		}, contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"}),
+		Scopes: []string{}, Params: params, Network: like.Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{Code: contract.GeneralError, When: "what the agent says cannot be written"},

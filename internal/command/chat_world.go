@@ -79,7 +79,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return keepRecord(ctx, home, with, env.Log)
 		},
 		Reminder: func(with *conversation.Conversation, messages int) string {
-			if with.Facts().Agent != native.Name {
+			if with.Facts().Agent != native.Name || c.Bool("rehearse") {
 				return ""
 			}
 			return eidolon.RemindAt(messages)

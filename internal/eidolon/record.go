@@ -47,6 +47,9 @@ type message struct {
 	names  map[string]string // of its calls, by their ids
 }
 
+// RecordFiles are the names of the files of a record.
+func RecordFiles() []string { return []string{"history.xnl", "history.json", "todos.json", "app.log"} }
+
 // OpenRecord begins the record of a conversation in a directory, in place of what is there. kind is the kind of the
 // model's API: openai, anthropic, or the name of an agent.
 func OpenRecord(dir, kind string) (*Record, error) {
@@ -126,8 +129,10 @@ func (r *Record) prompt(e event.Event) {
 	for _, b := range e.Blocks {
 		switch {
 		case b.Media != "":
-			r.put(&message{role: "user",
-				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}}})
+			r.put(&message{
+				role:   "user",
+				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}},
+			})
 		case strings.HasPrefix(b.Name, "@"):
 			r.put(&message{role: "system", fields: xnl.Object{{Key: "content", Value: b.Text}}})
 			name, _, _ := strings.Cut(b.Name, "\n")

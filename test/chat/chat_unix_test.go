@@ -172,7 +172,7 @@ func TestAgentsOfFiles(t *testing.T) {
 	w.await("reviewer")
 	w.await("not trusted") // a candidate that the workspace brings is named as such
 	w.types("rev\t")
-	w.await("viewer ")
+	w.await("ewer ")
 	w.types("do it\r")
 	w.await("\nok")
 	w.enters("@agent:reviewer once more")
@@ -253,8 +253,11 @@ func TestFileCompletion(t *testing.T) {
 	w.await("manual.md")
 	w.types(" and @file:many/")
 	w.await(".txt")
-	w.types("2999\t")
-	w.await("2999.txt ")
+	w.types("2999")
+	w.await("2999")
+	w.await("2999") // the candidate
+	w.types("\t")
+	w.await(".txt ")
 	w.types("\r")
 	w.await("\nok")
 	w.quits()
