@@ -56,7 +56,7 @@ func TestGitPointers(t *testing.T) {
 	}
 }
 
-// TestGitPointersEnd: neither a circle of includes nor what is no configuration holds us up.
+// TestGitPointersEnd: neither a circle of includes nor a broken configuration holds us up.
 func TestGitPointersEnd(t *testing.T) {
 	root := planted(t, map[string]string{
 		".git/config": "[include]\n\tpath = config\n[include]\n\tpath = /dev/zero\n[[[\"]]\n= x\n[core\nhooksPath\n" +

@@ -125,7 +125,8 @@ func (s *Session) writeProjection() error {
 	if s.mask != nil { // what is in memory has the identifiers that the API gave
 		var err error
 		if text, err = maskedJSON(s.mask, text, json.Valid); err != nil {
-			return fault.New(fault.Internal, "the session %s cannot be written for other programs: masking breaks its form",
+			return fault.New(fault.Internal,
+				"the session %s cannot be written for other programs: masking breaks its form",
 				s.id).Because(err)
 		}
 	}
