@@ -189,10 +189,13 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		if err != nil {
 			return t, err
 		}
-		data, err := io.ReadAll(in)
+		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
 		_ = in.Close()
-		if err != nil {
+		switch {
+		case err != nil:
 			return t, fault.New(fault.StdinEmpty, "the task cannot be read from standard input").Because(err)
+		case len(data) > longestMessage:
+			return t, messageTooLong()
 		}
 		t.Text = string(data)
 	}

@@ -120,8 +120,10 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
 	judge := guard.Judge{
-		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents},
-		Known: known,
+		Rules: rules, Known: known, Place: guard.Place{
+			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents, Walled: walls.Whole(),
+			Leads: native.Leads,
+		},
 	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {

@@ -84,29 +84,41 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 // longestMessage limits a message from standard input.
 const longestMessage = 64 << 20
 
-// firstLine reads up to the end of the first line that is not blank. If it is not a frame, rest is the whole input. It
-// cannot use lines.Reader, because another reader continues after the line.
+// firstLine reads up to the end of the first line that is not blank. If it is not a frame, rest is the whole input. The
+// limit counts while it is read, so that an endless line does not fill the memory. It cannot use lines.Reader, because
+// another reader continues after the line.
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
-		part, err := in.ReadBytes('\n')
-		rest = append(rest, part...)
-		if len(bytes.TrimSpace(part)) > 0 && bytes.HasPrefix(bytes.TrimSpace(part), []byte("{")) &&
-			stream.IsFrame(part) {
-			return part, rest, nil
+		from := len(rest)
+		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(rest) <= longestMessage; {
+			var part []byte
+			part, err = in.ReadSlice('\n')
+			rest = append(rest, part...)
 		}
-		if err != nil || len(bytes.TrimSpace(part)) > 0 {
-			break
+		part := bytes.TrimSpace(rest[from:])
+		switch {
+		case len(rest) > longestMessage:
+			return nil, nil, messageTooLong()
+		case bytes.HasPrefix(part, []byte("{")) && stream.IsFrame(rest[from:]):
+			return rest[from:], rest, nil
+		case err == nil && len(part) == 0:
+			continue
 		}
+		break
 	}
-	more, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+	more, err := io.ReadAll(io.LimitReader(in, int64(longestMessage-len(rest)+1)))
 	if err != nil {
 		return nil, nil, fault.New(fault.Internal, "standard input cannot be read").Because(err)
 	}
 	if rest = append(rest, more...); len(rest) > longestMessage {
-		return nil, nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB",
-			longestMessage>>20)
+		return nil, nil, messageTooLong()
 	}
 	return nil, rest, nil
+}
+
+func messageTooLong() error {
+	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20).
+		Hint("Put the text into a file, and name the file in the message.")
 }
 
 // stdinBlocks adds standard input to a message that was given as an argument, as Claude Code does. It waits three
@@ -139,8 +151,7 @@ func stdinBlocks(c *contract.Call) ([]event.Block, error) {
 	case got.err != nil:
 		return nil, fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
 	case len(got.data) > longestMessage:
-		return nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB",
-			longestMessage>>20)
+		return nil, messageTooLong()
 	case len(bytes.TrimSpace(got.data)) > 0:
 		return []event.Block{{Text: "\n" + string(got.data)}}, nil
 	}

@@ -48,7 +48,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	}
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
-		Hidden: Credentials(w.Agents, w.Home),
+		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home),
 		Temp:   w.Temp,
 		Limits: sandbox.Limits{Memory: w.Memory},
 	}
@@ -65,6 +65,10 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 			return p, fault.New(fault.FileMissing, "the directory %s is not there", dir).Because(err)
 		}
 		p.Roots, p.Write = append(p.Roots, real), append(append(p.Write, real), sandbox.GitDirs(real)...)
+	}
+	for _, dir := range append([]string{root}, p.Roots...) {
+		trees, whole := sandbox.Repositories(dir)
+		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
 	if err := CheckNetwork(w.Network); err != nil {
@@ -145,6 +149,9 @@ func (e *Enclosure) Weaker() error {
 // it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
+	if err == nil {
+		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/lines"
+	"omniagent/internal/sandbox"
 )
 
 // Credentials returns where credentials are: in the home directory of the environment, and in that of the account,
@@ -18,6 +20,44 @@ func Credentials(agents guard.Agents, home string) []string {
 		all = append(all, agents.Credentials(account)...)
 	}
 	return all
+}
+
+// GitConfig returns the files in which git's configuration of a user and of the machine is.
+func GitConfig(home string) []string {
+	files := []string{"/etc/gitconfig"}
+	if home != "" {
+		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+	}
+	return files
+}
+
+// checkHomes refuses to let commands write a home directory, or a directory that holds one: what starts with the next
+// login, or configures every git and every editor, lies in too many places there to be protected name by name.
+func checkHomes(p sandbox.Policy, homes ...string) error {
+	for _, home := range homes {
+		real, err := filepath.EvalSymlinks(home)
+		if err != nil || !filepath.IsAbs(real) || filepath.Dir(real) == real {
+			continue
+		}
+		for _, dir := range append([]string{p.Root}, p.Write...) {
+			if rel, err := filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
+				continue
+			}
+			what := "is the home directory"
+			if dir != real {
+				what = "holds the home directory " + real
+			}
+			if dir != p.Root {
+				return fault.New(fault.Unsafe, "commands cannot write in %s: it %s", dir, what).With("path", dir).
+					Hint("Name the directories beneath it that they have to write.")
+			}
+			return fault.New(fault.Unsafe,
+				"the workspace cannot be %s: it %s, and what commands wrote there could run "+
+					"at the next login", dir, what).With("path", dir).
+				Hint("Begin in the directory of a project: mkdir -p %s && cd %[1]s.", filepath.Join(real, "project"))
+		}
+	}
+	return nil
 }
 
 // accountHome returns the home directory of a user in the passwd file, or "". It does not find a user that only a

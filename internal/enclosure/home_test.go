@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/sandbox"
 )
 
 func TestHomeOfTheAccount(t *testing.T) {
@@ -39,6 +42,54 @@ func TestAnotherHome(t *testing.T) {
 		slices.Sort(hidden)
 		if len(slices.Compact(slices.Clone(hidden))) != len(hidden) {
 			t.Errorf("HOME=%s hides something twice", home)
+		}
+	}
+}
+
+// TestHomeIsNoWorkspace: neither a home directory nor what holds one is written, by whatever name; what lies beneath
+// is.
+func TestHomeIsNoWorkspace(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(top, name) }
+	if err := os.MkdirAll(at("users/ann/project"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("users/ann", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		root, write, home, account string
+		refused                    bool
+	}{
+		{root: "users/ann", home: "users/ann", refused: true},
+		{root: "users/ann", home: "link", refused: true},
+		{root: "users", home: "users/ann", refused: true},
+		{root: "users/ann", home: "users/ann/project", account: "users/ann", refused: true},
+		{root: "users/ann/project", write: "users/ann", home: "users/ann", refused: true},
+		{root: "users/ann/project", write: "users", home: "link", refused: true},
+		{root: "users/ann/project", home: "users/ann"},
+		{root: "users/ann", home: "users/an", account: "none"},
+	} {
+		p := sandbox.Policy{Root: at(c.root)}
+		if c.write != "" {
+			p.Write = []string{at(c.write)}
+		}
+		account := c.account
+		if account != "" {
+			account = at(account)
+		}
+		if err := checkHomes(p, at(c.home), account); (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c, err)
+		} else if err != nil && (fault.Of(err).Code != fault.Unsafe || fault.Of(err).Suggestion == "") {
+			t.Errorf("%+v: %v does not help", c, err)
+		}
+	}
+	for _, home := range []string{"", "/", "relative"} {
+		if err := checkHomes(sandbox.Policy{Root: at("users")}, home); err != nil {
+			t.Errorf("HOME=%q: %v", home, err)
 		}
 	}
 }

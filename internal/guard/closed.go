@@ -142,6 +142,9 @@ func (in *invocation) fits(g grammar) string {
 			return why
 		}
 	}
+	if whole && in.name == "diff" && in.walker.place.Leads != nil && !slices.Contains(in.flags, "--no-dereference") {
+		return "diff reads what links in a tree lead to: give it --no-dereference"
+	}
 	return ""
 }
 
@@ -217,8 +220,44 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 		case o.pattern && w.place.credential(path, true) != "":
 			why, worst = "credentials are beneath "+path, Ask
 		}
+		given := o.text
+		if !filepath.IsAbs(given) {
+			given = dir + string(filepath.Separator) + given // not cleaned: .. behind a link leaves where that leads
+		}
+		for _, real := range w.place.leads(given) {
+			paths = append(paths, real)
+			switch v := w.set.Read(real, w.place); {
+			case v.Word == Deny:
+				return paths, "a link leads to " + real + ": " + v.Reasons[0].Text, Deny
+			case w.place.root(real) == "" && worst == Allow:
+				why, worst = "a link leads outside the workspace, to "+real, Ask
+			}
+		}
 	}
 	return paths, why, worst
+}
+
+// leads returns where a path leads over links, as paths beneath the workspace where they lie in it.
+func (p Place) leads(path string) []string {
+	if p.Leads == nil {
+		return nil
+	}
+	var all []string
+	for _, real := range p.Leads(path) {
+		for _, root := range append([]string{p.Root}, p.More...) {
+			at := root // the workspace itself may be named over a link
+			if to := p.Leads(root); len(to) == 1 {
+				at = to[0]
+			}
+			if rel, err := filepath.Rel(at, real); err == nil && filepath.IsLocal(rel) {
+				real = filepath.Join(root, rel)
+			}
+		}
+		if real != filepath.Clean(path) {
+			all = append(all, real)
+		}
+	}
+	return all
 }
 
 // hiddenPattern reports whether an element of a pattern begins with a dot: .* matches .. too.

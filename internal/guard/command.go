@@ -46,8 +46,15 @@ type piece struct {
 	argv   []word   // of a simple command
 	agent  string   // it starts this agent: only a rule that names the agent covers it
 	inner  bool     // it is in the text of another command, which has to be covered
+	unread bool     // it runs a text that is not known before it runs
 	reads  []string // absolute paths
 	writes []string
+}
+
+func (p *piece) say(word Word, why string) {
+	if word > p.word {
+		p.word, p.why = word, why
+	}
 }
 
 // survey is everything known about a line.
@@ -91,6 +98,10 @@ type walker struct {
 	depth   int
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
+
+	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
+	fed   string                      // that of the command that is judged
+	isFed bool
 }
 
 func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
@@ -108,7 +119,7 @@ func clip(s string) string { return text.Cut(s, 200) }
 
 // text judges a whole text.
 func (w *walker) text(source string, at dirs) dirs {
-	w.source, w.visited = source, map[syntax.Node]bool{}
+	w.source, w.visited, w.feeds = source, map[syntax.Node]bool{}, map[*syntax.CallExpr]string{}
 	if !w.characters(source) {
 		return dirs{lost: true}
 	}
@@ -245,6 +256,7 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 	switch c := s.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
+		w.feed(c, s.Redirs)
 		end = w.call(c, at)
 	case *syntax.BinaryCmd:
 		end = w.binary(c, at)
@@ -282,6 +294,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 		return after{x.well.or(y.well), y.ill}
 	default:
 		w.piped(c)
+		w.feedPipe(c)
 		w.stmt(c.X, at)
 		w.stmt(c.Y, at)
 		return same(at) // each side runs in its own shell

@@ -9,7 +9,8 @@ import (
 
 // forbids returns why a simple command is denied, or "". It ignores the case of names and flags: some systems do, and a
 // model that writes RM -RF means rm -rf.
-func (s Set) forbids(name string, argv []word) string {
+func (w *walker) forbids(name string, argv []word) string {
+	s := w.set
 	args := make([]string, 0, len(argv))
 	for _, a := range argv[1:] {
 		args = append(args, a.text)
@@ -33,7 +34,7 @@ func (s Set) forbids(name string, argv []word) string {
 	if why := administers(name, args); why != "" {
 		return why
 	}
-	if why := poisons(name, argv); why != "" {
+	if why := w.poisons(name, argv); why != "" {
 		return why
 	}
 	switch name {
@@ -60,20 +61,20 @@ func takeNames() []string {
 }
 
 // poisons returns why the arguments of a command set a variable that decides what other programs run, or "".
-func poisons(name string, argv []word) string {
+func (w *walker) poisons(name string, argv []word) string {
 	switch {
 	case name == "env" || name == "sudo" || name == "doas":
-		valued, _, _ := wrapper(name)
+		env := wrapperOf(name)
 		for i := 1; i < len(argv); i++ {
 			set, _, found := strings.Cut(argv[i].text, "=")
 			switch {
 			case strings.HasPrefix(argv[i].text, "-"):
-				if slices.Contains(strings.Fields(valued), argv[i].text) {
+				if one, _ := env.steps(argv[i].text); !one {
 					i++
 				}
 			case !found:
 				return "" // this is the program; the rest are its arguments
-			case poisoned(set):
+			case w.poisoned(set):
 				return set + " decides what other programs run: no command sets it"
 			}
 		}
@@ -86,7 +87,7 @@ func poisons(name string, argv []word) string {
 					continue
 				}
 			}
-			if set, _, _ = strings.Cut(set, "["); poisoned(set) {
+			if set, _, _ = strings.Cut(set, "["); w.poisoned(set) {
 				return set + " decides what other programs run: no command sets it"
 			}
 		}
@@ -332,15 +333,6 @@ func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
 
 // starts reports whether a command in n, or one behind a wrapper there, matches.
 func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool) bool {
-	var chain func(argv []word, depth int) bool
-	chain = func(argv []word, depth int) bool {
-		if len(argv) == 0 || depth > maxInner || !argv[0].known {
-			return false
-		}
-		name := program(argv[0].text)
-		return match(name, argv) ||
-			slices.ContainsFunc(unwrap(name, argv), func(rest []word) bool { return chain(rest, depth+1) })
-	}
 	for inner := range syntax.Preorder(n) {
 		call, ok := inner.(*syntax.CallExpr)
 		if !ok {
@@ -350,7 +342,10 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 		for i, arg := range call.Args {
 			argv[i] = read(arg, w.source, w.place.Home)
 		}
-		if chain(argv, 0) {
+		all, _ := commands(argv)
+		if slices.ContainsFunc(all, func(c candidate) bool {
+			return c.argv[0].known && match(program(c.argv[0].text), c.argv)
+		}) {
 			return true
 		}
 	}

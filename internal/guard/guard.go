@@ -5,8 +5,9 @@
 // if each part of it matches a closed grammar. It denies what it cannot parse or what exceeds a limit, and asks about
 // what it does not know.
 //
-// It is not a sandbox. It sees a text, not a system: it follows no symbolic links, cannot know which program PATH
-// finds, and a person may allow more than it does. The kernel enforces the rest; see package sandbox.
+// It is not a sandbox. It sees a text, not a system: it follows symbolic links only with Place.Leads, as they lie
+// before a command runs, cannot know which program PATH finds, and a person may allow more than it does. The kernel
+// enforces the rest; see package sandbox.
 package guard
 
 import (
@@ -62,6 +63,14 @@ type Place struct {
 	Home string
 	// whose programs, settings and logins are told from others
 	Agents Agents
+	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may
+	// be nil
+	Kept func() []string
+	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
+	// followed
+	Leads func(path string) []string
+	// nothing that a command does reaches beyond the workspace, so that it may say what programs it runs
+	Walled bool
 }
 
 // Set selects one of the two sets of built-in denials. Everything else is the same for both.

@@ -196,7 +196,10 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 			said(r.word, c.Command)
 		}
 		for _, p := range pieces {
-			switch r.matchesCommand(p.argv, 0) {
+			if p.unread {
+				said(Ask, p.text)
+			}
+			switch r.matchesCommand(p.argv) {
 			case yes:
 				said(r.word, p.text)
 			case perhaps:

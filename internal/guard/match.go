@@ -64,14 +64,24 @@ const (
 
 // matchesCommand returns whether a deny or ask rule applies to a simple command, in any way to write it, also behind
 // wrappers. A word that is not known before it runs may be the one that the rule names.
-func (r Rule) matchesCommand(argv []word, depth int) certainty {
-	if len(argv) == 0 || len(r.tokens) == 0 {
+func (r Rule) matchesCommand(argv []word) certainty {
+	best := no
+	if len(r.tokens) == 0 {
 		return no // a rule for a whole line is compared elsewhere
 	}
-	best := r.matchesWords(argv)
-	if depth > maxInner {
-		return best
+	all, _ := commands(argv)
+	for _, c := range all {
+		if got := r.matchesAlone(c.argv); c.sure {
+			best = max(best, got)
+		} else {
+			best = max(best, min(got, perhaps))
+		}
 	}
+	return best
+}
+
+func (r Rule) matchesAlone(argv []word) certainty {
+	best := r.matchesWords(argv)
 	if !argv[0].literal() {
 		return max(best, perhaps)
 	}
@@ -80,9 +90,6 @@ func (r Rule) matchesCommand(argv []word, depth int) certainty {
 	best = max(best, r.matchesWords(plain))
 	if bare := withoutFlags(name, plain); len(bare) > 1 && len(bare) < len(plain) {
 		best = max(best, r.matchesWords(bare))
-	}
-	for _, rest := range unwrap(name, argv) {
-		best = max(best, r.matchesCommand(rest, depth+1))
 	}
 	return best
 }

@@ -56,3 +56,19 @@ func TestFurtherDirectories(t *testing.T) {
 		}
 	}
 }
+
+// TestKept: what git's configuration names is a person's to change, by whatever name a tool reaches it.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	place := here()
+	place.Kept = func() []string { return []string{"/w/ws/.githooks", "/w/ws/tools/clean.sh"} }
+	for path, asked := range map[string]bool{
+		".githooks/pre-commit": true, ".githooks": true, "tools": true, "tools/clean.sh": true, "TOOLS/clean.SH": true,
+		"sub/../tools/clean.sh": true, "tools/other.sh": false, "githooks/x": false, "a.txt": false,
+	} {
+		v := Tools.Write(path, place)
+		if (v.Word == Ask) != asked || v.Firm != asked {
+			t.Errorf("%s: %+v", path, v)
+		}
+	}
+}

@@ -152,6 +152,15 @@ func (s Set) Write(path string, p Place) Verdict {
 	if name == "" && inRepository(full, root) {
 		name = ".git"
 	}
+	if name == "" && p.Kept != nil {
+		for _, kept := range p.Kept() {
+			if foldedWithin(kept, full) || foldedWithin(full, kept) {
+				v := one(Ask, path, kept+" is protected: git's configuration names it")
+				v.Firm = true
+				return v
+			}
+		}
+	}
 	switch {
 	case name == "":
 		return Verdict{}

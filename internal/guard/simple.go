@@ -19,7 +19,8 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 		argv[i] = w.read(arg, at)
 	}
 	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
-	w.denied(&p, argv, at, 0)
+	w.fed, w.isFed = w.feeds[c]
+	w.denied(&p, argv, at)
 	w.fetched(c, argv)
 	if p.word < Deny {
 		if why := w.closed(&p, argv, at); why != "" && p.word < Ask {
@@ -43,7 +44,11 @@ func (w *walker) moved(args []word, at dirs) after {
 	}
 	var to dirs
 	for _, dir := range at.list {
-		to.list = append(to.list, resolve(dir, args[0].text))
+		path := resolve(dir, args[0].text)
+		if len(w.place.leads(path)) > 0 {
+			return after{dirs{lost: true}, at} // what .. means there depends on the program
+		}
+		to.list = append(to.list, path)
 	}
 	return after{to, at}
 }
@@ -61,43 +66,46 @@ func program(name string) string {
 }
 
 // denied looks for agents and for what is never run, also behind wrappers and in the text given to a shell.
-func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
+func (w *walker) denied(p *piece, argv []word, at dirs) {
+	all, deep := commands(argv)
+	if deep {
+		p.say(Deny, "wrappers around wrappers")
+	}
+	for _, c := range all {
+		w.deniedAlone(p, c.argv, at)
+	}
+}
+
+func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	name := program(argv[0].text)
 	if !argv[0].known {
 		name = ""
 	}
-	say := func(word Word, why string) {
-		if word > p.word {
-			p.word, p.why = word, why
-		}
-	}
-	if why := w.set.forbids(name, argv); why != "" {
-		say(Deny, why)
+	if why := w.forbids(name, argv); why != "" {
+		p.say(Deny, why)
 	}
 	for _, a := range argv {
-		w.argument(a, at, say)
+		w.argument(a, at, p.say)
 	}
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
-		say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
+		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
 	}
-	if text, ok := shellText(name, argv); ok {
-		say(Ask, "a shell runs a text")
-		if w.depth >= maxInner {
-			say(Deny, "texts of shells in texts of shells")
-			return
+	text, how := shellText(name, argv)
+	if how == noText && readsText(name, argv) {
+		if text, how = w.fed, knownText; !w.isFed || strings.TrimSpace(text) == "" {
+			how = unknownText
 		}
+	}
+	switch {
+	case how == unknownText:
+		p.unread = true
+	case how == knownText && w.depth >= maxInner:
+		p.say(Deny, "texts of shells in texts of shells")
+	case how == knownText:
+		p.say(Ask, "a shell runs a text")
 		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
 		inner.text(text, at)
-	}
-	if depth > maxInner {
-		say(Deny, "wrappers around wrappers")
-		return
-	}
-	for _, rest := range unwrap(name, argv) {
-		if len(rest) > 0 {
-			w.denied(p, rest, at, depth+1)
-		}
 	}
 }
 
@@ -135,42 +143,6 @@ func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 			}
 		}
 	}
-}
-
-// shellText returns the text that a command gives to a shell, if all of it is known.
-func shellText(name string, argv []word) (string, bool) {
-	if name == "eval" || name == "trap" && len(argv) > 2 {
-		args := argv[1:]
-		if name == "trap" {
-			args = args[:1]
-		}
-		var texts []string
-		for _, a := range args {
-			if !a.literal() {
-				return "", false
-			}
-			texts = append(texts, a.text)
-		}
-		text := strings.Join(texts, " ")
-		return text, strings.TrimSpace(text) != ""
-	}
-	if !isShell(name) && name != "su" && name != "watch" && name != "script" {
-		return "", false
-	}
-	for i, a := range argv[1:] {
-		if !a.literal() {
-			return "", false
-		}
-		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") &&
-			i+2 < len(argv) {
-			rest := argv[i+2:]
-			for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
-				rest = rest[1:]
-			}
-			return rest[0].text, rest[0].literal() && strings.TrimSpace(rest[0].text) != ""
-		}
-	}
-	return "", false
 }
 
 func isShell(name string) bool {
@@ -232,70 +204,6 @@ func (a Agents) starts(name string, argv []word) string {
 		return argv[1].text
 	}
 	return ""
-}
-
-// unwrap returns the commands that a command starts by its arguments.
-func unwrap(name string, argv []word) [][]word {
-	valued, operands, ok := wrapper(name)
-	if !ok {
-		return started(name, argv)
-	}
-	i := 1
-	for i < len(argv) {
-		text := argv[i].text
-		switch {
-		case text == "--":
-			i++
-			return [][]word{skip(argv[i:], operands)}
-		case strings.HasPrefix(text, "-") && len(text) > 1:
-			if (name == "env") && (text == "-S" || strings.HasPrefix(text, "--split-string")) {
-				return nil
-			}
-			if slices.Contains(strings.Fields(valued), text) {
-				i++
-			}
-			i++
-		case strings.Contains(text, "=") && (name == "env" || name == "sudo" || name == "doas"):
-			i++
-		default:
-			return [][]word{skip(argv[i:], operands)}
-		}
-	}
-	return nil
-}
-
-func skip(argv []word, n int) []word { return argv[min(n, len(argv)):] }
-
-// wrapper describes a program that starts another: its flags with a value, and how many words precede the command.
-func wrapper(name string) (valued string, operands int, ok bool) {
-	switch name {
-	case "command", "builtin", "nohup", "setsid", "caffeinate", "busybox", "toybox", "time", "eatmydata", "winpty",
-		"proxychains", "proxychains4", "torsocks", "fakeroot", "chronic":
-		return "", 0, true
-	case "exec":
-		return "-a", 0, true
-	case "env":
-		return "-u --unset -C --chdir", 0, true
-	case "nice", "ionice":
-		return "-n -c -p --adjustment", 0, true
-	case "timeout", "gtimeout":
-		return "-k --kill-after -s --signal", 1, true
-	case "stdbuf":
-		return "-i -o -e", 0, true
-	case "sudo", "doas":
-		return "-u -g -p -C -h -r -t -T -U -D -R", 0, true
-	case "xargs", "gxargs":
-		return "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --replace", 0, true
-	case "parallel":
-		return "-j -a -N -n", 0, true
-	case "taskset", "chrt", "flock", "chroot", "setarch", "unbuffer", "prlimit":
-		return "", map[string]int{"taskset": 1, "chrt": 1, "flock": 1, "chroot": 1, "setarch": 1}[name], true
-	case "strace", "ltrace":
-		return "-o -e -p -s -u", 0, true
-	case "watch":
-		return "-n --interval", 0, true
-	}
-	return "", 0, false
 }
 
 // started returns the commands that find and git start by their arguments.

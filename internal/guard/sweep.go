@@ -85,7 +85,7 @@ func (w *walker) parameter(n *syntax.ParamExp) {
 		why = "${…@…} can execute what the variable holds"
 	case n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull):
 		why = "${…=…} assigns"
-		if n.Param != nil && poisoned(n.Param.Value) {
+		if n.Param != nil && w.poisoned(n.Param.Value) {
 			w.say(Deny, n, n.Param.Value+" decides what other programs run: no command sets it")
 			return
 		}
@@ -103,11 +103,37 @@ func (w *walker) assign(n *syntax.Assign) {
 	} else if n.Value != nil {
 		name, _, _ = strings.Cut(read(n.Value, w.source, w.place.Home).text, "=")
 	}
-	if poisoned(name) && !(n.Naked && n.Value == nil) {
+	if w.poisoned(name) && !(n.Naked && n.Value == nil) {
 		w.say(Deny, n, name+" decides what other programs run: no command sets it")
 		return
 	}
 	w.say(Ask, n, "a variable is set")
+}
+
+// poisoned reports whether no command may set a variable. Behind whole walls, one that decides what programs run or
+// load decides it only there.
+func (w *walker) poisoned(name string) bool {
+	return poisoned(name) && !(w.place.Walled && contained(name))
+}
+
+// contained reports whether a variable decides only what the command itself runs.
+func contained(name string) bool {
+	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
+	for _, prefix := range []string{"LD_", "NPM_CONFIG_", "PIP_", "CARGO_"} {
+		if strings.HasPrefix(upper, prefix) {
+			return true
+		}
+	}
+	switch upper {
+	case "PATH", "HOME", "TMPDIR", "CDPATH", "XDG_CONFIG_HOME", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESS",
+		"BROWSER",
+		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
+		"PERL5OPT", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
+		"MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY", "GOTOOLCHAIN", "GONOSUMDB", "RUSTC",
+		"RUSTC_WRAPPER", "RUSTFLAGS", "CC", "CXX", "MAKEFLAGS", "MAKEFILES", "OPENSSL_CONF", "LOCPATH", "TERMINFO":
+		return true
+	}
+	return false
 }
 
 // poisoned reports whether a variable makes other programs run, load or contact something.
@@ -161,7 +187,7 @@ func (w *walker) function(n *syntax.FuncDecl) {
 }
 
 func (w *walker) loop(n *syntax.ForClause) {
-	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && poisoned(iter.Name.Value) {
+	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && w.poisoned(iter.Name.Value) {
 		w.say(Deny, n, iter.Name.Value+" decides what other programs run: no command sets it")
 		return
 	}

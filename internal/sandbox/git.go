@@ -102,6 +102,10 @@ func (p Policy) kept() []kept {
 			all = append(all, gitNames(root, dir)...)
 		}
 		all = append(all, bareName(root)...)
+		all = append(all, p.pointers(root, "")...)
+		for _, tree := range p.Repositories {
+			all = append(all, p.nested(root, tree)...)
+		}
 	}
 	for _, dir := range p.Write {
 		if !isGitDir(dir) {

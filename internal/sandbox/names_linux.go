@@ -83,7 +83,9 @@ func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.Fil
 		if len(all) > mostNames {
 			return fault.New(fault.Blocked, "%d names would have to be protected, more than %d", len(all),
 				mostNames).With("path", p.Root).
-				Hint("Look at .git/modules and .git/worktrees of the workspace: a command may have filled them.")
+				Hint("Begin in one of the projects beneath, or look at .git/modules and .git/worktrees of the " +
+					"workspace: " +
+					"a command may have filled them.")
 		}
 		for _, k := range all {
 			w.visit(k)

@@ -25,6 +25,10 @@ type Policy struct {
 	// in Root and in Write even if it is not listed.
 	Protected []string
 
+	Repositories []string // work trees beneath Root and Roots whose git directories are protected too
+	Unseen       bool     // there may be more of them
+	GitConfig    []string // the user's files of git's configuration, which may name files of the workspace
+
 	Hidden []string // unreadable; paths that do not exist are ignored
 	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string

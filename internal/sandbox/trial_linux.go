@@ -211,11 +211,15 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
-		"repositories that a command makes elsewhere in the workspace, and what git runs when a person continues "+
-			"a rebase that a command began")
+		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, "+
+			"settings that "+
+			"repositories beneath do not have yet, and what git runs when a person continues a rebase that a "+
+			"command began")
+	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
+	add(true, "the space and the inodes of the disk, in the workspace and in temporary files")
 	add(p.Limits.Memory <= 0, "the memory of commands, which go first when the machine has none left")
 	add(p.Limits.Memory > 0, "the memory of all processes of a command together: the limit is for each")
 	return list

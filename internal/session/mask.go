@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
@@ -11,24 +12,31 @@ import (
 // masked returns the data of a record without secrets. If masking the data as a whole breaks it, each of its texts is
 // masked instead, so that no secret gets into the journal and no mask changes the kind of a record.
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
-	clean := mask(body)
-	if bytes.Equal(clean, body) {
-		return body, nil
+	clean, err := maskedJSON(mask, body, func(clean []byte) bool { return fitsRecord(clean, r) })
+	if err != nil {
+		return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: masking breaks its form",
+			nameOf(r)).Because(err)
 	}
-	if fitsRecord(clean, r) {
+	return clean, nil
+}
+
+// maskedJSON returns a JSON text without secrets that fits.
+func maskedJSON(mask func([]byte) []byte, body []byte, fits func([]byte) bool) ([]byte, error) {
+	clean := mask(body)
+	if bytes.Equal(clean, body) || fits(clean) {
 		return clean, nil
 	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	err := decoder.Decode(&value)
-	if err == nil {
-		if clean, err = text.Line(maskedValue(mask, value)); err == nil && fitsRecord(clean, r) {
-			return clean, nil
-		}
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
 	}
-	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: masking breaks its form",
-		nameOf(r)).Because(err)
+	clean, err := text.Line(maskedValue(mask, value))
+	if err == nil && !fits(clean) {
+		err = errors.New("it no longer has its form")
+	}
+	return clean, err
 }
 
 func maskedValue(mask func([]byte) []byte, value any) any {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/workspace"
 )
@@ -120,7 +121,16 @@ func (s *Session) writeProjection() error {
 	if err := project(s.state, plain(s.visible)).write(&b); err != nil {
 		return err
 	}
-	if err := workspace.WriteDerived(s.store.file(s.id, projectionEnding), b.Bytes(), 0o600); err != nil {
+	text := b.Bytes()
+	if s.mask != nil { // what is in memory has the identifiers that the API gave
+		var err error
+		if text, err = maskedJSON(s.mask, text, json.Valid); err != nil {
+			return fault.New(fault.Internal,
+				"the session %s cannot be written for other programs: masking breaks its form",
+				s.id).Because(err)
+		}
+	}
+	if err := workspace.WriteDerived(s.store.file(s.id, projectionEnding), text, 0o600); err != nil {
 		return err
 	}
 	s.stale = false

@@ -122,6 +122,12 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
 		},
 		{name: "the number of processes", lines: []string{manyThreads(4200)}, open: marked},
 		{
+			name: "the space and the inodes of the disk", lines: []string{
+				"mkdir i && (cd i && seq 3000 | xargs touch) && head -c 64M /dev/zero > big && " +
+					"head -c 64M /dev/zero > $TMPDIR/big && touch {m}",
+			}, open: marked,
+		},
+		{
 			name: "the memory of commands",
 			lines: []string{
 				"python3 -c 'b = bytearray(1 << 28); print(len(b))' && [ $(ulimit -v) = unlimited ] && touch {m}",

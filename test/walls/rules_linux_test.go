@@ -113,12 +113,13 @@ func TestReadersThatExecute(t *testing.T) {
 	}.run(t)
 }
 
-// TestPoisonedVariables: a variable that decides what other programs run is not the model's to set, in no mode.
+// TestPoisonedVariables: a variable that decides what other programs run does no harm outside, in no mode. Behind whole
+// walls it may be set; elsewhere no command sets it.
 func TestPoisonedVariables(t *testing.T) {
 	evil := map[string]string{
-		"bin/ls": "#!/bin/sh\n: > {work}/marks/$RUN\n", "evil.sh": ": > {work}/marks/$RUN\n",
-		"evil.js": "require('fs').writeFileSync('{work}/marks/' + process.env.RUN, '')\n",
-		"evil.py": "import os\nopen('{work}/marks/' + os.environ['RUN'], 'w')\n",
+		"bin/ls": "#!/bin/sh\n: > {out}/$RUN\n", "evil.sh": ": > {out}/$RUN\n",
+		"evil.js": "require('fs').writeFileSync('{out}/' + process.env.RUN, '')\n",
+		"evil.py": "import os\nopen('{out}/' + os.environ['RUN'], 'w')\n",
 	}
 	attacks := lines(
 		"RUN=01 PATH={work}/bin:$PATH ls", "export RUN=02 PATH={work}/bin:$PATH; ls",
@@ -129,8 +130,8 @@ func TestPoisonedVariables(t *testing.T) {
 		"export RUN=11; env PATH={work}/bin:$PATH ls", "export RUN=12; for PATH in {work}/bin; do ls; done",
 		"export RUN=13; : ${X:=1}; PATH+=:x PATH={work}/bin:$PATH command -p env; PATH={work}/bin:$PATH; ls",
 		"export RUN=14; set -a; PATH={work}/bin; ls",
-		"RUN=15 GIT_PAGER='touch {work}/marks/15;cat' git -p --help; RUN=15 PAGER='touch {work}/marks/15;cat' git -p "+
-			"help -a; touch {work}/marks/15", "GIT_SSH_COMMAND='touch {m};:' git ls-remote ssh://x/y",
+		"RUN=15 GIT_PAGER='touch {out}/15;cat' git -p --help; RUN=15 PAGER='touch {out}/15;cat' git -p "+
+			"help -a; touch {out}/15", "GIT_SSH_COMMAND='touch {m};:' git ls-remote ssh://x/y",
 		"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0='touch {m};:' git status",
 		"PERL5OPT=-M'x;BEGIN{`touch {m}`}' perl -e 1; touch {m}", "LD_PRELOAD={work}/evil.so ls; touch {m}",
 		"export RUN=20; NODE_OPTIONS='--require {work}/evil.js' node -e 1",
@@ -150,7 +151,29 @@ func TestPoisonedVariables(t *testing.T) {
 			attacks[i].program = "python3"
 		}
 	}
-	group{modes: modes(), rules: "allow = ['Bash']\n", files: evil, attacks: attacks}.run(t)
+	group{modes: modes(), outside: true, rules: "allow = ['Bash']\n", files: evil, attacks: attacks}.run(t)
+}
+
+// TestVariablesBehindWalls: builds set what their tools run and load, which only whole walls allow.
+func TestVariablesBehindWalls(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.write(t, g.work+"/bin/tool", "#!/bin/sh\necho \"$PYTHONPATH\" > ran\n")
+		must(t, os.Chmod(g.work+"/bin/tool", 0o700))
+		o := g.turn(t, where, []string{bash("export PATH=$PWD/bin:$PATH; PYTHONPATH=src NODE_OPTIONS=--x tool")},
+			"--permission-mode", "default")
+		ran, _ := os.ReadFile(g.work + "/ran")
+		if whole := where.name == "namespaces"; (string(ran) == "src\n") != whole {
+			t.Errorf("%q: %s", ran, o.out)
+		}
+		must(t, os.RemoveAll(g.work+"/ran"))
+		g.rules(t, "deny = ['Bash(tool:*)']\n")
+		o = g.turn(t, where, []string{bash("PATH=$PWD/bin:$PATH stdbuf -o L tool"), bash("echo bin/tool | bash")},
+			"--permission-mode", "auto")
+		if exists(g.work + "/ran") {
+			t.Errorf("a denied program ran: %s", o.out)
+		}
+	}, namespaces(), landlock())
 }
 
 // TestNothingStays: what a command sets is not there for the next one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -94,4 +95,56 @@ func claimOf(o outcome) string {
 	walls, _ := o.init["sandbox"].(map[string]any)
 	name, _ := walls["name"].(string)
 	return name
+}
+
+// TestHomeIsNoWorkspace: what lies in a home directory starts at the next login or with every git, so that commands
+// have walls around a project alone, or none by the person's own word.
+func TestHomeIsNoWorkspace(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		const line = "mkdir -p {home}/.config/git && echo evil > {home}/.config/git/config; touch ran"
+		for name, c := range map[string]struct {
+			dir, link string
+			args      []string
+			runs      bool
+		}{
+			"home":             {dir: "home"},
+			"what holds it":    {dir: "."},
+			"over a link":      {dir: "link", link: "home"},
+			"a further one":    {dir: "work", args: []string{"--add-dir", "{home}"}},
+			"a project there":  {dir: "home/project", runs: true},
+			"walls off by you": {dir: "home", args: []string{"--sandbox", "off"}, runs: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				g := newGround(t)
+				must(t, os.MkdirAll(g.home+"/project", 0o700))
+				if c.link != "" {
+					must(t, os.Symlink(c.link, g.base+"/"+c.dir))
+				}
+				g.work = filepath.Join(g.base, c.dir)
+				args := []string{"--permission-mode", "auto"}
+				for _, arg := range c.args {
+					args = append(args, g.fill(arg, ""))
+				}
+				o := g.turn(t, where, []string{bash(g.fill(line, ""))}, args...)
+				if exists(g.work+"/ran") != c.runs {
+					t.Fatalf("ran: %v\n%s\n%s", !c.runs, o.out, o.stderr)
+				}
+				said := o.out + o.stderr
+				if !c.runs && (len(o.requests) > 0 || !strings.Contains(said, "home directory") ||
+					!strings.Contains(said, "--sandbox off")) {
+					t.Errorf("%d requests: %s", len(o.requests), said)
+				}
+				if exists(g.home+"/.config/git/config") != (c.args != nil && c.runs) {
+					t.Error("the configuration of every git was written, or could not be without walls")
+				}
+				if c.args != nil {
+					return
+				}
+				out, err := g.command(where, "sandbox", "run", "--", "touch", "ran2").CombinedOutput()
+				if exists(g.work+"/ran2") != c.runs || (err == nil) != c.runs {
+					t.Errorf("sandbox run: %v: %s", err, out)
+				}
+			})
+		}
+	}, namespaces(), landlock())
 }

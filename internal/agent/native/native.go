@@ -29,6 +29,7 @@ import (
 	"omniagent/internal/page"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -152,7 +153,13 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s.File, s.Project = o.instructions(root)
 	place := guard.Place{
 		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
-		Agents: o.Agents,
+		Agents: o.Agents, Walled: m.walls.Whole(), Leads: Leads,
+	}
+	place.Kept = func() (paths []string) {
+		for _, root := range append([]string{place.Root}, place.More...) {
+			paths = append(paths, sandbox.GitPointers(root, enclosure.GitConfig(o.Home))...)
+		}
+		return paths
 	}
 	services := o.Services
 	services.CanAsk = o.CanAsk

@@ -1,0 +1,403 @@
+package guard
+
+import (
+	_ "embed" // the wrappers
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+//go:embed wrappers.txt
+var wrappers string
+
+// wrapper describes a program that starts another; wrappers.txt says what its parts mean.
+type wrapper struct {
+	name         string // "": it is not there
+	operands     int
+	optional     bool
+	assigns      bool
+	joined       bool
+	feeds        bool
+	anywhere     bool
+	text         []string
+	valued, bare []string
+}
+
+// wrapperOf finds a wrapper.
+func wrapperOf(name string) (w wrapper) {
+	if strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") {
+		name = "ld.so"
+	}
+	for line := range strings.Lines(wrappers) {
+		if below := strings.HasPrefix(line, "\t"); below && w.name != "" {
+			valued, bare, _ := strings.Cut(line, "|")
+			w.valued, w.bare = strings.Fields(valued), strings.Fields(bare)
+			return w
+		} else if below {
+			continue
+		}
+		names, rest, _ := strings.Cut(line, ":")
+		if !slices.Contains(strings.Split(names, ", "), name) {
+			continue
+		}
+		w.name = name
+		for part := range strings.FieldsSeq(rest) {
+			w.read(part)
+		}
+	}
+	return w
+}
+
+// read takes a word of the first line of a wrapper. It is false where the word means nothing.
+func (w *wrapper) read(part string) bool {
+	key, value, _ := strings.Cut(part, "=")
+	switch key {
+	case "operands":
+		w.operands, _ = strconv.Atoi(value)
+	case "optional":
+		w.optional = true
+	case "assigns":
+		w.assigns = true
+	case "joined":
+		w.joined = true
+	case "feeds":
+		w.feeds = true
+	case "anywhere":
+		w.anywhere = true
+	case "text":
+		w.text = strings.Split(value, ",")
+	default:
+		return false
+	}
+	return true
+}
+
+// steps returns whether a flag may be one word, and whether its value may be the next word.
+func (w wrapper) steps(flag string) (one, two bool) {
+	if strings.HasPrefix(flag, "--") {
+		if strings.Contains(flag, "=") {
+			return true, false
+		}
+		begins := func(known string) bool { return strings.HasPrefix(known, flag) } // flags may be abbreviated
+		one, two = slices.ContainsFunc(w.bare, begins), slices.ContainsFunc(w.valued, begins)
+		return one || !two, two || !one
+	}
+	switch {
+	case slices.Contains(w.bare, flag):
+		return true, false
+	case slices.Contains(w.valued, flag):
+		return false, true
+	}
+	for i, letter := range flag[1:] {
+		switch {
+		case slices.Contains(w.valued, "-"+string(letter)):
+			last := i+1+len(string(letter)) == len(flag)
+			return !last, last
+		case !slices.Contains(w.bare, "-"+string(letter)) && (letter < '0' || letter > '9'):
+			return true, true
+		}
+	}
+	return true, false
+}
+
+// candidate is a command that a command may start by its arguments, or that command itself.
+type candidate struct {
+	argv  []word // not empty
+	sure  bool   // false: it may be an argument as well
+	added int    // words at the end that are read
+}
+
+// mostBehind limits the commands that are looked for in one.
+const mostBehind = 256
+
+// commands returns a command and those that it starts by its arguments, and whether there are too many.
+func commands(argv []word) (all []candidate, deep bool) {
+	type step struct {
+		candidate
+		depth int
+	}
+	seen := map[int]bool{}
+	for todo := []step{{candidate{argv: argv, sure: true}, 0}}; len(todo) > 0; todo = todo[1:] {
+		s := todo[0]
+		at := len(s.argv) - s.added
+		if len(s.argv) == 0 || seen[at] { // two ways to the same word: the first is the surer
+			continue
+		}
+		if s.depth > maxInner || len(all) == mostBehind {
+			return all, true
+		}
+		seen[at] = true
+		all = append(all, s.candidate)
+		if !s.argv[0].known {
+			continue
+		}
+		for _, behind := range unwrap(program(s.argv[0].text), s.argv) {
+			behind.sure, behind.added = behind.sure && s.sure, behind.added+s.added
+			todo = append(todo, step{behind, s.depth + 1})
+		}
+	}
+	return all, false
+}
+
+// unwrap returns the commands that a command starts by its arguments.
+func unwrap(name string, argv []word) (all []candidate) {
+	w := wrapperOf(name)
+	if w.name == "" {
+		for _, rest := range started(name, argv) {
+			all = append(all, candidate{argv: filled(rest, "{}"), sure: true})
+		}
+		return all
+	}
+	if w.anywhere {
+		for i := range argv[1:] {
+			all = append(all, candidate{argv: argv[i+1:]})
+		}
+		return all[:min(len(all), mostBehind)]
+	}
+	all = w.behind(argv)
+	if !w.feeds {
+		return all
+	}
+	place := "{}"
+	for i, a := range argv[:len(argv)-1] {
+		if a.text == "-I" || a.text == "-J" {
+			place = argv[i+1].text
+		}
+		if rest, found := strings.CutPrefix(a.text, "-I"); found && rest != "" {
+			place = rest
+		}
+		if _, rest, found := strings.Cut(a.text, "--replace="); found {
+			place = rest
+		}
+	}
+	if len(all) == 0 && w.joined {
+		return []candidate{{argv: []word{{why: "it is read"}}, sure: true, added: 1}} // what it reads is the command
+	}
+	for i := range all {
+		all[i].argv, all[i].added = append(filled(all[i].argv, place), word{why: "it is read"}), 1
+	}
+	return all
+}
+
+// filled returns the words with those that hold a placeholder as unknown ones.
+func filled(argv []word, place string) []word {
+	argv = slices.Clone(argv)
+	for i, a := range argv {
+		if place != "" && strings.Contains(a.text, place) {
+			argv[i].known, argv[i].why = false, "it is filled in"
+		}
+	}
+	return argv
+}
+
+// behind returns where the command of a wrapper may begin.
+func (w wrapper) behind(argv []word) (all []candidate) {
+	type state struct {
+		at, operands int
+		sure         bool
+	}
+	seen := map[[2]int]bool{}
+	for todo := []state{{1, w.operands, true}}; len(todo) > 0 && len(all) < mostBehind; todo = todo[1:] {
+		s := todo[0]
+		if s.at >= len(argv) || seen[[2]int{s.at, s.operands}] {
+			continue
+		}
+		seen[[2]int{s.at, s.operands}] = true
+		switch text := argv[s.at].text; {
+		case text == "--":
+			todo = append(todo, state{s.at + 1, s.operands, s.sure})
+		case strings.HasPrefix(text, "-") && len(text) > 1:
+			one, two := w.steps(text)
+			sure := s.sure && !(one && two)
+			if one {
+				todo = append(todo, state{s.at + 1, s.operands, sure})
+			}
+			if two {
+				todo = append(todo, state{s.at + 2, s.operands, sure})
+			}
+		case w.assigns && strings.Contains(text, "="):
+			todo = append(todo, state{s.at + 1, s.operands, s.sure})
+		case s.operands > 0:
+			todo = append(todo, state{s.at + 1, s.operands - 1, s.sure && !w.optional})
+			if w.optional {
+				all = append(all, candidate{argv: argv[s.at:]})
+			}
+		default:
+			all = append(all, candidate{argv: argv[s.at:], sure: s.sure})
+		}
+	}
+	return all
+}
+
+// reading is what is known about a text that a command gives to a shell.
+type reading uint8
+
+const (
+	noText reading = iota
+	unknownText
+	knownText
+)
+
+// shellText returns the text that a command gives to a shell by its arguments.
+func shellText(name string, argv []word) (string, reading) {
+	if name == "eval" || name == "trap" && len(argv) > 2 {
+		args := argv[1:]
+		if len(args) > 0 && args[0].text == "--" {
+			args = args[1:]
+		}
+		if name == "trap" {
+			args = args[:min(1, len(args))]
+		}
+		return join(args)
+	}
+	w := wrapperOf(name)
+	switch {
+	case w.joined:
+		all := w.behind(argv)
+		if slices.ContainsFunc(argv, func(a word) bool { return strings.HasPrefix(a.text, ":::") }) || len(all) > 1 {
+			return "", unknownText
+		}
+		if len(all) == 0 {
+			return "", noText
+		}
+		return join(all[0].argv)
+	case w.text != nil:
+		return w.textOf(argv)
+	case !isShell(name) && name != "su" && name != "script":
+		return "", noText
+	}
+	for i, a := range argv[1:] {
+		if !a.literal() {
+			return "", unknownText
+		}
+		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") &&
+			i+2 < len(argv) {
+			rest := argv[i+2:]
+			for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
+				rest = rest[1:]
+			}
+			return join(rest[:1])
+		}
+	}
+	return "", noText
+}
+
+// textOf returns the text that a flag of a wrapper gives to a shell.
+func (w wrapper) textOf(argv []word) (string, reading) {
+	for i, a := range argv[1:] {
+		for _, flag := range w.text {
+			if name, value, found := strings.Cut(a.text, "="); found && len(name) > 3 && strings.HasPrefix(flag, name) {
+				return join(append([]word{{text: value, known: a.literal()}}, argv[i+2:]...))
+			}
+			if a.text == flag || len(a.text) > 3 && strings.HasPrefix(flag, a.text) {
+				return join(argv[i+2:])
+			}
+		}
+		if !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "--") {
+			continue
+		}
+		if before, value, found := strings.Cut(a.text[1:], w.text[0][1:]); found &&
+			strings.Trim(before, "iv0nxseou") == "" {
+			rest := argv[i+2:]
+			if value != "" {
+				rest = append([]word{{text: value, known: a.literal()}}, rest...)
+			}
+			return join(rest)
+		}
+	}
+	return "", noText
+}
+
+// join joins words as eval does.
+func join(words []word) (string, reading) {
+	texts := make([]string, len(words))
+	for i, a := range words {
+		if !a.literal() {
+			return "", unknownText
+		}
+		texts[i] = a.text
+	}
+	text := strings.Join(texts, " ")
+	if strings.TrimSpace(text) == "" {
+		return "", noText
+	}
+	return text, knownText
+}
+
+// readsText reports whether a command runs the text on its standard input, or may.
+func readsText(name string, argv []word) bool {
+	if name == "at" || name == "batch" {
+		return true
+	}
+	if !isShell(name) && name != "source" && name != "." {
+		return false
+	}
+	for i := 1; i < len(argv); i++ {
+		a := argv[i]
+		switch {
+		case !a.literal():
+			return true
+		case a.text == "-" || slices.Contains([]string{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, a.text):
+			return true
+		case a.text == "--version" || a.text == "--help":
+			return false
+		case slices.Contains([]string{"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}, a.text):
+			i++
+		case strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "s"):
+			return true
+		case !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+"):
+			return false // a script
+		}
+	}
+	return name != "source" && name != "."
+}
+
+// feed notes the here-string or here-document of a command.
+func (w *walker) feed(c *syntax.CallExpr, redirects []*syntax.Redirect) {
+	for _, r := range redirects {
+		var from *syntax.Word
+		switch r.Op {
+		case syntax.WordHdoc:
+			from = r.Word
+		case syntax.Hdoc, syntax.DashHdoc:
+			from = r.Hdoc
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
+		default:
+			continue
+		}
+		delete(w.feeds, c)
+		if from == nil || r.N != nil && r.N.Value != "0" {
+			continue
+		}
+		if quoted := r.Word != nil && strings.ContainsAny(slice(w.source, r.Word), `'"\`); r.Op != syntax.WordHdoc &&
+			quoted {
+			w.feeds[c] = from.Lit()
+		} else if got := read(from, w.source, w.place.Home); got.known {
+			w.feeds[c] = got.text
+		}
+	}
+}
+
+// feedPipe notes what echo or printf put on the standard input of a command, if all of it is known.
+func (w *walker) feedPipe(c *syntax.BinaryCmd) {
+	from, ok := c.X.Cmd.(*syntax.CallExpr)
+	to, also := c.Y.Cmd.(*syntax.CallExpr)
+	if !ok || !also || len(from.Args) < 2 || len(c.X.Redirs) > 0 || c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		return
+	}
+	argv := make([]word, len(from.Args))
+	for i, arg := range from.Args {
+		argv[i] = read(arg, w.source, w.place.Home)
+	}
+	if name := argv[0].text; name != "echo" && (name != "printf" || len(argv) != 2) {
+		return
+	}
+	text, how := join(argv[1:])
+	text = strings.ReplaceAll(text, `\n`, "\n")
+	if how != knownText || strings.ContainsAny(text, `\%`) || strings.HasPrefix(text, "-") {
+		return
+	}
+	w.feeds[to] = text
+}

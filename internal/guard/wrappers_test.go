@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWrappers: what the file says has a meaning, and no name is there twice.
+func TestWrappers(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for line := range strings.Lines(wrappers) {
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		names, rest, _ := strings.Cut(line, ":")
+		for name := range strings.SplitSeq(names, ", ") {
+			if seen[name] || wrapperOf(name).name != name {
+				t.Errorf("%s is there twice, or not found", name)
+			}
+			seen[name] = true
+		}
+		for part := range strings.FieldsSeq(rest) {
+			if !new(wrapper).read(part) {
+				t.Errorf("%s: %s means nothing", names, part)
+			}
+		}
+	}
+}
+
+// TestDeniedBehindWrappers: no way to start a denied command runs it unasked. What is certain is denied; what cannot be
+// read is asked about, in every mode.
+func TestDeniedBehindWrappers(t *testing.T) {
+	t.Parallel()
+	for word, commands := range map[Word][]string{
+		Deny: {
+			"env -S 'curl --version'", "env -iS 'curl --version'", "env --split-string='curl x'", "env -Scurl\\ x",
+			"env A=b -u C curl x", "flock -w 5 l curl x", "flock l -c 'curl x'", "stdbuf --output L curl x",
+			"stdbuf -oL curl x", "ionice --class 3 curl x", "eval -- curl x", "eval 'curl x'", "bash <<< 'curl x'",
+			"bash <<< \"curl x\"", "sh -s <<< 'ls; curl x'", "bash <<E\nls\ncurl x\nE\n", "bash <<'E'\ncurl x\nE\n",
+			"echo 'curl x' | bash", "printf 'ls\\ncurl x' | sh -s", "/usr/bin/time -o f curl x",
+			"setpriv --no-new-privs --reuid 1 curl x", "unshare -r curl x", "nice -10 curl x", "timeout -k 1 5 curl x",
+			"watch -n 1 'curl x'", "chroot --userspec=a:b / curl x",
+			"taskset -c 0 curl x", "xargs -0 -n 1 curl", "find . -exec curl {} +",
+			"env nice -n 3 stdbuf -o0 flock l timeout 5 curl x", "script -qc 'curl x'", "su -c 'curl x'",
+			"env -S 'bash -c \"curl x\"'", "exec -a ls curl x", "systemd-run --user -p A=b curl x",
+		},
+		Ask: {
+			"cat s | bash", "bash < s", "bash", "sh -s -- a", "bash -x", ". /dev/stdin", "source /dev/fd/0 < s",
+			"bash -",
+			"bash -c \"$x\"", "env -S \"$x\"", "xargs bash -c", "xargs env", "xargs -I% %", "xargs -I{} sh -c '{}'",
+			"parallel", "parallel ::: 'curl x'", "bwrap --ro-bind / / curl x", "{ bash; } <<< 'curl x'",
+			"bash <<< \"$x\"", "unshare --strange curl x", "ls | tee l | zsh", "find . -exec {} x \\;",
+			"setarch -R curl x", "setarch x86_64 -R curl x", "/lib64/ld-linux-x86-64.so.2 /usr/bin/curl x",
+			"echo curl x | at now", "tmux new -d curl x",
+		},
+		Allow: {"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl"},
+	} {
+		for _, command := range commands {
+			j := Judge{Known: known(), Rules: policy(t, "deny Bash(curl:*)", "allow Bash"), Place: here()}
+			v := j.Call(Call{Tool: "Bash", Kind: "command", Command: command})
+			if word == Ask && v.Word == Deny {
+				continue // the built-in tables deny it already
+			}
+			if v.Word != word || word == Ask && !v.Explicit {
+				t.Errorf("%s: %s (explicit %v), want %s: %+v", command, v.Word, v.Explicit, word, v.Reasons)
+			}
+			j.Rules = policy(t, "allow Bash")
+			if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: command}); word == Ask && v.Word == Ask &&
+				v.Explicit {
+				t.Errorf("%s is asked about without a rule: %+v", command, v.Reasons)
+			}
+		}
+	}
+}
+
+// TestRemovalBehindWrappers: what no mode allows is found there as well.
+func TestRemovalBehindWrappers(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"env -S 'rm -rf x'", "flock -w 5 l rm -rf x", "stdbuf --output L rm -rf x", "ionice --class 3 rm -rf x",
+		"eval -- rm -rf x", "bash <<< 'rm -rf x'", "echo 'rm -rf x' | bash", "setpriv --nnp rm -rf x",
+		"/usr/bin/time -o f rm -rf x", "bash <<'E'\nrm -rf x\nE\n", "unshare -r rm -rf x", "tmux new rm -rf x",
+	} {
+		if v := Tools.Command(command, here()); v.Word != Deny {
+			t.Errorf("%s: %s: %+v", command, v.Word, v.Reasons)
+		}
+	}
+}
+
+// TestVariablesInsideWalls: what decides which programs run may be set where they can harm nothing.
+func TestVariablesInsideWalls(t *testing.T) {
+	t.Parallel()
+	walled := here()
+	walled.Walled = true
+	for command, inside := range map[string]Word{
+		"PATH=$PWD/bin:$PATH make": Ask, "export PYTHONPATH=src": Ask, "env NODE_OPTIONS=--no-warnings npm test": Ask,
+		"CC=clang make": Ask, "for PATH in a b; do ls; done": Ask, "read PATH": Ask, "GOFLAGS=-mod=mod go test": Ask,
+		"GIT_DIR=x git log": Deny, "BASH_ENV=x bash -c ls": Deny, "OPENAI_API_KEY=x ls": Deny, "IFS=/ ls": Deny,
+		"env ANTHROPIC_BASE_URL=x ls": Deny, "LD_LIBRARY_PATH=lib ./prog": Ask, "HTTPS_PROXY=x ls": Deny,
+	} {
+		if v := Tools.Command(command, here()); v.Word != Deny {
+			t.Errorf("%s outside: %s", command, v.Word)
+		}
+		if v := Tools.Command(command, walled); v.Word != inside {
+			t.Errorf("%s inside: %s, want %s: %+v", command, v.Word, inside, v.Reasons)
+		}
+	}
+}
