@@ -62,11 +62,7 @@ func newPlace(t *testing.T, script string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := modelserver.Start(s, modelserver.Options{Hurry: true, Log: func(r *modelserver.Request) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.asks = append(p.asks, r)
-	}})
+	server, err := modelserver.Start(s, modelserver.Options{Hurry: true, Log: p.asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +73,12 @@ func newPlace(t *testing.T, script string) *place {
 	}
 	p.args = []string{"--provider", "anthropic", "--model", "test-model", "--api-base", server.URL()}
 	return p
+}
+
+func (p *place) asked(r *modelserver.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asks = append(p.asks, r)
 }
 
 // requests are what the model was asked so far.
