@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/xnl"
@@ -238,11 +239,38 @@ func TestStopped(t *testing.T) {
 	w.await("\nok")
 	w.enters("/quit")
 	w.await("Go on with")
+	w.await("shell> ") // what is typed before is still the conversation's
 	w.enters("exit")
 	w.leaves()
 	if got := said(p.requests()[0]); !strings.HasSuffix(got, "half a message") {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestLeftRaw: what kill -9 leaves raw, the next command on the terminal puts back.
+func TestLeftRaw(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.env = append(p.env, "OMNIAGENT="+program)
+	state := `stty -a | grep -o -w -e '-*icanon' -e '-*echo' | tr '\n' ' '; echo`
+	w := p.start(exec.Command("sh", "-c", `"$OMNIAGENT" chat `+strings.Join(p.args, " ")+"; "+state+
+		`; "$OMNIAGENT" version >/dev/null; `+state), 80, 24)
+	w.await("test-model of anthropic")
+	markers, err := filepath.Glob(filepath.Join(p.home, ".local/state/omniagent/terminals/*.json"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+	data, err := os.ReadFile(markers[0])
+	var owner struct{ PID int }
+	if err != nil || json.Unmarshal(data, &owner) != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if err := syscall.Kill(owner.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.await("-icanon -echo ")
+	w.await("icanon echo ")
+	w.leaves()
 }
 
 // TestControlSequences: what a model and a tool say is shown, and obeyed by no terminal.
