@@ -104,7 +104,7 @@ func (c *Chat) forget(id string) bool {
 
 // asked makes a question of the agent's fit for a person.
 func (c *Chat) asked(q *event.Ask) *Question {
-	with := c.conversation()
+	with := c.Conversation()
 	send := func(ctx context.Context, r event.Reply) error {
 		r.Question = q.ID
 		return with.Answer(ctx, r)

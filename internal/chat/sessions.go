@@ -17,7 +17,7 @@ func (c *Chat) another(ctx context.Context, name string) {
 		return
 	}
 	var lines, known []string
-	with := c.conversation()
+	with := c.Conversation()
 	now := with.Facts().Agent
 	for _, a := range c.World.Agents() {
 		state := "not installed"
@@ -66,7 +66,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 		c.notice("nothing was changed: " + err.Error())
 		return
 	}
-	old := c.conversation()
+	old := c.Conversation()
 	from := next.Last() + 1
 	if n.Session != "" {
 		from = 1
@@ -121,7 +121,7 @@ func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
 		c.notice("the conversations cannot be listed: " + err.Error())
 		return nil, false
 	}
-	own := c.conversation().ID()
+	own := c.Conversation().ID()
 	for _, s := range all {
 		if s.ID != own {
 			others = append(others, s)
@@ -193,7 +193,7 @@ func (c *Chat) reminder() []event.Block {
 	if c.World.Reminder == nil {
 		return nil
 	}
-	if words := c.World.Reminder(c.conversation(), c.messages); words != "" {
+	if words := c.World.Reminder(c.Conversation(), c.messages); words != "" {
 		return []event.Block{blockOf(eidolon.Reminder, words)}
 	}
 	return nil

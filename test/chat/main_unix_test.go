@@ -103,6 +103,20 @@ func (p *place) write(name, content string) string {
 	return path
 }
 
+// comes waits for a file with a text in it.
+func (p *place) comes(path, what string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		data, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(data), what) {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("%s: no %s: %v %s", path, what, err, data)
+		}
+	}
+}
+
 // run runs another command of the program.
 func (p *place) run(args ...string) string {
 	p.t.Helper()

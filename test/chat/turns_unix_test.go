@@ -273,6 +273,35 @@ func TestLeftRaw(t *testing.T) {
 	w.leaves()
 }
 
+// TestNotified: who looks at another window hears of a question, by the program that is configured, or by a bell.
+func TestNotified(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{"bell": "", "program": `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, `[{"shell":"touch made"},{"say":"end"}]`)
+			p.write(filepath.Join(p.home, ".config/omniagent/config.toml"), config)
+			w := p.open("--approval", "prompt")
+			w.await("test-model")
+			w.types("\x1b[O") // another window comes to the front
+			w.enters("go")
+			w.await("y yes")
+			told := filepath.Join(p.home, "told")
+			if config != "" {
+				p.comes(told, `"task":"a question"`)
+			}
+			w.enters("y")
+			w.await("end")
+			w.quits()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if rang := strings.Contains(w.raw.String(), "\a"); rang != (config == "") {
+				t.Errorf("the bell: %v", rang)
+			}
+		})
+	}
+}
+
 // TestControlSequences: what a model and a tool say is shown, and obeyed by no terminal.
 func TestControlSequences(t *testing.T) {
 	t.Parallel()
