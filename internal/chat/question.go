@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/screen"
 	"omniagent/internal/text"
 )
 
@@ -20,6 +21,7 @@ type Question struct {
 	Change *event.Change // what it is about: a file that changes
 	Hint   string        // how to answer
 	Keys   string        // answers of one letter, which need no Return
+	Items  []screen.Item // one of them is chosen: the text of an item is an answer
 
 	id     string // of the agent's question; empty: it is ours
 	answer func(ctx context.Context, words string) error

@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
+	"omniagent/internal/screen"
 	"omniagent/internal/text"
 )
 
@@ -162,17 +163,21 @@ func (c *Chat) resume(ctx context.Context, id string) {
 
 // choose asks which conversation to go to.
 func (c *Chat) choose(ctx context.Context, all []Session) {
-	const most = 20
 	q := event.FormQuestion{Question: "Which conversation?"}
-	for _, s := range all[:min(len(all), most)] {
-		q.Options = append(q.Options, event.FormOption{Label: s.ID, Description: fmt.Sprintf("%s, %s, %s", s.When,
-			s.Agent, text.OneLine(s.Title, 60))})
+	var items []screen.Item
+	for _, s := range all {
+		about := fmt.Sprintf("%s, %s, %s", s.When, s.Agent, text.OneLine(s.Title, 60))
+		q.Options = append(q.Options, event.FormOption{Label: s.ID, Description: about})
+		items = append(items, screen.Item{Text: s.ID, Description: about})
 	}
+	const most = 20 // fit on a screen that does not scroll
+	shown := q
+	shown.Options = q.Options[:min(len(all), most)]
 	c.ask(&Question{
-		Title: q.Question, Detail: options(q), Hint: "say its number or its id; Return goes on here: ",
+		Title: q.Question, Detail: options(shown), Hint: "say its number or its id; Return goes on here: ", Items: items,
 		answer: func(_ context.Context, words string) error {
 			if words != "" {
-				c.resume(ctx, chosen(q, words))
+				c.resume(ctx, chosen(shown, words))
 			}
 			return nil
 		},

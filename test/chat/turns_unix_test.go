@@ -302,6 +302,37 @@ func TestNotified(t *testing.T) {
 	}
 }
 
+// TestPicked: --resume without an id, and /resume, let the person choose from a list that typing narrows.
+func TestPicked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	for _, message := range []string{"about apples", "about pears"} {
+		w := p.open()
+		w.await("test-model")
+		w.enters(message)
+		w.await("\nok")
+		w.quits()
+	}
+	w := p.open("--resume")
+	w.await("? Which conversation?")
+	w.await("about apples")
+	w.enters("apples")
+	w.await("> about apples")
+	w.await("\nok")
+	w.enters("/resume")
+	w.await("? Which conversation?")
+	w.await("about pears")
+	w.types("\x1b") // stays
+	w.await("a message, /help")
+	w.enters("and plums")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	if all := fmt.Sprint(requests[2].Messages); !strings.Contains(all, "about apples") || !strings.Contains(all, "plums") {
+		t.Errorf("%s", all)
+	}
+}
+
 // TestControlSequences: what a model and a tool say is shown, and obeyed by no terminal.
 func TestControlSequences(t *testing.T) {
 	t.Parallel()
