@@ -78,7 +78,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	return false
 }
 
-// announced are the agent's own commands that are none of ours.
+// announced are the agent's own commands, without those whose name is one of ours.
 func (c *Chat) announced() (names []string) {
 	for _, name := range c.Conversation().Facts().Commands {
 		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {

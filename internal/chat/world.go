@@ -6,7 +6,6 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -39,7 +38,7 @@ type World struct {
 	Exists func(path string) bool
 	// Reminder returns what the agent is reminded of before a message, given how many there were; empty: nothing.
 	Reminder func(with *conversation.Conversation, messages int) string
-	// Command is how a person goes on with a conversation later.
+	// Command is how a person continues a conversation later.
 	Command func(id string) string
 }
 
@@ -75,7 +74,7 @@ func modes() (words []string) {
 	return words
 }
 
-var errNotHere = fault.New(fault.Unsupported, "that cannot be done here")
+const notHere = "That cannot be done here."
 
 // blockOf is a text of ours that travels with a message.
 func blockOf(name, content string) event.Block { return event.Block{Name: name, Text: content} }
