@@ -80,8 +80,8 @@ func run(n, keys int) error {
 	for _, part := range []func() error{
 		func() error { return b.prompts(n) },
 		func() error { return b.latencies(keys) },
-		b.files,
 		b.resumed,
+		b.files,
 	} {
 		if err := part(); err != nil {
 			return err
@@ -292,7 +292,10 @@ func (b bench) resumed() error {
 func fill(own *session.Session) error {
 	words := strings.Repeat("some words of an answer and **bold** ones, in a line.\n\n", 1800)
 	said := func(role model.Role, text string) session.Message {
-		return session.Message{Message: model.Message{Role: role, Blocks: []model.Block{{Kind: model.Text, Text: text}}}}
+		return session.Message{Message: model.Message{
+			Role:   role,
+			Blocks: []model.Block{{Kind: model.Text, Text: text}},
+		}}
 	}
 	for i := range 500 {
 		answer := words

@@ -174,7 +174,8 @@ func (c *Chat) choose(ctx context.Context, all []Session) {
 	shown := q
 	shown.Options = q.Options[:min(len(all), most)]
 	c.ask(&Question{
-		Title: q.Question, Detail: options(shown), Hint: "say its number or its id; Return goes on here: ", Items: items,
+		Title: q.Question, Detail: options(shown), Hint: "say its number or its id; Return goes on here: ",
+		Items: items,
 		answer: func(_ context.Context, words string) error {
 			if words != "" {
 				c.resume(ctx, chosen(shown, words))

@@ -34,7 +34,10 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 		c.Log("what was typed earlier is not at hand: %v", err)
 	}
 	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Env: os.Environ()}
-	device, err := terminal.Open(terminal.Options{In: os.Stdin, Out: os.Stdout, State: c.Host.UserState(c.Program.Name)})
+	device, err := terminal.Open(terminal.Options{
+		In: os.Stdin, Out: os.Stdout,
+		State: c.Host.UserState(c.Program.Name),
+	})
 	if err != nil {
 		return nil, nil, fault.New(fault.Unsupported, "this terminal cannot be used").Because(err).
 			Hint("omniagent chat --plain works line by line")

@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 )
 
-// Wire sets a home up so that an agent finds the model at url by itself, as a person would have done it, and returns the
-// variables for that. A request that fails is not repeated for minutes.
+// Wire sets a home up so that an agent finds the model at url by itself, as a person would have done it, and returns
+// the variables for that. A request that fails is not repeated for minutes.
 func Wire(agent, home, work, url string) (env []string, err error) {
 	const key = "k0123456789012345678901234567890"
 	files := map[string]string{}
 	switch agent {
 	case "codex":
-		files[".codex/config.toml"] = fmt.Sprintf("model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\n"+
-			"name = \"test\"\nbase_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = "+
-			"0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", url+"/v1")
+		files[".codex/config.toml"] = fmt.Sprintf(
+			"model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\n"+
+				"name = \"test\"\nbase_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = "+
+				"\"responses\"\nrequest_max_retries = "+
+				"0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", url+"/v1")
 	case "gemini":
 		files[".gemini/settings.json"] = `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
 			`"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false},` +

@@ -77,10 +77,12 @@ func agentsPlace(t *testing.T, agent string, scripts map[string]string) *place {
 		t.Fatal(err)
 	}
 	p.env = append([]string{
-		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + p.home, "TERM=xterm-256color", "LANG=C.UTF-8", "IS_SANDBOX=1",
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + p.home, "TERM=xterm-256color", "LANG=C.UTF-8",
+		"IS_SANDBOX=1",
 		"TMPDIR=" + filepath.Join(base, "tmp"), "SHELL=/bin/bash",
 		"COPILOT_PKG_CACHE_HOME=" + filepath.Join(bin, "..", "..", "copilot-programs"), // 235 MB that it unpacks
-		"OMNIAGENT_NATIVE_PROVIDER=anthropic", "OMNIAGENT_NATIVE_MODEL=test-model", "OMNIAGENT_NATIVE_API_BASE=" + server.URL(),
+		"OMNIAGENT_NATIVE_PROVIDER=anthropic", "OMNIAGENT_NATIVE_MODEL=test-model", "OMNIAGENT_NATIVE_API_BASE=" +
+			server.URL(),
 	}, more...)
 	p.args = []string{"--agent", agent, "--approval", "prompt"}
 	return p

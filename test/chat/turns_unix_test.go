@@ -276,7 +276,10 @@ func TestLeftRaw(t *testing.T) {
 // TestNotified: who looks at another window hears of a question, by the program that is configured, or by a bell.
 func TestNotified(t *testing.T) {
 	t.Parallel()
-	for name, config := range map[string]string{"bell": "", "program": `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`} {
+	for name, config := range map[string]string{
+		"bell":    "",
+		"program": `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, `[{"shell":"touch made"},{"say":"end"}]`)
@@ -328,7 +331,8 @@ func TestPicked(t *testing.T) {
 	w.await("\nok")
 	w.quits()
 	requests := p.requests()
-	if all := fmt.Sprint(requests[2].Messages); !strings.Contains(all, "about apples") || !strings.Contains(all, "plums") {
+	if all := fmt.Sprint(requests[2].Messages); !strings.Contains(all, "about apples") ||
+		!strings.Contains(all, "plums") {
 		t.Errorf("%s", all)
 	}
 }
