@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -15,44 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/creack/pty"
 
 	"omniagent/internal/measure"
 )
-
-// echo is the program to compare keys with: raw mode, a ticker for the tokens, and each key printed as it comes.
-const echo = `package main
-
-import (
-	"os"
-	"os/exec"
-	"time"
-)
-
-func main() {
-	raw := exec.Command("stty", "raw", "-echo")
-	raw.Stdin = os.Stdin
-	_ = raw.Run()
-	typed := make(chan byte)
-	go func() {
-		for b := make([]byte, 1); ; typed <- b[0] {
-			_, _ = os.Stdin.Read(b)
-		}
-	}()
-	os.Stdout.WriteString("> ")
-	for tick := time.Tick(time.Millisecond); ; {
-		select {
-		case b := <-typed:
-			os.Stdout.Write([]byte{b})
-		case <-tick:
-			os.Stdout.WriteString("word ")
-		}
-	}
-}
-`
 
 func main() {
 	n := flag.Int("n", 30, "start each program `N` times, in turn")
@@ -78,7 +43,7 @@ func run(n, keys int) error {
 	if err != nil {
 		return err
 	}
-	echo, err := measure.BuildSource("echo", echo, dir)
+	echo, err := measure.BuildSource("echo", measure.Echo, dir)
 	if err != nil {
 		return err
 	}
@@ -115,81 +80,6 @@ func report(what string, value, limit float64, unit string) {
 	fmt.Printf("%-44s %8.2f %s, at most %.2f: %s\n", what, value, unit, limit, verdict)
 }
 
-// screen is a program on a pseudo terminal.
-type screen struct {
-	cmd    *exec.Cmd
-	master *os.File
-	mu     sync.Mutex
-	all    []byte
-	at     []time.Time // when each byte came
-	grew   chan struct{}
-}
-
-func open(file string, args ...string) (*screen, error) {
-	s := &screen{cmd: exec.Command(file, args...), grew: make(chan struct{}, 1)}
-	s.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=")
-	master, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: 80})
-	if err != nil {
-		return nil, err
-	}
-	s.master = master
-	go func() {
-		block := make([]byte, 1<<16)
-		for {
-			n, err := master.Read(block)
-			now := time.Now()
-			s.mu.Lock()
-			s.all = append(s.all, block[:n]...)
-			for range n {
-				s.at = append(s.at, now)
-			}
-			s.mu.Unlock()
-			select {
-			case s.grew <- struct{}{}:
-			default:
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return s, nil
-}
-
-func (s *screen) close() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-	_ = s.master.Close()
-}
-
-func (s *screen) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
-}
-
-// await returns when a text came, behind the first so many bytes.
-func (s *screen) await(text string, from int) (time.Time, error) {
-	limit := time.After(60 * time.Second)
-	for {
-		s.mu.Lock()
-		i := bytes.Index(s.all[from:], []byte(text))
-		var at time.Time
-		if i >= 0 {
-			at = s.at[from+i+len(text)-1]
-		}
-		s.mu.Unlock()
-		if i >= 0 {
-			return at, nil
-		}
-		select {
-		case <-s.grew:
-		case <-limit:
-			return at, fmt.Errorf("no %q came", text)
-		}
-	}
-}
-
 // prompts compares the time to the prompt with that of an empty program to its end.
 func prompts(n int, empty, talk string) error {
 	var starts, ends []time.Duration
@@ -200,12 +90,12 @@ func prompts(n int, empty, talk string) error {
 		}
 		ends = append(ends, time.Since(begin))
 		begin = time.Now()
-		s, err := open(talk)
+		s, err := measure.Sit(talk)
 		if err != nil {
 			return err
 		}
-		at, err := s.await("> ", 0)
-		s.close()
+		at, err := s.Await("> ", 0)
+		s.Close()
 		if err != nil {
 			return err
 		}
@@ -221,43 +111,43 @@ func prompts(n int, empty, talk string) error {
 
 // latencies compares the time from a key to the screen.
 func latencies(keys int, echo, talk, script string) error {
-	plain, err := open(echo)
+	plain, err := measure.Sit(echo)
 	if err != nil {
 		return err
 	}
-	defer plain.close()
-	ours, err := open(talk, "-rate", "1000", "-script", script)
+	defer plain.Close()
+	ours, err := measure.Sit(talk, "-rate", "1000", "-script", script)
 	if err != nil {
 		return err
 	}
-	defer ours.close()
-	for _, s := range []*screen{plain, ours} {
-		if _, err := s.await("> ", 0); err != nil {
+	defer ours.Close()
+	for _, s := range []*measure.Screen{plain, ours} {
+		if _, err := s.Await("> ", 0); err != nil {
 			return err
 		}
 	}
-	if _, err := ours.master.WriteString("go\r"); err != nil {
+	if err := ours.Type("go\r"); err != nil {
 		return err
 	}
-	if _, err := ours.await("words", 0); err != nil {
+	if _, err := ours.Await("words", 0); err != nil {
 		return err
 	}
 	var times [2][]time.Duration
 	for i := range keys {
 		letter := string(rune('A' + i%26))
-		for j, s := range []*screen{plain, ours} {
+		for j, s := range []*measure.Screen{plain, ours} {
 			if i%26 == 0 && j == 1 {
-				if _, err := s.master.WriteString("\x15"); err != nil {
+				if err := s.Type("\x15"); err != nil {
 					return err
 				}
 			}
 			time.Sleep(time.Duration(20+rand.IntN(30)) * time.Millisecond) // at any moment of a frame
-			from := s.size()
+			from := s.Size()
 			begin := time.Now()
-			if _, err := s.master.WriteString(letter); err != nil {
+			if err := s.Type(letter); err != nil {
 				return err
 			}
-			at, err := s.await(letter, from)
+			at, err := s.Await(letter, from)
 			if err != nil {
 				return err
 			}
@@ -278,40 +168,40 @@ func latencies(keys int, echo, talk, script string) error {
 // bytesOf counts what an answer takes, and what idleness does.
 func bytesOf(talk, script string) error {
 	for _, rate := range []int{50, 1000} {
-		s, err := open(talk, "-rate", fmt.Sprint(rate), "-script", script)
+		s, err := measure.Sit(talk, "-rate", fmt.Sprint(rate), "-script", script)
 		if err != nil {
 			return err
 		}
-		if _, err := s.await("> ", 0); err != nil {
+		if _, err := s.Await("> ", 0); err != nil {
 			return err
 		}
-		if _, err := s.master.WriteString("go\r"); err != nil {
+		if err := s.Type("go\r"); err != nil {
 			return err
 		}
-		if _, err := s.await("answering", 0); err != nil {
+		if _, err := s.Await("answering", 0); err != nil {
 			return err
 		}
 		const span = 8 * time.Second
-		before := s.size()
+		before := s.Size()
 		time.Sleep(span)
-		written := float64(s.size() - before)
+		written := float64(s.Size() - before)
 		limit := 1.3*float64(rate*5)*span.Seconds() + 2048*span.Seconds()
 		fmt.Printf("%d tokens a second: %.0f bytes for %.0f of text in %v\n", rate, written,
 			float64(rate*5)*span.Seconds(), span)
 		report(fmt.Sprintf("bytes at %d tokens a second", rate), written/limit, 1, "of 1.3 texts and 2 KiB a second")
 		if rate == 1000 {
-			if _, err := s.master.WriteString("\x03"); err != nil {
+			if err := s.Type("\x03"); err != nil {
 				return err
 			}
-			if _, err := s.await("interrupted", before); err != nil {
+			if _, err := s.Await("interrupted", before); err != nil {
 				return err
 			}
 			time.Sleep(time.Second)
-			before = s.size()
+			before = s.Size()
 			time.Sleep(3 * time.Second)
-			report("bytes in three idle seconds", float64(s.size()-before), 0, "bytes")
+			report("bytes in three idle seconds", float64(s.Size()-before), 0, "bytes")
 		}
-		s.close()
+		s.Close()
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (c *Chat) Run(ctx context.Context, with *conversation.Conversation) (int, e
 			_ = c.close(ctx)
 			return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
 		case <-c.switched:
-		case <-c.conversation().Done():
+		case <-c.Conversation().Done():
 			return 0, c.leave(ctx)
 		case <-ctx.Done():
 			return 0, c.leave(ctx)
@@ -131,11 +131,12 @@ func (c *Chat) interrupt() bool {
 	if !c.busy.Load() {
 		return false
 	}
-	c.conversation().Interrupt(false)
+	c.Conversation().Interrupt(false)
 	return true
 }
 
-func (c *Chat) conversation() *conversation.Conversation { return c.with.Load() }
+// Conversation returns the one that the person talks with now.
+func (c *Chat) Conversation() *conversation.Conversation { return c.with.Load() }
 
 // join makes a conversation the one that the person talks with, and shows what is recorded of it from a record on.
 func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from int64) {
@@ -172,7 +173,7 @@ func (c *Chat) leave(ctx context.Context) error {
 func (c *Chat) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	_, err := c.conversation().Close(ctx)
+	_, err := c.Conversation().Close(ctx)
 	return err
 }
 
@@ -192,7 +193,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 		case in, more := <-from:
 			switch {
 			case !more:
-				c.conversation().NobodyAnswers()
+				c.Conversation().NobodyAnswers()
 				typed, leaves = nil, true
 			case in.Leave:
 				leaves = true
@@ -231,7 +232,7 @@ func (c *Chat) update() { c.refresh(false) }
 func (c *Chat) refresh(again bool) {
 	busy := c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
 	c.busy.Store(busy)
-	facts := c.conversation().Facts()
+	facts := c.Conversation().Facts()
 	c.View.State(State{
 		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent,
 		Waiting: c.waiting(),

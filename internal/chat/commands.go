@@ -80,7 +80,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 
 // announced are the agent's own commands, without those whose name is one of ours.
 func (c *Chat) announced() (names []string) {
-	for _, name := range c.conversation().Facts().Commands {
+	for _, name := range c.Conversation().Facts().Commands {
 		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
 			names = append(names, name)
 		}
@@ -144,7 +144,7 @@ func (c *Chat) help(ctx context.Context, _ string) {
 }
 
 func (c *Chat) status(context.Context, string) {
-	with := c.conversation()
+	with := c.Conversation()
 	f := with.Facts()
 	lines := []string{
 		"agent:        " + text.Name(strings.TrimSpace(f.Agent+" "+f.Version)),
@@ -178,7 +178,7 @@ func modelOf(f event.Facts) string {
 
 func (c *Chat) model(ctx context.Context, rest string) {
 	if rest == "" {
-		c.notice("The model is " + text.Name(modelOf(c.conversation().Facts())) + ". /model NAME changes it.")
+		c.notice("The model is " + text.Name(modelOf(c.Conversation().Facts())) + ". /model NAME changes it.")
 		return
 	}
 	c.set(ctx, agent.Change{Model: rest})
@@ -186,7 +186,7 @@ func (c *Chat) model(ctx context.Context, rest string) {
 
 func (c *Chat) permissions(ctx context.Context, rest string) {
 	if rest == "" {
-		c.notice(fmt.Sprintf("The mode is %s. /permissions %s changes it.", c.conversation().Facts().Mode,
+		c.notice(fmt.Sprintf("The mode is %s. /permissions %s changes it.", c.Conversation().Facts().Mode,
 			strings.Join(modes(), "|")))
 		return
 	}
@@ -200,7 +200,7 @@ func (c *Chat) permissions(ctx context.Context, rest string) {
 
 // set changes the mode or the model. What comes of it is an event, which is shown.
 func (c *Chat) set(ctx context.Context, change agent.Change) {
-	if err := c.conversation().Set(ctx, change); err != nil {
+	if err := c.Conversation().Set(ctx, change); err != nil {
 		c.notice("nothing was changed: " + err.Error())
 	}
 }
@@ -221,7 +221,7 @@ func (c *Chat) steer(ctx context.Context, rest string) {
 
 // compact is a message of its own to agents that know it.
 func (c *Chat) compact(ctx context.Context, rest string) {
-	if !slices.Contains(c.conversation().Facts().Commands, "compact") {
+	if !slices.Contains(c.Conversation().Facts().Commands, "compact") {
 		c.notice("This agent shortens a conversation by itself when it has to.")
 		return
 	}
@@ -238,7 +238,7 @@ func (c *Chat) show(ctx context.Context, rest string) {
 		c.mu.Unlock()
 		return
 	}
-	seq, with := c.results[n-1], c.conversation()
+	seq, with := c.results[n-1], c.Conversation()
 	c.mu.Unlock()
 	events := with.Events(seq)
 	defer events.Close()

@@ -24,7 +24,7 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 			return
 		}
 		c.mu.Lock()
-		if c.conversation() == with {
+		if c.Conversation() == with {
 			c.event(e, e.Seq <= with.Opened())
 		}
 		c.mu.Unlock()

@@ -72,7 +72,7 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 
 // deliver hands a message to the conversation, and says what becomes of it. It reports whether the message was taken.
 func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, steers bool) bool {
-	with := c.conversation()
+	with := c.Conversation()
 	c.mu.Lock()
 	c.turns.sending = true
 	c.update()

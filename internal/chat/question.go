@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/screen"
 	"omniagent/internal/text"
 )
 
@@ -20,6 +21,7 @@ type Question struct {
 	Change *event.Change // what it is about: a file that changes
 	Hint   string        // how to answer
 	Keys   string        // answers of one letter, which need no Return
+	Items  []screen.Item // one of them is chosen: the text of an item is an answer
 
 	id     string // of the agent's question; empty: it is ours
 	answer func(ctx context.Context, words string) error
@@ -104,7 +106,7 @@ func (c *Chat) forget(id string) bool {
 
 // asked makes a question of the agent's fit for a person.
 func (c *Chat) asked(q *event.Ask) *Question {
-	with := c.conversation()
+	with := c.Conversation()
 	send := func(ctx context.Context, r event.Reply) error {
 		r.Question = q.ID
 		return with.Answer(ctx, r)

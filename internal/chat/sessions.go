@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
+	"omniagent/internal/screen"
 	"omniagent/internal/text"
 )
 
@@ -17,7 +18,7 @@ func (c *Chat) another(ctx context.Context, name string) {
 		return
 	}
 	var lines, known []string
-	with := c.conversation()
+	with := c.Conversation()
 	now := with.Facts().Agent
 	for _, a := range c.World.Agents() {
 		state := "not installed"
@@ -66,7 +67,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 		c.notice("nothing was changed: " + err.Error())
 		return
 	}
-	old := c.conversation()
+	old := c.Conversation()
 	from := next.Last() + 1
 	if n.Session != "" {
 		from = 1
@@ -121,7 +122,7 @@ func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
 		c.notice("the conversations cannot be listed: " + err.Error())
 		return nil, false
 	}
-	own := c.conversation().ID()
+	own := c.Conversation().ID()
 	for _, s := range all {
 		if s.ID != own {
 			others = append(others, s)
@@ -162,17 +163,22 @@ func (c *Chat) resume(ctx context.Context, id string) {
 
 // choose asks which conversation to go to.
 func (c *Chat) choose(ctx context.Context, all []Session) {
-	const most = 20
 	q := event.FormQuestion{Question: "Which conversation?"}
-	for _, s := range all[:min(len(all), most)] {
-		q.Options = append(q.Options, event.FormOption{Label: s.ID, Description: fmt.Sprintf("%s, %s, %s", s.When,
-			s.Agent, text.OneLine(s.Title, 60))})
+	var items []screen.Item
+	for _, s := range all {
+		about := fmt.Sprintf("%s, %s, %s", s.When, s.Agent, text.OneLine(s.Title, 60))
+		q.Options = append(q.Options, event.FormOption{Label: s.ID, Description: about})
+		items = append(items, screen.Item{Text: s.ID, Description: about})
 	}
+	const most = 20 // fit on a screen that does not scroll
+	shown := q
+	shown.Options = q.Options[:min(len(all), most)]
 	c.ask(&Question{
-		Title: q.Question, Detail: options(q), Hint: "say its number or its id; Return goes on here: ",
+		Title: q.Question, Detail: options(shown), Hint: "say its number or its id; Return goes on here: ",
+		Items: items,
 		answer: func(_ context.Context, words string) error {
 			if words != "" {
-				c.resume(ctx, chosen(q, words))
+				c.resume(ctx, chosen(shown, words))
 			}
 			return nil
 		},
@@ -193,7 +199,7 @@ func (c *Chat) reminder() []event.Block {
 	if c.World.Reminder == nil {
 		return nil
 	}
-	if words := c.World.Reminder(c.conversation(), c.messages); words != "" {
+	if words := c.World.Reminder(c.Conversation(), c.messages); words != "" {
 		return []event.Block{blockOf(eidolon.Reminder, words)}
 	}
 	return nil

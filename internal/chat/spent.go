@@ -32,7 +32,7 @@ func (c *Chat) farewell() []string {
 	if c.World.Command == nil || c.messages == 0 {
 		return nil
 	}
-	lines := []string{"Go on with: " + c.World.Command(c.conversation().ID())}
+	lines := []string{"Go on with: " + c.World.Command(c.Conversation().ID())}
 	if c.spent.Turns > 0 {
 		lines = append([]string{c.spent.String() + "."}, lines...)
 	}

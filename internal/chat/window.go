@@ -48,6 +48,7 @@ type Window struct {
 	does     string    // what it does
 	tasks    []screen.Todo
 	question *Question
+	picker   *screen.Picker // for a question with items
 	asked    int64
 	at       time.Time // the question was shown
 	over     bool
@@ -86,7 +87,7 @@ func NewWindow(o WindowOptions) *Window {
 		closed: make(chan struct{}), gone: make(chan struct{}),
 	}
 	w.room = sync.NewCond(&w.mu)
-	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader})
+	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Plain: o.Plain})
 	w.editor = lineedit.New(lineedit.Options{
 		Prompt: w.style.bold("> "), History: o.History, Complete: o.Complete,
 		Hint: w.style.dim("a message, /help, @file:"),
@@ -295,6 +296,7 @@ func (w *Window) call(what string) {
 // Ask implements View.
 func (w *Window) Ask(q *Question) {
 	w.locked(func() {
+		w.picker = nil
 		if w.question = q; q == nil {
 			w.live.Below = nil
 			w.repaint()
@@ -303,12 +305,19 @@ func (w *Window) Ask(q *Question) {
 		w.asked++
 		w.at = time.Now()
 		lines := append([]string{""}, w.style.each(w.style.ask, clean("? "+q.Title))...)
-		lines = append(lines, clean(q.Detail)...)
+		if len(q.Items) > 0 && !w.o.Reader {
+			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
+			w.live.Input = w.picker.View(w.screen.Width())
+		} else {
+			lines = append(lines, clean(q.Detail)...)
+		}
 		if q.Change != nil {
 			lines = append(lines, w.style.change(q.Change)...)
 		}
 		w.say(lines...)
-		w.live.Below = []string{w.style.ask(q.short())}
+		if w.live.Below = nil; w.picker == nil {
+			w.live.Below = []string{w.style.ask(q.short())}
+		}
 		w.does = "waiting for you"
 		w.call("a question")
 		w.repaint()
@@ -443,7 +452,7 @@ func (h *hand) key(k keys.Key) (more bool) {
 		w.screen.Restart()
 		h.show()
 		return true
-	case h.letter(k):
+	case h.picks(k), h.letter(k):
 		return true
 	case k.Is(keys.Escape) && h.busy():
 		h.interrupt()
@@ -488,9 +497,39 @@ func (h *hand) letter(k keys.Key) bool {
 	return h.give(Input{Text: k.Text, Asked: asked})
 }
 
+// picks hands a key to the list of which something is chosen, and reports whether there is one.
+func (h *hand) picks(k keys.Key) bool {
+	h.w.mu.Lock()
+	q, picker, asked := h.w.question, h.w.picker, h.w.asked
+	h.w.mu.Unlock()
+	if picker == nil || k == keys.C("z") {
+		return false
+	}
+	index, done := picker.Key(k)
+	if !done {
+		h.show()
+		return true
+	}
+	answer := Input{Asked: asked}
+	if index >= 0 {
+		answer.Text = q.Items[index].Text
+		h.w.locked(func() { h.w.say(h.w.style.bold("> " + text.Name(answer.Text))) })
+	}
+	h.w.locked(func() { h.w.picker = nil })
+	h.show()
+	return h.give(answer)
+}
+
 // show has the screen show the editor as it is now.
 func (h *hand) show() {
-	view := h.w.editor.View(h.w.screen.Width())
+	h.w.mu.Lock()
+	picker := h.w.picker
+	h.w.mu.Unlock()
+	look := h.w.editor.View
+	if picker != nil {
+		look = picker.View
+	}
+	view := look(h.w.screen.Width())
 	h.w.locked(func() {
 		h.w.live.Input = view
 		h.w.repaint()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/chat"
 	"omniagent/internal/contract"
@@ -82,6 +83,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if err != nil {
 		return 0, err
 	}
+	r.Spec.Terms.Transport = agent.ByChoice // a person answers what is asked
 	picks := false
 	if r.Request, picks, err = chatSession(ctx, c, r.Request); err != nil {
 		return 0, err

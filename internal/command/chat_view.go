@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/lineedit"
 	"omniagent/internal/redact"
+	"omniagent/internal/run"
 	"omniagent/internal/screen"
 	"omniagent/internal/terminal"
 )
@@ -32,7 +33,11 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	if err != nil {
 		c.Log("what was typed earlier is not at hand: %v", err)
 	}
-	device, err := terminal.Open(terminal.Options{In: os.Stdin, Out: os.Stdout, State: c.Paths.State})
+	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Env: os.Environ()}
+	device, err := terminal.Open(terminal.Options{
+		In: os.Stdin, Out: os.Stdout,
+		State: c.Host.UserState(c.Program.Name),
+	})
 	if err != nil {
 		return nil, nil, fault.New(fault.Unsupported, "this terminal cannot be used").Because(err).
 			Hint("omniagent chat --plain works line by line")
@@ -44,7 +49,20 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 			return screen.Page(context.Background(), device, os.Environ(), c.Paths.Temp, text)
 		},
 		Notify: func(what string) {
+			if len(hooks.Notify) > 0 {
+				go tell(c, with, hooks, what)
+				return
+			}
 			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // nothing depends on it
 		},
 	}), all, nil
+}
+
+// tell runs the person's own program for notifications.
+func tell(c *contract.Call, with *chat.Chat, hooks run.Hooks, what string) {
+	conv := with.Conversation()
+	facts := conv.Facts()
+	if err := hooks.Tell(context.Background(), conv.ID(), facts.Agent, facts.Dir, what); err != nil {
+		c.Log("run.notify: %v", err)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/redact"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/shim"
+	"omniagent/internal/terminal"
 )
 
 // Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
@@ -41,6 +42,10 @@ func (p Parts) Main() int {
 	args := os.Args[1:]
 	if contract.PlainVersion(args, Version) {
 		return 0
+	}
+	if host := contract.Process(); host.StdinTerminal {
+		// A conversation that was killed may have left it raw.
+		terminal.Recover(host.UserState("omniagent"), os.Stdin, os.Stdout)
 	}
 	process.Conceal(func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -160,8 +160,11 @@ func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
 	return set, paths, err
 }
 
-// trustFile belongs to the user, not to an instance.
-func (h Host) trustFile(name string) string { return inDir(h.paths(name, "").State, "trust.json") }
+// UserState returns the directory of a program's state that belongs to the user and not to an instance, or "" without a
+// home directory.
+func (h Host) UserState(name string) string { return h.paths(name, "").State }
+
+func (h Host) trustFile(name string) string { return inDir(h.UserState(name), "trust.json") }
 
 // Trusted returns the record of contents that a person trusts.
 func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
@@ -172,7 +175,7 @@ func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
 // LockDir returns the directory of locks on other files, or "" without a home directory: then locks are next to the
 // files.
-func (c *Call) LockDir() string { return inDir(c.Host.paths(c.Program.Name, "").State, "locks") }
+func (c *Call) LockDir() string { return inDir(c.Host.UserState(c.Program.Name), "locks") }
 
 func emptyConfig() *config.Set {
 	set, _ := config.Load(config.Options{

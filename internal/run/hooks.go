@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func (r *Run) moment(event, agent string) moment {
 
 // before asks the person's hook whether an attempt may begin.
 func (o *Owner) before(ctx context.Context, agent string) error {
-	code, words, err := o.hook(ctx, o.Hooks.Before, hookClock, o.Run.moment("PreRun", agent))
+	code, words, err := o.Hooks.call(ctx, o.Hooks.Before, hookClock, o.Run.moment("PreRun", agent))
 	switch {
 	case err != nil:
 		return fault.New(fault.Blocked, "run.hooks.pre did not say whether %s may begin", agent).Because(err)
@@ -70,7 +71,7 @@ func (o *Owner) before(ctx context.Context, agent string) error {
 
 // after tells the person's hooks that the run is over, or that it waits for an answer.
 func (o *Owner) after(agent string) {
-	if code, words, err := o.hook(context.Background(), o.Hooks.After, hookClock,
+	if code, words, err := o.Hooks.call(context.Background(), o.Hooks.After, hookClock,
 		o.Run.moment("PostRun", agent)); err != nil {
 		o.Log("run.hooks.post: %v", err)
 	} else if code != 0 {
@@ -80,7 +81,7 @@ func (o *Owner) after(agent string) {
 }
 
 func (o *Owner) notify(agent string) {
-	code, words, err := o.hook(context.Background(), o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
+	code, words, err := o.Hooks.call(context.Background(), o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
 	if err != nil {
 		o.Log("run.notify: %v", err)
 	} else if code != 0 {
@@ -88,8 +89,22 @@ func (o *Owner) notify(agent string) {
 	}
 }
 
-// hook runs a program. words is the first line that it wrote to standard error, or else to standard output.
-func (o *Owner) hook(ctx context.Context, argv []string, clock time.Duration, m moment) (code int, words string,
+// Tell runs the Notify program for a conversation that waits for its person, as for a run. dir is its workspace, what
+// says why it waits.
+func (h Hooks) Tell(ctx context.Context, conversation, agent, dir, what string) error {
+	m := moment{
+		Event: "Notify", Run: conversation, Tool: "external_cli:" + agent, Agent: agent, State: NeedsInput, Dir: dir,
+		Task: what,
+	}
+	code, words, err := h.call(ctx, h.Notify, notifyClock, m)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("it ended with %d: %s", code, words)
+	}
+	return err
+}
+
+// call runs a program. words is the first line that it wrote to standard error, or else to standard output.
+func (h Hooks) call(ctx context.Context, argv []string, clock time.Duration, m moment) (code int, words string,
 	err error,
 ) {
 	if len(argv) == 0 {
@@ -101,10 +116,10 @@ func (o *Owner) hook(ctx context.Context, argv []string, clock time.Duration, m 
 	}
 	ctx, cancel := context.WithTimeout(ctx, clock)
 	defer cancel()
-	env := append(process.Environment(o.Hooks.Env, process.EnvOptions{}),
+	env := append(process.Environment(h.Env, process.EnvOptions{}),
 		"OMNIAGENT_RUN_ID="+m.Run, "OMNIAGENT_RUN_STATUS="+string(m.State), "OMNIAGENT_RUN_AGENT="+m.Agent)
 	result, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: o.Run.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
+		Argv: argv, Dir: m.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
 	})
 	if err != nil {
 		return 0, "", err

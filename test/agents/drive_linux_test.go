@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/modelserver"
 )
 
@@ -29,30 +30,11 @@ type driven struct {
 // wired is the environment in which each agent finds that model by itself, as a person would have set it up.
 func (b *bench) wired(url string) []string {
 	b.t.Helper()
-	const key = "k0123456789012345678901234567890"
-	switch b.agent {
-	case "codex":
-		b.put(filepath.Join(b.home, ".codex", "config.toml"),
-			fmt.Sprintf("model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\nname = \"test\"\n"+
-				"base_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = "+
-				"0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", url+"/v1"))
-	case "gemini":
-		b.put(filepath.Join(b.home, ".gemini", "settings.json"),
-			`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},`+
-				`"telemetry":{"enabled":false},"general":{"enableAutoUpdate":false,"maxAttempts":1}}`)
-		b.put(filepath.Join(b.home, ".gemini", "trustedFolders.json"), fmt.Sprintf(`{%q:"TRUST_FOLDER"}`, b.work))
-	case "copilot":
-		b.put(filepath.Join(b.home, ".copilot", "config.json"), `{"appTipShown":true}`)
+	more, err := hermetic.Wire(b.agent, b.home, b.work, url)
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	return append(b.environ(), "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_MAX_RETRIES=0",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CODEX_TEST_KEY=k", "OTHER_VENDOR_KEY=secret",
-		"GEMINI_API_KEY="+key, "GOOGLE_GEMINI_BASE_URL="+url,
-		"COPILOT_PROVIDER_BASE_URL="+url+"/v1", "COPILOT_PROVIDER_API_KEY="+
-			key, "COPILOT_MODEL=gpt-5", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1",
-		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
-		"OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_AUTOCOMPACT=1",
-		`OPENCODE_CONFIG_CONTENT={"model":"test/gpt-5","small_model":"test/gpt-5","autoupdate":false,"agent":{"title":{"disable":true}},"provider":{"test":{"npm":"@ai-sdk/openai-compatible","name":"test",`+
-			`"options":{"baseURL":"`+url+`/v1","apiKey":"`+key+`"},"models":{"gpt-5":{"name":"gpt-5"}}}}}`)
+	return append(append(b.environ(), "OTHER_VENDOR_KEY=secret"), more...)
 }
 
 // drives starts the program for a conversation over lines, with a scripted model in the place of the agent's own.

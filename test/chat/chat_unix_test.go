@@ -3,6 +3,7 @@
 package chat
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -152,6 +153,32 @@ func TestFilesInMessages(t *testing.T) {
 	}
 	if !strings.Contains(said(requests[1]), "very secret") {
 		t.Error("what was agreed to was not sent")
+	}
+}
+
+// TestImagesAndDocuments: they reach the model as such, and not as text.
+func TestImagesAndDocuments(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.write("pixel.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+	p.write("paper.pdf", "%PDF-1.4\n%%EOF\n")
+	w := p.open()
+	w.await("test-model")
+	w.enters("see @file:pixel.png and @file:paper.pdf")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	if len(requests) != 1 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	raw := string(requests[0].Raw)
+	for _, want := range []string{
+		`"type":"image"`, `"media_type":"image/png"`, `"type":"document"`, `"media_type":"application/pdf"`,
+		base64.StdEncoding.EncodeToString([]byte("%PDF-1.4\n%%EOF\n")),
+	} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("%s is missing in %.3000s", want, raw[strings.Index(raw, `"messages"`):])
+		}
 	}
 }
 

@@ -62,11 +62,7 @@ func newPlace(t *testing.T, script string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := modelserver.Start(s, modelserver.Options{Hurry: true, Log: func(r *modelserver.Request) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.asks = append(p.asks, r)
-	}})
+	server, err := modelserver.Start(s, modelserver.Options{Hurry: true, Log: p.asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +73,12 @@ func newPlace(t *testing.T, script string) *place {
 	}
 	p.args = []string{"--provider", "anthropic", "--model", "test-model", "--api-base", server.URL()}
 	return p
+}
+
+func (p *place) asked(r *modelserver.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asks = append(p.asks, r)
 }
 
 // requests are what the model was asked so far.
@@ -99,6 +101,20 @@ func (p *place) write(name, content string) string {
 		p.t.Fatal(err)
 	}
 	return path
+}
+
+// comes waits for a file with a text in it.
+func (p *place) comes(path, what string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		data, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(data), what) {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("%s: no %s: %v %s", path, what, err, data)
+		}
+	}
 }
 
 // run runs another command of the program.

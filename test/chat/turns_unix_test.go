@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/xnl"
@@ -238,10 +239,101 @@ func TestStopped(t *testing.T) {
 	w.await("\nok")
 	w.enters("/quit")
 	w.await("Go on with")
+	w.await("shell> ") // what is typed before is still the conversation's
 	w.enters("exit")
 	w.leaves()
 	if got := said(p.requests()[0]); !strings.HasSuffix(got, "half a message") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestLeftRaw: what kill -9 leaves raw, the next command on the terminal puts back.
+func TestLeftRaw(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	p.env = append(p.env, "OMNIAGENT="+program)
+	state := `stty -a | grep -o -w -e '-*icanon' -e '-*echo' | tr '\n' ' '; echo`
+	w := p.start(exec.Command("sh", "-c", `"$OMNIAGENT" chat `+strings.Join(p.args, " ")+"; "+state+
+		`; "$OMNIAGENT" version >/dev/null; `+state), 80, 24)
+	w.await("test-model of anthropic")
+	markers, err := filepath.Glob(filepath.Join(p.home, ".local/state/omniagent/terminals/*.json"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+	data, err := os.ReadFile(markers[0])
+	var owner struct{ PID int }
+	if err != nil || json.Unmarshal(data, &owner) != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if err := syscall.Kill(owner.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.await("-icanon -echo ")
+	w.await("icanon echo ")
+	w.leaves()
+}
+
+// TestNotified: who looks at another window hears of a question, by the program that is configured, or by a bell.
+func TestNotified(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{
+		"bell":    "",
+		"program": `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, `[{"shell":"touch made"},{"say":"end"}]`)
+			p.write(filepath.Join(p.home, ".config/omniagent/config.toml"), config)
+			w := p.open("--approval", "prompt")
+			w.await("test-model")
+			w.types("\x1b[O") // another window comes to the front
+			w.enters("go")
+			w.await("y yes")
+			told := filepath.Join(p.home, "told")
+			if config != "" {
+				p.comes(told, `"task":"a question"`)
+			}
+			w.enters("y")
+			w.await("end")
+			w.quits()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if rang := strings.Contains(w.raw.String(), "\a"); rang != (config == "") {
+				t.Errorf("the bell: %v", rang)
+			}
+		})
+	}
+}
+
+// TestPicked: --resume without an id, and /resume, let the person choose from a list that typing narrows.
+func TestPicked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	for _, message := range []string{"about apples", "about pears"} {
+		w := p.open()
+		w.await("test-model")
+		w.enters(message)
+		w.await("\nok")
+		w.quits()
+	}
+	w := p.open("--resume")
+	w.await("? Which conversation?")
+	w.await("about apples")
+	w.enters("apples")
+	w.await("> about apples")
+	w.await("\nok")
+	w.enters("/resume")
+	w.await("? Which conversation?")
+	w.await("about pears")
+	w.types("\x1b") // stays
+	w.await("a message, /help")
+	w.enters("and plums")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	if all := fmt.Sprint(requests[2].Messages); !strings.Contains(all, "about apples") ||
+		!strings.Contains(all, "plums") {
+		t.Errorf("%s", all)
 	}
 }
 

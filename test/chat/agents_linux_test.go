@@ -1,0 +1,156 @@
+package chat
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/hermetic"
+	"omniagent/internal/modelserver"
+)
+
+// directory is the variable that names where the agents' programs are.
+const directory = "OMNIAGENT_TEST_AGENTS"
+
+// parts are several scripts: the one whose word the person's last message begins with is played.
+type parts map[string]*modelserver.Script
+
+// Answer implements modelserver.Backend.
+func (p parts) Answer(ctx context.Context, r *modelserver.Request, w modelserver.Writer) error {
+	at, found := -1, p[""]
+	for i, m := range r.Messages {
+		for _, b := range m.Blocks {
+			for word, script := range p {
+				if word != "" && m.Role == modelserver.User && strings.Contains(b.Text, word) && i >= at {
+					at, found = i, script
+				}
+			}
+		}
+	}
+	return found.Answer(ctx, r, w)
+}
+
+// agentsPlace is a place for an agent of others, which plays what a word of the message says.
+func agentsPlace(t *testing.T, agent string, scripts map[string]string) *place {
+	t.Helper()
+	bin := os.Getenv(directory)
+	if bin == "" {
+		t.Skip("the agents are not here: " + directory + "=$(scripts/agents) go test ./test/chat")
+	}
+	backend := parts{}
+	for word, script := range scripts {
+		one, err := modelserver.ParseScript([]byte(script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		backend[word] = one
+	}
+	// Not in the system's temporary directory, where codex lets commands write and makes no home.
+	base, err := os.MkdirTemp("/var/tmp", "omniagent-chat-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 100 { // what was killed may still be writing
+			if os.RemoveAll(base) == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	p := &place{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work")}
+	for _, dir := range []string{p.home, filepath.Join(p.work, ".git"), filepath.Join(base, "tmp")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true, Log: p.asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	more, err := hermetic.Wire(agent, p.home, p.work, server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.env = append([]string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + p.home, "TERM=xterm-256color", "LANG=C.UTF-8",
+		"IS_SANDBOX=1",
+		"TMPDIR=" + filepath.Join(base, "tmp"), "SHELL=/bin/bash",
+		"COPILOT_PKG_CACHE_HOME=" + filepath.Join(bin, "..", "..", "copilot-programs"), // 235 MB that it unpacks
+		"OMNIAGENT_NATIVE_PROVIDER=anthropic", "OMNIAGENT_NATIVE_MODEL=test-model", "OMNIAGENT_NATIVE_API_BASE=" +
+			server.URL(),
+	}, more...)
+	p.args = []string{"--agent", agent, "--approval", "prompt"}
+	return p
+}
+
+// TestAgents: each agent of others in the same window, with the same keys.
+func TestAgents(t *testing.T) {
+	for _, agent := range []string{"claude", "codex", "gemini", "copilot", "opencode"} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			p := agentsPlace(t, agent, map[string]string{
+				"":           `[{"say":"heard nothing"}]`,
+				"ZEBRA":      `[{"say":"I know **the animal**."}]`,
+				"run it":     `[{"shell":"python3 -c 'open(\"made\",\"w\")'"},{"say":"It was made."}]`,
+				"and wait":   `[{"say":"I begin, and then there is nothing more.","stall":"middle"}]`,
+				"once again": `[{"say":"I go on."}]`,
+				"hand over":  `[{"say":"I took over."}]`,
+			})
+			w := p.open()
+			w.await("/help")
+			w.enters("remember ZEBRA")
+			w.await("I know the animal.")
+			w.enters("please run it")
+			w.await("python3 -c")
+			w.await("y yes")
+			w.enters("y")
+			w.await("It was made.")
+			if _, err := os.Stat(filepath.Join(p.work, "made")); err != nil {
+				t.Error(err)
+			}
+			w.enters("begin and wait")
+			w.await("I begin")
+			w.types("\x03")
+			w.await("interrupted")
+			w.quits()
+			w.await("Go on with: omniagent chat --resume ")
+
+			again := p.sized(80, 24, "chat", "--continue")
+			again.await("> remember ZEBRA")
+			again.await("I know the animal.")
+			again.await("It was made.")
+			again.enters("once again")
+			again.await("I go on.")
+			again.rests("/agent native")
+			again.await("it gets this with your next message")
+			again.await("remember ZEBRA")
+			again.enters("hand over")
+			again.await("I took over.")
+			again.quits()
+		})
+	}
+}
+
+// rests enters a command that is refused while a turn runs, until it is not: an agent may work on a while after its
+// answer.
+func (w *window) rests(command string) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		from := len(w.text())
+		w.enters(command)
+		w.await("> " + command)
+		w.enters("/status")
+		w.await("> /status")
+		w.await("conversation: ")
+		if !strings.Contains(w.text()[from:], "A turn runs") {
+			w.read = from
+			return
+		}
+	}
+	w.t.Fatal("the turn does not end")
+}
