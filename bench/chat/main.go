@@ -1,13 +1,12 @@
 // Command chat prints what a conversation in a terminal costs, with the whole program and a scripted model on a real
 // pseudo terminal: how soon the prompt is there, beside an empty Go program; how soon a key is on the screen while an
-// answer streams, beside twenty lines of Go in raw mode; what is written while nothing happens; how soon files are
-// offered in a tree of 200,000; and how much memory a resumed conversation of 50 MB takes. Linux only.
+// answer streams, beside twenty lines of Go in raw mode; what is written while nothing happens; and how soon files
+// are offered in a tree of 200,000.
 //
 //	go run ./bench/chat [-n 20] [-keys 300]
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -18,11 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/event"
 	"omniagent/internal/measure"
-	"omniagent/internal/model"
 	"omniagent/internal/modelserver"
-	"omniagent/internal/session"
 )
 
 func main() {
@@ -80,7 +76,6 @@ func run(n, keys int) error {
 	for _, part := range []func() error{
 		func() error { return b.prompts(n) },
 		func() error { return b.latencies(keys) },
-		b.resumed,
 		b.files,
 	} {
 		if err := part(); err != nil {
@@ -247,78 +242,6 @@ func (b bench) files() error {
 			return err
 		}
 		report("first candidates of @file:"+dir, float64(at.Sub(begin))/float64(time.Millisecond), 50, "ms")
-	}
-	return nil
-}
-
-// resumed measures the memory of the program while it shows a conversation of 50 MB.
-func (b bench) resumed() error {
-	own, err := session.Default(b.home).Create(context.Background(), session.Begin{
-		ID: "long", Provider: "anthropic", Model: "test-model", Cwd: b.work,
-	})
-	if err != nil {
-		return err
-	}
-	if err := fill(own); err != nil {
-		return err
-	}
-	if err := own.Close(); err != nil {
-		return err
-	}
-	began := time.Now()
-	s, err := b.open("--resume", "long")
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if _, err := s.Await("the very last words", 0); err != nil {
-		return err
-	}
-	fmt.Printf("a conversation of 50 MB is shown after %v\n", time.Since(began))
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
-	if err != nil {
-		return err
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var peak float64
-	if _, err := fmt.Sscan(rest, &peak); err != nil {
-		return err
-	}
-	report("peak of a resumed conversation of 50 MB", peak/1024, 40, "MiB")
-	return nil
-}
-
-// fill writes 500 turns of 100 KB, shortened every fifty turns as one of that size has to be.
-func fill(own *session.Session) error {
-	words := strings.Repeat("some words of an answer and **bold** ones, in a line.\n\n", 1800)
-	said := func(role model.Role, text string) session.Message {
-		return session.Message{Message: model.Message{
-			Role:   role,
-			Blocks: []model.Block{{Kind: model.Text, Text: text}},
-		}}
-	}
-	for i := range 500 {
-		answer := words
-		if i == 499 {
-			answer = "the very last words"
-		}
-		question, reply := fmt.Sprintf("message %d", i), said(model.Assistant, answer)
-		for _, r := range []session.Record{
-			said(model.User, question), reply,
-			session.End{Subtype: "success", OK: true, Event: &event.Event{
-				Kind: event.Ended, End: &event.End{Reason: event.Success, OK: true},
-			}},
-		} {
-			if _, err := own.Append(r); err != nil {
-				return err
-			}
-		}
-		if i%50 == 48 {
-			summary := said(model.User, "what was said before").Message
-			if _, err := own.Append(session.Compacted{Summary: summary, Trigger: "auto", Before: 1}); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

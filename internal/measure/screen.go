@@ -42,6 +42,9 @@ func main() {
 }
 `
 
+// patience is longer than anything takes on a screen.
+const patience = 60 * time.Second
+
 // Screen is a program on a pseudo terminal of 80 columns and 24 rows.
 type Screen struct {
 	Cmd    *exec.Cmd
@@ -114,7 +117,7 @@ func (s *Screen) Size() int {
 
 // Await returns when a text came, behind the first so many bytes.
 func (s *Screen) Await(text string, from int) (time.Time, error) {
-	limit := time.After(60 * time.Second)
+	limit := time.After(patience)
 	for {
 		s.mu.Lock()
 		i := bytes.Index(s.all[from:], []byte(text))
@@ -129,7 +132,9 @@ func (s *Screen) Await(text string, from int) (time.Time, error) {
 		select {
 		case <-s.grew:
 		case <-limit:
-			return at, fmt.Errorf("no %q came", text)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return at, fmt.Errorf("no %q came; the last bytes are %q", text, s.all[max(0, len(s.all)-300):])
 		}
 	}
 }
