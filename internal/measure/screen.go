@@ -42,8 +42,8 @@ func main() {
 }
 `
 
-// patience is longer than anything takes on a screen.
-const patience = 60 * time.Second
+// shown is longer than anything takes on a screen.
+const shown = 60 * time.Second
 
 // Screen is a program on a pseudo terminal of 80 columns and 24 rows.
 type Screen struct {
@@ -117,7 +117,7 @@ func (s *Screen) Size() int {
 
 // Await returns when a text came, behind the first so many bytes.
 func (s *Screen) Await(text string, from int) (time.Time, error) {
-	limit := time.After(patience)
+	limit := time.After(shown)
 	for {
 		s.mu.Lock()
 		i := bytes.Index(s.all[from:], []byte(text))
