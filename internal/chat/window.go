@@ -93,6 +93,7 @@ func NewWindow(o WindowOptions) *Window {
 		Hint: w.style.dim("a message, /help, @file:"),
 	})
 	w.live.Input = w.editor.View(w.screen.Width())
+	w.kick <- struct{}{}
 	go w.paint()
 	return w
 }

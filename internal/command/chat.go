@@ -78,7 +78,6 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint(
 			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
-	log := logger(c)
 	r, err := p.requestOf(c, true)
 	if err != nil {
 		return 0, err
@@ -88,28 +87,33 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if r.Request, picks, err = chatSession(ctx, c, r.Request); err != nil {
 		return 0, err
 	}
-	o := p.openerOf(c, log, func(string, ...any) {}, nil)
+	one := &chat.Chat{Typed: c.Host.StdinTerminal, Picks: picks}
+	// The prompt is there while the conversation is opened.
+	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
+		return 0, err
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			one.View.Close()
+		}
+	}()
+	o := p.openerOf(c, chatLog(c, one.View), func(string, ...any) {}, nil)
 	env := o.env()
 	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
 		return 0, err
 	}
 	defer stop()
-	conv, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+	conv, err := untilOpen(ctx, one.Signals, func(ctx context.Context) (*conversation.Conversation, error) {
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
 		return 0, firstStart(err)
 	}
-	one := &chat.Chat{
-		Typed: c.Host.StdinTerminal, Signals: signals, Greet: greeting(conv), World: p.chatWorld(c, env, r.Request),
-		Picks: picks,
-	}
+	opened = true
+	one.Greet, one.World = greeting(conv), p.chatWorld(c, env, r.Request)
 	one.World.Bare = p.Eidolon
-	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
-		_, _ = conv.Close(ctx) // nothing was said
-		return 0, err
-	}
 	return one.Run(ctx, conv)
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"omniagent/internal/run"
 	"omniagent/internal/screen"
 	"omniagent/internal/terminal"
+	"omniagent/internal/text"
 )
 
 // chatView returns what a person sees of a chat, and the signals with those that its keys send.
@@ -56,6 +58,18 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // nothing depends on it
 		},
 	}), all, nil
+}
+
+// chatLog writes lines without the secrets of the environment: into a window, where there is one.
+func chatLog(c *contract.Call, view chat.View) func(format string, args ...any) {
+	window, ok := view.(*chat.Window)
+	if !ok {
+		return logger(c)
+	}
+	known := redact.Known(redact.Secrets(os.Environ())...)
+	return func(format string, args ...any) {
+		window.Notice("· " + text.Flat(known.String(fmt.Sprintf(format, args...))))
+	}
 }
 
 // tell runs the person's own program for notifications.
