@@ -161,7 +161,7 @@ func keepRecord(
 		return nil
 	}
 	record.Begin(facts)
-	events, done := with.Events(1), make(chan struct{})
+	events, done := with.Events(record.Seq()+1), make(chan struct{})
 	go func() {
 		defer close(done)
 		defer record.Close()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,7 +24,7 @@ import (
 //	todos.json    the list of tasks
 //	app.log       what happened, a line each
 //
-// It is a projection of the journal: who opens it again writes it anew from there.
+// It is a projection of the journal: who opens it again continues behind the last whole turn.
 type Record struct {
 	dir      string
 	kind     string // of the model's API, for the log
@@ -35,8 +36,20 @@ type Record struct {
 	answer   *message // of the model; what it calls is added until something else comes
 	ended    [][]byte // messages of the turn, as JSON
 	messages int
+	seq      int64 // of the last event
 	failed   error
 }
+
+// position is how far a record had come at the end of a turn: what lies behind it in the files is written again.
+type position struct {
+	Seq      int64 `json:"seq"`
+	History  int64 `json:"history"`
+	JSON     int64 `json:"json"`
+	Log      int64 `json:"log"`
+	Messages int   `json:"messages"`
+}
+
+const positionFile = ".position"
 
 // message is one as the files have it, with its members in their order.
 type message struct {
@@ -48,26 +61,67 @@ type message struct {
 }
 
 // RecordFiles are the names of the files of a record.
-func RecordFiles() []string { return []string{"history.xnl", "history.json", "todos.json", "app.log"} }
+func RecordFiles() []string {
+	return []string{"history.xnl", "history.json", "todos.json", "app.log", positionFile}
+}
 
-// OpenRecord begins the record of a conversation in a directory, in place of what is there. kind is the kind of the
-// model's API: openai, anthropic, or the name of an agent.
+// OpenRecord begins the record of a conversation in a directory, or continues the one there: its next event is the one
+// behind Seq. kind is the kind of the model's API: openai, anthropic, or the name of an agent.
 func OpenRecord(dir, kind string) (*Record, error) {
 	if err := workspace.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	r := &Record{dir: dir, kind: kind}
-	files := map[string]**os.File{"history.xnl": &r.history, "history.json": &r.json, "app.log": &r.log}
-	for name, file := range files {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	var at position
+	if data, err := workspace.ReadFile(filepath.Join(dir, positionFile), 1<<10); err == nil {
+		_ = json.Unmarshal(data, &at) // what cannot be read is written from the beginning
+	}
+	for range 2 {
+		whole, err := r.open(at)
 		if err != nil {
 			r.Close()
 			return nil, err
 		}
-		*file = f
+		if whole {
+			break
+		}
+		r.Close()
+		at = position{} // somebody has cut a file
 	}
+	r.size, r.messages, r.seq = at.JSON, at.Messages, at.Seq
 	return r, r.flush()
 }
+
+// open opens the files where a turn ended. It reports whether they have all of it.
+func (r *Record) open(at position) (whole bool, err error) {
+	for _, one := range []struct {
+		name string
+		file **os.File
+		size int64
+	}{
+		{"history.xnl", &r.history, at.History}, {"history.json", &r.json, at.JSON}, {"app.log", &r.log, at.Log},
+	} {
+		f, err := os.OpenFile(filepath.Join(r.dir, one.name), os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return false, err
+		}
+		*one.file = f
+		info, err := f.Stat()
+		if err != nil || info.Size() < one.size {
+			return false, err
+		}
+		if err := f.Truncate(one.size); err != nil {
+			return false, err
+		}
+		if _, err := f.Seek(one.size, io.SeekStart); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Seq is the number of the last event that the record has.
+func (r *Record) Seq() int64 { return r.seq }
 
 // Close ends the record.
 func (r *Record) Close() {
@@ -91,6 +145,7 @@ func (r *Record) Add(e event.Event) error {
 	if e.Parent != "" || e.Delta || r.failed != nil { // a sub-agent's messages are its own
 		return r.failed
 	}
+	r.seq = e.Seq
 	switch e.Kind {
 	case event.Prompted, event.Steered:
 		r.prompt(e)
@@ -119,8 +174,26 @@ func (r *Record) Add(e event.Event) error {
 			r.line(e.Time, "usage prompt=%d completion=%d", u.Input, u.Output)
 		}
 		r.fail(r.flush())
+		r.fail(r.mark())
 	}
 	return r.failed
+}
+
+// mark notes how far the record has come.
+func (r *Record) mark() error {
+	at := position{Seq: r.seq, JSON: r.size, Messages: r.messages}
+	for file, size := range map[*os.File]*int64{r.history: &at.History, r.log: &at.Log} {
+		offset, err := file.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		*size = offset
+	}
+	data, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	return workspace.WriteDerived(filepath.Join(r.dir, positionFile), data, 0o600)
 }
 
 // prompt notes what a person said. What travelled before it are messages of the system.

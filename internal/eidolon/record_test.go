@@ -2,6 +2,7 @@ package eidolon
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,4 +103,42 @@ func file(t *testing.T, dir, name string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestRecordContinues: what was written behind the last whole turn is written again, and nothing twice.
+func TestRecordContinues(t *testing.T) {
+	dir := t.TempDir()
+	var events []event.Event
+	for turn := range int64(3) {
+		events = append(events,
+			event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: fmt.Sprint("message ", turn)}}},
+			event.Event{Kind: event.Text, Text: "answer"}, event.Event{Kind: event.Ended, End: &event.End{OK: true}})
+	}
+	for i := range events {
+		events[i].Seq = int64(i + 1)
+	}
+	write := func(upTo int) string {
+		r, err := OpenRecord(dir, "openai")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for _, e := range events[r.Seq():upTo] {
+			if err := r.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return file(t, dir, "history.xnl")
+	}
+	for _, upTo := range []int{5, 8, 9} { // in the middle of a turn, too
+		write(upTo)
+	}
+	continued, json := file(t, dir, "history.xnl"), file(t, dir, "history.json")
+	if err := os.Truncate(filepath.Join(dir, "history.xnl"), 10); err != nil { // by somebody
+		t.Fatal(err)
+	}
+	whole := write(9)
+	if whole != continued || strings.Count(whole, "<user") != 3 || json != file(t, dir, "history.json") {
+		t.Errorf("%s\nis not\n%s", continued, whole)
+	}
 }

@@ -55,8 +55,10 @@ func TestIdleEnds(t *testing.T) {
 // TestOwnWhileOthersLook: who asks for the owner of a run holds its lock for a moment, and nobody takes that for one.
 func TestOwnWhileOthersLook(t *testing.T) {
 	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
-	made, err := b.store.Create(t.Context(), run.Task{Text: "go", Agents: []string{"inner"}, Dir: b.dir,
-		Detached: true})
+	made, err := b.store.Create(t.Context(), run.Task{
+		Text: "go", Agents: []string{"inner"}, Dir: b.dir,
+		Detached: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

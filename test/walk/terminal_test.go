@@ -81,7 +81,8 @@ func terminalWithoutModel(t *testing.T, c *command) {
 	typed.stdin = "hello\n"
 	o := b.run(t, typed) // no key, no --provider: nothing says which model
 	c.declares(t, o)
-	if o.code == 0 || !strings.HasPrefix(unwarned(o), "omniagent: ") || !strings.Contains(o.stderr, "  omniagent login") ||
+	if o.code == 0 || !strings.HasPrefix(unwarned(o), "omniagent: ") ||
+		!strings.Contains(o.stderr, "  omniagent login") ||
 		o.stdout != "" {
 		t.Errorf("that no model was chosen is not told\n%s", o)
 	}
