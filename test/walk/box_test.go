@@ -63,6 +63,15 @@ func furnished(t *testing.T, about ...*command) *box {
 	return b
 }
 
+// refurnished is a box where the command has something to do once more: the one that it had, if it changes nothing.
+func refurnished(t *testing.T, c *command, b *box) *box {
+	t.Helper()
+	if b != nil && c.safe() {
+		return b
+	}
+	return furnished(t, c)
+}
+
 // conversation is what somebody and the native agent said to each other; the examples name it.
 const conversation = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","d":{"v":1,"id":"sess-1a2b3c4d","provider":"gemini","model":"m1","cwd":"/somewhere","created":"2026-01-31T12:00:00Z"}}
 {"n":2,"p":1,"k":"message","t":"2026-01-31T12:00:01.000Z","d":{"role":"user","blocks":[{"kind":"text","text":"Where is the deadlock?"}]}}

@@ -74,6 +74,7 @@ func checkEnvelope(t *testing.T, c *command) {
 	if e.Meta["command"] != c.key && c.key != "exec" {
 		t.Errorf("meta.command is %v, not %s", e.Meta["command"], c.key)
 	}
+	c.absolute(t, e)
 	if c.key == "manifest" {
 		data, err := json.Marshal(e.Data)
 		must(t, err)

@@ -20,8 +20,9 @@ import (
 // The checks of what comes out and what is left behind.
 
 func checkLineEnds(t *testing.T, c *command) {
+	var b *box
 	for _, form := range []string{"json", "jsonl", "tsv", "plain", "id"} {
-		b := furnished(t, c)
+		b = refurnished(t, c, b)
 		o := b.run(t, c.plain(t, "--output", form))
 		_, list := c.Flags["limit"]
 		want := 0
@@ -48,19 +49,21 @@ func checkLineEnds(t *testing.T, c *command) {
 }
 
 func checkAbsolutePaths(t *testing.T, c *command) {
-	b := furnished(t, c)
-	for _, args := range [][]string{nil, {"--cwd", "."}} {
-		e := c.judge(t, b.run(t, c.plain(t, args...)))
-		for _, part := range []any{e.Data, e.Meta, e.Error} {
-			members(part, "", func(path, name string, value any) {
-				s, isText := value.(string)
-				isPath := name == "path" || name == "dir" || name == "file" || name == "cwd" ||
-					strings.HasSuffix(name, "_path") || strings.HasSuffix(name, "_dir")
-				if isPath && isText && s != "" && !filepath.IsAbs(s) && c.key != "manifest" {
-					t.Errorf("%s is relative: %s", path, s)
-				}
-			})
-		}
+	c.absolute(t, c.judge(t, furnished(t, c).run(t, c.plain(t, "--cwd", "."))))
+}
+
+// absolute reports the relative paths in an answer.
+func (c *command) absolute(t *testing.T, e envelope) {
+	t.Helper()
+	for _, part := range []any{e.Data, e.Meta, e.Error} {
+		members(part, "", func(path, name string, value any) {
+			s, isText := value.(string)
+			isPath := name == "path" || name == "dir" || name == "file" || name == "cwd" ||
+				strings.HasSuffix(name, "_path") || strings.HasSuffix(name, "_dir")
+			if isPath && isText && s != "" && !filepath.IsAbs(s) && c.key != "manifest" {
+				t.Errorf("%s is relative: %s", path, s)
+			}
+		})
 	}
 }
 

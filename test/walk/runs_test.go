@@ -117,7 +117,9 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 			Changed: &run.Changes{Count: 1, Files: []tree.Change{{Path: "lock.txt", Status: "added"}}},
 			Denials: []run.Denial{}, Evidence: []string{}, Ended: began.Add(time.Second), DurationMS: 1000,
 		}
-		b.differ(t, dir)
+		if len(about) == 0 || strings.Contains(about[0].Examples[0].Command, r.ID) { // nobody else looks at it
+			b.differ(t, dir)
+		}
 		b.write(t, "home/.local/state/omniagent/runs/run-1a2b3c4d/stdout", "every byte\n")
 	}
 	record, err := json.Marshal(r)

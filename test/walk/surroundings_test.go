@@ -17,8 +17,9 @@ import (
 // The checks with odd surroundings: streams, homes, configurations, locales.
 
 func checkStdinClosed(t *testing.T, c *command) {
+	var b *box
 	for _, redir := range []string{"<&-", "</dev/null"} {
-		b := furnished(t, c)
+		b = refurnished(t, c, b)
 		typed := c.plain(t)
 		typed.stdin, typed.redir = "", redir
 		o := b.run(t, typed)
@@ -30,11 +31,11 @@ func checkStdinClosed(t *testing.T, c *command) {
 			t.Errorf("with %s it fails\n%s", redir, o)
 		}
 	}
-	b := furnished(t, c)
 	for name, p := range c.ext.Parameters {
 		if !p.Stdin {
 			continue
 		}
+		b = refurnished(t, c, b)
 		args := append(c.words(), "--"+name, "-")
 		for other, f := range c.Flags {
 			if f.Required && other != name {
@@ -102,8 +103,9 @@ func checkStdoutClosed(t *testing.T, c *command) {
 }
 
 func checkStderrClosed(t *testing.T, c *command) {
+	var b *box
 	for _, redir := range []string{"2>&-", "2>/dev/null", "2>" + full(t)} {
-		b := furnished(t, c)
+		b = refurnished(t, c, b)
 		typed := c.plain(t)
 		typed.redir = redir
 		o := b.run(t, typed)
@@ -246,7 +248,9 @@ func checkTornConfig(t *testing.T, c *command) {
 func checkNarrowAndForeign(t *testing.T, c *command) {
 	b := furnished(t, c)
 	plain := c.plain(t, "--stable-output")
-	b.run(t, plain) // what is there only after a first call does not matter here
+	if c.safe() {
+		b.run(t, plain) // what is there only after a first call does not matter here
+	}
 	first := c.judge(t, b.run(t, plain))
 	for _, set := range [][]string{
 		{"COLUMNS=40", "LINES=10"},
