@@ -81,14 +81,13 @@ func firstStart(err error) error {
 	told.Ways = []string{
 		"omniagent chat --rehearse   try it now: a script answers, no key, no network",
 		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
-		"ANTHROPIC_API_KEY           in the environment; also OPENAI_API_KEY,",
-		"                            GEMINI_API_KEY",
+		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY: a key in a variable",
 		"gcloud auth login           then --provider gemini",
 		"omniagent models list       profiles of ~/.eidolon, and what else there is",
 		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
 		"                            a server on this machine, without a key",
 		"omniagent --agent claude    an installed agent with a login of its own",
 	}
-	told.Suggestion = ""
+	told.Suggestion = "Choose one of these:"
 	return &told
 }

@@ -35,7 +35,8 @@ type completion struct {
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
-	number int // of the search; an offer of an earlier one is dropped
+	runs   bool // the search
+	number int  // of the search; an offer of an earlier one is dropped
 	offer  Offer
 	fresh  bool // a new offer has come
 
@@ -58,7 +59,7 @@ func (c *completion) close() bool {
 	}
 	c.mu.Lock()
 	c.number++
-	c.offer, c.fresh = Offer{}, false
+	c.offer, c.fresh, c.runs = Offer{}, false, false
 	c.mu.Unlock()
 	shown := len(c.shown.Candidates) > 0
 	c.shown, c.chosen, c.end, c.wanted = Offer{}, -1, 0, false
@@ -78,6 +79,9 @@ func (e *Editor) complete() {
 	c.before = join(e.buffer[:e.cursor])
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.cancel = cancel
+	c.mu.Lock()
+	c.runs = true
+	c.mu.Unlock()
 	number, before := c.number, c.before
 	offer := func(o Offer) {
 		c.mu.Lock()
@@ -101,6 +105,9 @@ func (e *Editor) complete() {
 		if !found {
 			offer(Offer{})
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.runs = c.runs && c.number != number
 	}()
 }
 
@@ -127,7 +134,12 @@ func (e *Editor) tab(back bool) Action {
 		if back {
 			return Ignored
 		}
-		e.complete()
+		c.mu.Lock()
+		runs := c.runs
+		c.mu.Unlock()
+		if !runs {
+			e.complete()
+		}
 		c.wanted = true
 		return None
 	}

@@ -41,19 +41,23 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 		d.write(claude.No(r.ID, "Cannot set permission mode: "+why))
 		return
 	}
+	// Before the change, since the event that tells it may come before the answer.
+	before := d.Encoder.Unasked
+	d.Encoder.Unasked = m.Unasked
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
 		d.write(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
 		d.applyMode(m)
-	})
+	}, func() { d.Encoder.Unasked = before })
 }
 
 // set changes a setting, which may take time, and tells the host if that fails.
-func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then func()) {
+func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then, failed func()) {
 	wait := d.host.Conversation.StartSet(ctx, c)
 	d.host.later(func() func() {
 		err := wait()
 		return func() {
 			if err != nil {
+				failed()
 				d.write(claude.No(r.ID, fault.Of(err).Sentence()))
 				return
 			}
@@ -71,5 +75,6 @@ func (d *Claude) setModel(ctx context.Context, r claude.Request, name string) {
 		}
 		name = d.Models[0]
 	}
-	d.set(ctx, r, agent.Change{Model: name}, func() { d.write(claude.OK(r.ID, map[string]string{"model": name})) })
+	d.set(ctx, r, agent.Change{Model: name}, func() { d.write(claude.OK(r.ID, map[string]string{"model": name})) },
+		func() {})
 }

@@ -29,10 +29,11 @@ type device struct {
 	signals chan os.Signal
 	ctx     context.Context
 	cancel  context.CancelFunc
-	gate    sync.Mutex   // held by a pause, and passed by the reader before each wait
-	reading sync.Mutex   // held while keys are read
-	early   atomic.Int64 // bytes that were typed before the terminal was raw
-	asked   atomic.Bool  // the next SIGCONT ends a stop that Suspend asked for
+	gate    sync.Mutex    // held by a pause, and passed by the reader before each wait
+	reading sync.Mutex    // held while keys are read
+	early   atomic.Int64  // bytes that were typed before the terminal was raw
+	asked   atomic.Bool   // the next SIGCONT ends a stop that Suspend asked for
+	resumed chan struct{} // tells Suspend that it came
 }
 
 func (d *device) open(in *os.File) error {
@@ -47,6 +48,7 @@ func (d *device) open(in *os.File) error {
 	d.before, d.raw = *now, rawOf(*now)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.signals = make(chan os.Signal, 8)
+	d.resumed = make(chan struct{}, 1)
 	signal.Notify(d.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTERM, syscall.SIGHUP)
 	return nil
 }
@@ -192,6 +194,7 @@ func (t *Terminal) follow() {
 // continued makes the terminal raw again after a stop that we did not ask for: the shell has changed it.
 func (t *Terminal) continued() {
 	if t.device.asked.Swap(false) {
+		t.device.resumed <- struct{}{}
 		return
 	}
 	t.mu.Lock()
@@ -212,7 +215,11 @@ func (t *Terminal) Suspend() error {
 	return t.Lend(func() error {
 		t.device.asked.Store(true)
 		process.StopSelf()
-		t.device.asked.Store(false)
+		select {
+		case <-t.device.resumed:
+		case <-time.After(time.Second): // nobody could continue us, so the system did not stop us
+			t.device.asked.Store(false)
+		}
 		return nil
 	})
 }

@@ -149,11 +149,11 @@ func partialFailure(p *probe) {
 	if len(events) > 0 {
 		first, last = events[0], events[len(events)-1]
 	}
-	p.need(2, stepped.exit == 3 && slices.Equal(last.strings("data/completed_steps"), []string{"temp"}) &&
-		last.str("data/failed_step") == "cache", "a failure at step 2 of 3 says what was completed and what failed")
+	p.need(2, stepped.exit == 3 && slices.Equal(last.strings("data/completed_steps"), []string{"processes", "temp"}) &&
+		last.str("data/failed_step") == "cache", "a failure at step 3 of 4 says what was completed and what failed")
 	p.need(3, last.str("data/resume_from") == "cache" && p.run("cleanup", "--resume-from", "cache").succeeded(),
 		"resume_from is a point to go on from")
-	p.need(3, slices.Equal(first.strings("steps"), []string{"temp", "cache", "logs"}),
+	p.need(3, slices.Equal(first.strings("steps"), []string{"processes", "temp", "cache", "logs"}),
 		"the steps are listed at the start")
 	p.need(3, p.extensions()["cleanup"].yes("rollback_available") ||
 		p.commands()["trust"].has("flags/rollback-on-failure"),
@@ -257,7 +257,8 @@ func signals(p *probe) {
 	if len(answers) > 0 {
 		last = answers[len(answers)-1]
 	}
-	p.need(3, stepped.exit == 143 && slices.Equal(last.strings("data/completed_steps"), []string{"temp"}) &&
+	p.need(3, stepped.exit == 143 && slices.Equal(last.strings("data/completed_steps"),
+		[]string{"processes", "temp"}) &&
 		last.str("data/resume_from") == "cache", "in the middle of a step: completed_steps and resume_from")
 	p.need(3, p.run("cleanup", "--resume-from", "cache").succeeded() &&
 		p.run("config", "set", "grace", "3s").succeeded(), "no lock is left")
