@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type Claude struct {
 	initialized *claude.Initialize
 	questions   map[string]claude.Question // by the id of our request
 	scene       claude.Scene
+	wishes      []claude.Mode // modes that the host asked for, until an event tells them
 }
 
 var _ Dialect = (*Claude)(nil)
@@ -186,6 +188,16 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 		lines = d.withdraw(e.Reply.Question)
 	case event.Withdrawn:
 		lines = d.withdraw(e.Ask.ID)
+	}
+	if e.Kind == event.Changed {
+		wished := func(m claude.Mode) bool { return m.Mode == e.Facts.Mode }
+		if i := slices.IndexFunc(d.wishes, wished); i >= 0 {
+			for i+1 < len(d.wishes) && wished(d.wishes[i+1]) { // one event tells them all
+				i++
+			}
+			d.Encoder.Unasked = d.wishes[i].Unasked
+			d.granted(d.wishes[i])
+		}
 	}
 	lines = append(lines, d.Encoder.Event(e)...)
 	if e.Facts != nil {

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
@@ -41,13 +42,22 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 		d.write(claude.No(r.ID, "Cannot set permission mode: "+why))
 		return
 	}
-	// Before the change, since the event that tells it may come before the answer.
-	before := d.Encoder.Unasked
-	d.Encoder.Unasked = m.Unasked
+	// The event that tells the change may come before the answer, and behind the next request.
+	d.wishes = append(d.wishes, m)
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
 		d.write(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
-		d.applyMode(m)
-	}, func() { d.Encoder.Unasked = before })
+		if d.Encoder.Facts().Mode == m.Mode {
+			d.granted(m)
+			d.applyMode(m)
+		}
+	}, func() { d.granted(m) })
+}
+
+// granted takes a wish for a mode from those that wait for their event, with those before it.
+func (d *Claude) granted(m claude.Mode) {
+	if i := slices.Index(d.wishes, m); i >= 0 {
+		d.wishes = d.wishes[i+1:]
+	}
 }
 
 // set changes a setting, which may take time, and tells the host if that fails.
