@@ -100,10 +100,14 @@ func (c *Chat) Run(ctx context.Context, with *conversation.Conversation) (int, e
 	for {
 		select {
 		case <-handled:
-			return 0, c.leave(ctx)
-		case err := <-c.View.Broken():
-			_ = c.close(ctx)
-			return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+			select {
+			case <-c.View.Broken():
+				return c.unseen(ctx)
+			default:
+				return 0, c.leave(ctx)
+			}
+		case <-c.View.Broken():
+			return c.unseen(ctx)
 		case <-c.switched:
 		case <-c.Conversation().Done():
 			return 0, c.leave(ctx)
@@ -120,6 +124,12 @@ func (c *Chat) Run(ctx context.Context, with *conversation.Conversation) (int, e
 			return 130, nil
 		}
 	}
+}
+
+// unseen ends a conversation whose words nobody can see any more.
+func (c *Chat) unseen(ctx context.Context) (int, error) {
+	_ = c.close(ctx)
+	return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(c.View.Err())
 }
 
 // interrupt ends what runs, and reports whether anything did.
@@ -191,6 +201,11 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 		}
 		select {
 		case in, more := <-from:
+			select {
+			case <-c.View.Broken(): // nothing is done whose result nobody would see
+				return
+			default:
+			}
 			switch {
 			case !more:
 				c.Conversation().NobodyAnswers()

@@ -141,7 +141,9 @@ func TestTooManyWait(t *testing.T) {
 // TestCtrlCIsHeard also while the screen takes nothing.
 func TestCtrlCIsHeard(t *testing.T) {
 	interrupted, stuck, free := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	begun := make(chan struct{})
 	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`, lasting("Look", func(ctx context.Context) {
+		close(begun)
 		<-ctx.Done()
 		close(interrupted)
 	}))
@@ -153,6 +155,7 @@ func TestCtrlCIsHeard(t *testing.T) {
 	})
 	p.types("first\n")
 	<-stuck
+	<-begun
 	p.signals <- os.Interrupt
 	select {
 	case <-interrupted:

@@ -19,7 +19,8 @@ type Plain struct {
 	in     io.Reader
 	out    io.Writer
 	typed  bool
-	broken chan error
+	broken chan struct{}
+	err    error        // why it is closed
 	asked  atomic.Int64 // questions shown so far
 	ready  atomic.Bool  // the cursor is behind the sign that asks for a message
 	over   atomic.Bool  // nothing is printed any more
@@ -31,7 +32,7 @@ type Plain struct {
 
 // NewPlain returns a view that reads lines from in and prints to out. typed: a terminal shows what is typed.
 func NewPlain(in io.Reader, out io.Writer, typed bool) *Plain {
-	return &Plain{in: in, out: out, typed: typed, broken: make(chan error, 1)}
+	return &Plain{in: in, out: out, typed: typed, broken: make(chan struct{})}
 }
 
 const longestLine = 64 << 20
@@ -68,7 +69,10 @@ func (s *stamped) Read(p []byte) (int, error) {
 }
 
 // Broken implements View.
-func (p *Plain) Broken() <-chan error { return p.broken }
+func (p *Plain) Broken() <-chan struct{} { return p.broken }
+
+// Err implements View.
+func (p *Plain) Err() error { return p.err }
 
 // Close implements View.
 func (p *Plain) Close() { p.over.Store(true) }
@@ -164,8 +168,8 @@ func (p *Plain) print(text string) {
 		return
 	}
 	if _, err := io.WriteString(p.out, text); err != nil {
-		p.failed = true
-		p.broken <- err
+		p.failed, p.err = true, err
+		close(p.broken)
 	}
 }
 

@@ -7,12 +7,13 @@ import (
 	"omniagent/internal/setting"
 )
 
-// View is what a person sees and types on. All methods but Run and Broken are called one at a time.
+// View is what a person sees and types on. All methods but Run, Broken and Err are called one at a time.
 type View interface {
 	// Run reads what the person types and sends it, until the input or ctx ends; then it closes the channel.
 	Run(ctx context.Context, typed chan<- Input)
-	// Broken delivers an error when nothing can be shown any more.
-	Broken() <-chan error
+	// Broken is closed when nothing can be shown any more; Err is why.
+	Broken() <-chan struct{}
+	Err() error
 	// Notice shows a line of ours.
 	Notice(line string)
 	// Message shows a message of the person that the view did not show when it was typed.

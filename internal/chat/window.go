@@ -31,7 +31,7 @@ type Window struct {
 	screen *screen.Screen
 	editor *lineedit.Editor
 	style  style
-	broken chan error
+	broken chan struct{}
 	kick   chan struct{} // there is something to paint
 	closed chan struct{}
 	gone   chan struct{} // the painter has ended
@@ -83,7 +83,7 @@ const (
 // NewWindow returns a window on a terminal, which it closes.
 func NewWindow(o WindowOptions) *Window {
 	w := &Window{
-		o: o, term: o.Terminal, style: style{!o.Plain}, broken: make(chan error, 1), kick: make(chan struct{}, 1),
+		o: o, term: o.Terminal, style: style{!o.Plain}, broken: make(chan struct{}), kick: make(chan struct{}, 1),
 		closed: make(chan struct{}), gone: make(chan struct{}),
 	}
 	w.room = sync.NewCond(&w.mu)
@@ -207,7 +207,10 @@ func (w *Window) working() bool {
 }
 
 // Broken implements View.
-func (w *Window) Broken() <-chan error { return w.broken }
+func (w *Window) Broken() <-chan struct{} { return w.broken }
+
+// Err implements View.
+func (w *Window) Err() error { return nil }
 
 // Close implements View.
 func (w *Window) Close() {

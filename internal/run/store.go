@@ -85,7 +85,7 @@ func (r *Run) Abandon() {
 }
 
 // looked is how long a lock may be held by processes that only ask who the owner is.
-const looked = 100 * time.Millisecond
+const looked = 500 * time.Millisecond
 
 // Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
 // one whose owner died, which then is over.
