@@ -281,6 +281,8 @@ func (in *invocation) split(g grammar) string {
 		case a.pattern && !sameFlag(a.text) && (a.wild || strings.HasPrefix(a.text, "-")):
 			return fmt.Sprintf("%s may become a flag, if a file is named so: write ./%s", a.text,
 				strings.TrimLeft(a.text, "-"))
+		case a.text == "--" && a.literal() && (g.apart || g.ordered && len(in.operands) > 0):
+			return "-- is an operand to some versions"
 		case a.text == "--" && a.literal():
 			for _, o := range in.args[i+1:] {
 				if !o.known {
