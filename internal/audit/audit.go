@@ -185,8 +185,7 @@ func (l *Log) Write(e Entry) error {
 }
 
 // A writer waits while the lock goes from one to the next. It writes outside the chain once one writer has had the lock
-// for heldTooLong, or somebody has it for as long who is not a writer: a stopped process may hold it for ever. Who has
-// the lock is unknown also in the moment between two writers, which a busy machine makes long.
+// for heldTooLong, or somebody has it who is not a writer: a stopped process may hold it for ever.
 const (
 	lockWait    = 500 * time.Millisecond // of each try
 	lockTries   = 40
@@ -195,7 +194,7 @@ const (
 
 // lock takes the lock of all writers, and creates the directory if necessary.
 func (l *Log) lock() (held *workspace.FileLock, err error) {
-	var unknown time.Duration // how long nobody knew who has it
+	unknown := 0
 	for range lockTries {
 		held, err = workspace.Lock(context.Background(), l.path+".lock", lockWait)
 		switch {
@@ -208,10 +207,10 @@ func (l *Log) lock() (held *workspace.FileLock, err error) {
 			return held, err
 		}
 		age, known := fault.Of(err).Detail["holder_age_ms"].(int64)
-		if unknown += lockWait; known {
+		if unknown++; known {
 			unknown = 0
 		}
-		if age >= heldTooLong.Milliseconds() || unknown >= heldTooLong {
+		if age >= heldTooLong.Milliseconds() || unknown > 1 {
 			break
 		}
 	}
