@@ -2,12 +2,13 @@ package chat
 
 import (
 	"context"
-	"omniagent/internal/keys"
-	"omniagent/internal/lineedit"
-	"omniagent/internal/text"
 	"os"
 	"strings"
 	"time"
+
+	"omniagent/internal/keys"
+	"omniagent/internal/lineedit"
+	"omniagent/internal/text"
 )
 
 // hand is the person's hands on the keys.
