@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
@@ -47,6 +48,7 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	if err != nil {
 		return out, err
 	}
+	p.settle(ctx)
 	if err := p.lock(ctx); err != nil {
 		return out, err
 	}
@@ -108,6 +110,22 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	}
 	err = p.restore(ctx, t, &out, how{takeOld: w.TakeOld}, t.before)
 	return out, err
+}
+
+// settleTime is how long an undo waits for a turn that is about to end.
+const settleTime = 2 * time.Second
+
+// settle waits a moment for the second snapshot of a turn: an agent's last words come before it.
+func (p *place) settle(ctx context.Context) {
+	records, _ := p.list()
+	for _, r := range records {
+		if !r.Ended.IsZero() || r.Kind != OfTurn {
+			continue
+		}
+		if alive, err := workspace.Lock(ctx, filepath.Join(p.turn(r.ID), "alive"), settleTime); err == nil {
+			_ = alive.Unlock()
+		}
+	}
 }
 
 // resume completes a restore whose process has died.

@@ -210,6 +210,9 @@ func (p *place) take(ctx context.Context, roots []string) ([]*tree.Index, error)
 		if err != nil {
 			return nil, err
 		}
+		if i == 0 {
+			x.Gaps = append(x.Gaps, linked(x)...)
+		}
 		if o.Since == nil || differ(o.Since, x) {
 			if err := save(x, latest); err != nil {
 				return nil, err
@@ -243,6 +246,16 @@ func outside(x *tree.Index) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// linked are the gaps of working trees whose repository is elsewhere and has other working trees too.
+func linked(x *tree.Index) (gaps []tree.Gap) {
+	for _, dir := range x.GitDirs() {
+		if opened, err := git.At(dir); err == nil && opened.Common() != dir {
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
+		}
+	}
+	return gaps
 }
 
 func orElse(a, b int64) int64 {

@@ -60,7 +60,7 @@ const (
 	countLimit   = 100_000
 
 	lockWait = 30 * time.Second
-	walkTime = 60 * time.Second // for one snapshot
+	walkTime = 20 * time.Second // for one snapshot
 )
 
 // Kind says what a record is of.
