@@ -146,8 +146,10 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.Files = []contract.FileEffect{undoFiles()}
 	c.Params = append(c.Params,
 		contract.Param{Name: "list", Kind: contract.Bool, Help: "only list the turns of this workspace"},
-		contract.Param{Name: "keep-mine", Kind: contract.Bool,
-			Help: "what was changed after the turn stays; the default"},
+		contract.Param{
+			Name: "keep-mine", Kind: contract.Bool,
+			Help: "what was changed after the turn stays; the default",
+		},
 		contract.Param{Name: "take-old", Kind: contract.Bool, Help: "what was changed after the turn is restored too"},
 	)
 	c.Rules = append(c.Rules, contract.Rule{If: "keep-mine", Not: []string{"take-old"}})

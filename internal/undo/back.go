@@ -81,7 +81,8 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 		now, err := p.take(ctx, out.Of.Roots)
 		if err == nil {
 			err = p.each(&out, how{takeOld: w.TakeOld}, now, func(c *plan, _ *tree.Index, _ *tree.Contents) ([]string,
-				error) {
+				error,
+			) {
 				var names []string
 				for _, a := range c.actions {
 					names = append(names, a.path)

@@ -28,7 +28,8 @@ type restorer struct {
 
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
 func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, id string) (restored []string,
-	err error) {
+	err error,
+) {
 	if err := os.MkdirAll(c.root, 0o755); err != nil { // even the workspace itself may be gone
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be made: %v", c.root, err).Because(err)
 	}
