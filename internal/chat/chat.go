@@ -233,7 +233,8 @@ func (c *Chat) refresh(again bool) {
 	c.busy.Store(busy)
 	facts := c.conversation().Facts()
 	c.View.State(State{
-		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent, Waiting: c.waiting(),
+		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent,
+		Waiting: c.waiting(),
 	})
 	select {
 	case c.changed <- struct{}{}:

@@ -80,7 +80,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	return false
 }
 
-// announced are the agent's own commands that are none of ours.
+// announced are the agent's own commands, without those whose name is one of ours.
 func (c *Chat) announced() (names []string) {
 	for _, name := range c.conversation().Facts().Commands {
 		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
@@ -237,7 +237,7 @@ func (c *Chat) redo(ctx context.Context, _ string) { c.takeBack(ctx, true) }
 // takeBack changes the workspace and not the conversation: the agent is not told.
 func (c *Chat) takeBack(ctx context.Context, redo bool) {
 	if c.World.Undo == nil {
-		c.notice(errNotHere.Error())
+		c.notice(notHere)
 		return
 	}
 	said, err := c.World.Undo(ctx, redo)

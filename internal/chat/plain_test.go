@@ -141,7 +141,8 @@ func TestTypedAhead(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				if code, err := (&Chat{View: NewPlain(in, seen, typed), Typed: typed}).Run(t.Context(), session); code != 0 || err != nil {
+				if code, err := (&Chat{View: NewPlain(in, seen, typed), Typed: typed}).Run(t.Context(),
+					session); code != 0 || err != nil {
 					t.Errorf("%d, %v", code, err)
 				}
 			}()
@@ -181,7 +182,8 @@ func TestNothingCanBeWritten(t *testing.T) {
 			session := converse(t,
 				`[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
 				kit("Look", false, func() { asked++ }))
-			code, err := (&Chat{View: NewPlain(strings.NewReader("one\ntwo\n"), &full{room}, false)}).Run(t.Context(), session)
+			code, err := (&Chat{View: NewPlain(strings.NewReader("one\ntwo\n"), &full{room}, false)}).Run(t.Context(),
+				session)
 			if code != 1 || !errors.Is(err, fault.OutputFailed) || asked > min(room, 1) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}

@@ -65,7 +65,7 @@ func (c *Chat) questioned() bool {
 // answers answers the shown question with a line, and reports whether it did.
 func (c *Chat) answers(ctx context.Context, in Input) bool {
 	c.mu.Lock()
-	// A command is none, nor what was typed before the question stood there.
+	// Neither a command nor what was typed before the question was shown answers it.
 	if len(c.open) == 0 || c.Typed && (in.Asked < c.shown || isCommand(strings.TrimSpace(in.Text))) {
 		c.mu.Unlock()
 		return false

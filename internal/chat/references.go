@@ -116,7 +116,7 @@ func (c *Chat) shell(ctx context.Context, command string) {
 		c.notice("There is no command behind " + eidolon.ShellWord)
 		return
 	case c.World.Shell == nil:
-		c.notice(errNotHere.Error())
+		c.notice(notHere)
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -10,10 +10,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// another lists the agents, or goes on with one of them.
+// another lists the agents, or continues with one of them.
 func (c *Chat) another(ctx context.Context, name string) {
 	if c.World.Agents == nil || c.World.Open == nil {
-		c.notice(errNotHere.Error())
+		c.notice(notHere)
 		return
 	}
 	var lines, known []string
@@ -45,7 +45,7 @@ func (c *Chat) another(ctx context.Context, name string) {
 		return
 	}
 	if name == "" {
-		c.notice(strings.Join(append(lines, "/agent NAME goes on with another one."), "\n"))
+		c.notice(strings.Join(append(lines, "/agent NAME continues with another."), "\n"))
 		return
 	}
 	line := "There is no agent " + text.Name(name)
@@ -100,7 +100,7 @@ func (c *Chat) sessions(ctx context.Context, _ string) {
 	if !ok {
 		return
 	}
-	lines := []string{"Conversations about this directory; /resume ID goes on with one:"}
+	lines := []string{"Conversations about this directory; /resume ID continues one:"}
 	if len(all) == 0 {
 		lines = []string{"There is no other conversation about this directory."}
 	}
@@ -113,7 +113,7 @@ func (c *Chat) sessions(ctx context.Context, _ string) {
 // known are the other conversations about this directory.
 func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
 	if c.World.Sessions == nil {
-		c.notice(errNotHere.Error())
+		c.notice(notHere)
 		return nil, false
 	}
 	all, err := c.World.Sessions(ctx)
@@ -130,7 +130,7 @@ func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
 	return others, true
 }
 
-// resume goes on with another conversation: the one named, by its id or the beginning of it, or one from a list.
+// resume continues another conversation: the one named, by its id or the beginning of it, or one from a list.
 func (c *Chat) resume(ctx context.Context, id string) {
 	all, ok := c.known(ctx)
 	if !ok {
@@ -182,7 +182,7 @@ func (c *Chat) choose(ctx context.Context, all []Session) {
 // clear begins a new conversation with the same agent.
 func (c *Chat) clear(ctx context.Context, _ string) {
 	if c.World.Open == nil {
-		c.notice(errNotHere.Error())
+		c.notice(notHere)
 		return
 	}
 	c.goTo(ctx, Next{}, "")

@@ -472,8 +472,8 @@ func (h *hand) key(k keys.Key) (more bool) {
 	return true
 }
 
-// letter answers a question with one letter, and reports whether it did. What was being typed when the question came is
-// no answer to it.
+// letter answers a question with one letter, and reports whether it did. What was being typed when the question
+// came does not answer it.
 func (h *hand) letter(k keys.Key) bool {
 	if k.Code != keys.Text || k.Mod != 0 || !h.w.editor.Empty() {
 		return false

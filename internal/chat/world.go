@@ -6,7 +6,6 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -41,7 +40,7 @@ type World struct {
 	Reminder func(with *conversation.Conversation, messages int) string
 	// Undo takes the last turn back, or the last undo, and says what came of it; nil: that is not possible.
 	Undo func(ctx context.Context, redo bool) (said string, err error)
-	// Command is how a person goes on with a conversation later.
+	// Command is how a person continues a conversation later.
 	Command func(id string) string
 }
 
@@ -77,7 +76,7 @@ func modes() (words []string) {
 	return words
 }
 
-var errNotHere = fault.New(fault.Unsupported, "that cannot be done here")
+const notHere = "That cannot be done here."
 
 // blockOf is a text of ours that travels with a message.
 func blockOf(name, content string) event.Block { return event.Block{Name: name, Text: content} }

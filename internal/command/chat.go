@@ -43,12 +43,18 @@ func (p Parts) chat() *contract.Command {
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal,
 		Danger: contract.Mutating,
-		Detail: "A line is a message; while the agent works it waits for the end of the turn. /help lists the commands: " +
-			"/agent goes on with another agent,\n/resume with an earlier conversation. @file:PATH sends a file, @!COMMAND " +
+		Detail: "A line is a message; while the agent works it waits for the end of the turn. /help lists the " +
+			"commands: " +
+			"/agent changes the agent,\n/resume with an earlier conversation. @file:PATH sends a file, " +
+			"@!COMMAND " +
 			"runs a command whose result travels with the next message.\n" +
-			"Ctrl-C ends the turn, pressed twice it kills it, and without a turn it ends the conversation. A question is " +
+			"Ctrl-C ends the turn, pressed twice it kills it, and without a turn it ends the conversation. A " +
+			"question is " +
 			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
-		Scopes: []string{}, Params: params, Files: like.Files, Network: like.Network,
+		Files: append(slices.Clone(like.Files), contract.FileEffect{
+			Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
+		}, contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"}),
+		Scopes: []string{}, Params: params, Network: like.Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{Code: contract.GeneralError, When: "what the agent says cannot be written"},

@@ -80,7 +80,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return keepRecord(ctx, home, with, env.Log)
 		},
 		Reminder: func(with *conversation.Conversation, messages int) string {
-			if with.Facts().Agent != native.Name {
+			if with.Facts().Agent != native.Name || c.Bool("rehearse") {
 				return ""
 			}
 			return eidolon.RemindAt(messages)
@@ -194,7 +194,7 @@ func keepRecord(
 
 func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
 	var all []chat.Agent
-	known, _ := knownAgents(c, p.Agents) // what cannot be read is no agent to choose
+	known, _ := knownAgents(c, p.Agents) // what cannot be read cannot be chosen
 	for _, k := range known {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: dir})
 		all = append(all, chat.Agent{Name: k.Name(), Title: k.Describe().Title, Installed: err == nil})

@@ -79,14 +79,16 @@ func firstStart(err error) error {
 	}
 	told := *f
 	told.Ways = []string{
-		"omniagent login anthropic      stores a key, which is typed unseen; also openai, gemini, siliconflow",
-		"OPENAI_API_KEY                 a key in the environment; also ANTHROPIC_API_KEY, GEMINI_API_KEY",
-		"gcloud auth login              then --provider gemini",
-		"~/.eidolon/config.json         profiles of models; omniagent models list shows what there is",
+		"omniagent chat --rehearse   try it now: a script answers, no key, no network",
+		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
+		"ANTHROPIC_API_KEY           in the environment; also OPENAI_API_KEY,",
+		"                            GEMINI_API_KEY",
+		"gcloud auth login           then --provider gemini",
+		"omniagent models list       profiles of ~/.eidolon, and what else there is",
 		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
-		"                               a server on this machine, which needs no key",
-		"omniagent --agent claude       an installed agent with a login of its own; omniagent agents list",
-		"omniagent chat --rehearse      to try it now: a script answers, without a key and without a network",
+		"                            a server on this machine, without a key",
+		"omniagent --agent claude    an installed agent with a login of its own",
 	}
+	told.Suggestion = ""
 	return &told
 }

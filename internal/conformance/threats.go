@@ -8,9 +8,9 @@ import (
 // NotBuilt is what the last cell of a claim says that belongs to a part which does not exist.
 const NotBuilt = "not built yet"
 
-// Claims reads the table of docs/threats.md, docs/orchestration.md or docs/eidolon.md, and what is wrong with it. A row has four cells:
-// a class of attack or a requirement, what is done about it, the tests, and what remains. It has no test only where a
-// part is not built yet.
+// Claims reads the table of docs/threats.md, docs/orchestration.md or docs/eidolon.md, and what is wrong with it. A row
+// has four cells: a class of attack or a requirement, what is done about it, the tests, and what remains. It has no
+// test only where a part is not built yet.
 func Claims(page string) ([]Row, []string) {
 	var rows []Row
 	var wrong []string

@@ -408,6 +408,7 @@ func (p *Program) parameters(c *Command) object {
 		if param.Position > 0 {
 			e = append(e, member{"position", json.Number(itoa(param.Position))}, member{"nargs", nargs(param)})
 		}
+		e = e.when(param.Optional, "nargs", "?")
 		e = e.when(param.Kind == File, "glob_pattern", false)
 		e = e.when(param.Stdin, "stdin_fallback", true)
 		e = e.when(param.Sensitive || param.Secret, "sensitive", true)

@@ -36,7 +36,7 @@ type Prompt struct {
 	Text        string
 	Path        string // absolute
 	Project     bool   // it comes from the workspace
-	Untrusted   bool   // it comes from the workspace, and nobody has trusted it: it must not be used
+	Untrusted   bool   // it comes from the workspace and was not trusted: it must not be used
 }
 
 // Problem is a file, or a place in it, that could not be understood.
@@ -112,13 +112,16 @@ func (r *reader) commands(ctx context.Context, dir, below string, project bool) 
 }
 
 // CommandName returns the name under which a Markdown file is a command, by its path beneath .eidolon: the directories
-// named commands do not count. It returns "" if the file is none.
+// named commands do not count. It returns "" for any other file.
 func CommandName(file string) string {
 	if !strings.EqualFold(path.Ext(file), ".md") {
 		return ""
 	}
 	parts := strings.Split(file[:len(file)-len(".md")], "/")
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "commands" || part == Folder || part == "" })
+	parts = slices.DeleteFunc(parts, func(part string) bool {
+		return part == "commands" || part == Folder ||
+			part == ""
+	})
 	if strings.HasSuffix(file, "/.md") || file == ".md" {
 		return ""
 	}

@@ -47,6 +47,9 @@ type message struct {
 	names  map[string]string // of its calls, by their ids
 }
 
+// RecordFiles are the names of the files of a record.
+func RecordFiles() []string { return []string{"history.xnl", "history.json", "todos.json", "app.log"} }
+
 // OpenRecord begins the record of a conversation in a directory, in place of what is there. kind is the kind of the
 // model's API: openai, anthropic, or the name of an agent.
 func OpenRecord(dir, kind string) (*Record, error) {
@@ -78,7 +81,8 @@ func (r *Record) Close() {
 // Begin notes the facts of the conversation.
 func (r *Record) Begin(f event.Facts) {
 	r.facts = f
-	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent, f.Provider,
+	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent,
+		f.Provider,
 		r.kind, f.Model)
 }
 
@@ -125,7 +129,10 @@ func (r *Record) prompt(e event.Event) {
 	for _, b := range e.Blocks {
 		switch {
 		case b.Media != "":
-			r.put(&message{role: "user", fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}}})
+			r.put(&message{
+				role:   "user",
+				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}},
+			})
 		case strings.HasPrefix(b.Name, "@"):
 			r.put(&message{role: "system", fields: xnl.Object{{Key: "content", Value: b.Text}}})
 			name, _, _ := strings.Cut(b.Name, "\n")

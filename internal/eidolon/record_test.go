@@ -32,14 +32,24 @@ func TestRecord(t *testing.T) {
 		{event.Event{Kind: event.Text, Delta: true, Text: "I "}, "system user"},
 		{event.Event{Kind: event.Text, Text: "I look."}, "system user"},
 		{event.Event{Kind: event.Answered, Answer: &event.Answer{}}, "system user"},
-		{event.Event{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "TodoWrite", Input: []byte(
-			`{"todos":[{"content":" a ","status":"in_progress","activeForm":"b"},{"content":"c","status":"completed"}]}`)}},
-			"system user"},
-		{event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Output: "ok"}}, "system user assistant tool"},
+		{
+			event.Event{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "TodoWrite", Input: []byte(
+				`{"todos":[{"content":" a ","status":"in_progress","activeForm":"b"},{"content":"c","status":"completed"}]}`)}},
+			"system user",
+		},
+		{
+			event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Output: "ok"}},
+			"system user assistant tool",
+		},
 		{event.Event{Kind: event.Text, Text: "Done."}, "system user assistant tool"},
-		{event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}}, "system user assistant tool assistant"},
-		{event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: "more"}}},
-			"system user assistant tool assistant user"},
+		{
+			event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}},
+			"system user assistant tool assistant",
+		},
+		{
+			event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: "more"}}},
+			"system user assistant tool assistant user",
+		},
 		{event.Event{Kind: event.Ended, End: &event.End{}}, "system user assistant tool assistant user"},
 	}
 	for _, s := range steps {
@@ -79,7 +89,8 @@ func TestRecord(t *testing.T) {
 		!strings.Contains(got, `"content": "a"`) {
 		t.Error(got)
 	}
-	if got := file(t, dir, "app.log"); !strings.Contains(got, "request provider=p apiKind=anthropic model=m messages=2") {
+	if got := file(t, dir, "app.log"); !strings.Contains(got,
+		"request provider=p apiKind=anthropic model=m messages=2") {
 		t.Error(got)
 	}
 }

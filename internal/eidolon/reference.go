@@ -44,12 +44,10 @@ type File struct {
 
 const punctuation = ".,;:!?)]}'\"`"
 
-var fileReference = regexp.MustCompile(`@file:(\S+)`)
-
 // FilesNamed returns the message with absolute paths, and the files to which it refers. exists reports whether there is
 // a file: punctuation behind a name belongs to it only if there is such a file. nil: it always belongs to it.
 func FilesNamed(message, workspace string, exists func(path string) bool) (absolute string, files []File) {
-	absolute = fileReference.ReplaceAllStringFunc(message, func(found string) string {
+	absolute = regexp.MustCompile(`@file:\S+`).ReplaceAllStringFunc(message, func(found string) string {
 		written := found[len(FileWord):]
 		f, cut := fileAt(written, workspace), len(written)
 		for exists != nil && !exists(f.Path) {
@@ -81,6 +79,7 @@ func RemindAt(earlier int) string {
 	if earlier > 1 && earlier%10 != 0 {
 		return ""
 	}
-	return "If this takes two or more steps, keep a list of tasks with the tool for it: write the list before you begin, " +
+	return "If this takes two or more steps, keep a list of tasks with the tool for it: write the list before you " +
+		"begin, " +
 		"have one task in progress at a time, and mark each as completed when it is. Do not mention this reminder."
 }

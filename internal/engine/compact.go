@@ -47,7 +47,8 @@ const CompactCommand = "compact"
 
 // asksToShorten reports whether a message is that command and nothing else.
 func asksToShorten(message []model.Block) bool {
-	return len(message) == 1 && message[0].Kind == model.Text && strings.TrimSpace(message[0].Text) == "/"+CompactCommand
+	return len(message) == 1 && message[0].Kind == model.Text && strings.TrimSpace(message[0].Text) == "/"+
+		CompactCommand
 }
 
 // shortenNow shortens the conversation because a person wants it.

@@ -178,3 +178,21 @@ func filesIn(t *testing.T, dir string) []string {
 	}
 	return texts
 }
+
+// TestSecretInTheTextOfACall: what is kept of a call so that it can be sent again has no secret; what an API signed is
+// as it was.
+func TestSecretInTheTextOfACall(t *testing.T) {
+	t.Parallel()
+	const secret = "correct-horse-battery"
+	known := redact.Known(secret)
+	signed := json.RawMessage(`"` + secret + `"`)
+	before := []model.Message{{Role: model.Assistant, Blocks: []model.Block{
+		{Kind: model.Call, ID: "a", Opaque: json.RawMessage(`{"raw":"echo ` + secret + `"}`), Wire: "xnl"},
+		{Kind: model.Thinking, Text: secret, Opaque: signed, Wire: "anthropic"},
+	}}}
+	blocks := engine.Veiled(known, before)[0].Blocks
+	if strings.Contains(string(blocks[0].Opaque), secret) || string(blocks[1].Opaque) != string(signed) ||
+		!strings.Contains(string(before[0].Blocks[0].Opaque), secret) {
+		t.Errorf("%s, %s", blocks[0].Opaque, blocks[1].Opaque)
+	}
+}

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Signals makes the programs that a test starts get the signals that whoever started the test ignores, as nohup does
-// and a shell with a job in the background: a program keeps ignoring what was ignored when it began. Call it first in
-// TestMain. In the process itself these signals do nothing. Where the test's own binary plays another program, which has no
-// flags of a test, it stays as it was started.
+// Signals makes the programs that a test starts get the signals that were ignored when the test began, as nohup ignores
+// them and a shell with a job in the background: a program goes on ignoring what was ignored when it began. Call it
+// first in TestMain. In the process itself these signals do nothing. Where the test's own binary plays another program,
+// which has no flags of a test, it stays as it was started.
 func Signals() {
 	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.") {
 		return

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fsapi"
@@ -151,7 +152,8 @@ func routeOf(name string, t toolspec.Tool) *spec {
 // done returns the result of a route that changed a file.
 func done(text string, c fsapi.Change) Result {
 	r := Result{Text: text}
-	if len(c.New) <= longestShown && (c.Old == nil || len(*c.Old) <= longestShown) {
+	shown := func(s string) bool { return len(s) <= longestShown && utf8.ValidString(s) }
+	if shown(c.New) && (c.Old == nil || shown(*c.Old)) {
 		r.Change = &event.Change{Path: c.Path, Old: c.Old, New: c.New}
 	}
 	return r

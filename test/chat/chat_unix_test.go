@@ -142,7 +142,8 @@ func TestFilesInMessages(t *testing.T) {
 	}
 	got := said(requests[0])
 	for _, want := range []string{
-		"@file:" + filepath.Join(p.work, "notes", "a.txt") + "\ncontent of a\n", "@file:" + outside + "\ncontent of out\n",
+		"@file:" + filepath.Join(p.work, "notes", "a.txt") + "\ncontent of a\n", "@file:" + outside +
+			"\ncontent of out\n",
 		"see @file:" + filepath.Join(p.work, "notes", "a.txt") + ",",
 	} {
 		if !strings.Contains(got, want) {
@@ -154,8 +155,8 @@ func TestFilesInMessages(t *testing.T) {
 	}
 }
 
-// TestAgentsOfFiles: the prompt of an agent comes into the conversation once, and stays for later turns; what comes from
-// the workspace has to be trusted first.
+// TestAgentsOfFiles: the prompt of an agent comes into the conversation once, and stays for later turns; what comes
+// from the workspace has to be trusted first.
 func TestAgentsOfFiles(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"say":"ok"}]`)
@@ -171,7 +172,7 @@ func TestAgentsOfFiles(t *testing.T) {
 	w.await("reviewer")
 	w.await("not trusted") // a candidate that the workspace brings is named as such
 	w.types("rev\t")
-	w.await("viewer ")
+	w.await("ewer ")
 	w.types("do it\r")
 	w.await("\nok")
 	w.enters("@agent:reviewer once more")
@@ -229,7 +230,8 @@ func TestCommandsOfFiles(t *testing.T) {
 		got = append(got, said(r))
 	}
 	if len(got) != 3 || !strings.HasSuffix(got[0], "Prompt of openspec/commands/apply.md\n\nthe change") ||
-		!strings.HasSuffix(strings.TrimSpace(got[1]), "My prompt.") || !strings.HasSuffix(got[2], "/etc/hosts is a file") {
+		!strings.HasSuffix(strings.TrimSpace(got[1]), "My prompt.") ||
+		!strings.HasSuffix(got[2], "/etc/hosts is a file") {
 		t.Errorf("%q", got)
 	}
 }
@@ -251,8 +253,11 @@ func TestFileCompletion(t *testing.T) {
 	w.await("manual.md")
 	w.types(" and @file:many/")
 	w.await(".txt")
-	w.types("2999\t")
-	w.await("2999.txt ")
+	w.types("2999")
+	w.await("2999")
+	w.await("2999") // the candidate
+	w.types("\t")
+	w.await(".txt ")
 	w.types("\r")
 	w.await("\nok")
 	w.quits()

@@ -35,7 +35,7 @@ func TestQuestions(t *testing.T) {
 	w.enters("second")
 	w.await("+LINE 2")
 	w.await("y yes")
-	w.enters("/status") // a command is no answer
+	w.enters("/status") // a command does not answer it
 	w.await("agent:        native")
 	w.enters("n")
 	w.await("touch made")

@@ -41,7 +41,7 @@ func TestFormula(t *testing.T) {
 			for _, name := range []string{
 				"etc/bash_completion.d/omniagent", "share/zsh/site-functions/_omniagent",
 				"share/fish/vendor_completions.d/omniagent.fish",
-				"share/man/man1/omniagent.1", "share/man/man1/omniagent-config-set.1",
+				"bin/eidolon", "bin/yume-cli", "share/man/man1/omniagent.1", "share/man/man1/omniagent-config-set.1",
 			} {
 				if !slices.Contains(there, name) {
 					t.Errorf("%s is missing among %q", name, there)

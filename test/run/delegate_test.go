@@ -387,7 +387,7 @@ func TestDelegateChat(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	for _, part := range []string{
-		"· Delegate to scribe: write new.txt", "? scribe asks: Which colour?", "  scribe: Done", "  added colour +1 -0",
+		"⏺ Delegate to scribe: write new.txt", "? scribe asks: Which colour?", "  scribe: Done", "  added colour +1 -0",
 		"  omniagent runs diff run-",
 	} {
 		if !strings.Contains(seen, part) {

@@ -228,6 +228,9 @@ func without(list []string, places ...string) []string {
 // conversations are what the native agent keeps of what was said.
 func (b *box) conversations() string { return filepath.Join(b.home, ".yume/sessions") }
 
+// eidolon is where a chat keeps its record for people.
+func (b *box) eidolon() string { return filepath.Join(b.home, ".eidolon") }
+
 // record is the audit log, locks hold the places of locks, and children is where running children stand on record: all
 // that a command may leave that changes nothing.
 func (b *box) record() string { return filepath.Join(b.home, ".local/share/omniagent/audit.jsonl") }

@@ -66,7 +66,7 @@ func (c *command) talk(t *testing.T, base string, more ...string) call {
 func (c *command) valued() []string {
 	names := []string{}
 	for name, f := range c.Flags {
-		if f.Type != "boolean" {
+		if f.Type != "boolean" && c.ext.Parameters[name].Nargs != "?" {
 			names = append(names, name)
 		}
 	}

@@ -109,8 +109,9 @@ func (e *Encoder) init() [][]byte {
 	line := Init{
 		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools),
 		Servers: []Server{}, Model: f.Model, Mode: e.mode,
-		Commands: nonNil(f.Commands), KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
-		Skills: []string{}, Plugins: []string{},
+		Commands: nonNil(f.Commands), KeySource: "none", Version: e.Version, Style: "default",
+		Helpers: nonNil(f.Helpers),
+		Skills:  []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
 	for _, s := range f.Servers {

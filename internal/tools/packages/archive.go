@@ -18,8 +18,12 @@ import (
 type file struct {
 	name    string // with slashes
 	data    []byte
-	program bool // it may be run
+	program bool   // it may be run
+	link    string // not empty: it is a link that leads there, and has no data
 }
+
+// names are the further names under which the program is another one to its user: links to it.
+func names() []string { return []string{"eidolon", "yume-cli"} }
 
 // tarball is a compressed archive of files, with the directories that lead to them. The prefix is put before every
 // name.
@@ -44,7 +48,12 @@ func tarball(prefix string, when time.Time, files []file) ([]byte, error) {
 		if f.program {
 			mode = 0o755
 		}
-		if err := w.WriteHeader(header(tar.TypeReg, name, len(f.data), mode, when)); err != nil {
+		head := header(tar.TypeReg, name, len(f.data), mode, when)
+		if f.link != "" {
+			head = header(tar.TypeSymlink, name, 0, 0o777, when)
+			head.Linkname = f.link
+		}
+		if err := w.WriteHeader(head); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.data); err != nil {

@@ -32,6 +32,8 @@ func (r *release) formula(files []file) file {
 	b.WriteString(`
   def install
     bin.install "omniagent"
+    bin.install_symlink "omniagent" => "eidolon"
+    bin.install_symlink "omniagent" => "yume-cli"
     man1.install Dir["man/man1/*.1"]
     bash_completion.install "completions/omniagent.bash" => "omniagent"
     zsh_completion.install "completions/_omniagent"

@@ -25,6 +25,9 @@ func (r *release) deb(arch string) (file, error) {
 	var list strings.Builder
 	size := 0
 	for _, f := range files {
+		if f.link != "" {
+			continue
+		}
 		fmt.Fprintf(&list, "%x  %s\n", md5.Sum(f.data), f.name) // the form asks for MD5; it finds damage, not malice
 		size += (len(f.data) + 1023) / 1024
 	}
@@ -93,6 +96,10 @@ func (r *release) debFiles(arch string) ([]file, error) {
 			return nil, err
 		}
 		files = append(files, file{name: f.name, data: out.Bytes()})
+	}
+	for _, name := range names() {
+		files = append(files, file{name: "usr/bin/" + name, link: "omniagent"},
+			file{name: "usr/share/man/man1/" + name + ".1.gz", link: "omniagent.1.gz"})
 	}
 	for target, data := range r.binaries {
 		if target.OS == "linux" && target.Arch == arch {

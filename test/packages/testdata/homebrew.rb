@@ -19,6 +19,11 @@ class Place < Pathname
       thing.is_a?(Hash) ? thing.each { |from, to| FileUtils.cp(from, self + to) } : FileUtils.cp(thing, self)
     end
   end
+
+  def install_symlink(links)
+    mkpath
+    links.each { |from, to| File.symlink(from, self + to) }
+  end
 end
 
 class Formula
