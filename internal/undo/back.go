@@ -78,7 +78,7 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 			With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
 	}
 	if w.Dry {
-		now, err := p.take(ctx, out.Of.Roots)
+		now, err := p.take(ctx, out.Of.Roots, nil)
 		if err == nil {
 			err = p.each(&out, how{takeOld: w.TakeOld}, now, func(c *plan, _ *tree.Index, _ *tree.Contents) ([]string,
 				error,
@@ -146,7 +146,7 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	if t.alive, err = workspace.Lock(ctx, filepath.Join(p.turn(r.ID), "alive"), lockWait); err != nil {
 		return out, err
 	}
-	now, err := p.take(ctx, out.Of.Roots)
+	now, err := p.take(ctx, out.Of.Roots, nil)
 	if err != nil {
 		return out, err
 	}

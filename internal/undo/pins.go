@@ -116,8 +116,8 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bring makes a file available under another name, by a link or else as a copy. It does nothing if the file has vanished
-// meanwhile, or if the name is taken.
+// bring makes a file available under another name, by a link or else as a copy. It does nothing if the file has
+// vanished meanwhile, or if the name is taken.
 func bring(from, to string, left *int64) error {
 	err := os.Link(from, to)
 	if errors.Is(err, fs.ErrNotExist) {

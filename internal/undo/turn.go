@@ -46,7 +46,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	t := &Turn{place: p, record: Record{
 		ID: ident.Ordered(), Origin: o, Kind: kind, Began: time.Now().UTC(), Roots: []string{},
 	}}
-	snapshot, err := p.take(ctx, []string{p.root})
+	snapshot, err := p.take(ctx, []string{p.root}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	}
 	if t.alive, err = workspace.Lock(ctx, filepath.Join(p.turn(t.record.ID), "alive"), 0); err == nil {
 		if err = p.pin(snapshot, t.record.ID); err == nil {
-			err = p.save(t.record.ID, "before", snapshot)
+			err = p.keepLatest(t.record.ID, snapshot)
 		}
 		t.record.Gaps = gaps(snapshot)
 		if err == nil {
@@ -102,7 +102,7 @@ func (t *Turn) End(ctx context.Context) (Record, error) {
 // end needs the lock.
 func (t *Turn) end(ctx context.Context) (Record, error) {
 	p, r := t.place, &t.record
-	after, err := p.take(ctx, r.Roots)
+	after, err := p.take(ctx, r.Roots, t.before)
 	if err != nil {
 		return *r, err
 	}
@@ -188,14 +188,15 @@ func (p *place) close(ctx context.Context) {
 	}
 }
 
-// take makes the indexes of the roots, and of the repositories outside that the first one belongs to.
-func (p *place) take(ctx context.Context, roots []string) ([]*tree.Index, error) {
+// take makes the indexes of the roots, and of the repositories outside that the first one belongs to. since is an earlier
+// snapshot of them; nil: the latest is read.
+func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
 	var all []*tree.Index
 	for i := 0; i < len(roots); i++ {
 		root := roots[i]
-		latest := filepath.Join(p.dir, "latest-"+key(root))
+		latest := p.latest(root)
 		o := tree.Options{
 			Store: p.contents(), Whole: true, GitDir: i > 0, CountLimit: countLimit,
 			FileLimit:    orElse(p.store.FileLimit, fileLimit),
@@ -205,7 +206,11 @@ func (p *place) take(ctx context.Context, roots []string) ([]*tree.Index, error)
 		if i == 0 {
 			o.Except = p.except()
 		}
-		o.Since, _ = load(latest) // without it more is read
+		if i < len(since) {
+			o.Since = since[i]
+		} else {
+			o.Since, _ = load(latest) // without it more is read
+		}
 		x, err := tree.Take(ctx, root, o)
 		if err != nil {
 			return nil, err
@@ -213,7 +218,7 @@ func (p *place) take(ctx context.Context, roots []string) ([]*tree.Index, error)
 		if i == 0 {
 			x.Gaps = append(x.Gaps, linked(x)...)
 		}
-		if o.Since == nil || differ(o.Since, x) {
+		if o.Since == nil || !exists(latest) || differ(o.Since, x) {
 			if err := save(x, latest); err != nil {
 				return nil, err
 			}
@@ -282,6 +287,24 @@ func (p *place) except() func(path string) bool {
 	return func(path string) bool {
 		return names[path] || inside != "" && (path == inside || strings.HasPrefix(path, inside+"/"))
 	}
+}
+
+// latest is the file with the last index of a root.
+func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
+
+// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved, or
+// found to be the same as before.
+func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
+	for i, x := range snapshot {
+		to := filepath.Join(p.turn(id), "before-"+strconv.Itoa(i))
+		if os.Link(p.latest(x.Root), to) == nil {
+			continue
+		}
+		if err := save(x, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // save keeps the indexes of a snapshot.
