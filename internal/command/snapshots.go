@@ -68,12 +68,16 @@ func snapshotsDelete() *contract.Command {
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is forgotten"},
 			{Code: contract.NotFound, When: "no such turn"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.PermissionDenied, When: "no access"},
 		},
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent snapshots delete 6nk2b0p5 --confirm-destructive",
 		}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			if c.Paths.State == "" {
+				return contract.Result{}, noStateForUndo()
+			}
 			id, store := c.String("id"), undoStore(c)
 			d := snapshotsDeleted{IDs: []string{}}
 			all, err := store.All()

@@ -31,6 +31,10 @@ func undoFiles() contract.FileEffect {
 	}
 }
 
+func noStateForUndo() error {
+	return fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").Hint("set HOME")
+}
+
 // undoStore is where the snapshots are.
 func undoStore(c *contract.Call) undo.Store {
 	home, _ := c.Host.Lookup("HOME")
@@ -197,6 +201,9 @@ func redoLast() *contract.Command {
 }
 
 func takeBack(ctx context.Context, c *contract.Call, w undo.Wish) (contract.Result, error) {
+	if c.Paths.State == "" {
+		return contract.Result{}, noStateForUndo()
+	}
 	store := undoStore(c)
 	w.Dir, w.TakeOld, w.Dry = c.Dir(), c.Bool("take-old"), c.DryRun()
 	if c.Bool("list") {
