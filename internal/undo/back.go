@@ -48,6 +48,10 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	if err != nil {
 		return out, err
 	}
+	if records, err := p.list(); err == nil && len(records) == 0 {
+		out.Of, err = choose(nil, w, p.root)
+		return out, err
+	}
 	p.settle(ctx)
 	if err := p.lock(ctx); err != nil {
 		return out, err
