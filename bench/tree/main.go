@@ -103,6 +103,7 @@ func size(w *tabwriter.Writer, n, files int) error {
 	return nil
 }
 
+// contests lists the questions. Long because it is that list.
 func contests(base, root string, files int) ([]*contest, error) {
 	store := tree.OpenStore(filepath.Join(base, "store"))
 	ctx := context.Background()

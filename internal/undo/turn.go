@@ -188,8 +188,8 @@ func (p *place) close(ctx context.Context) {
 	}
 }
 
-// take makes the indexes of the roots, and of the repositories outside that the first one belongs to. since is an earlier
-// snapshot of them; nil: the latest is read.
+// take makes the indexes of the roots, and of the repositories outside that the first one belongs to. since is an
+// earlier snapshot of them; nil: the latest is read.
 func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
@@ -292,8 +292,8 @@ func (p *place) except() func(path string) bool {
 // latest is the file with the last index of a root.
 func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
 
-// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved, or
-// found to be the same as before.
+// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
+// or found to be the same as before.
 func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
 	for i, x := range snapshot {
 		to := filepath.Join(p.turn(id), "before-"+strconv.Itoa(i))
