@@ -23,6 +23,7 @@ import (
 
 	"omniagent/internal/git"
 	"omniagent/internal/tree"
+	"omniagent/internal/undo"
 )
 
 func main() {
@@ -102,6 +103,7 @@ func size(w *tabwriter.Writer, n, files int) error {
 	return nil
 }
 
+// contests lists the questions. Long because it is that list.
 func contests(base, root string, files int) ([]*contest, error) {
 	store := tree.OpenStore(filepath.Join(base, "store"))
 	ctx := context.Background()
@@ -126,7 +128,25 @@ func contests(base, root string, files int) ([]*contest, error) {
 		}
 	}
 	status := program(root, nil, "status", "--porcelain")
+	snapshots := undo.Store{Dir: filepath.Join(base, "undo")}
+	turn := func(use func(*undo.Turn) error) func() error {
+		return func() error {
+			t, err := snapshots.Begin(ctx, undo.Origin{Dir: root})
+			if err != nil {
+				return err
+			}
+			return use(t)
+		}
+	}
 	return []*contest{
+		{name: "a snapshot before a turn", theirs: status, ours: here(turn(func(t *undo.Turn) error {
+			t.Drop()
+			return nil
+		}))},
+		{name: "and one after it", theirs: status, ours: here(turn(func(t *undo.Turn) error {
+			_, err := t.End(ctx)
+			return err
+		}))},
 		{name: "status of every file", theirs: status, ours: here(func() error {
 			_, err := tree.Take(ctx, root, tree.Options{})
 			return err

@@ -27,6 +27,7 @@ import (
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
+	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
 
@@ -83,6 +84,10 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 				return ""
 			}
 			return eidolon.RemindAt(messages)
+		},
+		Undo: func(ctx context.Context, redo bool) (string, error) {
+			out, err := undoStore(c).Back(ctx, undo.Wish{Dir: dir, Redo: redo})
+			return undoWords(out), err
 		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
 	}

@@ -19,7 +19,8 @@ type turn struct {
 	cancel    context.CancelCauseFunc // nil: no message began it
 	began     bool                    // TurnBegan is recorded
 	ended     bool                    // Ended is recorded
-	returned  bool                    // Mind.Turn returned
+	returned  bool                    // Mind.Turn returned, and the workspace was looked at
+	left      bool                    // Mind.Turn returned
 	cancelled bool
 	killed    bool
 	fault     *fault.Fault // why the conversation ended it
@@ -112,9 +113,12 @@ func (c *Conversation) next() {
 			c.stop(t)
 		})
 	}
-	mind := c.mind
+	mind, look := c.mind, lookOf(c.o.Witness, t.number)
+	c.watch(look)
 	go func() {
 		err := turnOf(ctx, mind, m.blocks)
+		c.inbox.post(func() { t.left = true })
+		look.End()
 		c.inbox.post(func() { c.returned(t, err) })
 	}()
 }
@@ -207,7 +211,7 @@ func (c *Conversation) kill() {
 
 // giveUp ends a turn whose Mind does not return. The next turn gets a new Mind.
 func (c *Conversation) giveUp(t *turn) {
-	if c.turn != t || t.returned {
+	if c.turn != t || t.left {
 		return
 	}
 	if !t.ended {

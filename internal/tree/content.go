@@ -50,13 +50,17 @@ type reading struct {
 	mu       sync.Mutex
 	bytes    int64 // kept by this call
 	files    int
-	consumed int64 // bytes read by this call
-	full     error // why the store takes nothing any more
+	consumed int64           // bytes read by this call
+	full     error           // why the store takes nothing any more
+	skipped  map[string]bool // ignored files and directories that are not kept
 }
 
 // readContents finds out what the files contain: from Since, from git, and by reading the others.
 func (w *walk) readContents(ctx context.Context) error {
 	r := &reading{walk: w}
+	if w.options.Whole {
+		r.skipped = w.largeIgnored()
+	}
 	since := w.options.Since.files()
 	known := w.tracked()
 	defer func() {
@@ -125,7 +129,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
-		if !isRegular(e.Mode) || e.about&stateOfGit != 0 {
+		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
 			continue
 		}
 		t := task{folder: f, entry: e}
@@ -146,7 +150,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 // was, or nil.
 func (r *reading) mustRead(t *task, old *entry) bool {
 	e := t.entry
-	if e.about&ignored != 0 {
+	if e.about&ignored != 0 && (!r.options.Whole || within(r.skipped, t.path())) {
 		return false
 	}
 	same := old != nil && old.Status == e.Status && old.about&recent == 0

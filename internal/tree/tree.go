@@ -50,6 +50,12 @@ type Options struct {
 	Excludes *ignore.Rules
 	// Except tells of a path, relative to the root with slashes, that it is not part of the tree; nil: of none.
 	Except func(path string) bool
+	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
+	Whole bool
+	// GitDir says that the root is itself what is usually called .git.
+	GitDir bool
+	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.
+	IgnoredLimit int64
 	// The limits of the content that one call keeps. 0 means the default.
 	FileLimit  int64 // bytes of a file, 4 MiB
 	TotalLimit int64 // bytes together, 256 MiB

@@ -71,6 +71,9 @@ func reason(err error) string {
 // the root itself do not apply: somebody chose to work there.
 func (w *walk) fromAbove() *place {
 	p := &place{}
+	if w.options.GitDir {
+		p.about = stateOfGit
+	}
 	named := func(at string) {
 		if at != "" && p.scope.Match(at, true) == ignore.Ignored {
 			p.scope = (*ignore.Scope)(nil).Enter(at, ignore.Files{Repository: true})
@@ -187,11 +190,11 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			is.about |= stateOfGit
 		}
 		if status.Mode.IsDir() {
-			if is.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+			if is.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 				continue
 			}
 			f.Descend(e.Name, &place{scope: p.scope, repository: p.repository, about: is.about &^ recent})
-		} else if p.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+		} else if p.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 			continue
 		}
 		p.folder.entries = append(p.folder.entries, is)
@@ -199,7 +202,11 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 }
 
 // isState reports whether a file of .git says what state the repository is in. Objects, logs and caches do not.
-func isState(dir, name string, parent about) bool {
+func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
+	dir := f.Path
+	if w.options.Whole {
+		return parent&stateOfGit == 0 || name != "objects" || !f.Has("HEAD") || !f.Has("refs")
+	}
 	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
 		return true // .git itself, or a file beneath a directory that was chosen
 	}

@@ -237,6 +237,8 @@ func without(list []string, places ...string) []string {
 // conversations are what the native agent keeps of what was said.
 func (b *box) conversations() string { return filepath.Join(b.home, ".yume/sessions") }
 
+func (b *box) snapshots() string { return filepath.Join(b.home, ".local/state/omniagent/undo") }
+
 // eidolon is where a chat keeps its record for people.
 func (b *box) eidolon() string { return filepath.Join(b.home, ".eidolon") }
 
