@@ -81,7 +81,7 @@ type Conversation struct {
 	mu    sync.Mutex
 	known event.Facts
 	own   string // the agent's own id
-	look  Look   // of the turn that runs; nil: none
+	watch *watch // of the last turn that a message began; nil: none. Only run sets it.
 
 	// Owned by run.
 	mind       agent.Mind
@@ -197,18 +197,16 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 // looked waits until the workspace was looked at before the turn that runs.
 func (c *Conversation) looked() {
 	c.mu.Lock()
-	look := c.look
+	now := c.watch
 	c.mu.Unlock()
-	if look != nil {
-		look.Ready()
-	}
+	now.ready()
 }
 
-// watch sets the Look of the turn that runs.
-func (c *Conversation) watch(look Look) {
+// watchNow sets the watch of the turn that begins.
+func (c *Conversation) watchNow(w *watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look = look
+	c.watch = w
 }
 
 // adopt makes m the Mind of the conversation.

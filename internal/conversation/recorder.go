@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"sync"
 
 	"omniagent/internal/event"
@@ -12,10 +13,9 @@ import (
 // unchanged. It orders the events as those of any conversation. It answers no question and ends no turn. Its methods
 // may be called from several goroutines.
 type Recorder struct {
-	mu   sync.Mutex
-	c    *Conversation
-	look Look // of the turn that runs or is to begin; nil: there is none
-	ends sync.WaitGroup
+	mu    sync.Mutex
+	c     *Conversation
+	looks bool // Conversation.watch is of the turn that runs, or is to begin
 }
 
 // Watch has a Witness look before and after each turn. It is called before the first message.
@@ -23,19 +23,16 @@ func (r *Recorder) Watch(w Witness) { r.c.o.Witness = w }
 
 // begin has the workspace looked at before the turn of the oldest message that waits.
 func (r *Recorder) begin() {
-	if c := r.c; r.look == nil && len(c.waiting) > 0 {
-		r.look = lookOf(c.o.Witness, c.waiting[0].turn)
-		c.watch(r.look)
+	if c := r.c; !r.looks && len(c.waiting) > 0 {
+		r.looks = true
+		c.watchNow(watchOf(c.o.Witness, c.waiting[0].turn))
 	}
 }
 
 // end has it looked at after the turn.
 func (r *Recorder) end() {
-	if look := r.look; look != nil {
-		r.ends.Go(look.End)
-		r.look = nil
-		r.c.watch(nil)
-	}
+	r.looks = false
+	r.c.watch.end()
 }
 
 // Record begins a conversation in a journal, or continues the one there. The Recorder closes the journal. It reports
@@ -121,7 +118,7 @@ func (r *Recorder) Close() error {
 	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
 	c.endDropped()
 	r.end()
-	r.ends.Wait()
+	c.watch.wait(context.Background())
 	if err := c.o.Journal.Close(); err != nil {
 		return err
 	}

@@ -19,8 +19,7 @@ type turn struct {
 	cancel    context.CancelCauseFunc // nil: no message began it
 	began     bool                    // TurnBegan is recorded
 	ended     bool                    // Ended is recorded
-	returned  bool                    // Mind.Turn returned, and the workspace was looked at
-	left      bool                    // Mind.Turn returned
+	returned  bool                    // Mind.Turn returned
 	cancelled bool
 	killed    bool
 	fault     *fault.Fault // why the conversation ended it
@@ -42,6 +41,8 @@ func (c *Conversation) run() {
 		}
 	}
 	c.inbox.close()
+	c.watch.end()
+	c.watch.wait(context.Background())
 	if err := c.o.Journal.Close(); err != nil && c.failure == nil {
 		c.failure = err
 	}
@@ -113,12 +114,13 @@ func (c *Conversation) next() {
 			c.stop(t)
 		})
 	}
-	mind, look := c.mind, lookOf(c.o.Witness, t.number)
-	c.watch(look)
+	mind, before, now := c.mind, c.watch, watchOf(c.o.Witness, t.number)
+	c.watchNow(now)
 	go func() {
+		before.wait(ctx)
+		now.start(ctx)
 		err := turnOf(ctx, mind, m.blocks)
-		c.inbox.post(func() { t.left = true })
-		look.End()
+		now.end()
 		c.inbox.post(func() { c.returned(t, err) })
 	}()
 }
@@ -211,7 +213,7 @@ func (c *Conversation) kill() {
 
 // giveUp ends a turn whose Mind does not return. The next turn gets a new Mind.
 func (c *Conversation) giveUp(t *turn) {
-	if c.turn != t || t.left {
+	if c.turn != t || t.returned {
 		return
 	}
 	if !t.ended {
@@ -219,6 +221,7 @@ func (c *Conversation) giveUp(t *turn) {
 	}
 	c.o.Log("the agent did not end when it was killed; the next message restarts it")
 	c.generation++ // its events are ignored from now on
+	c.watch.end()
 	c.abandoned, c.turn = true, nil
 	c.next()
 }

@@ -3,6 +3,8 @@ package opening
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
@@ -16,6 +18,7 @@ func (p *Plan) witness(session string) conversation.Witness {
 	}
 	return &witness{
 		store: *p.env.Undo, log: p.env.Log, waits: p.agent == native.Name,
+		silent: p.driver != nil && p.driver.Describe().Custom,
 		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
 	}
 }
@@ -25,26 +28,26 @@ type witness struct {
 	store  undo.Store
 	origin undo.Origin
 	waits  bool // the agent calls no tool before the call was told
+	silent bool // the agent need not tell its calls at all
 	log    func(format string, args ...any)
+
+	last *look // the methods of a conversation begin one turn after another
 
 	mu   sync.Mutex
 	told bool // what is not covered was said
-	last *look
 }
 
-// Begin takes the snapshot before a turn, beside the start of the agent.
+// Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
 func (w *witness) Begin(turn int64) conversation.Look {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l, before := &look{witness: w, done: make(chan struct{})}, w.last
+	before := w.last
+	l := &look{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
 	w.last = l
 	origin := w.origin
 	origin.Turn = turn
 	go func() {
-		defer close(l.done)
-		if before != nil { // of the turn before
-			before.ended.Lock()
-			defer before.ended.Unlock()
+		defer close(l.begun)
+		if before != nil {
+			<-before.ended
 		}
 		var err error
 		if l.turn, err = w.store.Begin(context.Background(), origin); err != nil {
@@ -55,7 +58,6 @@ func (w *witness) Begin(turn int64) conversation.Look {
 			w.say("%s", gaps)
 		}
 	}()
-	l.ended.Lock()
 	return l
 }
 
@@ -73,32 +75,46 @@ func (w *witness) say(format string, args ...any) {
 // look is the snapshots of one turn.
 type look struct {
 	*witness
-	done  chan struct{} // closed after the first one
+	begun chan struct{} // closed after the first one
 	turn  *undo.Turn    // nil: it failed
-	late  sync.Once
-	ended sync.Mutex // held until the second one is taken
+	late  atomic.Bool   // the agent may have acted before the first one was complete
+	ended chan struct{} // closed after the second one
+}
+
+// Start waits for the first snapshot, if nothing else tells when the agent acts.
+func (l *look) Start(ctx context.Context) {
+	if !l.silent {
+		return
+	}
+	select {
+	case <-l.begun:
+	case <-ctx.Done():
+	case <-time.After(undo.Patience):
+		l.late.Store(true)
+	}
 }
 
 // Ready waits for the first snapshot. An agent that does not wait for us may have acted before it was complete.
 func (l *look) Ready() {
 	select {
-	case <-l.done:
+	case <-l.begun:
 	default:
-		<-l.done
-		if l.turn != nil && !l.waits {
-			l.late.Do(l.turn.Late)
-		}
+		l.late.Store(!l.waits)
+		<-l.begun
 	}
 }
 
 // End takes the second snapshot.
-func (l *look) End() {
-	<-l.done
-	defer l.ended.Unlock()
+func (l *look) End(at time.Time) {
+	defer close(l.ended)
+	<-l.begun
 	if l.turn == nil {
 		return
 	}
-	if _, err := l.turn.End(context.Background()); err != nil {
+	if l.late.Load() {
+		l.turn.Late()
+	}
+	if _, err := l.turn.End(context.Background(), at); err != nil {
 		l.log("the snapshot after the turn failed: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -23,6 +24,23 @@ func (f *File) Ignored() bool { return f.about&ignored != 0 }
 
 // OfGit reports whether the file is a part of a directory .git.
 func (f *File) OfGit() bool { return f.about&stateOfGit != 0 }
+
+// Later reports whether the file is one of those that MarkLater found.
+func (f *File) Later() bool { return f.about&later != 0 }
+
+// MarkLater marks the files that changed after a moment, and before now: the walk took some time. Files with a time
+// that lies ahead have it from another clock.
+func (x *Index) MarkLater(at time.Time) {
+	from, to := at.UnixNano(), time.Now().UnixNano()
+	for _, f := range x.folders {
+		for i := range f.entries {
+			e := &f.entries[i]
+			if e.Changed > from && e.Changed <= to && !e.Mode.IsDir() && e.about&stateOfGit == 0 {
+				e.about |= later
+			}
+		}
+	}
+}
 
 // Held reports whether the content of the file can be had: it was kept, or git has it, or it has none.
 func (f *File) Held() bool {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +31,8 @@ type place struct {
 	repository *repository
 	about      about
 	folder     *folder // of the directory itself, after the first call of enter
+	// old is the directory in Since, if the same rules applied there; nil: they may have been others.
+	old *folder
 }
 
 // run walks through the root.
@@ -163,8 +167,9 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 	if f.Path != "" {
 		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
 	}
+	p.folder.entries = slices.Grow(p.folder.entries, len(entries))
 	for _, e := range entries {
-		if w.options.Except != nil && w.options.Except(f.Join(e.Name)) {
+		if w.options.Except != nil && w.options.Except(f.Path, e.Name) {
 			continue
 		}
 		status, err := f.Status(e.Name)
@@ -179,8 +184,13 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 				continue
 			}
 		}
-		if is.about&(ignored|stateOfGit) == 0 && e.Name != ".git" &&
-			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored {
+		was := p.old.find(e.Name)
+		switch {
+		case is.about&stateOfGit != 0 || e.Name == ".git":
+		case was != nil && was.Mode.Type() == status.Mode.Type():
+			is.about = was.about & ignored
+		case is.about&ignored == 0 &&
+			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored:
 			is.about |= ignored
 		}
 		if w.isRecent(status.Changed) {
@@ -193,7 +203,9 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			if is.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 				continue
 			}
-			f.Descend(e.Name, &place{scope: p.scope, repository: p.repository, about: is.about &^ recent})
+			f.Descend(e.Name, &place{
+				scope: p.scope, repository: p.repository, about: is.about &^ recent, old: p.old,
+			})
 		} else if p.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 			continue
 		}
@@ -218,7 +230,7 @@ func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 
 // begin makes the folder of a directory, with the rules that apply there.
 func (w *walk) begin(f *workspace.Folder, p *place) *place {
-	p = &place{scope: p.scope, repository: p.repository, about: p.about}
+	p = &place{scope: p.scope, repository: p.repository, about: p.about, old: w.before(f, p)}
 	if p.about&(ignored|stateOfGit) == 0 {
 		if f.Has(".git") {
 			p.repository = w.repository(filepath.Join(w.index.Root, filepath.FromSlash(f.Path)), f.Path)
@@ -237,6 +249,40 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 	w.index.folders = append(w.index.folders, p.folder)
 	w.mu.Unlock()
 	return p
+}
+
+// before returns the directory in Since, if the rules there and above are as they were. p is what it inherits.
+func (w *walk) before(f *workspace.Folder, p *place) *folder {
+	old := w.since[f.Path]
+	switch {
+	case old == nil || w.options.Excludes != nil: // which may have been others
+		return nil
+	case f.Path != "" && p.old == nil || f.Path == "" && p.scope.InGit() && !f.Has(".git"):
+		return nil
+	case p.about&stateOfGit != 0:
+		return old
+	}
+	for _, name := range []string{".git", ".gitignore"} {
+		was, there := old.find(name), f.Has(name)
+		if there != (was != nil) {
+			return nil
+		}
+		if !there || was.Mode.IsDir() {
+			continue
+		}
+		if is, err := f.Status(name); err != nil || is != was.Status || was.about&recent != 0 {
+			return nil
+		}
+	}
+	if exclude := f.Join(".git/info/exclude"); f.Has(".git") {
+		was := w.since[path.Dir(exclude)].find("exclude")
+		info, err := os.Lstat(filepath.Join(w.index.Root, filepath.FromSlash(exclude)))
+		if (err == nil) != (was != nil) ||
+			was != nil && (was.Status != workspace.StatusOf(info) || was.about&recent != 0) {
+			return nil
+		}
+	}
+	return old
 }
 
 // isRecent reports whether a file may have changed, or may still change, within the tick of the walk.

@@ -52,19 +52,21 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 		out.Of, err = choose(nil, w, p.root)
 		return out, err
 	}
+	if w.Dry {
+		return p.rehearse(ctx, w)
+	}
 	p.settle(ctx)
 	if err := p.lock(ctx); err != nil {
 		return out, err
 	}
 	defer p.unlock()
 	p.close(ctx)
-	var j journal
-	err = readJSON(filepath.Join(p.dir, journalFile), &j)
-	switch {
-	case err == nil && !w.Dry:
-		return p.resume(ctx, j)
-	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.FileMissing):
+	j, interrupted, err := p.interrupted()
+	if err != nil {
 		return out, err
+	}
+	if interrupted {
+		return p.resume(ctx, j)
 	}
 	records, err := p.list()
 	if err != nil {
@@ -73,28 +75,10 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	if out.Of, err = choose(records, w, p.root); err != nil {
 		return out, err
 	}
-	if busy := slices.IndexFunc(records, func(r Record) bool {
-		return r.Ended.IsZero() &&
-			r.Kind == OfTurn
-	}); busy >= 0 {
-		r := records[busy]
-		return out, fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
-			With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
-	}
-	if w.Dry {
-		now, err := p.take(ctx, out.Of.Roots, nil)
-		if err == nil {
-			err = p.each(&out, how{takeOld: w.TakeOld}, now, func(c *plan, _ *tree.Index, _ *tree.Contents) ([]string,
-				error,
-			) {
-				var names []string
-				for _, a := range c.actions {
-					names = append(names, a.path)
-				}
-				return names, nil
-			})
+	for _, r := range records {
+		if underWay(r) {
+			return out, p.busy(r)
 		}
-		return out, err
 	}
 	kind := OfUndo
 	if out.Of.Kind == OfUndo {
@@ -117,17 +101,78 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	return out, err
 }
 
+func underWay(r Record) bool { return r.Ended.IsZero() && r.Kind == OfTurn }
+
+func (p *place) busy(r Record) error {
+	return fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
+		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
+}
+
+// interrupted returns what a restore was asked for whose process has died.
+func (p *place) interrupted() (j journal, there bool, err error) {
+	err = readJSON(filepath.Join(p.dir, journalFile), &j)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+		return j, false, nil
+	}
+	return j, err == nil, err
+}
+
+// rehearse says what Back would do. It writes nothing, not even a lock.
+func (p *place) rehearse(ctx context.Context, w Wish) (out Outcome, err error) {
+	records, err := p.list()
+	if err != nil {
+		return out, err
+	}
+	abandoned := map[string]bool{} // their second snapshot is the state of now
+	for i, r := range records {
+		if !underWay(r) {
+			continue
+		}
+		if _, held := workspace.HolderOf(p.alive(r.ID)); held {
+			return out, p.busy(r)
+		}
+		records[i].Ended, records[i].Abandoned, abandoned[r.ID] = time.Now().UTC(), true, true
+	}
+	j, interrupted, err := p.interrupted()
+	switch {
+	case err != nil:
+		return out, err
+	case interrupted:
+		out.Resumed, w.TakeOld = true, j.TakeOld
+		out.Of, err = p.read(j.Of)
+	default:
+		out.Of, err = choose(records, w, p.root)
+	}
+	if err != nil {
+		return out, err
+	}
+	now, err := p.survey(ctx, out.Of.Roots, nil, nil)
+	if err != nil {
+		return out, err
+	}
+	var after []*tree.Index
+	if abandoned[out.Of.ID] {
+		after = now
+	} else if after, err = p.load(out.Of.ID, "after", len(out.Of.Roots)); err != nil {
+		return out, err
+	}
+	o := how{takeOld: w.TakeOld, resumed: out.Resumed}
+	err = p.each(&out, o, after, now, func(c *plan, _ *tree.Index, _ *tree.Contents) (names []string, _ error) {
+		for _, a := range c.actions {
+			names = append(names, a.path)
+		}
+		return names, nil
+	})
+	return out, err
+}
+
 // settleTime is how long an undo waits for a turn that is about to end.
 const settleTime = 2 * time.Second
 
 // settle waits a moment for the second snapshot of a turn: an agent's last words come before it.
 func (p *place) settle(ctx context.Context) {
-	records, _ := p.list()
-	for _, r := range records {
-		if !r.Ended.IsZero() || r.Kind != OfTurn {
-			continue
-		}
-		if alive, err := workspace.Lock(ctx, filepath.Join(p.turn(r.ID), "alive"), settleTime); err == nil {
+	for _, id := range p.open() {
+		if alive, err := workspace.Lock(ctx, p.alive(id), settleTime); err == nil {
 			_ = alive.Unlock()
 		}
 	}
@@ -147,7 +192,7 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	if t.before, err = p.load(r.ID, "before", len(r.Roots)); err != nil {
 		return out, err
 	}
-	if t.alive, err = workspace.Lock(ctx, filepath.Join(p.turn(r.ID), "alive"), lockWait); err != nil {
+	if t.alive, err = workspace.Lock(ctx, p.alive(r.ID), lockWait); err != nil {
 		return out, err
 	}
 	now, err := p.take(ctx, out.Of.Roots, nil)
@@ -167,13 +212,17 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 
 // restore makes the workspace what it was before out.Of, and records that.
 func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, o how, now []*tree.Index) error {
-	err := p.each(out, o, now, func(c *plan, before *tree.Index, contents *tree.Contents) ([]string, error) {
+	after, err := p.load(out.Of.ID, "after", len(out.Of.Roots))
+	if err != nil {
+		return err
+	}
+	err = p.each(out, o, after, now, func(c *plan, before *tree.Index, contents *tree.Contents) ([]string, error) {
 		return p.carryOut(c, before, contents, out.Of.ID)
 	})
 	if err != nil {
 		return err
 	}
-	if out.By, err = t.end(ctx); err != nil {
+	if out.By, err = t.end(ctx, time.Time{}); err != nil {
 		return err
 	}
 	out.Of.Back = out.By.ID
@@ -192,14 +241,10 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, o how, now [
 }
 
 // each plans for every root of out.Of, and has the plans carried out.
-func (p *place) each(out *Outcome, o how, now []*tree.Index,
+func (p *place) each(out *Outcome, o how, after, now []*tree.Index,
 	do func(*plan, *tree.Index, *tree.Contents) ([]string, error),
 ) error {
 	before, err := p.load(out.Of.ID, "before", len(out.Of.Roots))
-	if err != nil {
-		return err
-	}
-	after, err := p.load(out.Of.ID, "after", len(out.Of.Roots))
 	if err != nil {
 		return err
 	}

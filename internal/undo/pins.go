@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -40,7 +41,7 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 		listed := filepath.Join(p.dir, "objects-"+key(common))
 		known := namesIn(listed)
 		names := objectsIn(common)
-		p.prepare(common, to)
+		prepare(common, to)
 		left := int64(copyLimit)
 		for _, name := range names {
 			if _, there := slices.BinarySearch(known, name); there {
@@ -52,12 +53,16 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 			}
 		}
 		text := []byte(strings.Join(names, "\n"))
-		if !slices.Equal(names, known) {
+		if !slices.Equal(names, known) || !exists(listed) {
 			if err := workspace.Replace(listed, text, 0o600); err != nil {
 				return err
 			}
 		}
-		if err := workspace.Replace(filepath.Join(p.turn(id), "objects-"+key(common)), text, 0o600); err != nil {
+		mine := filepath.Join(p.turn(id), "objects-"+key(common))
+		if os.Link(listed, mine) == nil {
+			continue
+		}
+		if err := workspace.Replace(mine, text, 0o600); err != nil {
 			return err
 		}
 	}
@@ -65,11 +70,11 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 }
 
 // prepare makes the files by which the objects can be read.
-func (p *place) prepare(common, to string) {
+func prepare(common, to string) {
 	_ = workspace.MkdirAll(filepath.Join(to, "objects", "info"))
 	for _, name := range []string{"HEAD", "config"} {
 		if data, err := workspace.ReadFile(filepath.Join(common, name), jsonLimit); err == nil {
-			_ = workspace.Replace(filepath.Join(to, name), data, 0o600)
+			renew(filepath.Join(to, name), data)
 		}
 	}
 	borrowed, err := workspace.ReadFile(filepath.Join(common, "objects", "info", "alternates"), jsonLimit)
@@ -83,8 +88,14 @@ func (p *place) prepare(common, to string) {
 		}
 		all = append(all, line)
 	}
-	_ = workspace.Replace(filepath.Join(to, "objects", "info", "alternates"), []byte(strings.Join(all, "\n")+"\n"),
-		0o600)
+	renew(filepath.Join(to, "objects", "info", "alternates"), []byte(strings.Join(all, "\n")+"\n"))
+}
+
+// renew writes a file that does not have the content already.
+func renew(path string, data []byte) {
+	if is, err := workspace.ReadFile(path, jsonLimit); err != nil || !bytes.Equal(is, data) {
+		_ = workspace.Replace(path, data, 0o600)
+	}
 }
 
 // namesIn reads a list of names, which are sorted.

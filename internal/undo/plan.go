@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/git"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // Kept is a path that was not restored.
@@ -92,7 +93,8 @@ func (c *comparison) consider(a action, left *tree.File) {
 		reason = special
 	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
 		reason = notHeld
-	case !tree.SameFile(a.is, left) && !c.takeOld && !c.unfinished(a):
+	case c.takeOld || c.unfinished(a):
+	case !tree.SameFile(a.is, left) || left != nil && left.Later():
 		reason = changedSince
 	}
 	if reason != "" {
@@ -200,7 +202,7 @@ func decides(rel string) bool {
 	return false
 }
 
-// sameState compares two files of .git. An index is the same if it lists the same: git writes it anew to note what it
+// sameState compares two files of .git, the second one as it is now. An index is the same if it lists the same: git writes it anew to note what it
 // saw of files.
 func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 	if tree.SameFile(a, b) {
@@ -213,8 +215,16 @@ func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 	if err != nil {
 		return false
 	}
-	other, err := c.contents.Read(b)
+	other, err := c.read(b, name)
 	return err == nil && git.SameIndex(one, other, c.hashSize(dir))
+}
+
+// read returns the content of a file as it is now. A dry run has not kept it.
+func (c *comparison) read(is *tree.File, name string) ([]byte, error) {
+	if is.Held() {
+		return c.contents.Read(is)
+	}
+	return workspace.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)), is.Size)
 }
 
 func (c *comparison) hashSize(dir string) int {

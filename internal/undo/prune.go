@@ -36,7 +36,8 @@ func (s Store) Surplus(age time.Duration, budget int64) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := s.Size() - budget
+	size := s.Size()
+	over := size - budget
 	var surplus []Record
 	for _, r := range slices.Backward(all) {
 		if r.Ended.IsZero() || over <= 0 && time.Since(r.Ended) < age {
@@ -44,7 +45,7 @@ func (s Store) Surplus(age time.Duration, budget int64) ([]Record, error) {
 		}
 		surplus = append(surplus, r)
 		if over > 0 {
-			over -= s.Size() / int64(len(all)) // a fair share: what a turn alone needs is known when it is gone
+			over -= size / int64(len(all)) // a fair share: what a turn alone needs is known when it is gone
 		}
 	}
 	return surplus, nil
@@ -54,12 +55,18 @@ func (s Store) Surplus(age time.Duration, budget int64) ([]Record, error) {
 func (s Store) Size() int64 { return size(s.Dir) }
 
 func size(dir string) (bytes int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	pins := filepath.FromSlash("/git/")
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
 		}
-		if info, err := d.Info(); err == nil && links(info) < 2 {
-			bytes += info.Size()
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		n := int64(max(links(info), 1)) //nolint:gosec // the names of a file
+		if n == 1 || !strings.Contains(strings.TrimPrefix(path, dir), pins) {
+			bytes += info.Size() / n // turns share indexes
 		}
 		return nil
 	})

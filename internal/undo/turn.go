@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,7 +58,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	if err := workspace.MkdirAll(p.turn(t.record.ID)); err != nil {
 		return nil, err
 	}
-	if t.alive, err = workspace.Lock(ctx, filepath.Join(p.turn(t.record.ID), "alive"), 0); err == nil {
+	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), 0); err == nil {
 		if err = p.pin(snapshot, t.record.ID); err == nil {
 			err = p.keepLatest(t.record.ID, snapshot)
 		}
@@ -82,29 +83,48 @@ func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
 // Late records that the agent may have changed something before the first snapshot was complete.
 func (t *Turn) Late() { t.record.Late = true }
 
+// Of records which session of its agent the turn belongs to, where that was not known at the beginning.
+func (t *Turn) Of(session string) {
+	if session != "" {
+		t.record.Session = session
+	}
+}
+
 // Drop forgets the turn.
 func (t *Turn) Drop() {
+	_ = os.RemoveAll(t.place.turn(t.record.ID))
+	t.over()
+}
+
+// over lets others know that the turn is not under way any more.
+func (t *Turn) over() {
+	_ = os.Remove(t.place.alive(t.record.ID))
 	if t.alive != nil {
 		_ = t.alive.Unlock()
 	}
-	_ = os.RemoveAll(t.place.turn(t.record.ID))
 }
 
-// End takes the snapshot after the turn. A turn that changed nothing is not kept.
-func (t *Turn) End(ctx context.Context) (Record, error) {
+// End takes the snapshot after the turn, which ended at the given time: a file that changed later is not restored by
+// Back unless it is asked to. A turn that changed nothing is not kept.
+func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
 	if err := t.place.lock(ctx); err != nil {
 		return t.record, err
 	}
 	defer t.place.unlock()
-	return t.end(ctx)
+	return t.end(ctx, at)
 }
 
-// end needs the lock.
-func (t *Turn) end(ctx context.Context) (Record, error) {
+// end needs the lock. With the zero time all changes belong to the turn.
+func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
 	p, r := t.place, &t.record
 	after, err := p.take(ctx, r.Roots, t.before)
 	if err != nil {
 		return *r, err
+	}
+	if !at.IsZero() {
+		for _, x := range after {
+			x.MarkLater(at)
+		}
 	}
 	r.Ended, r.Files, r.Changed = time.Now().UTC(), 0, nil
 	before := slices.Clone(t.before)
@@ -136,8 +156,7 @@ func (t *Turn) end(ctx context.Context) (Record, error) {
 	if err := p.write(*r); err != nil {
 		return *r, err
 	}
-	_ = t.alive.Unlock()
-	_ = os.Remove(filepath.Join(p.turn(r.ID), "alive"))
+	t.over()
 	return *r, nil
 }
 
@@ -166,31 +185,44 @@ func gaps(snapshot []*tree.Index) (all []tree.Gap) {
 
 // close ends the turns whose process has died. Their second snapshot is the state of now. It needs the lock.
 func (p *place) close(ctx context.Context) {
-	records, _ := p.list()
-	for _, r := range records {
-		if !r.Ended.IsZero() || r.Kind != OfTurn {
-			continue
-		}
-		alive, err := workspace.Lock(ctx, filepath.Join(p.turn(r.ID), "alive"), 0)
+	for _, id := range p.open() {
+		alive, err := workspace.Lock(ctx, p.alive(id), 0)
 		if err != nil {
 			continue
 		}
-		before, err := p.load(r.ID, "before", len(r.Roots))
-		t := &Turn{place: p, record: r, before: before, alive: alive}
-		t.record.Abandoned = true
-		if err != nil {
+		t := &Turn{place: p, alive: alive}
+		t.record, err = p.read(id)
+		t.record.ID = id
+		switch {
+		case err != nil: // it died before the first snapshot was complete
 			t.Drop()
 			continue
+		case !t.record.Ended.IsZero():
+			t.over()
+			continue
+		case t.record.Kind != OfTurn: // Back completes it
+			_ = alive.Unlock()
+			continue
 		}
-		if _, err := t.end(ctx); err != nil {
+		t.record.Abandoned = true
+		if t.before, err = p.load(id, "before", len(t.record.Roots)); err != nil {
+			t.Drop()
+		} else if _, err := t.end(ctx, time.Time{}); err != nil {
 			_ = alive.Unlock()
 		}
 	}
 }
 
-// take makes the indexes of the roots, and of the repositories outside that the first one belongs to. since is an
-// earlier snapshot of them; nil: the latest is read.
+// take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
+// they need. since is an earlier snapshot of them; nil: the latest is read.
 func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
+	return p.survey(ctx, roots, since, p.contents())
+}
+
+// survey is take, and without contents it keeps nothing.
+func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
+	[]*tree.Index, error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
 	var all []*tree.Index
@@ -198,7 +230,7 @@ func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) (
 		root := roots[i]
 		latest := p.latest(root)
 		o := tree.Options{
-			Store: p.contents(), Whole: true, GitDir: i > 0, CountLimit: countLimit,
+			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit,
 			FileLimit:    orElse(p.store.FileLimit, fileLimit),
 			TotalLimit:   orElse(p.store.TotalLimit, totalLimit),
 			IgnoredLimit: orElse(p.store.IgnoredLimit, ignoredLimit),
@@ -218,7 +250,7 @@ func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) (
 		if i == 0 {
 			x.Gaps = append(x.Gaps, linked(x)...)
 		}
-		if o.Since == nil || !exists(latest) || differ(o.Since, x) {
+		if contents != nil && (o.Since == nil || !exists(latest) || differ(o.Since, x)) {
 			if err := save(x, latest); err != nil {
 				return nil, err
 			}
@@ -271,8 +303,8 @@ func orElse(a, b int64) int64 {
 }
 
 // except tells of names in the workspace that are no part of it.
-func (p *place) except() func(path string) bool {
-	names := map[string]bool{staging: true}
+func (p *place) except() func(dir, name string) bool {
+	names := map[string]bool{}
 	if p.store.Placeholders != nil {
 		for _, path := range p.store.Placeholders() {
 			if rel, err := filepath.Rel(p.root, path); err == nil {
@@ -284,8 +316,15 @@ func (p *place) except() func(path string) bool {
 	if rel, err := filepath.Rel(p.root, p.store.Dir); err == nil && filepath.IsLocal(rel) {
 		inside = filepath.ToSlash(rel)
 	}
-	return func(path string) bool {
-		return names[path] || inside != "" && (path == inside || strings.HasPrefix(path, inside+"/"))
+	return func(dir, name string) bool {
+		if dir == "" && name == staging {
+			return true
+		}
+		if len(names) == 0 && inside == "" {
+			return false
+		}
+		full := path.Join(dir, name)
+		return names[full] || full == inside
 	}
 }
 

@@ -2,7 +2,7 @@
 //
 //	turn, err := store.Begin(ctx, undo.Origin{Dir: dir, Session: id})
 //	// an agent works, with its own tools and through a shell
-//	record, err := turn.End(ctx)
+//	record, err := turn.End(ctx, time.Now())
 //
 //	out, err := store.Back(ctx, undo.Wish{Dir: dir}) // the last turn that changed something
 //	out, err = store.Back(ctx, undo.Wish{Dir: dir, Redo: true})
@@ -63,6 +63,10 @@ const (
 	walkTime = 20 * time.Second // for one snapshot
 )
 
+// Patience is how long an agent should be held back until its first snapshot is complete, if it is not known to take
+// longer until it acts.
+const Patience = 250 * time.Millisecond
+
 // Kind says what a record is of.
 type Kind string
 
@@ -105,6 +109,7 @@ type Record struct {
 
 const (
 	recordFile  = "record.json"
+	openDir     = "open" // a lock for each turn that is under way
 	journalFile = "journal.json"
 	mostListed  = 100 // changed files and gaps in a record
 )
@@ -171,8 +176,10 @@ func key(path string) string {
 
 // lock keeps other processes away from the part.
 func (p *place) lock(ctx context.Context) (err error) {
-	if err = workspace.MkdirAll(filepath.Join(p.dir, "turns")); err != nil {
-		return err
+	for _, name := range []string{"turns", openDir} {
+		if err = workspace.MkdirAll(filepath.Join(p.dir, name)); err != nil {
+			return err
+		}
 	}
 	p.held, err = workspace.Lock(ctx, filepath.Join(p.dir, "lock"), lockWait)
 	return err
@@ -183,6 +190,18 @@ func (p *place) unlock() { _ = p.held.Unlock() }
 func (p *place) contents() *tree.Store { return tree.OpenStore(filepath.Join(p.dir, "contents")) }
 
 func (p *place) turn(id string) string { return filepath.Join(p.dir, "turns", id) }
+
+// alive is the file that the process locks which has the turn.
+func (p *place) alive(id string) string { return filepath.Join(p.dir, openDir, id) }
+
+// open are the turns that are under way, or whose process has died.
+func (p *place) open() (ids []string) {
+	entries, _ := os.ReadDir(filepath.Join(p.dir, openDir))
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids
+}
 
 // List returns the records of the workspace in which dir is, the newest first. A turn that is under way is among them,
 // without an end.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func sh(t testing.TB, dir, script string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
 		"GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_EDITOR=true",
-		"GIT_OPTIONAL_LOCKS=0")
+		"GIT_OPTIONAL_LOCKS=0", "FILTER_BRANCH_SQUELCH_WARNING=1")
 	out, _ := cmd.CombinedOutput()
 	return string(out)
 }
@@ -109,7 +111,7 @@ func begin(t testing.TB, s undo.Store, dir string) *undo.Turn {
 
 func end(t testing.TB, turn *undo.Turn) undo.Record {
 	t.Helper()
-	r, err := turn.End(t.Context())
+	r, err := turn.End(t.Context(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +152,13 @@ func steps() []string {
 	}
 }
 
-func scripts(t testing.TB) int {
+// scripts is how many random scripts are run: UNDO_SCRIPTS of scripts/test.
+func scripts(t testing.TB) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("OMNIAGENT_UNDO_SCRIPTS"), 10, 32); err == nil {
+		return n
+	}
 	if testing.Short() {
-		return 10
+		return 8
 	}
 	return 60
 }
@@ -162,48 +168,138 @@ func TestRandomScriptsAreTakenBack(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
-	s := undo.Store{Dir: t.TempDir()}
-	root := workspaceOf(t)
-	said := state(t, root)
-	was := look(t, root)
-	for seed := range uint64(scripts(t)) {
-		dice := rand.New(rand.NewPCG(seed, 18))
-		var script []string
-		all := steps()
-		for range 1 + dice.IntN(4) {
-			script = append(script, all[dice.IntN(len(all))])
-		}
-		text := strings.Join(script, "\n")
-		turn := begin(t, s, root)
-		sh(t, root, text)
-		left := look(t, root)
-		if r := end(t, turn); r.Files == 0 {
-			if diff := cmp.Diff(was, left); diff != "" {
-				t.Fatalf("script %d was taken for nothing:\n%s\n%s", seed, text, diff)
+	const lanes = 4
+	for lane := range uint64(lanes) {
+		t.Run(strconv.FormatUint(lane, 10), func(t *testing.T) {
+			t.Parallel()
+			s := undo.Store{Dir: t.TempDir()}
+			root := workspaceOf(t)
+			said, was := state(t, root), look(t, root)
+			for seed := lane; seed < scripts(t); seed += lanes {
+				takeBack(t, s, root, seed, was, said)
 			}
-			continue
+		})
+	}
+}
+
+// takeBack runs one script. Git is asked after every third one only: it takes most of the time.
+func takeBack(t *testing.T, s undo.Store, root string, seed uint64, was map[string]string, said string) {
+	dice := rand.New(rand.NewPCG(seed, 18))
+	var script []string
+	all := steps()
+	for range 1 + dice.IntN(4) {
+		script = append(script, all[dice.IntN(len(all))])
+	}
+	text := strings.Join(script, "\n")
+	turn := begin(t, s, root)
+	sh(t, root, text)
+	left := look(t, root)
+	if r := end(t, turn); r.Files == 0 {
+		if diff := cmp.Diff(was, left); diff != "" {
+			t.Fatalf("script %d was taken for nothing:\n%s\n%s", seed, text, diff)
 		}
-		out := back(t, s, undo.Wish{Dir: root})
-		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
-			t.Fatalf("script %d is not taken back:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+		return
+	}
+	out := back(t, s, undo.Wish{Dir: root})
+	if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
+		t.Fatalf("script %d is not taken back:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+	}
+	if dice.IntN(3) > 0 {
+		return
+	}
+	if diff := cmp.Diff(said, state(t, root)); diff != "" {
+		t.Fatalf("after script %d git says (-was +is):\n%s\n%s", seed, text, diff)
+	}
+	if dice.IntN(2) > 0 {
+		return
+	}
+	out = back(t, s, undo.Wish{Dir: root, Redo: true})
+	if diff := cmp.Diff(left, look(t, root)); diff != "" || len(out.Kept) > 0 {
+		t.Fatalf("script %d is not done again:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+	}
+	back(t, s, undo.Wish{Dir: root})
+	if diff := cmp.Diff(said, state(t, root)); diff != "" {
+		t.Fatalf("script %d is not taken back again:\n%s\n%s", seed, text, diff)
+	}
+}
+
+// times are the names, sizes, modes and times of all that is in directories.
+func times(t testing.TB, dirs ...string) string {
+	t.Helper()
+	return sh(t, "/", `find `+strings.Join(dirs, " ")+` -printf '%p %T@ %s %m\n' | sort`)
+}
+
+// TestADryRunWritesNothing looks at the workspace and at the snapshots before and after.
+func TestADryRunWritesNothing(t *testing.T) {
+	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
+		begin(t, undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}, dir)
+		return
+	}
+	base := t.TempDir()
+	s, root := undo.Store{Dir: filepath.Join(base, "snapshots")}, workspaceOf(t)
+	dry := func(want int, kept ...string) {
+		t.Helper()
+		was := times(t, base, root)
+		out, err := s.Back(t.Context(), undo.Wish{Dir: root, Dry: true})
+		if want < 0 && !errors.Is(err, fault.NotFoundCode) || want >= 0 && err != nil {
+			t.Fatal(err)
 		}
-		if seed%3 > 0 { // git takes most of the time
-			continue
+		if len(out.Restored) < want {
+			t.Errorf("it would restore %v only", out.Restored)
 		}
-		if diff := cmp.Diff(said, state(t, root)); diff != "" {
-			t.Fatalf("after script %d git says (-was +is):\n%s\n%s", seed, text, diff)
+		var names []string
+		for _, k := range out.Kept {
+			names = append(names, k.Path)
 		}
-		if seed%6 > 0 {
-			continue
+		if diff := cmp.Diff(kept, names); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
 		}
-		out = back(t, s, undo.Wish{Dir: root, Redo: true})
-		if diff := cmp.Diff(left, look(t, root)); diff != "" || len(out.Kept) > 0 {
-			t.Fatalf("script %d is not done again:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+		if diff := cmp.Diff(was, times(t, base, root)); diff != "" {
+			t.Errorf("written (-was +is):\n%s", diff)
 		}
-		back(t, s, undo.Wish{Dir: root})
-		if diff := cmp.Diff(said, state(t, root)); diff != "" {
-			t.Fatalf("script %d is not taken back again:\n%s\n%s", seed, text, diff)
-		}
+	}
+	dry(-1)
+	turn := begin(t, s, root)
+	sh(t, root, `rm -rf src; echo agent > made; git add -A; git commit -qm agent`)
+	end(t, turn)
+	sh(t, root, `GIT_OPTIONAL_LOCKS=1 git status`)
+	dry(20)
+	sh(t, root, `echo mine > made`)
+	dry(20, "made")
+	back(t, s, undo.Wish{Dir: root})
+	cmd := exec.Command(os.Args[0], "-test.run=TestADryRunWritesNothing$")
+	cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	sh(t, root, `git reset -q --hard; rm -rf doc`)
+	dry(2) // a turn whose process died
+}
+
+// TestWhatChangesRightAfterTheTurnStays changes a file between the end of a turn and its second snapshot.
+func TestWhatChangesRightAfterTheTurnStays(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
+	was := look(t, root)
+	turn := begin(t, s, root)
+	sh(t, root, `echo agent > src/f1.go; echo agent > src/f2.go; echo agent > made`)
+	at := time.Now()
+	sh(t, root, `sleep 0.05 # the clock of files is a slow one
+		echo mine > src/f1.go; echo mine > mine`)
+	mine := look(t, root)
+	if _, err := turn.End(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, k := range back(t, s, undo.Wish{Dir: root}).Kept {
+		kept = append(kept, k.Path)
+	}
+	if diff := cmp.Diff([]string{"mine", "src/f1.go"}, kept, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	want := maps.Clone(was)
+	want["src/f1.go"], want["mine"] = mine["src/f1.go"], mine["mine"]
+	if diff := cmp.Diff(want, look(t, root)); diff != "" {
+		t.Errorf("(-want +is):\n%s", diff)
 	}
 }
 
@@ -358,12 +454,11 @@ func TestATurnWhoseProcessDiedIsTakenBack(t *testing.T) {
 // TestNothingIsWrittenIntoTheRepository looks at times and bytes before and after a turn without changes.
 func TestNothingIsWrittenIntoTheRepository(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
-	times := func() string { return sh(t, root, `find . -printf '%p %T@ %s %m\n' | sort`) }
-	was := times()
+	was := times(t, root)
 	if r := end(t, begin(t, s, root)); r.Files != 0 {
 		t.Errorf("%d files changed: %v", r.Files, r.Changed)
 	}
-	if diff := cmp.Diff(was, times()); diff != "" {
+	if diff := cmp.Diff(was, times(t, root)); diff != "" {
 		t.Errorf("(-was +is):\n%s", diff)
 	}
 	if all, err := s.List(root); err != nil || len(all) > 0 {
