@@ -86,7 +86,11 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return eidolon.RemindAt(messages)
 		},
 		Undo: func(ctx context.Context, redo bool) (string, error) {
-			out, err := undoStore(c).Back(ctx, undo.Wish{Dir: dir, Redo: redo})
+			store, err := undoStore(c)
+			if err != nil {
+				return "", err
+			}
+			out, err := store.Back(ctx, undo.Wish{Dir: dir, Redo: redo})
 			return undoWords(out), err
 		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },

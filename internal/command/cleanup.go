@@ -188,7 +188,10 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 	if c.Paths.State == "" {
 		return nil
 	}
-	store := undoStore(c)
+	store, err := undoStore(c)
+	if err != nil {
+		return err
+	}
 	surplus, err := store.Surplus(c.Config.Duration("undo.age"), c.Config.Int("undo.budget"))
 	if err != nil {
 		return err

@@ -33,11 +33,15 @@ func snapshotsList() *contract.Command {
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "they are listed"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.PermissionDenied, When: "no access"},
 		},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent snapshots list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			store := undoStore(c)
+			store, err := undoStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
 			all, err := store.All()
 			rows := []contract.Foreign[snapshotRow]{}
 			for _, r := range all {
@@ -75,11 +79,11 @@ func snapshotsDelete() *contract.Command {
 			Description: "One of them", Command: "omniagent snapshots delete 6nk2b0p5 --confirm-destructive",
 		}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			if c.Paths.State == "" {
-				return contract.Result{}, noStateForUndo()
+			store, err := undoStore(c)
+			if err != nil {
+				return contract.Result{}, err
 			}
-			id, store := c.String("id"), undoStore(c)
-			d := snapshotsDeleted{IDs: []string{}}
+			id, d := c.String("id"), snapshotsDeleted{IDs: []string{}}
 			all, err := store.All()
 			for _, r := range all {
 				if r.ID == id && !r.Ended.IsZero() {

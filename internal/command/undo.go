@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/sandbox"
@@ -31,17 +32,26 @@ func undoFiles() contract.FileEffect {
 	}
 }
 
-func noStateForUndo() error {
-	return fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").Hint("set HOME")
+// undoStore is where the snapshots are.
+func undoStore(c *contract.Call) (undo.Store, error) {
+	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	if store == nil {
+		return undo.Store{}, fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").
+			Hint("set HOME")
+	}
+	return *store, nil
 }
 
-// undoStore is where the snapshots are.
-func undoStore(c *contract.Call) undo.Store {
-	home, _ := c.Host.Lookup("HOME")
-	return undo.Store{
-		Dir: filepath.Join(c.Paths.State, "undo"), Home: home, FileLimit: c.Config.Int("undo.file_limit"),
-		TotalLimit: c.Config.Int("undo.total_limit"), IgnoredLimit: c.Config.Int("undo.ignored_limit"),
-		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+// snapshotsOf returns where the snapshots are; nil: there is no home.
+func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (string, bool)) *undo.Store {
+	if paths.State == "" {
+		return nil
+	}
+	home, _ := lookup("HOME")
+	return &undo.Store{
+		Dir: filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
+		TotalLimit: set.Int("undo.total_limit"), IgnoredLimit: set.Int("undo.ignored_limit"),
+		Placeholders: func() []string { return sandbox.Placeholders(paths.State) },
 	}
 }
 
@@ -51,11 +61,10 @@ func snapshots(c *contract.Call) *undo.Store {
 	if word == "" {
 		word = c.Config.String(undoKey)
 	}
-	if word == "off" || c.Paths.State == "" {
+	if word == "off" {
 		return nil
 	}
-	store := undoStore(c)
-	return &store
+	return snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
 }
 
 type undoTurn struct {
@@ -201,10 +210,10 @@ func redoLast() *contract.Command {
 }
 
 func takeBack(ctx context.Context, c *contract.Call, w undo.Wish) (contract.Result, error) {
-	if c.Paths.State == "" {
-		return contract.Result{}, noStateForUndo()
+	store, err := undoStore(c)
+	if err != nil {
+		return contract.Result{}, err
 	}
-	store := undoStore(c)
 	w.Dir, w.TakeOld, w.Dry = c.Dir(), c.Bool("take-old"), c.DryRun()
 	if c.Bool("list") {
 		records, err := store.List(w.Dir)
