@@ -5,8 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"omniagent/internal/hermetic"
 )
 
 // undone is the answer of undo.
@@ -34,95 +38,163 @@ func (p place) undo(t *testing.T, args ...string) (answer undone, exit int) {
 	return answer, cmd.ProcessState.ExitCode()
 }
 
-// git runs git in the workspace.
-func (p place) git(t *testing.T, args ...string) string {
+// sh runs a script in the workspace.
+func (p place) sh(t *testing.T, script string) {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-	cmd.Env, cmd.Dir = p.env, p.work
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
+	cmd := exec.Command("/bin/sh", "-ec", script)
+	cmd.Env, cmd.Dir = append(slices.Clip(p.env), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"), p.work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	return string(out)
 }
 
-// TestWhatTheNativeAgentDestroysComesBack has a model throw away all uncommitted work and the history, and takes that
-// back.
-func TestWhatTheNativeAgentDestroysComesBack(t *testing.T) {
+// state is the workspace as other programs see it.
+func (p place) state(t *testing.T) string {
+	t.Helper()
+	text, err := hermetic.Oracle(p.work, p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// dirty makes a repository with changes of every kind.
+func (p place) dirty(t *testing.T) {
+	t.Helper()
+	p.sh(t, `git init -q -b main; mkdir -p src/deep empty; printf '.env\ndist/\n' >.gitignore
+		for i in 1 2 3; do echo "line $i" >src/f$i; echo "deep $i" >src/deep/d$i; done; chmod 755 src/f2; ln -s src/f1 link
+		git add -A; git commit -qm one; echo two >>src/f1; git commit -qam two; git branch side; git gc -q
+		echo stashed >>src/f3; git stash -q; echo not committed >>src/f1; echo staged >>src/f2; git add src/f2
+		echo mine >untracked; echo KEY=1 >.env; chmod 600 .env; mkdir dist; head -c 20000 /dev/urandom >dist/out`)
+}
+
+// wrecked has a model run a script in the workspace: the guard knows what the commands in it do.
+func (p place) wrecked(t *testing.T, script string, more ...string) {
+	t.Helper()
+	name := filepath.Join(p.home, "wreck.sh")
+	if err := os.WriteFile(name, []byte("export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y GIT_COMMITTER_NAME=x"+
+		" GIT_COMMITTER_EMAIL=x@y\n"+script+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"sh `+name+`"},{"say":"done"}]`)
+	args = append(append(args, "-p", "go", "--permission-mode", "yolo", "--sandbox", "off"), more...)
+	if messages, exit := p.launch(t, env, args...).end(); exit != 0 {
+		t.Fatalf("exit %d: %v", exit, messages)
+	}
+}
+
+func needGit(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
+}
+
+// TestWhatTheNativeAgentDestroysComesBack has a model throw away uncommitted work, history and git's own state, and
+// takes that back, and back again.
+func TestWhatTheNativeAgentDestroysComesBack(t *testing.T) {
+	needGit(t)
 	t.Parallel()
-	p := newPlace(t)
-	p.write(t, "tracked.txt", "one\n")
-	p.write(t, ".gitignore", ".env\n")
-	p.write(t, "wreck.sh", "git reset -q --hard; git clean -fdxq\n") // the guard knows what these do
-	p.git(t, "init", "-q", "-b", "main")
-	p.git(t, "add", "-A")
-	p.git(t, "commit", "-qm", "one")
-	p.write(t, "tracked.txt", "one\nnot committed\n")
-	p.write(t, "untracked.txt", "mine\n")
-	p.write(t, ".env", "KEY=1\n")
-	state := func() string {
-		text := p.git(t, "status", "--porcelain", "--ignored") + p.git(t, "log", "--oneline") +
-			p.git(t, "fsck", "--no-dangling")
-		for _, name := range []string{"tracked.txt", "untracked.txt", ".env"} {
-			data, err := os.ReadFile(filepath.Join(p.work, name))
-			text += name + ": " + string(data)
-			if err != nil {
-				text += "gone"
+	for name, script := range map[string]string{
+		"reset":  "git reset -q --hard; git clean -fdxq; rm -rf empty",
+		"delete": "rm -rf src dist .env untracked link",
+		"refs":   "rm -rf .git/refs .git/HEAD",
+		"git":    "rm -rf .git",
+		"gc": "git stash clear; git branch -qD side; echo agent >made; git add -A; git commit -qm agent\n" +
+			"git reset -q --hard HEAD~2; git reflog expire --expire=now --all; git gc -q --prune=now",
+		"sed": "sed -i s/line/LINE/ src/f*; chmod 700 src/f1; ln -sf /etc/passwd link; mv src/deep deep",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.dirty(t)
+			was := p.state(t)
+			p.wrecked(t, script)
+			listed, _ := p.undo(t, "undo", "--list")
+			if len(listed.Data.Turns) != 1 || listed.Data.Turns[0].Agent != "native" {
+				t.Fatalf("listed: %+v", listed.Data.Turns)
 			}
-		}
-		return text
-	}
-	was := state()
-	args, env, _ := wires()[0].scripted(t, `[
-		{"shell":"sh wreck.sh"},
-		{"shell":"echo agent > made.txt && git add -A && git -c user.name=x -c user.email=x@y commit -qm agent"},
-		{"shell":"git reflog expire --expire=now --all && git gc -q --prune=now"},
-		{"say":"done"}]`)
-	args = append(args, "-p", "go", "--permission-mode", "yolo", "--sandbox", "off")
-	messages, exit := p.launch(t, env, args...).end()
-	if exit != 0 || state() == was {
-		t.Fatalf("exit %d, nothing was destroyed: %v", exit, messages)
-	}
-	left := state()
-	if a, _ := p.undo(t, "undo", "--list"); len(a.Data.Turns) != 1 || a.Data.Turns[0].Agent != "native" {
-		t.Fatalf("listed: %+v", a.Data.Turns)
-	}
-	if a, exit := p.undo(t, "undo"); exit != 0 || state() != was {
-		t.Errorf("undo: exit %d, %+v\n%s\nwas\n%s", exit, a, state(), was)
-	}
-	if a, exit := p.undo(t, "redo"); exit != 0 || state() != left {
-		t.Errorf("redo: exit %d, %+v\n%s\nwas\n%s", exit, a, state(), left)
-	}
-	p.write(t, "made.txt", "by hand\n")
-	a, exit := p.undo(t, "undo")
-	if exit != 3 || len(a.Data.Kept) != 1 || a.Data.Kept[0].Path != "made.txt" || a.Error.Code != "PARTIAL_FAILURE" {
-		t.Errorf("undo after a change by hand: exit %d, %+v", exit, a)
-	}
-	if got := state(); strings.Replace(got, "?? made.txt\n", "", 1) != was {
-		t.Errorf("after a change by hand:\n%s\nwas\n%s", got, was)
-	}
-	if _, exit := p.undo(t, "undo"); exit != 5 {
-		t.Errorf("a second undo: exit %d", exit)
-	}
-	if a, exit := p.undo(t, "snapshots", "delete", a.turn(t, p), "--confirm-destructive"); exit != 0 {
-		t.Errorf("delete: exit %d, %+v", exit, a)
+			dry, exit := p.undo(t, "undo", "--dry-run")
+			if exit != 0 || len(dry.Data.Restored) == 0 || len(dry.Data.Kept) > 0 {
+				t.Errorf("a dry run: exit %d, %+v", exit, dry)
+			}
+			done, exit := p.undo(t, "undo")
+			if diff := cmp.Diff(was, p.state(t)); exit != 0 || diff != "" {
+				t.Errorf("undo: exit %d, %+v\n(-was +is):\n%s", exit, done, diff)
+			}
+			if diff := cmp.Diff(dry.Data.Restored, done.Data.Restored); diff != "" {
+				t.Errorf("the dry run said something else (-dry +done):\n%s", diff)
+			}
+			if a, exit := p.undo(t, "redo"); exit != 0 {
+				t.Errorf("redo: exit %d, %+v", exit, a)
+			}
+			if text, err := hermetic.Oracle(p.work, p.env); err == nil && text == was {
+				t.Error("redo changed nothing")
+			}
+			if a, exit := p.undo(t, "undo", a0(listed)); exit != 0 {
+				t.Errorf("undo of the turn: exit %d, %+v", exit, a)
+			}
+			if diff := cmp.Diff(was, p.state(t)); diff != "" {
+				t.Errorf("the second undo (-was +is):\n%s", diff)
+			}
+			if _, exit := p.undo(t, "undo"); exit != 5 {
+				t.Errorf("a third undo: exit %d", exit)
+			}
+		})
 	}
 }
 
-// turn is the id of the newest turn of an agent.
-func (undone) turn(t *testing.T, p place) string {
-	t.Helper()
-	a, _ := p.undo(t, "undo", "--list")
-	for _, turn := range a.Data.Turns {
-		if turn.Kind == "turn" {
-			return turn.ID
-		}
+// a0 is the id of the newest turn that is listed.
+func a0(a undone) string { return a.Data.Turns[0].ID }
+
+// TestWhatIsChangedByHandStays changes a file after the turn, by hand.
+func TestWhatIsChangedByHandStays(t *testing.T) {
+	needGit(t)
+	t.Parallel()
+	p := newPlace(t)
+	p.dirty(t)
+	was := p.state(t)
+	p.wrecked(t, "echo agent >src/f1; echo agent >src/f3; echo agent >made")
+	p.write(t, "src/f1", "by hand\n")
+	dry, exit := p.undo(t, "undo", "--dry-run")
+	if exit != 0 || len(dry.Data.Kept) != 1 || dry.Data.Kept[0].Path != "src/f1" {
+		t.Errorf("a dry run: exit %d, %+v", exit, dry)
 	}
-	t.Fatal("there is no turn")
-	return ""
+	a, exit := p.undo(t, "undo")
+	if exit != 3 || len(a.Data.Kept) != 1 || a.Data.Kept[0].Path != "src/f1" || a.Error.Code != "PARTIAL_FAILURE" {
+		t.Errorf("exit %d, %+v", exit, a)
+	}
+	if text, err := os.ReadFile(filepath.Join(p.work, "src/f1")); err != nil || string(text) != "by hand\n" {
+		t.Errorf("what was written by hand is %q, %v", text, err)
+	}
+	if _, err := os.Lstat(filepath.Join(p.work, "made")); err == nil {
+		t.Error("a file of the agent's stays")
+	}
+	if a, exit := p.undo(t, "redo"); exit != 0 {
+		t.Errorf("redo: exit %d, %+v", exit, a)
+	}
+	if a, exit := p.undo(t, "undo", "--take-old"); exit != 0 || len(a.Data.Kept) > 0 {
+		t.Errorf("with the old ones: exit %d, %+v", exit, a)
+	}
+	if diff := cmp.Diff(was, p.state(t)); diff != "" {
+		t.Errorf("(-was +is):\n%s", diff)
+	}
+}
+
+// TestSnapshotsAreDeleted forgets a turn.
+func TestSnapshotsAreDeleted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "one")
+	p.wrecked(t, "echo two >a.txt")
+	listed, _ := p.undo(t, "undo", "--list")
+	if a, exit := p.undo(t, "snapshots", "delete", a0(listed), "--confirm-destructive"); exit != 0 {
+		t.Errorf("delete: exit %d, %+v", exit, a)
+	}
+	if _, exit := p.undo(t, "undo"); exit != 5 {
+		t.Errorf("undo of what was deleted: exit %d", exit)
+	}
 }
 
 // TestUndoOffTakesNoSnapshot asks for none.

@@ -60,6 +60,7 @@ func furnished(t *testing.T, about ...*command) *box {
 	must(t, os.Chmod(filepath.Join(b.home, ".config/omniagent/keys.json"), 0o600))
 	b.employ(t, about...)
 	b.delegate(t, about...)
+	b.destroy(t, about...)
 	return b
 }
 
@@ -236,8 +237,6 @@ func without(list []string, places ...string) []string {
 
 // conversations are what the native agent keeps of what was said.
 func (b *box) conversations() string { return filepath.Join(b.home, ".yume/sessions") }
-
-func (b *box) snapshots() string { return filepath.Join(b.home, ".local/state/omniagent/undo") }
 
 // eidolon is where a chat keeps its record for people.
 func (b *box) eidolon() string { return filepath.Join(b.home, ".eidolon") }
