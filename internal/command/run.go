@@ -339,6 +339,7 @@ const (
 // owner returns what carries a run out in this process, with the person's own settings.
 func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
+	o.of = r.ID
 	return run.Owner{
 		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },

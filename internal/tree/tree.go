@@ -48,8 +48,8 @@ type Options struct {
 	Since *Index
 	// Excludes are the user's own rules for all repositories.
 	Excludes *ignore.Rules
-	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of the
-	// tree; nil: of none.
+	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of
+	// the tree; nil: of none.
 	Except func(dir, name string) bool
 	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
 	Whole bool

@@ -202,8 +202,8 @@ func decides(rel string) bool {
 	return false
 }
 
-// sameState compares two files of .git, the second one as it is now. An index is the same if it lists the same: git writes it anew to note what it
-// saw of files.
+// sameState compares two files of .git, the second one as it is now. An index is the same if it lists the same: git
+// writes it anew to note what it saw of files.
 func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 	if tree.SameFile(a, b) {
 		return true

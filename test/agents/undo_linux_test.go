@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/measure"
 )
 
 // TestWhatAnAgentDestroysComesBack has the real agents throw work away through their own shells, and takes that back.
@@ -19,7 +19,7 @@ func TestWhatAnAgentDestroysComesBack(t *testing.T) {
 			b := newBench(t, agent)
 			state := func() string {
 				t.Helper()
-				text, err := hermetic.Oracle(b.work, b.environ())
+				text, err := measure.Oracle(b.work, b.environ())
 				if err != nil {
 					t.Fatal(err)
 				}

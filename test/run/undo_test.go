@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/measure"
 )
 
 // TestARunIsTakenBack takes back the first of two runs, named by its id, and then the last one.
@@ -16,7 +16,7 @@ func TestARunIsTakenBack(t *testing.T) {
 		agent("other", `cat >/dev/null; echo two >second.txt; echo "I wrote it too."`)
 	p.put("src/a.txt", "a\n")
 	state := func() string {
-		text, err := hermetic.Oracle(p.work, p.env)
+		text, err := measure.Oracle(p.work, p.env)
 		if err != nil {
 			t.Fatal(err)
 		}

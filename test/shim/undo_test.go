@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/measure"
 )
 
 // TestARunIsTakenBack has an agent throw work away, directly started, and takes that back.
@@ -20,7 +20,7 @@ func TestARunIsTakenBack(t *testing.T) {
 	w.env = []string{"PATH=" + w.bin + ":/usr/bin:/bin"}
 	state := func() string {
 		t.Helper()
-		text, err := hermetic.Oracle(w.root, w.env)
+		text, err := measure.Oracle(w.root, w.env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,22 +28,18 @@ func TestARunIsTakenBack(t *testing.T) {
 	}
 	was := state()
 	report := filepath.Join(w.home, "report.json")
-	run := func(more ...string) (undo *struct {
+	type taken struct {
 		Turn *string
 		Late bool
-	}) {
+	}
+	run := func(more ...string) *taken {
 		t.Helper()
 		r := w.run(nil, append([]string{"--agent", "claude", "-p", "q", "--report", report}, more...)...)
 		if r.code != 0 || r.stdout != "done" || strings.Contains(r.stderr, "undo") || state() == was {
 			t.Fatalf("%+v", r)
 		}
 		data, err := os.ReadFile(report)
-		var told struct {
-			Undo *struct {
-				Turn *string
-				Late bool
-			}
-		}
+		var told struct{ Undo *taken }
 		if err != nil || json.Unmarshal(data, &told) != nil {
 			t.Fatalf("%v %s", err, data)
 		}

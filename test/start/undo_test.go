@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/measure"
 )
 
 // undone is the answer of undo.
@@ -52,7 +52,7 @@ func (p place) sh(t *testing.T, script string) {
 // state is the workspace as other programs see it.
 func (p place) state(t *testing.T) string {
 	t.Helper()
-	text, err := hermetic.Oracle(p.work, p.env)
+	text, err := measure.Oracle(p.work, p.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestWhatTheNativeAgentDestroysComesBack(t *testing.T) {
 			if a, exit := p.undo(t, "redo"); exit != 0 {
 				t.Errorf("redo: exit %d, %+v", exit, a)
 			}
-			if text, err := hermetic.Oracle(p.work, p.env); err == nil && text == was {
+			if text, err := measure.Oracle(p.work, p.env); err == nil && text == was {
 				t.Error("redo changed nothing")
 			}
 			if a, exit := p.undo(t, "undo", a0(listed)); exit != 0 {

@@ -1,8 +1,9 @@
-package hermetic
+package measure
 
 import (
 	"fmt"
 	"os/exec"
+	"strings"
 )
 
 // oracle is what other programs than ours say of a workspace: names, types, modes, links and checksums, and of a
@@ -17,8 +18,8 @@ git stash list && git for-each-ref && git reflog --all && git config --list --lo
 
 // Oracle returns what is in a workspace, told by other programs than ours.
 func Oracle(dir string, env []string) (string, error) {
-	c := exec.Command("/bin/sh", "-c", oracle)
-	c.Dir, c.Env = dir, env
+	c := exec.Command("/bin/sh")
+	c.Dir, c.Env, c.Stdin = dir, env, strings.NewReader(oracle)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
