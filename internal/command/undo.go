@@ -156,7 +156,7 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.DryRun, c.Reversible, c.LooseConfig = true, true, true
 	c.Output, c.Volatile = contract.TypeOf[undoData](), []string{"by"}
-	c.Files = []contract.FileEffect{undoFiles()}
+	c.Files = []contract.FileEffect{undoFiles(), {Path: ".", Type: "state"}}
 	c.Params = append(c.Params,
 		contract.Param{Name: "list", Kind: contract.Bool, Help: "only list the turns of this workspace"},
 		contract.Param{
@@ -189,8 +189,8 @@ func undoLast() *contract.Command {
 			{Name: "run", Kind: contract.ID, MaxLen: 128, Help: "the last one of this run"},
 		},
 		Examples: []contract.Example{
-			{Description: "What it would do", Command: "omniagent undo --dry-run"},
 			{Description: "The last turn", Command: "omniagent undo"},
+			{Description: "What it would do", Command: "omniagent undo --dry-run"},
 			{Description: "What can be taken back", Command: "omniagent undo --list"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {

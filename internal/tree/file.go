@@ -66,6 +66,31 @@ func SameFile(a, b *File) bool {
 	return !isRegular(a.Mode) || same(&a.entry, &b.entry)
 }
 
+// Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status. vague
+// is how many files have, in the first one but not in the second, a status that does not prove that they are unchanged.
+func Same(a, b *Index) (certain bool, vague int) {
+	if len(a.folders) != len(b.folders) {
+		return false, 0
+	}
+	for i, x := range a.folders {
+		y := b.folders[i]
+		if x.path != y.path || len(x.entries) != len(y.entries) {
+			return false, 0
+		}
+		for j := range x.entries {
+			m, n := &x.entries[j], &y.entries[j]
+			if m.name != n.name || m.target != n.target || !m.Mode.IsDir() && m.Status != n.Status ||
+				m.Mode != n.Mode || isRegular(m.Mode) && m.content != n.content && !same(m, n) {
+				return false, 0
+			}
+			if m.about&recent != 0 && n.about&recent == 0 {
+				vague++
+			}
+		}
+	}
+	return true, vague
+}
+
 // Each calls do for every path in which two indexes of one root differ, with nil for the side that does not have it:
 // what Diff lists, and also directories, ignored files and the state of git. What is not known is left out.
 func Each(before, after *Index, do func(path string, old, is *File)) {

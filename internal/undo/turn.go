@@ -129,6 +129,9 @@ func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
 	r.Ended, r.Files, r.Changed = time.Now().UTC(), 0, nil
 	before := slices.Clone(t.before)
 	for i := range r.Roots {
+		if same, _ := tree.Same(before[i], after[i]); same {
+			continue
+		}
 		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
 			if r.Files++; len(r.Changed) < mostListed {
 				r.Changed = append(r.Changed, nameIn(i, r.Roots, path))
@@ -250,7 +253,7 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 		if i == 0 {
 			x.Gaps = append(x.Gaps, linked(x)...)
 		}
-		if contents != nil && (o.Since == nil || !exists(latest) || differ(o.Since, x)) {
+		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
 			if err := save(x, latest); err != nil {
 				return nil, err
 			}
@@ -262,13 +265,12 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 	return all, nil
 }
 
-// differ reports whether an index is worth to be kept in place of the other.
-func differ(a, b *tree.Index) bool {
-	differ := a.Len() != b.Len()
-	if !differ {
-		tree.Each(a, b, func(string, *tree.File, *tree.File) { differ = true })
+// worthKeeping reports whether an index is worth to be kept in place of the other.
+func worthKeeping(old, is *tree.Index) bool {
+	if same, vague := tree.Same(old, is); same {
+		return vague > 0 // less has to be read with the new one
 	}
-	return differ
+	return true
 }
 
 // outside returns the repositories that are not beneath the root of an index.
