@@ -132,6 +132,11 @@ func Load(r io.Reader) (*Index, error) {
 	if err != nil {
 		return nil, fault.New(fault.Unsafe, "an index of a directory cannot be read: %v", err).Because(err)
 	}
+	return Parse(text)
+}
+
+// Parse is Load for a text that was read already.
+func Parse(text []byte) (*Index, error) {
 	body, ok := bytes.CutPrefix(text, []byte(firstLine))
 	if !ok {
 		return nil, unloadable("it is of another version")

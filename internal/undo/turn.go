@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -379,12 +378,11 @@ func save(x *tree.Index, path string) error {
 }
 
 func load(path string) (*tree.Index, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.New(fault.FileMissing, "the snapshot %s is not there", path).Because(err)
 	}
-	defer f.Close()
-	return tree.Load(bufio.NewReader(f))
+	return tree.Parse(text)
 }
 
 // Sentence says of a turn's gaps what a person should know before the turn; empty: everything is covered.
