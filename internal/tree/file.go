@@ -66,8 +66,9 @@ func SameFile(a, b *File) bool {
 	return !isRegular(a.Mode) || same(&a.entry, &b.entry)
 }
 
-// Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status. vague
-// is how many files have, in the first one but not in the second, a status that does not prove that they are unchanged.
+// Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status.
+// vague is how many files have, in the first one but not in the second, a status that does not prove that they are
+// unchanged.
 func Same(a, b *Index) (certain bool, vague int) {
 	if len(a.folders) != len(b.folders) {
 		return false, 0
