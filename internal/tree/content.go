@@ -103,6 +103,14 @@ func (x *Index) files() map[string]*folder {
 	return all
 }
 
+// all returns the entries. A nil folder has none.
+func (f *folder) all() []entry {
+	if f == nil {
+		return nil
+	}
+	return f.entries
+}
+
 func (f *folder) find(name string) *entry {
 	if f == nil {
 		return nil
@@ -123,10 +131,7 @@ func (f *folder) find(name string) *entry {
 
 // classifyAll classifies the files of a folder. old is the folder as it was.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
-	if old == nil {
-		old = &folder{}
-	}
-	before, dir := old.entries, ""
+	before, dir := old.all(), ""
 	if known != nil {
 		dir = f.repository.path(f.path)
 	}

@@ -50,7 +50,10 @@ func (w *walk) run(ctx context.Context) error {
 		return fault.New(fault.PermissionDenied, "%s cannot be read", w.index.Root)
 	}
 	for _, f := range w.index.folders {
-		slices.SortFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+		byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+		if !slices.IsSortedFunc(f.entries, byName) { // it was read in several parts
+			slices.SortFunc(f.entries, byName)
+		}
 	}
 	return nil
 }
@@ -168,7 +171,12 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
 	}
 	p.folder.entries = slices.Grow(p.folder.entries, len(entries))
+	slices.SortFunc(entries, func(a, b workspace.Entry) int { return strings.Compare(a.Name, b.Name) })
+	before := p.old.all()
 	for _, e := range entries {
+		for len(before) > 0 && before[0].name < e.Name {
+			before = before[1:]
+		}
 		if w.options.Except != nil && w.options.Except(f.Path, e.Name) {
 			continue
 		}
@@ -184,11 +192,10 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 				continue
 			}
 		}
-		was := p.old.find(e.Name)
 		switch {
 		case is.about&stateOfGit != 0 || e.Name == ".git":
-		case was != nil && was.Mode.Type() == status.Mode.Type():
-			is.about = was.about & ignored
+		case len(before) > 0 && before[0].name == e.Name && before[0].Mode.Type() == status.Mode.Type():
+			is.about = before[0].about & ignored
 		case is.about&ignored == 0 &&
 			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored:
 			is.about |= ignored
