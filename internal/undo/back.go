@@ -188,6 +188,10 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	if err != nil {
 		return out, err
 	}
+	if !r.Ended.IsZero() { // it died after the restore, and what is left of its indexes is for Back only
+		out.By = r
+		return out, p.conclude(&out)
+	}
 	t := &Turn{place: p, record: r}
 	if t.before, err = p.load(r.ID, "before", len(r.Roots)); err != nil {
 		return out, err
@@ -225,6 +229,11 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, o how, now [
 	if out.By, err = t.end(ctx, time.Time{}); err != nil {
 		return err
 	}
+	return p.conclude(out)
+}
+
+// conclude records that out.Of is taken back.
+func (p *place) conclude(out *Outcome) error {
 	out.Of.Back = out.By.ID
 	if err := p.write(out.Of); err != nil {
 		return err

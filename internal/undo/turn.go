@@ -147,15 +147,16 @@ func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
 	if err := p.save(r.ID, "after", after); err != nil {
 		return *r, err
 	}
-	if err := p.save(r.ID, "before", before); err != nil {
-		return *r, err
-	}
 	for _, g := range gaps(after) {
 		if len(r.Gaps) < mostListed && !slices.Contains(r.Gaps, g) {
 			r.Gaps = append(r.Gaps, g)
 		}
 	}
 	if err := p.write(*r); err != nil {
+		return *r, err
+	}
+	// Not earlier: until the record says that the turn has ended, the whole index is what it is compared with.
+	if err := p.save(r.ID, "before", before); err != nil {
 		return *r, err
 	}
 	t.over()

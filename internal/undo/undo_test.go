@@ -397,23 +397,11 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 	sh(t, root, `for i in $(seq 400); do echo $i > doc/n$i; done`)
 	was := look(t, root)
 	dice, resumed := rand.New(rand.NewPCG(1, 1)), 0
-	for range 12 {
+	for range kills() {
 		turn := begin(t, s, root)
 		sh(t, root, `rm -rf src doc link .git`)
 		end(t, turn)
-		cmd := exec.Command(os.Args[0], "-test.run=TestAKilledRestoreIsCompleted$")
-		cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() { done <- cmd.Wait() }()
-		select {
-		case <-done:
-		case <-time.After(time.Duration(dice.IntN(120)) * time.Millisecond):
-			_ = cmd.Process.Kill()
-			<-done
-		}
+		killed(t, "TestAKilledRestoreIsCompleted", s, root, time.Duration(dice.IntN(120))*time.Millisecond)
 		out, err := s.Back(t.Context(), undo.Wish{Dir: root})
 		if err != nil && !errors.Is(err, fault.NotFoundCode) {
 			t.Fatal(err)
@@ -425,7 +413,64 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 			t.Fatalf("kept %v (-was +is):\n%s", out.Kept, diff)
 		}
 	}
-	t.Logf("%d of 12 were completed", resumed)
+	t.Logf("%d of %d were completed", resumed, kills())
+}
+
+// kills is how often a process is killed: KILLS of scripts/test.
+func kills() int {
+	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
+		return n
+	}
+	return 12
+}
+
+// killed starts a test in a process of its own and kills it after a time.
+func killed(t *testing.T, test string, s undo.Store, root string, after time.Duration) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run="+test+"$")
+	cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	clock := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	clock.Stop()
+}
+
+// TestAKilledSnapshotLosesNothing kills a process that takes the snapshots of a turn and destroys everything between
+// them, at many moments.
+func TestAKilledSnapshotLosesNothing(t *testing.T) {
+	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
+		turn := begin(t, undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}, dir)
+		for _, name := range []string{"src", ".git", "doc", "link", "untracked.txt"} {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end(t, turn)
+		return
+	}
+	root := workspaceOf(t)
+	was := look(t, root)
+	dice, back := rand.New(rand.NewPCG(2, 2)), 0
+	for range kills() {
+		s := undo.Store{Dir: t.TempDir()} // so that the first snapshot has all to do
+		killed(t, "TestAKilledSnapshotLosesNothing", s, root, time.Duration(20+dice.IntN(100))*time.Millisecond)
+		out, err := s.Back(t.Context(), undo.Wish{Dir: root})
+		if err != nil && !errors.Is(err, fault.NotFoundCode) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			back++
+		}
+		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
+			t.Fatalf("kept %v (-was +is):\n%s", out.Kept, diff)
+		}
+		if all, err := s.List(root); err != nil || len(all) != 0 && len(all) != 2 {
+			t.Fatalf("left are %v, %v", all, err)
+		}
+	}
+	t.Logf("%d of %d had begun", back, kills())
 }
 
 // TestATurnWhoseProcessDiedIsTakenBack leaves a turn without its end.

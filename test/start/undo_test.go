@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -208,5 +209,97 @@ func TestUndoOffTakesNoSnapshot(t *testing.T) {
 	}
 	if a, exit := p.undo(t, "undo"); exit != 5 {
 		t.Errorf("undo: exit %d, %+v", exit, a)
+	}
+}
+
+// TestWhatUndoDoesNotCoverIsSaid says so before the turn, and in the list.
+func TestWhatUndoDoesNotCoverIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "large", strings.Repeat("x", 2000))
+	p.write(t, ".gitignore", "dist/\n")
+	p.write(t, "dist/out", strings.Repeat("y", 500))
+	p.run(t, "config", "set", "undo.file_limit", "1KiB", "--global")
+	p.run(t, "config", "set", "undo.ignored_limit", "100", "--global")
+	wreck := filepath.Join(p.home, "wreck.sh")
+	if err := os.WriteFile(wreck, []byte("rm -rf large dist; echo made >made\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"sh `+wreck+`"},{"say":"done"}]`)
+	_, log, exit := p.call(t, env, append(append([]string{"start"}, args...), "-p", "go", "--permission-mode", "yolo",
+		"--sandbox", "off")...)
+	if exit != 0 || !strings.Contains(log, "undo does not cover ") || !strings.Contains(log, "large (") ||
+		!strings.Contains(log, "dist (") {
+		t.Errorf("exit %d\n%s", exit, log)
+	}
+	if out := p.run(t, "undo", "--list", "--output", "json"); !strings.Contains(out, `"not_covered":[{`) {
+		t.Errorf("the list does not tell it: %s", out)
+	}
+	a, exit := p.undo(t, "undo")
+	var kept []string
+	for _, k := range a.Data.Kept {
+		kept = append(kept, k.Path+": "+k.Reason)
+	}
+	if diff := cmp.Diff([]string{"dist/out: its content was not kept", "large: its content was not kept"},
+		kept); exit != 3 || diff != "" {
+		t.Errorf("exit %d, kept (-want +got):\n%s", exit, diff)
+	}
+	if _, err := os.Lstat(filepath.Join(p.work, "made")); err == nil {
+		t.Error("what could be taken back is not")
+	}
+}
+
+// TestCleanupForgetsTurns deletes what is too old, or too much.
+func TestCleanupForgetsTurns(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []string{"undo.age", "undo.budget"} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.write(t, "a.txt", strings.Repeat("one\n", 1000))
+			p.wrecked(t, "echo two >a.txt")
+			p.wrecked(t, "echo three >a.txt")
+			p.run(t, "cleanup", "--scope", "undo", "--live")
+			if a, _ := p.undo(t, "undo", "--list"); len(a.Data.Turns) != 2 {
+				t.Fatalf("without need %d turns are left", len(a.Data.Turns))
+			}
+			p.run(t, "config", "set", setting, map[string]string{"undo.age": "0s", "undo.budget": "0"}[setting],
+				"--global")
+			p.run(t, "cleanup", "--scope", "undo")
+			if a, _ := p.undo(t, "undo", "--list"); len(a.Data.Turns) != 2 {
+				t.Fatalf("without --live %d turns are left", len(a.Data.Turns))
+			}
+			p.run(t, "cleanup", "--scope", "undo", "--live")
+			if a, _ := p.undo(t, "undo", "--list"); len(a.Data.Turns) != 0 {
+				t.Errorf("%d turns are left", len(a.Data.Turns))
+			}
+			left := 0
+			_ = filepath.WalkDir(filepath.Join(p.home, ".local/state/omniagent/undo"),
+				func(path string, d os.DirEntry, err error) error {
+					if err == nil && d.Type().IsRegular() && d.Name() != "lock" {
+						left++
+						t.Logf("left: %s", path)
+					}
+					return nil
+				})
+			if left > 0 {
+				t.Errorf("%d files are left", left)
+			}
+		})
+	}
+}
+
+// TestTheSettingTakesNoSnapshot switches them off for good.
+func TestTheSettingTakesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.run(t, "config", "set", "undo.snapshots", "off", "--global")
+	p.wrecked(t, "echo made >made")
+	if _, exit := p.undo(t, "undo"); exit != 5 {
+		t.Errorf("undo: exit %d", exit)
+	}
+	p.wrecked(t, "echo more >more", "--undo", "on")
+	if a, exit := p.undo(t, "undo"); exit != 0 || len(a.Data.Restored) != 1 {
+		t.Errorf("undo with the flag: exit %d, %+v", exit, a)
 	}
 }
