@@ -263,6 +263,26 @@ func TestCommandsOfFiles(t *testing.T) {
 	}
 }
 
+// TestProblemsOfFiles: what cannot be understood is named with its place, and everything else works.
+func TestProblemsOfFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	bad := p.write(filepath.Join(p.home, ".eidolon/agents/bad.md"), "---\nname: bad\nno key\n---\nYou are bad.\n")
+	open := p.write(filepath.Join(p.home, ".eidolon/commands/open.md"), "---\nname: open\n")
+	p.write(filepath.Join(p.home, ".eidolon/commands/mine.md"), "My prompt.\n")
+	w := p.sized(200, 24, append([]string{"chat"}, p.args...)...)
+	w.await(bad + ":3:1: ")
+	w.await(open + ":1:1: ")
+	w.enters("/mine")
+	w.await("\nok")
+	w.enters("@agent:bad do it")
+	w.await("\nok")
+	w.quits()
+	if got := said(p.requests()[1]); !strings.Contains(got, "You are bad.") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestFileCompletion: the entries of the directory that is typed, the first at once, also where there are many.
 func TestFileCompletion(t *testing.T) {
 	t.Parallel()
