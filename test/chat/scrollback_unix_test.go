@@ -33,10 +33,11 @@ func talk(t *testing.T) *place {
 	steps, err := json.Marshal([]map[string]any{
 		{"say": "I begin.", "usage": map[string]int{"input": 100, "output": 10}},
 		{"shell": "seq 1 30", "usage": map[string]int{"input": 200, "output": 10}},
-		{"say": text.String(), "slow": "4ms"},
+		{"say": text.String(), "slow": "3ms"},
+		{"shell": "while ! test -e go; do sleep 0.05; done", "usage": map[string]int{"input": 300, "output": 900}},
 		{"call": map[string]any{"name": "Edit", "input": map[string]any{
 			"file_path": "poem.txt", "old_string": "line two", "new_string": "LINE 2",
-		}}, "usage": map[string]int{"input": 300, "output": 900}},
+		}}, "usage": map[string]int{"input": 350, "output": 20}},
 		{"say": "It is changed.", "usage": map[string]int{"input": 400, "output": 5}},
 	})
 	if err != nil {
@@ -51,8 +52,9 @@ func talk(t *testing.T) *place {
 }
 
 // holds holds the conversation, and leaves it.
-func (w *window) holds() {
+func (w *window) holds(p *place) {
 	w.t.Helper()
+	p.write("go", "")
 	w.shows("/help lists", false)
 	w.types("begin\r")
 	w.shows("It is changed.", false)
@@ -103,8 +105,9 @@ func TestScrollback(t *testing.T) {
 	t.Parallel()
 	t.Run("pyte", func(t *testing.T) {
 		t.Parallel()
-		w := talk(t).before(emulator.Pyte(t, 80, 24), 80, 24)
-		w.holds()
+		p := talk(t)
+		w := p.before(emulator.Pyte(t, 80, 24), 80, 24)
+		w.holds(p)
 		data, err := os.ReadFile(filepath.Join("testdata", "transcript.txt"))
 		if err != nil {
 			t.Fatal(err)
@@ -119,8 +122,9 @@ func TestScrollback(t *testing.T) {
 	})
 	t.Run("still", func(t *testing.T) {
 		t.Parallel()
-		w := talk(t).before(emulator.Xterm(t, 80, 24), 80, 24)
-		w.holds()
+		p := talk(t)
+		w := p.before(emulator.Xterm(t, 80, 24), 80, 24)
+		w.holds(p)
 		lines := w.look.Look().Lines
 		if wrong := transcript(t, lines); wrong != "" {
 			t.Error(wrong)
@@ -132,7 +136,8 @@ func TestScrollback(t *testing.T) {
 	t.Run("resized", func(t *testing.T) {
 		t.Parallel()
 		throughSizes(t, func(random *rand.Rand) string {
-			w := talk(t).before(emulator.Xterm(t, 80, 24), 80, 24)
+			p := talk(t)
+			w := p.before(emulator.Xterm(t, 80, 24), 80, 24)
 			w.shows("/help lists", false)
 			w.types("begin\r")
 			for i := range 50 {
@@ -146,12 +151,14 @@ func TestScrollback(t *testing.T) {
 					w.types("typed ")
 				}
 			}
+			w.types("\x15")
+			w.shows("test -e go", true)
+			w.shows("\n> a message", true)
+			p.write("go", "")
 			w.shows("It is changed.", false)
-			w.types("\x15and now?\r")
+			w.types("and now?\r")
 			w.shows("\nok", false)
-			w.types("/quit")
-			w.shows("> /quit", false) // a prompt of several rows on the way out is the one thing that is guessed
-			w.types("\r")
+			w.types("/quit\r")
 			w.leaves()
 			return transcript(t, w.look.Look().Lines)
 		})
@@ -177,12 +184,14 @@ func TestTmux(t *testing.T) {
 						p.Types("typed ")
 					}
 				}
+				p.Types("\x15")
+				p.Shows("test -e go")
+				p.Shows("> a message")
+				place.write("go", "")
 				p.Shows("It is changed.")
-				p.Types("\x15and now?\r")
+				p.Types("and now?\r")
 				p.Shows("\nok\n")
-				p.Types("/quit")
-				p.Shows("> /quit")
-				p.Types("\r")
+				p.Types("/quit\r")
 				p.Shows("Go on with")
 				return transcript(t, p.Lines())
 			})

@@ -171,6 +171,7 @@ func TestKilled(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
+	p.comes(filepath.Join(dirs[0], "todos.json"), "doing one") // what the journal has is written at once, but behind it
 	w.kill()
 	data, err := os.ReadFile(filepath.Join(dirs[0], "history.xnl"))
 	if err != nil {
