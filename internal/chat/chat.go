@@ -55,8 +55,8 @@ type Chat struct {
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
 	before  []event.Block
-	agent   string  // the agent whose prompt the conversation has, as @agent: names it
-	results []int64 // the records of what tools gave back, for /show
+	agent   string // the agent whose prompt the conversation has, as @agent: names it
+	results []kept // what tools gave back, for /show
 	spent   Spent
 
 	messages int      // of the person, in this conversation
@@ -68,6 +68,12 @@ type turns struct {
 	texts    map[int64]string // with the text of those that wait
 	prompted int64            // the last message that listen has seen
 	sending  bool             // a message is being sent to the conversation
+}
+
+// kept is what a tool gave back: a record of the conversation, or the text itself.
+type kept struct {
+	record int64
+	text   string
 }
 
 // Spent is what a chat has cost so far.

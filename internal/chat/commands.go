@@ -253,9 +253,14 @@ func (c *Chat) show(ctx context.Context, rest string) {
 		c.mu.Unlock()
 		return
 	}
-	seq, with := c.results[n-1], c.Conversation()
+	one, with := c.results[n-1], c.Conversation()
+	if one.record == 0 {
+		c.View.Page(text.Visible(one.text))
+		c.mu.Unlock()
+		return
+	}
 	c.mu.Unlock()
-	events := with.Events(seq)
+	events := with.Events(one.record)
 	defer events.Close()
 	e, err := events.Next(ctx)
 	if err == nil && e.Result == nil {

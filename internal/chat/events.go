@@ -57,7 +57,7 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.turns.texts[e.Turn] = ""
 		c.update()
 	case event.ToolResult:
-		c.results = append(c.results, e.Seq)
+		c.results = append(c.results, kept{record: e.Seq})
 		number = len(c.results)
 	case event.Question:
 		if !past {

@@ -86,6 +86,7 @@ func TestTyping(t *testing.T) {
 func TestCommandOfThePerson(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"say":"ok"}]`)
+	p.env = append(p.env, "PAGER=cat")
 	w := p.open()
 	w.await("test-model")
 	w.enters("@!echo out; echo err >&2; exit 3")
@@ -93,6 +94,10 @@ func TestCommandOfThePerson(t *testing.T) {
 	w.await("out")
 	w.await("err")
 	w.await("[exit code 3]")
+	w.enters("@!seq 1 20")
+	w.await("… 15 more lines, /show 2")
+	w.enters("/show 2")
+	w.await("\n20\n")
 	w.enters("@!")
 	w.await("no command behind @!")
 	w.enters("@!sudo id")
