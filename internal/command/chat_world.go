@@ -165,9 +165,9 @@ func keepRecord(
 		defer record.Close()
 		defer events.Close()
 		for {
-			e, err := events.Next(ctx)
+			entry, err := events.Record(ctx)
 			if err == nil {
-				err = record.Add(e)
+				err = record.Add(entry)
 			}
 			if err != nil {
 				if !errors.Is(err, io.EOF) && ctx.Err() == nil {
