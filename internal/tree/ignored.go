@@ -29,7 +29,8 @@ func (w *walk) largeIgnored() map[string]bool {
 			continue
 		}
 		skipped[h.path] = true
-		w.gap(h.path, fmt.Sprintf("%.1f MB that .gitignore excludes are more than is kept", float64(h.bytes)/1e6), false)
+		w.gap(h.path, fmt.Sprintf("%.1f MB that .gitignore excludes are more than is kept", float64(h.bytes)/1e6),
+			false)
 	}
 	return skipped
 }
