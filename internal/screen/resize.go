@@ -16,7 +16,7 @@ type resize struct {
 	talks bool     // the terminal has answered once
 	mute  bool     // it never did, and is not asked again
 
-	restless bool        // sizes have changed a moment ago, so the cursor is parked: one more is no guess then
+	restless bool        // sizes have changed a moment ago: the cursor is parked, so the next need not be guessed
 	calm     *time.Timer // ends that
 }
 
