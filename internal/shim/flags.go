@@ -75,6 +75,10 @@ func Flags() []Flag {
 		{Name: "report", Value: "FILE", takes: aValue, free: true, Help: "write what happened"},
 		{Name: "trace-translate", Value: "only", takes: assigned, Help: "print its command line; =only: no run"},
 		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "on a scripted model"},
+		{
+			Name: "undo", Value: "WORD", takes: aValue, Allowed: []string{"on", "off"},
+			Help: "off: omniagent undo cannot take the run back",
+		},
 		{Name: "allow-workspace-agent", Help: "start a program that comes with the workspace"},
 		{Name: "help", Short: "h", Help: "show this"},
 		{Name: "version", Short: "V", Help: "print the version"},
