@@ -103,6 +103,7 @@ func (c *call) spec() (agent.Spec, error) {
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
 		Env:     c.host.Env,
 		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
+		Resume: c.args.Resume, Newest: c.args.Continue, Provider: c.args.Provider, Base: c.args.Base,
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact
@@ -307,6 +308,7 @@ func signalName(s os.Signal) string {
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
+	c.warnUnread() // a program before the pipe may have been slower than we were
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
 		if err := c.report(launch, warnings, o, code); err != nil {

@@ -54,6 +54,11 @@ type Shim struct {
 	Settings func(dir string) Settings
 	// Root answers --help, --version and an empty call.
 	Root func(args []string) int
+	// Events runs the command start with these flags, for --output events. Without a prompt among them it reads the
+	// prompt from standard input.
+	Events func(args []string, prompted bool, signals <-chan os.Signal) int
+	// Remember makes an agent the one that is used when none is named, and returns 0, or has said why not.
+	Remember func(name string) int
 	// Rehearse starts the scripted model. The path may be empty.
 	Rehearse func(script, dir, home string) (agent.Rehearsal, func(), error)
 }
@@ -137,6 +142,7 @@ type call struct {
 	shared     setting.Shared
 	install    agent.Install
 	prompt     prompt
+	unread     bool // it was said that standard input is not read
 	schema     *schema
 	temp       *temporary
 	standby    *process.Standby // nil: nothing will be started
@@ -158,6 +164,10 @@ func (c *call) run() int {
 	if err := c.resolve(); err != nil {
 		return c.shim.fail(c.host, err)
 	}
+	if c.args.Events {
+		c.standby.Dismiss()
+		return c.shim.Events(c.eventArgs(), c.args.Prompt != nil, c.host.Signals)
+	}
 	return c.start()
 }
 
@@ -173,7 +183,7 @@ func (c *call) resolve() error {
 	}
 	for _, step := range []func() error{
 		c.directory, c.configure, c.chooseAgent, c.compileSchema, c.reportable,
-		c.locate, c.readPrompt,
+		c.eventsAlone, c.locate, c.readPrompt,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -318,6 +328,9 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	}
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
+	}
+	for _, way := range f.Ways {
+		fmt.Fprintf(h.Stderr, "  %s\n", text.Flat(way))
 	}
 }
 
