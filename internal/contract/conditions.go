@@ -83,7 +83,7 @@ func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[s
 	var b strings.Builder
 	o, _ := (&walker{}).tree(target).(object)
 	writeObject(&b, o, "  ", c.screenOf())
-	c.say(strings.TrimRight(b.String(), "\n"))
+	c.say(strings.TrimRight(c.screenOf().flowing(b.String()), "\n"))
 	_, _ = io.WriteString(c.Host.Stderr, sentence(c.Command.Summary)+"? [y/N] ")
 	typed := make(chan string, 1)
 	go func() {

@@ -69,15 +69,15 @@ func (c *call) pick(installed []string) (name string, err error) {
 
 // ways returns how to begin where no agent is installed.
 func (c *call) ways() []string {
-	rows := [][2]string{{"omniagent demo", "see what it does, without a key"}}
+	rows := [][2]string{{"omniagent demo", "a look at it, without a key"}}
 	for _, d := range c.shim.Drivers {
 		if about := d.Describe(); !about.BuiltIn && about.InstallCommand != "" {
 			rows = append(rows, [2]string{about.InstallCommand, about.Title})
 		}
 	}
 	rows = append(rows,
-		[2]string{"omniagent chat --rehearse", "the built-in agent, on a scripted model"},
-		[2]string{"omniagent login anthropic", "the built-in agent, with your key; then: omniagent chat"})
+		[2]string{"omniagent chat --rehearse", "the built-in agent, no key"},
+		[2]string{"omniagent login anthropic", "a key for it, then chat"})
 	width, lines := 0, []string{}
 	for _, row := range rows {
 		width = max(width, len(row[0]))

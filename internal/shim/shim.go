@@ -25,6 +25,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agentsdir"
+	"omniagent/internal/cells"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
@@ -321,7 +322,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 				strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
-		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.Flat(message), "."))
+		h.say(s.Name + ": " + strings.TrimSuffix(text.Flat(message), "."))
 	}
 	if f.Suggestion != "" {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.Suggestion))
@@ -330,8 +331,19 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
 	}
 	for _, way := range f.Ways {
-		fmt.Fprintf(h.Stderr, "  %s\n", text.Flat(way))
+		fmt.Fprintf(h.Stderr, "  %s\n", way)
 	}
+}
+
+// say prints a line, which on a terminal is broken between words.
+func (h Host) say(line string) {
+	if columns, _, err := term.GetSize(int(h.Stderr.Fd())); err == nil && columns > 0 {
+		for _, row := range cells.Wrap(line, columns) {
+			fmt.Fprintln(h.Stderr, strings.TrimRight(row, " "))
+		}
+		return
+	}
+	fmt.Fprintln(h.Stderr, line)
 }
 
 // joined joins sentences to one line, with colons in place of the full stops between them.

@@ -49,7 +49,8 @@ func resumedByFlags(b *bench) {
 
 	i := slices.IndexFunc(subjects(), func(s subject) bool { return s.driver.Name() == b.agent })
 	matrix := subjects()[i].driver.Matrix("")
-	s := b.sit(program, "--agent", b.agent, "--trace-translate=only", "--rehearse", "--continue", "--provider", "openai",
+	s := b.sit(program, "--agent", b.agent, "--trace-translate=only", "--rehearse", "--continue", "--provider",
+		"openai",
 		"--api-base", "http://127.0.0.1:1/v1")
 	s.sees("--provider openai is ignored")
 	s.sees("--api-base http://127.0.0.1:1/v1 is ignored")
@@ -57,7 +58,8 @@ func resumedByFlags(b *bench) {
 	if code := s.left(); code != 0 {
 		b.t.Errorf("on a screen: exit %d: %s", code, tail(s.letters()))
 	}
-	for _, arg := range matrix.Cell(agent.Continue, "", setting.Interactive).Args { // what that does was seen without one
+	// what that does was seen without one
+	for _, arg := range matrix.Cell(agent.Continue, "", setting.Interactive).Args {
 		if !strings.Contains(s.letters(), letters(arg)) {
 			b.t.Errorf("on a screen: %q is not sent: %s", arg, tail(s.letters()))
 		}
