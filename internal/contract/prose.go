@@ -50,8 +50,16 @@ func (c *Call) screenOf() view {
 	return v
 }
 
-// cell formats a value of a table: a time as the distance from now.
+// cell formats a value of a table: a time as the distance from now, an error as its message.
 func (v view) cell(value any) string {
+	if o, is := value.(object); is {
+		if message, _ := o.get("message"); message != nil {
+			return v.cell(message)
+		}
+		value = slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+			return cell(m.value) == "" || strings.HasPrefix(m.name, "_")
+		})
+	}
 	s := strings.ReplaceAll(cell(value), "\n", " ")
 	if len(s) < len("2006-01-02T15:04:05Z") || v.now.IsZero() || s[4] != '-' {
 		return s
@@ -142,7 +150,7 @@ func emptyColumn(rows []any, name string) bool {
 	return !slices.ContainsFunc(rows, func(row any) bool {
 		o, _ := row.(object)
 		v, _ := o.get(name)
-		return cell(v) != ""
+		return (view{}).cell(v) != ""
 	})
 }
 

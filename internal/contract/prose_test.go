@@ -35,6 +35,14 @@ func TestTableFits(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, fits.String())
 		}
 	}
+	var told strings.Builder
+	writeTable(&told, []any{object{
+		{"ok", false}, {"error", object{{"code", "X"}, {"message", "it is not there"}}},
+		{"counts", object{{"lines", []any{}}, {"_source", "external"}}},
+	}}, nil, view{})
+	if told.String() != "OK  ERROR\nno  it is not there\n" {
+		t.Errorf("an error, and what says nothing:\n%s", told.String())
+	}
 	if strings.Contains(fits.String(), "……") {
 		t.Errorf("cut twice:\n%s", fits.String())
 	}

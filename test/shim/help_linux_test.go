@@ -53,6 +53,10 @@ func TestHelpOnATerminal(t *testing.T) {
 	if page := paged(); page != "" {
 		t.Errorf("it was paged:\n%s", page)
 	}
+	v.types("$omniagent lst; echo code $?\n")
+	v.sees("did you mean agents list, config list,\r\nerrors list") // broken between words
+	v.sees("hint: omniagent --help lists the commands")
+	v.sees("code 2")
 	if _, err := exec.LookPath("less"); err != nil {
 		t.Skip("less is not installed")
 	}
