@@ -175,6 +175,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
+				settings.Undo = snapshotsOf(paths, set, host.Lookup)
 			}
 			return settings
 		},

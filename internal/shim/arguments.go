@@ -33,6 +33,7 @@ type Arguments struct {
 	Retries     *int
 	Rehearse    *string // the script's file; empty: the built-in one
 	Workspace   bool    // --allow-workspace-agent
+	Undo        string  // "", "on" or "off"
 	Help        bool
 	Version     bool
 	Delimited   bool // there was a "--"
@@ -311,6 +312,12 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 				"--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
 		}
 		a.Rehearse = &value
+	case "undo":
+		word, ok := setting.Parse(value, flag.Allowed)
+		if !ok {
+			return bad(flag, value, flag.Allowed)
+		}
+		a.Undo = word
 	case "allow-workspace-agent":
 		err = a.toggle(flag, value, given, func() { a.Workspace = true }, func() { a.Workspace = false })
 	case "help":

@@ -109,6 +109,10 @@ func Flags() []Flag {
 			Help: "print the agent's command line; =only: do not run it",
 		},
 		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "use a scripted model: no key, no cost"},
+		{
+			Name: "undo", Value: "WORD", takes: aValue, Allowed: []string{"on", "off"},
+			Help: "off: omniagent undo cannot take the run back",
+		},
 		{Name: "allow-workspace-agent", Help: "start a program that comes with the workspace"},
 		{Name: "help", Short: "h", Help: "show this"},
 		{Name: "version", Short: "V", Help: "print the version"},

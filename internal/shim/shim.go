@@ -31,6 +31,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
+	"omniagent/internal/undo"
 )
 
 // Exit codes.
@@ -74,6 +75,7 @@ type Settings struct {
 	RecordedVersion func(program string) string
 	Temp            string         // where temporary directories are made
 	Custom          []agent.Driver // agents that the configuration defines
+	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
 }
@@ -151,6 +153,7 @@ type call struct {
 	attempts   int              // with --output-schema
 	reportDir  *os.Root         // the directory of the report; nil: no report
 	driverSpec agent.Spec       // the spec that the driver got
+	snapshot   *snapshot        // nil: none is taken
 }
 
 func (c *call) run() int {
