@@ -44,6 +44,7 @@ func (c *call) eventArgs() []string {
 	}
 	add("--model", c.shared.Model.Value)
 	add("--web", setting.OnOff(c.shared.Web.Value))
+	add("--undo", a.Undo)
 	add("--provider", a.Provider)
 	add("--api-base", a.Base)
 	add("--resume", a.Resume)
