@@ -24,7 +24,7 @@ func (p Parts) mcpServer() *contract.Command {
 		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	return &contract.Command{
-		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server on standard input and output",
+		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
 		Class: contract.Stream, Danger: contract.Mutating,
 		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents " +
 			"and ask_agent. An agent that is asked gets no\n" +

@@ -59,7 +59,13 @@ func (p Parts) app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
 			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
-		Groups: groups(),
+		Groups:   groups(),
+		Examples: examples(),
+		Tasks:    tasks(),
+		Topics: []contract.Topic{{
+			Name: "agents", Summary: "what each agent does with the flags",
+			Text: func() string { return matrixHelp(p.Agents) },
+		}},
 		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
@@ -87,6 +93,7 @@ func (p Parts) app() contract.App {
 			exec(),
 			generateMan(),
 			generateSkills(),
+			help(),
 			p.login(),
 			p.logout(),
 			manifest(),

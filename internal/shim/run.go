@@ -110,6 +110,7 @@ func (c *call) spec() (agent.Spec, error) {
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
 		Env:     env,
 		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
+		Resume: c.args.Resume, Newest: c.args.Continue, Provider: c.args.Provider, Base: c.args.Base,
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact
@@ -314,6 +315,7 @@ func signalName(s os.Signal) string {
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
+	c.warnUnread() // a program before the pipe may have been slower than we were
 	c.lookAgain(cmp.Or(o.evidence.Session, launch.Session))
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
