@@ -185,7 +185,10 @@ func undoLast() *contract.Command {
 			"also after " +
 			"git reset --hard,\ngit clean or git gc. What was changed after the turn stays. See docs/undo.md.",
 		Params: []contract.Param{
-			{Name: "turn", Kind: contract.ID, Position: 1, MaxLen: 128, Help: "another one, as --list names it"},
+			{
+				Name: "turn", Kind: contract.ID, Position: 1, MaxLen: 128, Stdin: true,
+				Help: "another one, as --list names it",
+			},
 			{Name: "session", Kind: contract.ID, MaxLen: 128, Help: "the last one of this session"},
 			{Name: "run", Kind: contract.ID, MaxLen: 128, Help: "the last one of this run"},
 		},
