@@ -239,7 +239,7 @@ func (p Parts) chatShell(ctx context.Context, c *contract.Call, r opening.Reques
 		walls, err := enclosure.Open(enclosure.Wanted{
 			Root: o.Root, Home: home, Agents: p.guarded(c), State: c.Paths.State, Temp: temp,
 			Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
-			Memory:  c.Config.Int("native.memory"),
+			Memory:  c.Config.Int("native.memory"), Read: c.Config.List("native.read"), Variable: variableOf(c),
 		})
 		if err != nil {
 			return "", 0, err

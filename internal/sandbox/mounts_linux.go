@@ -17,7 +17,7 @@ import (
 // each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
 // because there is no new root: no name leads to anything that was writable before.
 //
-//	copy writable paths (aside) ─▶ all read-only ─▶ put the copies back ─▶ protect (keep) ─▶ hide
+//	copy writable paths (aside) and make homes (furnish) ─▶ all read-only ─▶ put the copies back ─▶ protect (keep) ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -27,9 +27,10 @@ const (
 
 // placed is a detached mount and its place.
 type placed struct {
-	path  string
-	fd    int
-	attrs uint64
+	path     string
+	fd       int
+	attrs    uint64
+	optional bool
 }
 
 func mounts(o *order) error {
@@ -40,7 +41,7 @@ func mounts(o *order) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
-	list, err := aside(o)
+	list, homes, err := aside(o)
 	if err != nil {
 		return err
 	}
@@ -59,9 +60,12 @@ func mounts(o *order) error {
 		return fmt.Errorf("/proc: %w", err)
 	}
 	for _, m := range list {
-		if err := m.put(); err != nil {
+		if err := m.put(); err != nil && !m.optional {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
+	}
+	if err := homes.close(); err != nil {
+		return err
 	}
 	if err := keep(o); err != nil {
 		return err
@@ -76,13 +80,13 @@ func mounts(o *order) error {
 }
 
 // aside copies the writable paths and returns them in the order in which they are put back: parents first.
-func aside(o *order) (list []placed, err error) {
+func aside(o *order) (list []placed, homes furnished, err error) {
 	add := func(from, to string, attrs uint64) error {
 		fd, err := take(from)
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}
-		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+		list = append(list, placed{path: to, fd: fd, attrs: attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 		return nil
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
@@ -90,17 +94,17 @@ func aside(o *order) (list []placed, err error) {
 			continue
 		}
 		if err := add(o.Temp, dir, 0); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if !within("/tmp", o.Temp) && !within("/var/tmp", o.Temp) {
 		if err := add(o.Temp, o.Temp, 0); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, dir := range append([]string{o.Root}, o.Write...) {
 		if err := add(dir, dir, 0); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, path := range o.Read {
@@ -108,11 +112,16 @@ func aside(o *order) (list []placed, err error) {
 			continue
 		}
 		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	more, homes, err := furnish(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	list = append(more, list...) // a workspace at the same place counts
 	slices.SortStableFunc(list, func(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") })
-	return list, nil
+	return list, homes, nil
 }
 
 // take returns a detached copy of a mount. It refuses a path with a link, which a command may have created.
@@ -262,7 +271,7 @@ func deviceClones() (list []placed, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		list = append(list, placed{path, fd, unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
+		list = append(list, placed{path: path, fd: fd, attrs: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
 	}
 	return list, nil
 }

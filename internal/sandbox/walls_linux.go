@@ -24,13 +24,14 @@ import (
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
 	names *names // nil: the tier cannot protect names
+	rooms string // where what commands write in home directories is kept
 }
 
 // Descriptors of the stage.
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	leaseFile   = 5 // held as long as the names are needed, if there are any
+	// behind them come locks, which only have to be held
 )
 
 const (
@@ -40,14 +41,22 @@ const (
 
 // order is what the caller sends to a stage.
 type order struct {
-	Tier    Tier
-	Root    string
-	Write   exact
-	Read    exact
-	All     bool  // everything is readable except Hidden
-	Pins    exact // directories that stay in their place
-	Covers  exact // names that commands cannot change
-	Hidden  exact
+	Tier   Tier
+	Root   string
+	Write  exact
+	Read   exact
+	All    bool  // everything is readable except Hidden
+	Pins   exact // directories that stay in their place
+	Covers exact // names that commands cannot change
+	Hidden exact
+
+	Homes    exact  // home directories, empty but for what follows
+	Seen     exact  // pairs: what is seen, and where
+	Own      exact  // pairs: a directory of the command's own, and where
+	Copies   exact  // fours: what is seen, where, and the directories of an overlay
+	Identity exact  // the git configuration in the first, if any
+	Farm     string // the home directory of the command, where nothing can be mounted
+
 	Temp    string
 	Network string
 	Limits  Limits
@@ -89,6 +98,9 @@ func (w *Walls) open(r Report, o Options) error {
 		if err := w.hideRecord(); err != nil {
 			return err
 		}
+	}
+	if err := w.openRooms(o.State); err != nil {
+		return err
 	}
 	found, err := w.try()
 	if err != nil {
@@ -210,6 +222,9 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 			run.end(nil)
 		}
 	}()
+	if run.room, err = w.furnish(&o, trial); err != nil {
+		return p, err
+	}
 	if w.system.names != nil {
 		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy, trial); err != nil {
 			return p, err
@@ -293,6 +308,7 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 type running struct {
 	order, theirs *os.File
 	lease         *os.File // owned by names
+	room          *os.File // the lock of the room, held by the stage as well
 	control       int      // our end, -1: none
 	drop          func()
 	network       Network
@@ -331,6 +347,9 @@ func (r *running) files() []*os.File {
 	files := []*os.File{r.order, r.theirs}
 	if r.lease != nil {
 		files = append(files, r.lease)
+	}
+	if r.room != nil {
+		files = append(files, r.room)
 	}
 	return files
 }
@@ -411,6 +430,9 @@ func (r *running) end(e *process.Ending) {
 	}
 	if r.order != nil {
 		_ = r.order.Close()
+	}
+	if r.room != nil {
+		_ = r.room.Close()
 	}
 	for _, text := range r.told {
 		r.say(text)
