@@ -88,6 +88,9 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 		return err
 	}
 	p.Homes, p.Places = s.homes, s.places
+	if w.Temp != "" {
+		p.Scratch = w.Temp + "-home"
+	}
 	p.Identity = sandbox.GitIdentity(gitOf(w.Home, w.variable("XDG_CONFIG_HOME")))
 	slices.SortStableFunc(p.Places, func(a, b sandbox.Place) int { return strings.Compare(a.Path, b.Path) })
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {

@@ -14,8 +14,8 @@ type Sight int
 
 const (
 	Shown  Sight = iota // what lies there, to be read
-	Copied              // what lies there, and what they write in a copy of their own; without overlays as Shown
-	Owned               // an empty directory of their own, which stays for the next command in the same workspace
+	Copied              // what lies there, and what they write in a copy of their own, until Walls.Close; else as Shown
+	Owned               // a directory of their own, empty at first, which the next commands in the same workspace have too
 )
 
 // Place is a file or directory beneath one of Policy.Homes that commands see.

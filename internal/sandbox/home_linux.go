@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,29 +19,30 @@ import (
 	"omniagent/internal/process"
 )
 
-// What commands write in their home directories lies in a room, a directory of ours. A workspace has rooms of its own,
-// so that what a command leaves in a cache meets no other project. Overlays of two commands cannot share one, so each
-// command locks a room as long as it runs, and takes the next if that one is taken:
+// homes prepares home directories for the commands of a sandbox.
 //
-//	walls/home-WORKSPACE/0/lock   held by the stage of a command
-//	                       up/    what it wrote over a copied place, and work/, which the kernel needs for that
-//	                       own/   directories in place of owned ones
-//	                       home/  with Landlock alone: its home directory, links to what it may read
-type room struct {
-	dir  string
-	lock *os.File
+// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in a
+// cache meets no other project. What commands write over copied places lies in Policy.Scratch. There it stays in one
+// layer for one command after the other; commands that run at the same time need a layer each.
+type homes struct {
+	own   string // the owned places of the workspace
+	farm  *farm  // nil: places are mounted
+	found order  // the places that are there
+
+	mu     sync.Mutex
+	layers []bool // which of them are in use
 }
 
 const (
-	roomsPrefix = "home-"
-	mostRooms   = 64
-	roomsKept   = 30 * 24 * time.Hour // after the last command in a workspace
+	homePrefix = "home-"
+	farmPrefix = "links-"
+	homesKept  = 30 * 24 * time.Hour // after the last command in a workspace
 )
 
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:20] }
 
-// openRooms prepares for rooms, and removes those that nobody used for long.
-func (w *Walls) openRooms(state string) error {
+// openHomes prepares for the commands, and removes what nobody used for long.
+func (w *Walls) openHomes(state string) error {
 	if len(w.policy.Homes) == 0 {
 		return nil
 	}
@@ -49,186 +51,246 @@ func (w *Walls) openRooms(state string) error {
 		return err
 	}
 	if err := os.MkdirAll(record, 0o700); err != nil {
-		return fault.New(fault.PermissionDenied, "the home directory of commands cannot be made").Because(err)
+		return noHome(err)
 	}
-	if real, err := filepath.EvalSymlinks(record); err == nil {
-		record = real
+	if record, err = filepath.EvalSymlinks(record); err != nil {
+		return noHome(err)
 	}
 	if dir := w.policy.writable(record); dir != "" && w.claim.Tier == Landlock {
 		return fault.New(fault.Unsafe, "commands could change their home directory: %s lies in %s", record, dir).
 			With("path", record)
 	}
-	sweepRooms(record, time.Now().Add(-roomsKept))
-	w.system.rooms = filepath.Join(record, roomsPrefix+digest(w.policy.Root))
+	if s := w.policy.Scratch; w.policy.shadows(s) && first(w.policy.Hidden, s) == "" {
+		w.policy.Scratch = "" // commands could put links in our way
+	}
+	sweepHomes(record, time.Now().Add(-homesKept))
+	h := &homes{own: filepath.Join(record, homePrefix+digest(w.policy.Root))}
+	w.system.homes = h
+	if w.claim.Tier == Landlock {
+		dir, err := os.MkdirTemp(record, farmPrefix)
+		if err != nil {
+			return noHome(err)
+		}
+		h.farm = &farm{home: w.policy.Homes[0], dir: dir, own: map[string]string{}}
+		if err := os.WriteFile(filepath.Join(dir, ".gitconfig"), []byte(w.policy.Identity), 0o600); err != nil {
+			return noHome(err)
+		}
+	}
+	if err := h.find(w.policy); err != nil {
+		return noHome(err)
+	}
 	return nil
 }
 
-func sweepRooms(record string, before time.Time) {
-	all, _ := filepath.Glob(filepath.Join(record, roomsPrefix+"*"))
-	for _, rooms := range all {
-		if info, err := os.Lstat(rooms); err != nil || !info.IsDir() || info.ModTime().After(before) {
-			continue
-		}
-		entries, _ := os.ReadDir(rooms)
-		for _, entry := range entries {
-			if r, err := enter(filepath.Join(rooms, entry.Name())); err == nil {
-				_ = empty(r.dir)
-				_ = r.lock.Close()
+func sweepHomes(record string, before time.Time) {
+	for _, prefix := range []string{homePrefix, farmPrefix} {
+		all, _ := filepath.Glob(filepath.Join(record, prefix+"*"))
+		for _, dir := range all {
+			if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.ModTime().Before(before) {
+				_ = os.RemoveAll(dir)
 			}
 		}
-		_ = os.Remove(rooms)
 	}
 }
 
-// empty removes a directory with all in it, also what the kernel made for an overlay, which nobody may enter.
-func empty(dir string) error {
-	made, _ := filepath.Glob(filepath.Join(dir, "work", "*", "work"))
-	for _, each := range made {
-		_ = os.Chmod(each, 0o700)
+// close removes what is of no use to another process.
+func (h *homes) close(scratch string) error {
+	if h == nil {
+		return nil
 	}
-	return os.RemoveAll(dir)
-}
-
-// enter locks a room, which it makes if it is absent.
-func enter(dir string) (room, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return room{}, err
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return room{}, err
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return room{}, errors.Join(err, lock.Close())
-	}
-	return room{dir, lock}, nil
-}
-
-// takeRoom returns the first free one.
-func (w *Walls) takeRoom() (room, error) {
 	var err error
-	for n := range mostRooms {
-		var r room
-		if r, err = enter(filepath.Join(w.system.rooms, strconv.Itoa(n))); err == nil {
-			now := time.Now()
-			_ = os.Chtimes(w.system.rooms, now, now)
-			return r, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, fs.ErrNotExist) { // a sweep may remove one
-			break
-		}
+	if h.farm != nil {
+		err = os.RemoveAll(h.farm.dir)
 	}
-	return room{}, fault.New(fault.PermissionDenied, "no home directory can be made for a command").
-		With("path", w.system.rooms).Because(err)
-}
-
-// copied returns the directories of an overlay. The kernel refuses to go on with what it left behind in work.
-func (r room) copied(place string) (upper, work string, err error) {
-	upper, work = filepath.Join(r.dir, "up", digest(place)), filepath.Join(r.dir, "work", digest(place))
-	_ = os.Chmod(filepath.Join(work, "work"), 0o700)
-	return upper, work, errors.Join(os.RemoveAll(work), os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700))
-}
-
-func (r room) owned(place string) (string, error) {
-	dir := filepath.Join(r.dir, "own", digest(place))
-	return dir, os.MkdirAll(dir, 0o700)
-}
-
-// furnish tells a stage what its command sees of home directories. The caller closes the lock when the command has
-// ended. A trial gets only what it needs to try them.
-func (w *Walls) furnish(o *order, trial bool) (lock *os.File, err error) {
-	o.Homes, o.Identity = w.policy.Homes, exact{w.policy.Identity}
-	if len(o.Homes) == 0 {
-		return nil, nil
+	if scratch == "" {
+		return err
 	}
-	var r room
-	if !trial {
-		if r, err = w.takeRoom(); err != nil {
-			return nil, err
-		}
-		defer func() {
-			if err != nil {
-				_ = r.lock.Close()
-				err = fault.New(fault.PermissionDenied, "the home directory of a command cannot be made").Because(err)
-			}
-		}()
+	made, _ := filepath.Glob(filepath.Join(scratch, "*", "work-*", "work"))
+	for _, dir := range made { // the kernel made it, and nobody may enter it
+		_ = os.Chmod(dir, 0o700)
 	}
-	var farm *links
-	if w.claim.Tier == Landlock && !trial {
-		if farm, err = w.newFarm(o, r); err != nil {
-			return nil, err
-		}
-	}
-	for _, place := range w.policy.Places {
-		if w.policy.shadows(place.Path) || trial && place.Sight != Shown {
-			continue
-		}
-		if err := w.policy.equip(o, r, farm, place); err != nil {
-			return nil, err
-		}
-	}
-	return r.lock, nil
-}
-
-// equip adds one place to an order.
-func (p Policy) equip(o *order, r room, farm *links, place Place) error {
-	real, err := filepath.EvalSymlinks(place.Path)
-	if err == nil && p.exposes(real) {
-		return nil
-	}
-	sight := place.Sight
-	switch info, failed := os.Stat(real); {
-	case sight == Owned:
-	case sight == Copied && (farm != nil || err != nil) && p.owned(place.Path) != "":
-		return nil // what holds it is the command's own
-	case err != nil && sight == Copied:
-		sight = Owned
-	case err != nil || failed != nil:
-		return nil
-	case farm != nil || !info.IsDir():
-		sight = Shown
-	}
-	switch sight {
-	case Owned:
-		if real, err = r.owned(place.Path); err == nil {
-			o.Own = append(o.Own, real, place.Path)
-		}
-	case Copied:
-		upper, work, failed := r.copied(place.Path)
-		o.Copies, err = append(o.Copies, real, place.Path, upper, work), failed
-	default:
-		o.Seen, err = append(o.Seen, real, place.Path), nil
-	}
-	if farm != nil && err == nil {
-		return farm.add(place.Path, real, sight)
+	entries, _ := os.ReadDir(scratch)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(scratch, entry.Name())))
 	}
 	return err
 }
 
-// links is the home directory of a command where nothing can be mounted: links to places. The command cannot write it.
-type links struct {
+// lend returns the number of a layer that no other command uses.
+func (h *homes) lend() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := slices.Index(h.layers, false)
+	if n < 0 {
+		n, h.layers = len(h.layers), append(h.layers, false)
+	}
+	h.layers[n] = true
+	return n
+}
+
+func (h *homes) giveBack(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.layers[n] = false
+}
+
+// owned makes an owned place.
+func (h *homes) owned(place string) (string, error) {
+	dir := filepath.Join(h.own, digest(place))
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// furnish tells a stage what its command sees of home directories. A trial gets only what it needs to try them. done
+// has to be called when the command has ended.
+func (w *Walls) furnish(o *order, trial bool) (done func(), err error) {
+	o.Homes, o.Identity = w.policy.Homes, exact{w.policy.Identity}
+	h := w.system.homes
+	if h == nil {
+		return func() {}, nil
+	}
+	o.Seen = h.found.Seen
+	if trial {
+		return func() {}, nil
+	}
+	o.Own, o.Copies = h.found.Own, h.found.Copies
+	if h.farm != nil {
+		o.Farm, o.Env = h.farm.dir, w.policy.moved(o.Env, h.farm.dir)
+	}
+	if len(o.Copies) == 0 {
+		return func() {}, nil
+	}
+	n := h.lend()
+	if err := o.layers(filepath.Join(w.policy.Scratch, strconv.Itoa(n))); err != nil {
+		h.giveBack(n)
+		return nil, noHome(err)
+	}
+	return func() { h.giveBack(n) }, nil
+}
+
+func noHome(err error) error {
+	return fault.New(fault.PermissionDenied, "no home directory can be made for commands").Because(err)
+}
+
+// find looks for the places.
+func (h *homes) find(p Policy) error {
+	for _, place := range p.Places {
+		if p.shadows(place.Path) {
+			continue
+		}
+		if err := h.add(p, place); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	_ = os.Chtimes(h.own, now, now)
+	return nil
+}
+
+// add adds one place to what was found.
+func (h *homes) add(p Policy, place Place) error {
+	o, farm := &h.found, h.farm
+	real, sight, isDir := place.Path, place.Sight, true
+	if sight != Owned {
+		info, err := os.Lstat(place.Path)
+		if err == nil && info.Mode()&os.ModeSymlink != 0 {
+			info, err = os.Stat(place.Path)
+		}
+		if err == nil {
+			real, err = filepath.EvalSymlinks(place.Path)
+		}
+		if err != nil || p.exposes(real) {
+			return nil
+		}
+		isDir = info.IsDir()
+	}
+	if sight == Copied && farm != nil && p.owned(place.Path) != "" {
+		return nil // what holds it is the command's own
+	}
+	lower := p.lower(real)
+	if sight == Copied && (farm != nil || !isDir || lower == "") {
+		sight = Shown
+	}
+	switch sight {
+	case Owned:
+		var err error
+		if real, err = h.owned(place.Path); err != nil {
+			return err
+		}
+		o.Own = append(o.Own, real, place.Path)
+	case Copied:
+		rel, _ := filepath.Rel(lower, real)
+		o.Copies = append(o.Copies, lower, rel, place.Path)
+	default:
+		o.Seen = append(o.Seen, real, place.Path)
+	}
+	if farm != nil {
+		return farm.add(place.Path, real, sight)
+	}
+	return nil
+}
+
+// lower returns the directory over which an overlay is made for a place, or "". The dearest about a copy is its overlay,
+// so there is one for all places of a home directory. One that held its own scratch directory, or spanned file systems,
+// would not work; then the place has one to itself.
+func (p Policy) lower(real string) string {
+	scratch, home := p.Scratch, p.Homes[0]
+	var a, b unix.Stat_t
+	switch {
+	case scratch == "" || within(real, scratch):
+		return ""
+	case within(home, real) && !within(home, scratch) && unix.Stat(home, &a) == nil && unix.Stat(real, &b) == nil &&
+		a.Dev == b.Dev:
+		return home
+	}
+	return real
+}
+
+// layers makes the directories of the overlays. The kernel does not go on with a work directory that has its mark for
+// volatile.
+func (o *order) layers(dir string) error {
+	for copied := range slices.Chunk(o.Copies, 3) {
+		lower := copied[0]
+		if slices.Contains(o.Layers, lower) {
+			continue
+		}
+		upper, work := filepath.Join(dir, "up-"+digest(lower)), filepath.Join(dir, "work-"+digest(lower))
+		if err := unmark(filepath.Join(work, "work")); errors.Is(err, fs.ErrNotExist) {
+			err = errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700))
+			if err != nil {
+				return err
+			}
+		}
+		o.Layers = append(o.Layers, lower, upper, work)
+	}
+	return nil
+}
+
+// unmark removes what an overlay left in its work directory, which nobody may enter.
+func unmark(work string) error {
+	err := os.Chmod(work, 0o700)
+	for _, name := range []string{"incompat/volatile/dirty", "incompat/volatile", "incompat"} {
+		if err == nil {
+			err = os.Remove(filepath.Join(work, name))
+		}
+	}
+	return err
+}
+
+// farm is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
+type farm struct {
 	home, dir string
 	own       map[string]string // owned places, and what they are
 }
 
-func (w *Walls) newFarm(o *order, r room) (*links, error) {
-	f := &links{w.policy.Homes[0], filepath.Join(r.dir, "home"), map[string]string{}}
-	if err := errors.Join(os.RemoveAll(f.dir), os.Mkdir(f.dir, 0o700)); err != nil {
-		return nil, err
-	}
-	o.Farm, o.Env = f.dir, w.policy.moved(o.Env, f.dir)
-	return f, os.WriteFile(filepath.Join(f.dir, ".gitconfig"), []byte(w.policy.Identity), 0o600)
-}
-
 // add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
 // deeper down may lead elsewhere by now.
-func (f *links) add(place, real string, sight Sight) error {
+func (f *farm) add(place, real string, sight Sight) error {
 	rel, err := filepath.Rel(f.home, place)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return nil // it is seen by its own name
 	}
 	for owned, dir := range f.own {
-		if !within(owned, place) {
+		if owned == place || !within(owned, place) {
 			continue
 		}
 		if filepath.Dir(place) != owned {
@@ -239,7 +301,7 @@ func (f *links) add(place, real string, sight Sight) error {
 			return err
 		}
 		defer unix.Close(at)
-		if err := unix.Symlinkat(real, at, filepath.Base(place)); err != unix.EEXIST {
+		if err := unix.Symlinkat(real, at, filepath.Base(place)); err != nil && err != unix.EEXIST {
 			return err
 		}
 		return nil
@@ -248,13 +310,20 @@ func (f *links) add(place, real string, sight Sight) error {
 		f.own[place] = real
 	}
 	path := filepath.Join(f.dir, rel)
+	if err := os.Symlink(real, path); !errors.Is(err, fs.ErrNotExist) {
+		return unlessThere(err)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := os.Symlink(real, path); !errors.Is(err, fs.ErrExist) {
-		return err
+	return unlessThere(os.Symlink(real, path))
+}
+
+func unlessThere(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // moved returns an environment in which HOME and what names places there lead to another directory.
@@ -284,152 +353,4 @@ func (p Policy) moved(env []string, to string) []string {
 		list = append(list, entry)
 	}
 	return append(list, "HOME="+to)
-}
-
-// furnished are home directories under construction in a stage.
-type furnished []int
-
-// furnish makes empty home directories, and copies what is mounted there.
-func furnish(o *order) (list []placed, homes furnished, err error) {
-	add := func(fd int, to string, attrs uint64, optional bool) {
-		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, optional})
-	}
-	for i, home := range o.Homes {
-		fd, err := emptyHome()
-		if err == nil && i == 0 && len(o.Identity) > 0 {
-			err = writeNew(fd, ".gitconfig", o.Identity[0])
-		}
-		again := -1
-		if err == nil {
-			again, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("an empty home directory: %w", err)
-		}
-		add(fd, home, 0, false)
-		homes = append(homes, again)
-	}
-	for pair := range slices.Chunk(o.Own, 2) {
-		fd, err := take(pair[0])
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", pair[0], err)
-		}
-		add(fd, pair[1], 0, false)
-	}
-	// In a directory of its own an earlier command may have put something in the way, and then does without the place.
-	for pair := range slices.Chunk(o.Seen, 2) {
-		if fd, err := take(pair[0]); err == nil {
-			add(fd, pair[1], unix.MOUNT_ATTR_RDONLY, o.owns(pair[1]))
-		}
-	}
-	for four := range slices.Chunk(o.Copies, 4) {
-		owned := o.owns(four[1])
-		if fd, err := overlay(four[0], four[2], four[3]); err == nil {
-			add(fd, four[1], 0, owned)
-		} else if fd, err := take(four[0]); err == nil && !owned {
-			add(fd, four[1], unix.MOUNT_ATTR_RDONLY, false)
-		} else if err == nil {
-			_ = unix.Close(fd)
-		}
-	}
-	return list, homes, nil
-}
-
-func (o *order) owns(path string) bool {
-	for pair := range slices.Chunk(o.Own, 2) {
-		if within(pair[1], path) {
-			return true
-		}
-	}
-	return false
-}
-
-// close makes the home directories read-only, now that everything in them is in its place.
-func (f furnished) close() error {
-	for _, fd := range f {
-		readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &readOnly); err != nil {
-			return fmt.Errorf("a home directory cannot be made read-only: %w", err)
-		}
-		_ = unix.Close(fd)
-	}
-	return nil
-}
-
-// filesystem returns a new file system as a detached mount. A flag is an option without a value.
-func filesystem(kind string, options ...[2]string) (int, error) {
-	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fs)
-	for _, option := range options {
-		if option[1] == "" {
-			err = unix.FsconfigSetFlag(fs, option[0])
-		} else {
-			err = unix.FsconfigSetString(fs, option[0], option[1])
-		}
-		if err != nil {
-			return -1, fmt.Errorf("%s: %w", option[0], err)
-		}
-	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, err
-	}
-	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
-}
-
-func emptyHome() (int, error) {
-	return filesystem("tmpfs", [2]string{"mode", "0755"}, [2]string{"size", "4m"})
-}
-
-// overlay shows a directory, and puts what is written there into upper. Without volatile, the end of the command would
-// wait until all of that file system is on the disk. Its options take paths with all kinds of special characters badly,
-// so they get descriptors.
-func overlay(lower, upper, work string) (int, error) {
-	options := [][2]string{{"userxattr", ""}, {"volatile", ""}}
-	for _, dir := range [][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}} {
-		fd, err := openPlain(dir[1])
-		if err != nil {
-			return -1, err
-		}
-		defer unix.Close(fd)
-		options = append(options, [2]string{dir[0], fmt.Sprintf("/proc/self/fd/%d", fd)})
-	}
-	return filesystem("overlay", options...)
-}
-
-// triesHomes looks at whether home directories are empty, or else whether a file that is not on the list can be read.
-func triesHomes(o order, _ *trial) error {
-	open := slices.Concat([]string{o.Root, o.Temp}, o.Write)
-	for pair := range slices.Chunk(o.Seen, 2) {
-		open = append(open, pair[0], pair[1])
-	}
-	for _, home := range o.Homes {
-		var s unix.Statfs_t
-		if err := unix.Statfs(home, &s); o.Tier == Namespaces && (err != nil || s.Type != unix.TMPFS_MAGIC) {
-			return fmt.Errorf("the home directory %s is not an empty one: %w", home, err)
-		}
-		entries, err := os.ReadDir(home)
-		if err != nil || o.Tier == Namespaces {
-			continue
-		}
-		for _, entry := range entries {
-			path := filepath.Join(home, entry.Name())
-			if !entry.Type().IsRegular() || first(open, path) != "" {
-				continue
-			}
-			fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-			if err == nil {
-				_ = unix.Close(fd)
-			}
-			if unreachable(err) {
-				continue
-			}
-			if err := refused("the reading of "+path, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func (h house) read(path string) string {
 
 // inhabit gives a policy the home directory.
 func (h house) inhabit(p *Policy) {
-	p.Homes = []string{h.home}
+	p.Homes, p.Scratch = []string{h.home}, h.temp+"-home"
 	p.Identity = GitIdentity([]string{h.home + "/.gitconfig"})
 	for path, sight := range map[string]Sight{
 		".tool/bin": Shown, ".cache": Owned, ".cache/build": Copied, ".store": Copied, ".absent": Copied, ".own": Owned,
@@ -102,7 +102,7 @@ func TestHomeIsEmpty(t *testing.T) {
 			if r := h.line(t, w, "~/.tool/bin/run && $REAL/.tool/bin/run && $TOOL/bin/run"); r.out != "ran\nran\nran\n" {
 				t.Errorf("%+v", r)
 			}
-			if r := h.line(t, w, "ls -A ~"); r.out != ".absent\n.cache\n.gitconfig\n.own\n.store\n.tool\n" {
+			if r := h.line(t, w, "ls -A ~"); r.out != ".cache\n.gitconfig\n.own\n.store\n.tool\n" {
 				t.Errorf("%+v", r)
 			}
 			if r := h.line(t, w, "git config --global --list"); r.out != "user.name=Ann\nuser.email=a@example.com\n" {
@@ -170,12 +170,12 @@ func TestCopies(t *testing.T) {
 					t.Errorf("%+v", r)
 				}
 			}
-			if r := h.line(t, w, "mkdir -p ~/.cache/build ~/.own/x ~/.absent/y && echo x > ~/.own/x/a && "+
-				"echo y > ~/.absent/y/a && echo z > ~/.cache/z"); r.ending.ExitCode != 0 {
+			if r := h.line(t, w, "mkdir -p ~/.cache/build ~/.own/x && echo x > ~/.own/x/a && "+
+				"echo z > ~/.cache/z"); r.ending.ExitCode != 0 {
 				t.Errorf("%+v", r)
 			}
-			const all = "cat ~/.own/x/a ~/.absent/y/a ~/.cache/z"
-			if r := h.line(t, w, all); r.out != "x\ny\nz\n" {
+			const all = "cat ~/.own/x/a ~/.cache/z"
+			if r := h.line(t, w, all); r.out != "x\nz\n" {
 				t.Errorf("%+v", r)
 			}
 			if h.read(".cache/build/a") != "built" || h.read(".store/a") != "stored" || exists(h.home+"/.store/b") ||
@@ -183,7 +183,9 @@ func TestCopies(t *testing.T) {
 				t.Error("what is the user's has changed")
 			}
 			must(t, os.Mkdir(h.dir+"/another", 0o700))
-			other := h.walls(t, tier, h.inhabit, func(p *Policy) { p.Root = h.dir + "/another" })
+			other := h.walls(t, tier, h.inhabit, func(p *Policy) {
+				p.Root, p.Scratch = h.dir+"/another", h.dir+"/another-home"
+			})
 			h.root = h.dir + "/another"
 			if r := h.line(t, other, all+"; cat ~/.store/a"); strings.Contains(r.out, "x\n") || !strings.HasSuffix(r.out,
 				"stored") {
@@ -193,38 +195,40 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestRooms: commands that run at the same time have rooms of their own, a command that was killed leaves one that
+// TestLayers: commands that run at the same time have layers of their own, a command that was killed leaves one that
 // another can use, and what lies in the way of a place does not keep a command from starting.
-func TestRooms(t *testing.T) {
+func TestLayers(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
 			w := h.walls(t, tier, h.inhabit)
 			in, answer, err := os.Pipe()
 			must(t, err)
-			p, err := w.Plan(process.Plan{
-				Argv: []string{"bash", "-c", "echo first > ~/.own/who; read _; cat ~/.own/who > who"}, Path: "/bin/bash",
-				Dir: h.root, Env: []string{"HOME=" + h.home}, Stdin: in,
-			})
-			must(t, err)
-			c, err := process.Start(p)
-			must(t, err)
-			if r := h.line(t, w, "test ! -e ~/.own/who && echo second > ~/.own/who"); r.ending.ExitCode != 0 {
-				t.Errorf("%+v", r)
+			if tier == Namespaces {
+				p, err := w.Plan(process.Plan{
+					Argv: []string{"bash", "-c", "echo first > ~/.store/who; read _; cat ~/.store/who > who"},
+					Path: "/bin/bash", Dir: h.root, Env: []string{"HOME=" + h.home}, Stdin: in,
+				})
+				must(t, err)
+				c, err := process.Start(p)
+				must(t, err)
+				if r := h.line(t, w, "test ! -e ~/.store/who && echo second > ~/.store/who"); r.ending.ExitCode != 0 {
+					t.Errorf("%+v", r)
+				}
+				_, err = answer.WriteString("now\n")
+				must(t, err)
+				c.Wait()
+				if text, _ := os.ReadFile(h.root + "/who"); string(text) != "first\n" {
+					t.Errorf("%q", text)
+				}
+				if r := h.line(t, w, "kill -KILL $$"); r.ending.Signal != "SIGKILL" {
+					t.Errorf("%+v", r)
+				}
+				if r := h.line(t, w, "cat ~/.store/who"); r.out != "first\n" {
+					t.Errorf("%+v", r)
+				}
 			}
-			_, err = answer.WriteString("now\n")
-			must(t, err)
-			c.Wait()
 			_, _ = in.Close(), answer.Close()
-			if text, _ := os.ReadFile(h.root + "/who"); string(text) != "first\n" {
-				t.Errorf("%q", text)
-			}
-			if r := h.line(t, w, "kill -KILL $$"); r.ending.Signal != "SIGKILL" {
-				t.Errorf("%+v", r)
-			}
-			if r := h.line(t, w, "cat ~/.own/who"); r.out != "first\n" {
-				t.Errorf("%+v", r)
-			}
 			must(t, os.RemoveAll(h.home+"/.cache/build"))
 			for _, line := range []string{"ln -sfn / ~/.cache/build", "rm -rf ~/.cache/build; echo file > ~/.cache/build"} {
 				must(t, os.RemoveAll(h.home+"/.cache/build"))
@@ -234,32 +238,25 @@ func TestRooms(t *testing.T) {
 					t.Errorf("%s: %+v", line, r)
 				}
 			}
+			must(t, w.Close())
+			if left, _ := filepath.Glob(h.dir + "/temp-home/*"); len(left) > 0 {
+				t.Errorf("%q", left)
+			}
 		})
 	}
 }
 
-// TestSweepRooms: rooms that nobody has used for long go, but for those that somebody uses.
-func TestSweepRooms(t *testing.T) {
+// TestSweepHomes: what nobody has used for long goes.
+func TestSweepHomes(t *testing.T) {
 	record := t.TempDir()
-	for _, name := range []string{"home-a", "home-b", "home-c"} {
-		r, err := enter(filepath.Join(record, name, "0"))
-		must(t, err)
-		if name != "home-b" {
-			must(t, r.lock.Close())
-		} else {
-			t.Cleanup(func() { _ = r.lock.Close() })
-		}
-		upper, work, err := r.copied("/x")
-		must(t, err)
-		must(t, os.WriteFile(upper+"/file", nil, 0o600))
-		must(t, os.Mkdir(work+"/work", 0))
-		if name != "home-c" {
+	for name, old := range map[string]bool{"home-a": true, "home-b": false, "links-c": true, "lease-d": true} {
+		must(t, os.MkdirAll(filepath.Join(record, name, "x"), 0o700))
+		if old {
 			must(t, os.Chtimes(filepath.Join(record, name), time.Unix(1, 0), time.Unix(1, 0)))
 		}
 	}
-	sweepRooms(record, time.Now().Add(-time.Hour))
-	left, _ := filepath.Glob(record + "/*/0/up/*/file")
-	if len(left) != 2 || exists(record+"/home-a") {
+	sweepHomes(record, time.Now().Add(-time.Hour))
+	if left, _ := filepath.Glob(record + "/*"); !slices.Equal(left, []string{record + "/home-b", record + "/lease-d"}) {
 		t.Errorf("%q", left)
 	}
 }

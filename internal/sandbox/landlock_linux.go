@@ -155,8 +155,8 @@ func (r rules) homes(o *order) error {
 			write = append(write, pair[1])
 		}
 	}
-	for four := range slices.Chunk(o.Copies, 4) {
-		write = append(write, four[1])
+	for copied := range slices.Chunk(o.Copies, 3) {
+		write = append(write, copied[2])
 	}
 	if o.Tier == Landlock {
 		for pair := range slices.Chunk(o.Seen, 2) {

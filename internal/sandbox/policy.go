@@ -35,6 +35,7 @@ type Policy struct {
 	Homes    []string
 	Places   []Place
 	Identity string
+	Scratch  string // a directory of the user (0700), out of reach of commands, for what they write in Copied places
 	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string
 	Network Network

@@ -24,14 +24,14 @@ import (
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
 	names *names // nil: the tier cannot protect names
-	rooms string // where what commands write in home directories is kept
+	homes *homes // nil: none are covered
 }
 
 // Descriptors of the stage.
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	// behind them come locks, which only have to be held
+	leaseFile   = 5 // held as long as the names are needed, if there are any
 )
 
 const (
@@ -53,7 +53,8 @@ type order struct {
 	Homes    exact  // home directories, empty but for what follows
 	Seen     exact  // pairs: what is seen, and where
 	Own      exact  // pairs: a directory of the command's own, and where
-	Copies   exact  // fours: what is seen, where, and the directories of an overlay
+	Layers   exact  // threes: a directory, and those of an overlay over it
+	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
 	Identity exact  // the git configuration in the first, if any
 	Farm     string // the home directory of the command, where nothing can be mounted
 
@@ -99,7 +100,7 @@ func (w *Walls) open(r Report, o Options) error {
 			return err
 		}
 	}
-	if err := w.openRooms(o.State); err != nil {
+	if err := w.openHomes(o.State); err != nil {
 		return err
 	}
 	found, err := w.try()
@@ -222,7 +223,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 			run.end(nil)
 		}
 	}()
-	if run.room, err = w.furnish(&o, trial); err != nil {
+	if run.done, err = w.furnish(&o, trial); err != nil {
 		return p, err
 	}
 	if w.system.names != nil {
@@ -308,7 +309,7 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 type running struct {
 	order, theirs *os.File
 	lease         *os.File // owned by names
-	room          *os.File // the lock of the room, held by the stage as well
+	done          func()   // gives back the home directory
 	control       int      // our end, -1: none
 	drop          func()
 	network       Network
@@ -347,9 +348,6 @@ func (r *running) files() []*os.File {
 	files := []*os.File{r.order, r.theirs}
 	if r.lease != nil {
 		files = append(files, r.lease)
-	}
-	if r.room != nil {
-		files = append(files, r.room)
 	}
 	return files
 }
@@ -431,8 +429,8 @@ func (r *running) end(e *process.Ending) {
 	if r.order != nil {
 		_ = r.order.Close()
 	}
-	if r.room != nil {
-		_ = r.room.Close()
+	if r.done != nil {
+		r.done()
 	}
 	for _, text := range r.told {
 		r.say(text)
@@ -460,8 +458,9 @@ func (r *running) end(e *process.Ending) {
 }
 
 func (w *Walls) release() error {
+	err := w.system.homes.close(w.policy.Scratch)
 	if w.system.names == nil {
-		return nil
+		return err
 	}
-	return w.system.names.close()
+	return errors.Join(err, w.system.names.close())
 }
