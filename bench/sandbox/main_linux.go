@@ -85,7 +85,8 @@ func (p place) bubble(program string) []string {
 // furnished makes a home directory as a developer has it.
 func furnished(home string) error {
 	for _, name := range []string{
-		".ssh", ".aws", ".gnupg", ".kube", ".config/gh", ".config/gcloud", ".mozilla", ".config/chromium", // credentials
+		// credentials
+		".ssh", ".aws", ".gnupg", ".kube", ".config/gh", ".config/gcloud", ".mozilla", ".config/chromium",
 		".cache/go-build", "go/pkg/mod", "go/pkg/sumdb", "go/bin", ".npm/_cacache", ".cargo/bin", ".cargo/registry",
 		".rustup", ".nvm", ".local/bin", ".local/lib/python3.12", ".cache/pip", ".pyenv", ".m2/repository",
 	} {
@@ -134,8 +135,9 @@ func (p place) homes(n int, report sandbox.Report) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("behind walls with no names hidden %v, with credentials hidden by name %v, with a home of shown places %v, "+
-		"of all places %v; all places against names × %.2f\n", median[0], median[1], median[2], median[3],
+	fmt.Printf(
+		"behind walls with no names hidden %v, with credentials hidden by name %v, with a home of shown places %v, "+
+			"of all places %v; all places against names × %.2f\n", median[0], median[1], median[2], median[3],
 		float64(median[3])/float64(median[1]))
 	return nil
 }

@@ -107,7 +107,10 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := explained{Effects: []effectRow{}, Places: placesOf(policy), Calls: []callRow{}, Contradictions: [][2]ruleRow{}, Problems: []string{}}
+	data := explained{
+		Effects: []effectRow{}, Places: placesOf(policy), Calls: []callRow{},
+		Contradictions: [][2]ruleRow{}, Problems: []string{},
+	}
 	walls, err := enclosure.Open(w)
 	report := sandbox.Report{}
 	if err != nil {

@@ -20,7 +20,8 @@ func (p Parts) sandboxRun() *contract.Command {
 		Danger: contract.Mutating,
 		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, " +
 			"sees nothing of the home directory but\n" +
-			"toolchains, caches and what native.read names, and has no network. Its streams are those of this call, and the exit status is its own, 128 and the " +
+			"toolchains, caches and what native.read names, and has no network. Its streams are those of this call, " +
+			"and the exit status is its own, 128 and the " +
 			"number for a signal. Where no walls can\n" +
 			"be built it does not run; where only weaker ones can, a line says what they do not hold. A line on " +
 			"standard error that begins with omniagent: is from here.",

@@ -43,11 +43,15 @@ func covered(homes ...string) (list []string) {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	system := []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/run", "/sbin", "/sys", "/usr"}
+	system := []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/run", "/sbin", "/sys",
+		"/usr",
+	}
 	for _, home := range homes {
 		real, err := filepath.EvalSymlinks(home)
 		if err != nil || !filepath.IsAbs(real) || slices.Contains(list, real) ||
-			slices.ContainsFunc(append(system, "/var/lib", "/opt"), func(dir string) bool { return beneath(real, dir) }) ||
+			slices.ContainsFunc(append(system, "/var/lib", "/opt"),
+				func(dir string) bool { return beneath(real, dir) }) ||
 			slices.ContainsFunc(system, func(dir string) bool { return beneath(dir, real) }) {
 			continue
 		}
@@ -212,7 +216,8 @@ func (s *sight) moved(path string, moved map[string]string) string {
 // named returns a path beneath the home directory by the name of that directory without links.
 func (s *sight) named(path string) string {
 	real, err := filepath.EvalSymlinks(s.w.Home)
-	if rel, errRel := filepath.Rel(s.w.Home, filepath.Clean(path)); err == nil && errRel == nil && filepath.IsLocal(rel) {
+	if rel, errRel := filepath.Rel(s.w.Home, filepath.Clean(path)); err == nil && errRel == nil &&
+		filepath.IsLocal(rel) {
 		return filepath.Join(real, rel)
 	}
 	return filepath.Clean(path)
@@ -235,7 +240,8 @@ func (s *sight) wanted() error {
 			path = filepath.Join(s.homes[0], rest)
 		}
 		refused := func(why string) error {
-			return fault.New(fault.ConfigInvalid, "native.read cannot have %q: %s", entry, why).With("key", "native.read").
+			return fault.New(fault.ConfigInvalid, "native.read cannot have %q: %s", entry, why).With("key",
+				"native.read").
 				Hint("Name the files and directories that commands need, such as ~/src/library.")
 		}
 		if !filepath.IsAbs(path) {

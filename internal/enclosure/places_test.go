@@ -31,8 +31,10 @@ func TestTable(t *testing.T) {
 		".config/go/env", ".netrc", ".bundle/config", ".conan/.conan.db", ".conan2/credentials.json", ".condarc",
 		".local/share/uv/credentials", ".local/share/gem/credentials", ".dotnet/corefx", ".nuget/NuGet/NuGet.Config",
 		".pub-cache/credentials.json", ".hex/hex.config", ".cabal/config", ".stack/config.yaml", ".yarnrc",
-		".config/composer/auth.json", ".config/pypoetry/auth.toml", ".config/pip/pip.conf", ".pip/pip.conf", ".ivy2/.credentials",
-		".sbt/.credentials", ".android/adbkey", ".luarocks/upload_config.lua", ".cache/huggingface/token", ".config/mise",
+		".config/composer/auth.json", ".config/pypoetry/auth.toml", ".config/pip/pip.conf", ".pip/pip.conf",
+		".ivy2/.credentials",
+		".sbt/.credentials", ".android/adbkey", ".luarocks/upload_config.lua", ".cache/huggingface/token",
+		".config/mise",
 		".opam/plugins", ".julia/servers", ".ccache/ccache.conf", ".config/git/credentials", ".gitconfig",
 	} {
 		secrets = append(secrets, "/h/"+name)
@@ -99,11 +101,13 @@ func TestReadAdds(t *testing.T) {
 	at("home/.ssh")
 	for _, entry := range []string{
 		"~", "~/", "~/.", "/", at("home"), at("."), "~/src/..", "~/.ssh", "~/.ssh/id_ed25519", "~/.config", "~/.local",
-		"~/.cargo", "~/links/all", "~/links/keys", "~/links/away", "src", "", "~ann/src", "$HOME/src", at("home") + "/.aws",
+		"~/.cargo", "~/links/all", "~/links/keys", "~/links/away", "src", "", "~ann/src", "$HOME/src", at("home") +
+			"/.aws",
 	} {
 		w.Read = []string{entry}
 		f := fault.Of(errOf(w))
-		if f == nil || f.Code != fault.ConfigInvalid || f.Suggestion == "" || !strings.Contains(f.Message, "native.read") {
+		if f == nil || f.Code != fault.ConfigInvalid || f.Suggestion == "" ||
+			!strings.Contains(f.Message, "native.read") {
 			t.Errorf("%q: %v", entry, f)
 		}
 	}
@@ -131,7 +135,8 @@ func TestVariablesMove(t *testing.T) {
 	env := map[string]string{
 		"GOCACHE": "/data/build", "GOPATH": home + "/golang:/elsewhere", "CARGO_HOME": home, "RUSTUP_HOME": "relative",
 		"NVM_DIR": home + "/.ssh", "XDG_CACHE_HOME": at("home/caches"), "npm_config_cache": at("."),
-		"PATH": home + "/tools/bin:" + home + ":/usr/bin:" + home + "/.aws/bin:" + home + "/.cargo/bin:bin:" + at("home/src") +
+		"PATH": home + "/tools/bin:" + home + ":/usr/bin:" + home + "/.aws/bin:" + home + "/.cargo/bin:bin:" +
+			at("home/src") +
 			"/project/bin",
 	}
 	w.Variable = func(name string) string { return env[name] }
@@ -202,7 +207,10 @@ func TestCovered(t *testing.T) {
 	if err := os.Symlink("home", link); err != nil {
 		t.Fatal(err)
 	}
-	for _, home := range []string{"/", "/usr", "/usr/sbin", "/etc", "/proc", "", at(".") + "/none", "/var/lib", "/var"} {
+	for _, home := range []string{
+		"/", "/usr", "/usr/sbin", "/etc", "/proc", "", at(".") + "/none", "/var/lib",
+		"/var",
+	} {
 		if got := covered(home); got != nil {
 			t.Errorf("%s: %q", home, got)
 		}

@@ -137,12 +137,34 @@ func overlay(lower, upper, work string) error {
 		defer unix.Close(fd)
 		options, at = append(options, option{dir.key, fmt.Sprintf("/proc/self/fd/%d", fd)}), fd
 	}
+	if err := overrides(true); err != nil {
+		return err
+	}
 	fd, err := filesystem("overlay", options...)
-	if err != nil {
+	if err := errors.Join(err, overrides(false)); err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	return attach(fd, at, 0)
+}
+
+// overrides switches the right on and off to enter any directory of the user. The kernel works in a directory without
+// rights when it makes an overlay, with the rights of who asks for it. In all else a stage does without, but for that
+// of the superuser, who has it anyway.
+func overrides(on bool) error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return err
+	}
+	have[0].Effective &^= 1 << unix.CAP_DAC_OVERRIDE
+	if on {
+		have[0].Effective |= 1 << unix.CAP_DAC_OVERRIDE
+	}
+	return unix.Capset(&header, &have[0])
 }
 
 // triesHomes looks at whether home directories are empty, or else whether a file that is not on the list can be read.

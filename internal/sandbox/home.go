@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A command finds its home directories empty but for Policy.Places, so that a file there that nobody thought of, or that
-// appears later, is out of its sight.
+// A command finds its home directories empty but for Policy.Places, so that a file there that nobody thought of, or
+// that appears later, is out of its sight.
 
 // Sight is what commands have of a place.
 type Sight int
@@ -15,7 +15,8 @@ type Sight int
 const (
 	Shown  Sight = iota // what lies there, to be read
 	Copied              // what lies there, and what they write in a copy of their own, until Walls.Close; else as Shown
-	Owned               // a directory of their own, empty at first, which the next commands in the same workspace have too
+	// a directory of their own, empty at first, which the next commands in the same workspace have too
+	Owned
 )
 
 // Place is a file or directory beneath one of Policy.Homes that commands see.
@@ -64,7 +65,8 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 	case t == Seatbelt || home == "" && !listed:
 		return e, false
 	case listed && (place.Sight == Owned || place.Sight == Copied && t == Landlock && p.owned(place.Path) != ""):
-		return Effect{"read", true, fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)}, true
+		return Effect{"read", true, fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)},
+			true
 	case listed:
 		return Effect{"read", true, fmt.Sprintf("%s is on the list: %s", place.Path, place.Why)}, true
 	}
@@ -91,8 +93,8 @@ func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true
 }
 
-// GitIdentity returns the part of git's configuration in these files that commands need: who commits, and how git treats
-// files. Nothing of it includes a file, or names a host or a credential. What a later file says counts.
+// GitIdentity returns the part of git's configuration in these files that commands need: who commits, and how git
+// treats files. Nothing of it includes a file, or names a host or a credential. What a later file says counts.
 func GitIdentity(files []string) string {
 	var b strings.Builder
 	for _, file := range files {
@@ -122,8 +124,9 @@ func identifies(section, key, value string) bool {
 	case "safe":
 		return key == "directory"
 	case "core":
-		return isOneOf(key, "attributesfile excludesfile") && strings.HasPrefix(value, "~/") || isOneOf(key, "abbrev autocrlf checkstat commentchar eol filemode ignorecase logallrefupdates longpaths "+
-			"precomposeunicode protecthfs protectntfs quotepath safecrlf symlinks trustctime whitespace")
+		return isOneOf(key, "attributesfile excludesfile") && strings.HasPrefix(value, "~/") ||
+			isOneOf(key, "abbrev autocrlf checkstat commentchar eol filemode ignorecase logallrefupdates longpaths "+
+				"precomposeunicode protecthfs protectntfs quotepath safecrlf symlinks trustctime whitespace")
 	case "alias":
 		return !strings.HasPrefix(value, "!") && !strings.Contains(key, ".")
 	case "filter":

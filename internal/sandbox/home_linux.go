@@ -21,8 +21,8 @@ import (
 
 // homes prepares home directories for the commands of a sandbox.
 //
-// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in a
-// cache meets no other project. What commands write over copied places lies in Policy.Scratch. There it stays in one
+// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in
+// a cache meets no other project. What commands write over copied places lies in Policy.Scratch. There it stays in one
 // layer for one command after the other; commands that run at the same time need a layer each.
 type homes struct {
 	own   string // the owned places of the workspace
@@ -87,33 +87,39 @@ func sweepHomes(record string, before time.Time) {
 		all, _ := filepath.Glob(filepath.Join(record, prefix+"*"))
 		for _, dir := range all {
 			if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.ModTime().Before(before) {
-				_ = os.RemoveAll(dir)
+				_ = purge(dir)
 			}
 		}
 	}
 }
 
 // close removes what is of no use to another process.
-func (h *homes) close(scratch string) error {
+func (h *homes) close(scratch string) (err error) {
 	if h == nil {
 		return nil
 	}
-	var err error
 	if h.farm != nil {
 		err = os.RemoveAll(h.farm.dir)
 	}
 	if scratch == "" {
 		return err
 	}
-	made, _ := filepath.Glob(filepath.Join(scratch, "*", "work-*", "work"))
-	for _, dir := range made { // the kernel made it, and nobody may enter it
-		_ = os.Chmod(dir, 0o700)
+	return errors.Join(err, purge(scratch))
+}
+
+// purge removes a directory with all in it, also directories that nobody may write, such as modules of Go, or enter, as
+// the kernel makes them for overlays. No command may run that could change them.
+func purge(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
 	}
-	entries, _ := os.ReadDir(scratch)
-	for _, entry := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(scratch, entry.Name())))
-	}
-	return err
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }
 
 // lend returns the number of a layer that no other command uses.
@@ -190,20 +196,25 @@ func (h *homes) find(p Policy) error {
 func (h *homes) add(p Policy, place Place) error {
 	o, farm := &h.found, h.farm
 	real, sight, isDir := place.Path, place.Sight, true
+	beneath := p.owned(place.Path) != ""
 	if sight != Owned {
 		info, err := os.Lstat(place.Path)
-		if err == nil && info.Mode()&os.ModeSymlink != 0 {
-			info, err = os.Stat(place.Path)
-		}
 		if err == nil {
 			real, err = filepath.EvalSymlinks(place.Path)
 		}
-		if err != nil || p.exposes(real) {
-			return nil
+		if err == nil {
+			info, err = os.Stat(real)
 		}
-		isDir = info.IsDir()
+		switch {
+		case err != nil && sight == Copied && p.Network.name() != "off" && !beneath:
+			real, sight = place.Path, Owned // what comes over the network has to lie somewhere
+		case err != nil || p.exposes(real):
+			return nil
+		default:
+			isDir = info.IsDir()
+		}
 	}
-	if sight == Copied && farm != nil && p.owned(place.Path) != "" {
+	if sight == Copied && farm != nil && beneath {
 		return nil // what holds it is the command's own
 	}
 	lower := p.lower(real)
@@ -229,9 +240,9 @@ func (h *homes) add(p Policy, place Place) error {
 	return nil
 }
 
-// lower returns the directory over which an overlay is made for a place, or "". The dearest about a copy is its overlay,
-// so there is one for all places of a home directory. One that held its own scratch directory, or spanned file systems,
-// would not work; then the place has one to itself.
+// lower returns the directory over which an overlay is made for a place, or "". The dearest about a copy is its
+// overlay, so there is one for all places of a home directory. One that held its own scratch directory, or spanned file
+// systems, would not work; then the place has one to itself.
 func (p Policy) lower(real string) string {
 	scratch, home := p.Scratch, p.Homes[0]
 	var a, b unix.Stat_t
@@ -254,8 +265,8 @@ func (o *order) layers(dir string) error {
 			continue
 		}
 		upper, work := filepath.Join(dir, "up-"+digest(lower)), filepath.Join(dir, "work-"+digest(lower))
-		if err := unmark(filepath.Join(work, "work")); errors.Is(err, fs.ErrNotExist) {
-			err = errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700))
+		if unmark(filepath.Join(work, "work")) != nil { // it is absent, or something else lies there
+			err := errors.Join(purge(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700))
 			if err != nil {
 				return err
 			}
@@ -267,13 +278,18 @@ func (o *order) layers(dir string) error {
 
 // unmark removes what an overlay left in its work directory, which nobody may enter.
 func unmark(work string) error {
-	err := os.Chmod(work, 0o700)
-	for _, name := range []string{"incompat/volatile/dirty", "incompat/volatile", "incompat"} {
-		if err == nil {
-			err = os.Remove(filepath.Join(work, name))
+	volatile := filepath.Join(work, "incompat", "volatile")
+	for _, dir := range []string{work, filepath.Dir(volatile), volatile} {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
 		}
 	}
-	return err
+	for _, name := range []string{filepath.Join(volatile, "dirty"), volatile, filepath.Dir(volatile)} {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // farm is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.

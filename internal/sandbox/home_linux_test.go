@@ -26,7 +26,8 @@ func newHouse(t *testing.T) house {
 	for path, text := range map[string]string{
 		".tool/bin/run": "#!/bin/sh\necho ran\n", ".tool/credentials": "secret", ".nobody-knows/token": "secret",
 		".history": "secret", ".cache/build/a": "built", ".cache/other/token": "secret", ".store/a": "stored",
-		"notes": "secret", ".gitconfig": "[user]\n\tname = Ann\n\temail = a@example.com\n[credential]\n\thelper = secret\n",
+		"notes":      "secret",
+		".gitconfig": "[user]\n\tname = Ann\n\temail = a@example.com\n[credential]\n\thelper = secret\n",
 	} {
 		h.write(t, path, text)
 	}
@@ -99,7 +100,8 @@ func TestHomeIsEmpty(t *testing.T) {
 					t.Errorf("%s: %+v", line, r)
 				}
 			}
-			if r := h.line(t, w, "~/.tool/bin/run && $REAL/.tool/bin/run && $TOOL/bin/run"); r.out != "ran\nran\nran\n" {
+			if r := h.line(t, w,
+				"~/.tool/bin/run && $REAL/.tool/bin/run && $TOOL/bin/run"); r.out != "ran\nran\nran\n" {
 				t.Errorf("%+v", r)
 			}
 			if r := h.line(t, w, "ls -A ~"); r.out != ".cache\n.gitconfig\n.own\n.store\n.tool\n" {
@@ -132,7 +134,10 @@ func TestHiddenLate(t *testing.T) {
 			must(t, err)
 			c, err := process.Start(p)
 			must(t, err)
-			for _, path := range []string{".config/new/hosts", ".nobody-knows/late", ".tool/token", "late", "replaced"} {
+			for _, path := range []string{
+				".config/new/hosts", ".nobody-knows/late", ".tool/token", "late",
+				"replaced",
+			} {
 				h.write(t, path, "secret")
 			}
 			must(t, os.Rename(h.home+"/replaced", h.home+"/.history"))
@@ -147,8 +152,8 @@ func TestHiddenLate(t *testing.T) {
 	}
 }
 
-// TestCopies: what commands write in a cache is there for the next command of the workspace, for no other workspace, and
-// not for the user.
+// TestCopies: what commands write in a cache is there for the next command of the workspace, for no other workspace,
+// and not for the user.
 func TestCopies(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
@@ -187,8 +192,9 @@ func TestCopies(t *testing.T) {
 				p.Root, p.Scratch = h.dir+"/another", h.dir+"/another-home"
 			})
 			h.root = h.dir + "/another"
-			if r := h.line(t, other, all+"; cat ~/.store/a"); strings.Contains(r.out, "x\n") || !strings.HasSuffix(r.out,
-				"stored") {
+			if r := h.line(t, other, all+"; cat ~/.store/a"); strings.Contains(r.out, "x\n") ||
+				!strings.HasSuffix(r.out,
+					"stored") {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -221,6 +227,10 @@ func TestLayers(t *testing.T) {
 				if text, _ := os.ReadFile(h.root + "/who"); string(text) != "first\n" {
 					t.Errorf("%q", text)
 				}
+				if r := h.line(t, w,
+					"mkdir -p ~/.store/sealed/x && chmod 0500 ~/.store/sealed"); r.ending.ExitCode != 0 {
+					t.Errorf("%+v", r)
+				}
 				if r := h.line(t, w, "kill -KILL $$"); r.ending.Signal != "SIGKILL" {
 					t.Errorf("%+v", r)
 				}
@@ -230,7 +240,10 @@ func TestLayers(t *testing.T) {
 			}
 			_, _ = in.Close(), answer.Close()
 			must(t, os.RemoveAll(h.home+"/.cache/build"))
-			for _, line := range []string{"ln -sfn / ~/.cache/build", "rm -rf ~/.cache/build; echo file > ~/.cache/build"} {
+			for _, line := range []string{
+				"ln -sfn / ~/.cache/build",
+				"rm -rf ~/.cache/build; echo file > ~/.cache/build",
+			} {
 				must(t, os.RemoveAll(h.home+"/.cache/build"))
 				h.line(t, w, line)
 				h.write(t, ".cache/build/a", "built")
@@ -239,14 +252,30 @@ func TestLayers(t *testing.T) {
 				}
 			}
 			must(t, w.Close())
-			if left, _ := filepath.Glob(h.dir + "/temp-home/*"); len(left) > 0 {
+			if left, _ := filepath.Glob(h.dir + "/temp-home"); len(left) > 0 {
 				t.Errorf("%q", left)
 			}
 		})
 	}
 }
 
-// TestSweepHomes: what nobody has used for long goes.
+// TestFirstUse: with a network, a cache that is not there yet is the command's own, and the user's home directory stays
+// without it.
+func TestFirstUse(t *testing.T) {
+	for _, tier := range tiers(t) {
+		h := newHouse(t)
+		w := h.walls(t, tier, h.inhabit, func(p *Policy) { p.Network.Open = true })
+		if r := h.line(t, w, "echo x > ~/.absent/a && cat ~/.absent/a"); r.out != "x\n" || exists(h.home+"/.absent") {
+			t.Errorf("%s: %+v", tier, r)
+		}
+		w = h.walls(t, tier, h.inhabit)
+		if r := h.line(t, w, "mkdir ~/.absent"); r.ending.ExitCode == 0 {
+			t.Errorf("%s: %+v", tier, r)
+		}
+	}
+}
+
+// TestSweepHomes: what was not used for long goes.
 func TestSweepHomes(t *testing.T) {
 	record := t.TempDir()
 	for name, old := range map[string]bool{"home-a": true, "home-b": false, "links-c": true, "lease-d": true} {
@@ -314,8 +343,9 @@ func TestExplainHome(t *testing.T) {
 		} {
 			e := p.Explain(filepath.Join(h.home, path), Report{Tier: tier})
 			t.Logf("%s %s: %+v", tier, path, e)
-			r := h.line(t, w, "f=~/"+path+"; test -e $f && head -c 1 -- $f > /dev/null 2>&1 || ls -- $f >/dev/null 2>&1 && "+
-				"echo read; echo x 2>/dev/null > $f/new && echo write; true")
+			r := h.line(t, w,
+				"f=~/"+path+"; test -e $f && head -c 1 -- $f > /dev/null 2>&1 || ls -- $f >/dev/null 2>&1 && "+
+					"echo read; echo x 2>/dev/null > $f/new && echo write; true")
 			if strings.Contains(r.out, "read") != e[0].Allowed || strings.Contains(r.out, "write") != e[1].Allowed {
 				t.Errorf("%s %s: %q, %+v", tier, path, r.out, e)
 			}
@@ -368,7 +398,8 @@ func TestGitIdentity(t *testing.T) {
 `), 0o600))
 	want := "[user]\n\tname = \"Ann \\\"A\\\" \\\\ Lee\"\n[user]\n\temail = \"ann@example.com\"\n" +
 		"[core]\n\tautocrlf = \"input\"\n" +
-		"[core]\n\texcludesfile = \"~/.gitignore\"\n[init]\n\tdefaultbranch = \"trunk\"\n[alias]\n\tst = \"status --short\"\n" +
+		"[core]\n\texcludesfile = \"~/.gitignore\"\n[init]\n\tdefaultbranch = \"trunk\"\n[alias]\n\tst = \"status " +
+		"--short\"\n" +
 		"[safe]\n\tdirectory = \"/srv/x\"\n[filter \"lfs\"]\n\tclean = \"git-lfs clean -- %f\"\n" +
 		"[filter \"lfs\"]\n\trequired = \"true\"\n"
 	if got := GitIdentity([]string{file + ".absent", file}); got != want {

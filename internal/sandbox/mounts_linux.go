@@ -17,7 +17,7 @@ import (
 // each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
 // because there is no new root: no name leads to anything that was writable before.
 //
-//	copy writable paths (aside) and make homes (furnish) ─▶ all read-only ─▶ put the copies back ─▶ protect (keep) ─▶ hide
+//	copy writable paths (aside), make homes (furnish) ─▶ all read-only ─▶ put them in place ─▶ protect (keep) ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -34,7 +34,10 @@ type placed struct {
 }
 
 func mounts(o *order) error {
-	var err error
+	err := overrides(false)
+	if err != nil {
+		return err
+	}
 	if o.Dir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("the directory of the command: %w", err)
 	}

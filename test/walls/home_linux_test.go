@@ -37,7 +37,8 @@ func TestHomeByAllowList(t *testing.T) {
 		g.env = append(g.env, "PATH="+g.home+"/.local/bin:/usr/bin:/bin")
 		lines := []string{
 			"grep -rh canary ~ {home} 2>/dev/null", "find {home} -type f -exec cat {} + 2>/dev/null",
-			"tar c {home} 2>/dev/null | grep -a canary; true", "cat /proc/self/root{home}/notes /proc/self/cwd/../home/notes",
+			"tar c {home} 2>/dev/null | grep -a canary; true",
+			"cat /proc/self/root{home}/notes /proc/self/cwd/../home/notes",
 			"cat ~/.cargo/registry/crate {home}/.m2/repository/artifact {home}/src/library/code; tool",
 		}
 		for _, name := range secrets() {
@@ -56,7 +57,8 @@ func TestHomeByAllowList(t *testing.T) {
 				t.Errorf("%s: %s", lines[i], r.Content)
 			}
 		}
-		if got := o.results[4].Content; strings.Count(got, "of the list") != 3 || !strings.Contains(got, "of the user") {
+		if got := o.results[4].Content; strings.Count(got, "of the list") != 3 ||
+			!strings.Contains(got, "of the user") {
 			t.Errorf("what is on the list is not seen: %s", got)
 		}
 	}, namespaces(), landlock())
@@ -94,8 +96,14 @@ func TestToolchains(t *testing.T) {
 	}
 	tools := []struct{ name, program, line, want string }{
 		{"go", "go", "cd go && go build -o hello . && ./hello && go test ./... && go vet .", "hello\n"},
-		{"npm", "npm", "npm --version && cd node && npm ci --offline --no-audit --no-fund && npm test --silent", "of node\n"},
-		{"venv", "python3", "python3 -m venv --without-pip env && env/bin/python -c 'print(\"of python\")'", "of python\n"},
+		{
+			"npm", "npm", "npm --version && cd node && npm ci --offline --no-audit --no-fund && npm test --silent",
+			"of node\n",
+		},
+		{
+			"venv", "python3", "python3 -m venv --without-pip env && env/bin/python -c 'print(\"of python\")'",
+			"of python\n",
+		},
 		{"pip", "pip3", "pip3 --version", "pip "},
 		{"cargo", "cargo", "cargo --version && cd rust && cargo build --offline && target/debug/hello", "of rust\n"},
 		{"maven", "mvn", "mvn --version", "Maven home"},
@@ -109,7 +117,8 @@ func TestToolchains(t *testing.T) {
 			g.env = append(g.env, "RUSTUP_HOME="+home+"/.rustup")
 		}
 		for name, text := range map[string]string{
-			"go/go.mod": "module hello\n\ngo 1.21\n", "go/main.go": "package main\n\nfunc main() { println(\"hello\") }\n",
+			"go/go.mod":         "module hello\n\ngo 1.21\n",
+			"go/main.go":        "package main\n\nfunc main() { println(\"hello\") }\n",
 			"go/main_test.go":   "package main\n\nimport \"testing\"\n\nfunc TestIt(*testing.T) {}\n",
 			"node/package.json": `{"name":"n","version":"1.0.0","scripts":{"test":"node -p \"'of node'\""}}`,
 			"node/package-lock.json": `{"name":"n","version":"1.0.0","lockfileVersion":3,"packages":` +
@@ -154,7 +163,8 @@ func TestCachesAreNotPoisoned(t *testing.T) {
 		before := print()
 		for _, name := range caches {
 			for _, at := range []string{"~", g.home} {
-				line := g.fill("c="+at+"/"+name+"; echo evil > $c/entry; echo evil > $c/new; rm -r $c/deep; mv $c/entry $c/x; "+
+				line := g.fill("c="+at+"/"+name+
+					"; echo evil > $c/entry; echo evil > $c/new; rm -r $c/deep; mv $c/entry $c/x; "+
 					"ln -sfn {out} $c/deep; echo evil > $c/deep/file; true", "")
 				if out, err := g.run(t, where, line); err != nil {
 					t.Errorf("%s: %v %s", name, err, out)
