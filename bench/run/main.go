@@ -6,6 +6,8 @@
 //	events    an agent that prints 100,000 events: the same lines read by nobody but a pipe, and as a run
 //	many      64 runs at once: the memory of our processes, and whether an event is missing
 //	acpx      an instant agent of the Agent Client Protocol behind us and behind npm's acpx; needs -hosts
+//	kills     kill -9 of the supervisor, its guard, the agent, a watcher, or all of ours, 1,000 times: it tries what
+//	          the tests try 200 times, and takes some minutes
 //
 // Without words it does the first two. Builds and other work on the machine stretch all times: the differences and
 // ratios count, and the least of all times is the closest to a quiet machine.
@@ -67,6 +69,8 @@ func measure(n, runs int, hosts string, what []string) error {
 			err = p.many(runs)
 		case "acpx":
 			err = p.acpx(n, hosts)
+		case "kills":
+			err = kills()
 		default:
 			err = fmt.Errorf("there is nothing called %q", word)
 		}
@@ -75,6 +79,14 @@ func measure(n, runs int, hosts string, what []string) error {
 		}
 	}
 	return nil
+}
+
+// kills has the tests of kills try each of their five ways 200 times.
+func kills() error {
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout=60m", "-run=^TestChaos", "./test/run")
+	cmd.Env = append(os.Environ(), "OMNIAGENT_KILLS=200")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
 }
 
 // place is a home with agents, and a workspace.

@@ -11,7 +11,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -136,8 +135,8 @@ func isLog(path string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	in := lines.NewReader(f, maxLine)
-	if !in.Next() || bytes.HasPrefix(in.Text, []byte(entryStart)) {
+	start := make([]byte, len(entryStart))
+	if n, _ := io.ReadFull(f, start); n == 0 || string(start) == entryStart {
 		return true
 	}
 	_, err = f.Seek(0, io.SeekStart)

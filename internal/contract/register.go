@@ -87,8 +87,14 @@ func (r *registrar) command(c *Command) {
 	r.lifetime(c)
 }
 
+// isWord reports whether s is lower-case letters, digits and hyphens behind a letter. Every call asks it of every flag
+// that it could have, so it does without a regular expression.
+func isWord(s string) bool {
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s != "" && 'a' <= s[0] && s[0] <= 'z'
+}
+
 func (r *registrar) words(c *Command) {
-	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)*$`).MatchString(c.Path),
+	r.need(c, !slices.ContainsFunc(strings.Split(c.Path, " "), func(word string) bool { return !isWord(word) }),
 		"the path must be lower-case words")
 	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."),
 		"the summary must be one line of at most 100 characters without a final period")
@@ -132,8 +138,7 @@ func (r *registrar) params(c *Command) {
 }
 
 func (r *registrar) param(c *Command, p Param) {
-	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(p.Name), "the flag name %q must be lower-case words",
-		p.Name)
+	r.need(c, isWord(p.Name), "the flag name %q must be lower-case words", p.Name)
 	r.need(c, p.Help != "", "--%s has no help", p.Name)
 	r.need(c, slices.Contains([]Kind{Text, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}, p.Kind),
 		"--%s has no kind", p.Name)
@@ -256,12 +261,15 @@ func (r *registrar) resources(c *Command) {
 			"what stays behind needs a command that ends it and a longest life")
 	}
 	if j := c.Job; j != nil {
+		var schema object
+		if j.Descriptor != nil {
+			schema = schemaOf(j.Descriptor)
+		}
 		for _, field := range []string{
 			"job_id", "status", "terminal", "status_command", "cancel_command",
 			"poll_interval_ms", "timeout_ms",
 		} {
-			r.need(c, j.Descriptor != nil && hasField(schemaOf(j.Descriptor), field), "the job descriptor has no %s",
-				field)
+			r.need(c, hasField(schema, field), "the job descriptor has no %s", field)
 		}
 	}
 	if a := c.Auth; a != nil {
@@ -285,7 +293,7 @@ func (r *registrar) modes(c *Command) {
 	r.need(c, c.Background != nil || !hasField(schema, "background_pid"),
 		"its data has a background_pid: declare the Background")
 	r.need(c, !c.Batch || c.Output == nil || c.Output.Kind() == reflect.Struct &&
-		hasField(schemaOf(c.Output), "results") && hasField(schemaOf(c.Output), "summary"),
+		hasField(schema, "results") && hasField(schema, "summary"),
 		"a batch reports summary and results")
 }
 

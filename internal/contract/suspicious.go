@@ -77,7 +77,7 @@ func dangerousEscape(v string) bool {
 // placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and similar. The name inside is not a correction: only the
 // caller knows the value.
 func placeholder(v string) (corrected string, ok bool) {
-	if len(v) > 80 {
+	if len(v) > 80 || v == "" || !strings.Contains("<${[yYxX.", v[:1]) { // most values are told by their first byte
 		return "", false
 	}
 	return "",

@@ -173,16 +173,6 @@ func TestDetachedOutlivesOnlyItsOwnEnd(t *testing.T) {
 	}
 }
 
-const momentsVariable = "OMNIAGENT_TEST_MOMENTS"
-
-// moments is how many random moments a test of kills tries: 40 among all of them, or what the variable says for each.
-func moments(everyday int) int {
-	if n, err := strconv.Atoi(os.Getenv(momentsVariable)); err == nil {
-		return n
-	}
-	return everyday
-}
-
 // eventually waits for the survivors to be gone, which a guard takes a moment for.
 func eventually(t *testing.T, cookie string) {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -311,4 +312,14 @@ func TestOtherWaitsKeepTheirExitCodes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+const momentsVariable = "OMNIAGENT_TEST_MOMENTS"
+
+// moments is how many random moments a test of kills tries: 40 among all of them, or what the variable says for each.
+func moments(everyday int) int {
+	if n, err := strconv.Atoi(os.Getenv(momentsVariable)); err == nil {
+		return n
+	}
+	return everyday
 }

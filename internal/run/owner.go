@@ -68,13 +68,10 @@ func (o *Owner) Work(ctx context.Context) error {
 		}
 	}
 	desk, err := listen(r, cancel)
-	if err == nil {
-		defer desk.close()
-		err = r.save()
-	}
 	if err != nil {
 		return err
 	}
+	defer desk.close()
 	free, err := o.queue(ctx)
 	if err != nil {
 		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
@@ -228,6 +225,7 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 			}
 			if !told {
 				told = true
+				o.save() // a run that need not wait is saved when it starts
 				o.tell(Progress{State: Queued})
 			}
 			select {
@@ -260,6 +258,7 @@ func (o *Owner) prepare(ctx context.Context) preparation {
 		go ready.survey()
 	}
 	if ready.standby == nil || len(o.Hooks.Before) > 0 {
+		o.save()
 		ready.survey()
 	}
 	return ready

@@ -46,7 +46,8 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	d.wishes = append(d.wishes, m)
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
 		d.write(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
-		if d.Encoder.Facts().Mode == m.Mode {
+		// Where an earlier wish still waits for its event, so does this one: the mode that is known is an old one.
+		if next := len(d.wishes) == 0 || d.wishes[0] == m; next && d.Encoder.Facts().Mode == m.Mode {
 			d.granted(m)
 			d.applyMode(m)
 		}

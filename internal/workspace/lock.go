@@ -35,25 +35,47 @@ type Holder struct {
 	Boot    string `json:"boot,omitempty"` // the boot of the system
 }
 
-// HolderOf reports whether a process holds the lock of the file at path, and which one if that is known. It neither
-// waits nor changes anything.
+// HolderOf reports whether a process holds the lock of the file at path, and which one if that is known. It changes
+// nothing.
+//
+// A lock whose holder is gone may be held for a moment all the same: by a process that only looks, as this one does, or
+// by a child that the holder had just forked and that has not become its own program yet. HolderOf waits until that is
+// over, or a new holder is named.
 func HolderOf(path string) (by Holder, held bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {
 		return by, false
 	}
 	defer f.Close()
-	if free, err := tryLock(f); err != nil || free {
-		if free {
-			release(f)
+	deadline := time.Now().Add(passing)
+	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
+		if free, err := tryLock(f); err != nil || free {
+			if free {
+				release(f)
+			}
+			return Holder{}, false
 		}
-		return by, false
+		if by = readHolder(f); !by.gone() || time.Now().After(deadline) {
+			return by, true
+		}
+		time.Sleep(gap)
 	}
-	return readHolder(f), true
 }
 
-func readHolder(f io.Reader) (by Holder) {
-	text, _ := io.ReadAll(io.LimitReader(f, 4096))
+// passing is how long a lock may be held by a process that does not say so.
+const passing = 500 * time.Millisecond
+
+// gone reports whether the process is over. Where a system does not tell when a process began, none is.
+func (h Holder) gone() bool {
+	if h.PID == 0 || h.Started == "" {
+		return h.PID == 0
+	}
+	started, boot := startOf(h.PID)
+	return started != h.Started || boot != h.Boot
+}
+
+func readHolder(f io.ReaderAt) (by Holder) {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 4096))
 	_ = json.Unmarshal(text, &by)
 	return by
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,4 +121,29 @@ func TestLockOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 		check(t, err)
 		check(t, held.Unlock())
 	}
+}
+
+// TestLooksDoNotMisleadEachOther: a look at a lock takes it for a moment. Another look does not hold that for the process
+// that the file still names, which is gone.
+func TestLooksDoNotMisleadEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	cmd, _, out := other(t, "hold", path)
+	awaitLines(t, out, 1)
+	if by, held := HolderOf(path); !held || by.PID != cmd.Process.Pid {
+		t.Fatalf("%v is held: %v", by, held)
+	}
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 2000 {
+				if by, held := HolderOf(path); held {
+					t.Errorf("held by %v", by)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,39 @@ func TestVerdictsOverACP(t *testing.T) {
 	for _, name := range spoken() {
 		verdicts(t, name, "--transport", "acp")
 	}
+}
+
+// TestVerdictsOverAdapters: the same for Claude Code and Codex, behind the adapters that are published for them.
+func TestVerdictsOverAdapters(t *testing.T) {
+	needAgents(t)
+	modules := os.Getenv("OMNIAGENT_TEST_HOSTS")
+	if modules == "" {
+		t.Skip("the adapters are not here: OMNIAGENT_TEST_HOSTS=$(scripts/hosts) go test ./test/agents")
+	}
+	for _, c := range []struct{ agent, adapter string }{{"claude", "claude-agent-acp"}, {"codex", "codex-acp"}} {
+		file := filepath.Join(modules, "@agentclientprotocol", c.adapter, "dist", "index.js")
+		if _, err := os.Stat(file); err != nil {
+			t.Fatal(err)
+		}
+		verdictsOf(t, c.agent, adapted(), func(b *bench) { b.adapt(filepath.Join(modules, ".bin", "node"), file) })
+	}
+}
+
+// adapt puts an adapter in front of the agent, behind an entry of the person's file.
+func (b *bench) adapt(command string, args ...string) {
+	b.t.Helper()
+	list, _ := json.Marshal(args)
+	dir := filepath.Join(b.home, ".config", "omniagent")
+	b.entry = "adapted"
+	b.put(filepath.Join(dir, "agents", "omniagent.config.toml"), fmt.Sprintf(
+		"[[targets]]\nid = %q\n\n[targets.cli.modes.acp]\ncommand = %q\nargs = %s\n", b.entry, command, list))
+	b.put(filepath.Join(dir, "config.toml"), "[agents]\nenv = [\"ANTHROPIC_API_KEY\", \"ANTHROPIC_BASE_URL\", "+
+		"\"CLAUDE_CODE_EXECUTABLE\", \"CLAUDE_CODE_MAX_RETRIES\", \"IS_SANDBOX\", "+
+		"\"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC\", \"CODEX_PATH\", \"CODEX_TEST_KEY\"]\n")
+	// or the adapter begins in a mode in which a model decides what needs no question
+	b.put(filepath.Join(b.home, ".claude", "settings.json"), `{"permissions":{"defaultMode":"default"}}`)
+	b.env = append(b.env, "CLAUDE_CODE_EXECUTABLE="+filepath.Join(bin, "claude"),
+		"CODEX_PATH="+filepath.Join(bin, "codex"))
 }
 
 // TestAnsweredOverACP: what needs approval becomes a question, without a flag that says how the agent is driven. The

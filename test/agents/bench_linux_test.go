@@ -19,6 +19,7 @@ const runLimit = 3 * time.Minute
 type bench struct {
 	t     *testing.T
 	agent string
+	entry string // the name that runs know it by, if that is not its own
 	base  string // holds the two others; outside of the workspace
 	work  string
 	home  string

@@ -3,10 +3,10 @@ package agents
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/gemini"
 	"omniagent/internal/agenttest"
 )
 
@@ -28,12 +28,18 @@ func TestLaws(t *testing.T) {
 			return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
 		}, b.environ()))
 	}
-	b := newBench(t, "gemini")
-	spoken := agenttest.Installed(overACP{gemini.New()}, benches, func(url, home string) agent.Rehearsal {
-		return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
-	}, b.environ())
-	spoken.Agent = "gemini over ACP"
-	all = append(all, spoken)
+	for _, s := range subjects() {
+		name := s.driver.Name()
+		if !slices.Contains(spoken(), name) {
+			continue
+		}
+		b := newBench(t, name)
+		over := agenttest.Installed(overACP{s.driver}, benches, func(url, home string) agent.Rehearsal {
+			return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
+		}, b.environ())
+		over.Agent = name + " over ACP"
+		all = append(all, over)
+	}
 	t.Logf("what cannot be tried:\n%s", agenttest.Unsaid(all))
 	for _, s := range all {
 		t.Run(s.Name(), func(t *testing.T) {

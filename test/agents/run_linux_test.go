@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -37,13 +38,16 @@ func (r ran) String() string {
 	return strconv.Itoa(r.code) + " " + string(text) + "\n" + r.stderr
 }
 
+// name is what runs know the agent by.
+func (b *bench) name() string { return cmp.Or(b.entry, b.agent) }
+
 // allowed lets runs start the agent.
 func (b *bench) allowed() {
 	b.t.Helper()
-	allow := exec.Command(program, "agents", "allow", b.agent)
+	allow := exec.Command(program, "agents", "allow", b.name())
 	allow.Dir, allow.Env = b.work, b.wired("")
 	if out, err := allow.CombinedOutput(); err != nil {
-		b.t.Fatalf("%s is not allowed: %v\n%s", b.agent, err, out)
+		b.t.Fatalf("%s is not allowed: %v\n%s", b.name(), err, out)
 	}
 }
 
@@ -51,7 +55,7 @@ func (b *bench) allowed() {
 func (b *bench) hands(script string, args ...string) ran {
 	b.t.Helper()
 	b.allowed()
-	cmd := exec.Command(program, append([]string{"run", "--agent", b.agent, "-p", "the task", "--output", "json"},
+	cmd := exec.Command(program, append([]string{"run", "--agent", b.name(), "-p", "the task", "--output", "json"},
 		args...)...)
 	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())
 	var stderr strings.Builder
@@ -102,8 +106,10 @@ func endings() []ending {
 		{
 			name: "denied", script: `[{"shell":"touch new.txt"},{"say":"I may not."}]`, args: readOnly,
 			status: "blocked", reason: "denied", code: 7, unlike: map[string]variant{
-				"gemini":   {not: "it takes its tools away from the model, so that no call is denied"},
-				"opencode": {not: "it takes its tools away from the model, so that no call is denied"},
+				"gemini": {not: "it offers the model no tool that would be denied, see testdata/denied/gemini.jsonl"},
+				"opencode": {
+					not: "it offers the model no tool that would be denied, see testdata/denied/opencode.jsonl",
+				},
 			},
 		},
 		{
@@ -168,17 +174,41 @@ func refusals() map[string]variant {
 	}
 }
 
-// TestVerdicts: what omniagent run says of each ending, with each agent.
+// adapted are the endings as the adapters tell them. What codex-acp prints is in testdata/adapted.
+func adapted() []ending {
+	all := endings()
+	for i, e := range all {
+		not := variant{script: e.script, args: e.args, status: "failed", reason: "failed"}
+		switch e.name {
+		case "denied":
+			not.not, not.status, not.reason = "it tells of no call that its sandbox refused", "succeeded",
+				"done_unchanged"
+		case "429", "quota":
+			not.not = "it tells the status in words only"
+		default:
+			continue
+		}
+		all[i].unlike = map[string]variant{"codex": not}
+	}
+	return all
+}
+
+// TestVerdicts: what omniagent run says of each ending, with each agent, over the protocol of its own.
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
 	for _, s := range subjects() {
-		verdicts(t, s.driver.Name())
+		verdicts(t, s.driver.Name(), "--transport", "stream")
 	}
 }
 
 // verdicts shows each ending with an agent, which is started with these flags too.
 func verdicts(t *testing.T, name string, flags ...string) {
-	for _, e := range endings() {
+	verdictsOf(t, name, endings(), func(*bench) {}, flags...)
+}
+
+// verdictsOf shows these endings, on benches that are furnished so.
+func verdictsOf(t *testing.T, name string, all []ending, furnish func(*bench), flags ...string) {
+	for _, e := range all {
 		t.Run(name+"/"+e.name, func(t *testing.T) {
 			t.Parallel()
 			if v, is := e.unlike[name]; is {
@@ -194,6 +224,7 @@ func verdicts(t *testing.T, name string, flags ...string) {
 				}
 			}
 			b := newBench(t, name)
+			furnish(b)
 			if e.kill != 0 {
 				stop := b.killer(e.kill)
 				defer stop()

@@ -263,9 +263,11 @@ func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
 // faultOf returns what an error means, first in the words of the agent's driver.
 func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 	words := FirstLine(e.Message)
-	if data, _ := e.Data.(map[string]any); data["details"] != nil {
+	data, _ := e.Data.(map[string]any)
+	if data["details"] != nil {
 		words = FirstLine(fmt.Sprintf("%s: %v", words, data["details"]))
 	}
+	kind, _ := data["errorKind"].(string) // of the adapter in front of Claude Code
 	if e.Code == acp.AuthRequired {
 		f = fault.New(fault.AuthRequired, "%s wants a login: %s", t.o.name, words)
 		switch login := t.agent.Login; {
@@ -281,10 +283,12 @@ func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 	}
 	switch {
 	case f != nil:
-	case e.Code == 401 || e.Code == 403:
+	case e.Code == 401 || e.Code == 403 || kind == "authentication_failed":
 		f = fault.New(fault.Login(e.Message), "%s: %s", t.o.name, words)
-	case e.Code == 429:
+	case e.Code == 429 || kind == "rate_limit":
 		f = fault.New(fault.TooManyRequests, "%s: %s", t.o.name, words)
+	case kind == "billing_error":
+		f = fault.New(fault.QuotaExhausted, "%s: %s", t.o.name, words)
 	default:
 		f = fault.New(fault.AgentFailed, "%s refused %s: %s", t.o.name, method, words)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/order"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/setting"
@@ -265,6 +266,33 @@ end=end_turn`
 	got := strings.ReplaceAll(p.story(), "tool_call=write:\n", "tool_call=write:/ws/x\n")
 	if !strings.HasPrefix(got, want) || !strings.Contains(string(p.said), `"optionId":"y"`) {
 		t.Errorf("%s\n%s", p.story(), p.said)
+	}
+}
+
+// TestACPAdapted: what the adapter in front of Claude Code tells of a failed request, and of a call that was not run.
+func TestACPAdapted(t *testing.T) {
+	for kind, want := range map[string]fault.Code{
+		"rate_limit": fault.TooManyRequests, "billing_error": fault.QuotaExhausted, "overloaded": fault.AgentFailed,
+	} {
+		p := playACP(t, acpOptions{mode: setting.Prompt}, "")
+		p.feed([]byte(v2Hello + v2Session + v2Prompt + `{"jsonrpc":"2.0","method":"session/update","params":` +
+			`{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"error","error":` +
+			`{"code":-32603,"message":"Internal error: x","data":{"errorKind":"` + kind + `"}}}}}` + "\n"))
+		if !strings.Contains(p.story(), string(event.Failed)+"="+string(want)) {
+			t.Errorf("%s:\n%s", kind, p.story())
+		}
+	}
+	for decision, denied := range map[string]bool{
+		`{"decisionReasonType":"rule"}`: true, `{"stdout":""}`: false,
+		`"no"`: false,
+	} {
+		p := playACP(t, acpOptions{mode: setting.Prompt}, "")
+		p.feed([]byte(v2Hello + v2Session + v2Prompt + `{"jsonrpc":"2.0","method":"session/update","params":` +
+			`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","name":"Bash","title":"x",` +
+			`"kind":"execute","status":"failed","_meta":{"claudeCode":{"toolResponse":` + decision + "}}}}}\n"))
+		if got := strings.Contains(p.story(), string(event.Denied)+"="); got != denied {
+			t.Errorf("%s:\n%s", decision, p.story())
+		}
 	}
 }
 

@@ -138,6 +138,8 @@ type call struct {
 		Exit      *struct {
 			Code *int `json:"exit_code"`
 		} `json:"terminal_exit"`
+		// of the adapter in front of Claude Code
+		ClaudeCode struct{ ToolResponse json.RawMessage }
 	} `json:"_meta"`
 }
 
@@ -161,6 +163,10 @@ func (c call) tool() *Tool {
 			t.Terminal.Ended, t.Terminal.Exit = true, c.Meta.Exit.Code
 		}
 	}
+	var decided struct{ DecisionReasonType string } // whether the call runs; there is none where it ran
+	if _ = lenient(c.Meta.ClaudeCode.ToolResponse, &decided); decided.DecisionReasonType != "" && c.Status == "failed" {
+		t.Code = "denied"
+	}
 	var out struct {
 		Output, Content, Message, Code string
 		Metadata                       struct{ Exit *int }
@@ -170,7 +176,7 @@ func (c call) tool() *Tool {
 	case json.Unmarshal(c.RawOutput, &t.Output) == nil:
 	default:
 		_ = lenient(c.RawOutput, &out)
-		t.Output, t.Code = cmp.Or(out.Output, out.Content, out.Message), out.Code
+		t.Output, t.Code = cmp.Or(out.Output, out.Content, out.Message), cmp.Or(out.Code, t.Code)
 		if e := out.Metadata.Exit; e != nil && t.Terminal == nil {
 			t.Terminal = &Terminal{Ended: true, Exit: e}
 		}
