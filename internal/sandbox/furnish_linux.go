@@ -149,7 +149,7 @@ func overlay(lower, upper, work string) error {
 }
 
 // overrides switches the right on and off to enter any directory of the user. The kernel works in a directory without
-// rights when it makes an overlay, with the rights of who asks for it. In all else a stage does without, but for that
+// rights when it makes an overlay, with the rights of the one that asks. In all else a stage does without, but for that
 // of the superuser, who has it anyway.
 func overrides(on bool) error {
 	if os.Geteuid() == 0 {
