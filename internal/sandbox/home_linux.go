@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,16 +19,13 @@ import (
 
 // homes prepares home directories for the commands of a sandbox.
 //
-// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in
-// a cache meets no other project. What commands write over copied places lies in Policy.Scratch. There it stays in one
-// layer for one command after the other; commands that run at the same time need a layer each.
+// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in a
+// cache meets no other project. What commands write over copied places lies in Policy.Scratch.
 type homes struct {
-	own   string // the owned places of the workspace
-	farm  *farm  // nil: places are mounted
-	found order  // the places that are there
-
-	mu     sync.Mutex
-	layers []bool // which of them are in use
+	own   string  // the owned places of the workspace
+	farm  *farm   // nil: places are mounted
+	found order   // the places that are there
+	held  *keeper // nil: none is needed
 }
 
 const (
@@ -79,6 +74,9 @@ func (w *Walls) openHomes(state string) error {
 	if err := h.find(w.policy); err != nil {
 		return noHome(err)
 	}
+	if w.claim.Tier == Namespaces {
+		return w.hold(h)
+	}
 	return nil
 }
 
@@ -97,6 +95,9 @@ func sweepHomes(record string, before time.Time) {
 func (h *homes) close(scratch string) (err error) {
 	if h == nil {
 		return nil
+	}
+	if h.held != nil {
+		h.held.close()
 	}
 	if h.farm != nil {
 		err = os.RemoveAll(h.farm.dir)
@@ -122,55 +123,33 @@ func purge(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// lend returns the number of a layer that no other command uses.
-func (h *homes) lend() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := slices.Index(h.layers, false)
-	if n < 0 {
-		n, h.layers = len(h.layers), append(h.layers, false)
-	}
-	h.layers[n] = true
-	return n
-}
-
-func (h *homes) giveBack(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.layers[n] = false
-}
-
 // owned makes an owned place.
 func (h *homes) owned(place string) (string, error) {
 	dir := filepath.Join(h.own, digest(place))
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// furnish tells a stage what its command sees of home directories. A trial gets only what it needs to try them. done
-// has to be called when the command has ended.
-func (w *Walls) furnish(o *order, trial bool) (done func(), err error) {
-	o.Homes, o.Identity = w.policy.Homes, exact{w.policy.Identity}
+// furnish tells a stage what its command sees of home directories, and returns them where they are mounted. A trial gets
+// only what it needs to try them.
+func (w *Walls) furnish(o *order, trial bool) (trees []*os.File, err error) {
+	o.Homes = w.policy.Homes
 	h := w.system.homes
 	if h == nil {
-		return func() {}, nil
+		return nil, nil
 	}
-	o.Seen = h.found.Seen
-	if trial {
-		return func() {}, nil
-	}
-	o.Own, o.Copies = h.found.Own, h.found.Copies
-	if h.farm != nil {
+	o.Seen, o.Own, o.Copies = h.found.Seen, h.found.Own, h.found.Copies
+	if h.farm != nil && !trial {
 		o.Farm, o.Env = h.farm.dir, w.policy.moved(o.Env, h.farm.dir)
 	}
-	if len(o.Copies) == 0 {
-		return func() {}, nil
+	if h.held == nil {
+		return nil, nil
 	}
-	n := h.lend()
-	if err := o.layers(filepath.Join(w.policy.Scratch, strconv.Itoa(n))); err != nil {
-		h.giveBack(n)
+	trees, err = h.held.trees()
+	if err != nil {
 		return nil, noHome(err)
 	}
-	return func() { h.giveBack(n) }, nil
+	o.Trees = len(trees)
+	return trees, nil
 }
 
 func noHome(err error) error {
@@ -256,8 +235,7 @@ func (p Policy) lower(real string) string {
 	return real
 }
 
-// layers makes the directories of the overlays. The kernel does not go on with a work directory that has its mark for
-// volatile.
+// layers makes the directories of the overlays.
 func (o *order) layers(dir string) error {
 	for copied := range slices.Chunk(o.Copies, 3) {
 		lower := copied[0]
@@ -265,29 +243,10 @@ func (o *order) layers(dir string) error {
 			continue
 		}
 		upper, work := filepath.Join(dir, "up-"+digest(lower)), filepath.Join(dir, "work-"+digest(lower))
-		if unmark(filepath.Join(work, "work")) != nil { // it is absent, or something else lies there
-			err := errors.Join(purge(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700))
-			if err != nil {
-				return err
-			}
+		if err := errors.Join(purge(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700)); err != nil {
+			return err
 		}
 		o.Layers = append(o.Layers, lower, upper, work)
-	}
-	return nil
-}
-
-// unmark removes what an overlay left in its work directory, which nobody may enter.
-func unmark(work string) error {
-	volatile := filepath.Join(work, "incompat", "volatile")
-	for _, dir := range []string{work, filepath.Dir(volatile), volatile} {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{filepath.Join(volatile, "dirty"), volatile, filepath.Dir(volatile)} {
-		if err := os.Remove(name); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
 // because there is no new root: no name leads to anything that was writable before.
 //
-//	copy writable paths (aside), make homes (furnish) ─▶ all read-only ─▶ put them in place ─▶ protect (keep) ─▶ hide
+//	copy writable paths (aside), take home directories ─▶ all read-only ─▶ put them in place ─▶ protect (keep) ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -44,7 +44,7 @@ func mounts(o *order) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
-	list, homes, err := aside(o)
+	list, err := aside(o)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,6 @@ func mounts(o *order) error {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
-	if err := homes.close(); err != nil {
-		return err
-	}
 	if err := keep(o); err != nil {
 		return err
 	}
@@ -83,7 +80,7 @@ func mounts(o *order) error {
 }
 
 // aside copies the writable paths and returns them in the order in which they are put back: parents first.
-func aside(o *order) (list []placed, homes furnished, err error) {
+func aside(o *order) (list []placed, err error) {
 	add := func(from, to string, attrs uint64) error {
 		fd, err := take(from)
 		if err != nil {
@@ -97,17 +94,17 @@ func aside(o *order) (list []placed, homes furnished, err error) {
 			continue
 		}
 		if err := add(o.Temp, dir, 0); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if !within("/tmp", o.Temp) && !within("/var/tmp", o.Temp) {
 		if err := add(o.Temp, o.Temp, 0); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for _, dir := range append([]string{o.Root}, o.Write...) {
 		if err := add(dir, dir, 0); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for _, path := range o.Read {
@@ -115,17 +112,17 @@ func aside(o *order) (list []placed, homes furnished, err error) {
 			continue
 		}
 		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	more, homes, err := furnish(o)
-	if err != nil {
-		return nil, nil, err
+	for i, home := range outermost(o.Homes)[:o.Trees] { // a workspace at the same place counts
+		list = append([]placed{{path: home, fd: treeFiles + i}}, list...)
 	}
-	list = append(more, list...) // a workspace at the same place counts
-	slices.SortStableFunc(list, func(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") })
-	return list, homes, nil
+	slices.SortStableFunc(list, parentsFirst)
+	return list, nil
 }
+
+func parentsFirst(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") }
 
 // take returns a detached copy of a mount. It refuses a path with a link, which a command may have created.
 func take(path string) (int, error) {

@@ -31,7 +31,7 @@ type wallsOf struct {
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	leaseFile   = 5 // held as long as the names are needed, if there are any
+	treeFiles   = 5 // home directories, if there are any; behind them a lease, which only has to be held
 )
 
 const (
@@ -56,6 +56,8 @@ type order struct {
 	Layers   exact  // threes: a directory, and those of an overlay over it
 	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
 	Identity exact  // the git configuration in the first, if any
+	Hold     bool   // nothing but home directories is to be made, see keeper
+	Trees    int    // how many home directories come as mounts, behind controlFile
 	Farm     string // the home directory of the command, where nothing can be mounted
 
 	Temp    string
@@ -223,7 +225,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 			run.end(nil)
 		}
 	}()
-	if run.done, err = w.furnish(&o, trial); err != nil {
+	if run.trees, err = w.furnish(&o, trial); err != nil {
 		return p, err
 	}
 	if w.system.names != nil {
@@ -309,8 +311,8 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 type running struct {
 	order, theirs *os.File
 	lease         *os.File // owned by names
-	done          func()   // gives back the home directory
-	control       int      // our end, -1: none
+	trees         []*os.File
+	control       int // our end, -1: none
 	drop          func()
 	network       Network
 	say           func(string)
@@ -345,7 +347,7 @@ func (r *running) prepare(o order) error {
 }
 
 func (r *running) files() []*os.File {
-	files := []*os.File{r.order, r.theirs}
+	files := append([]*os.File{r.order, r.theirs}, r.trees...)
 	if r.lease != nil {
 		files = append(files, r.lease)
 	}
@@ -429,8 +431,8 @@ func (r *running) end(e *process.Ending) {
 	if r.order != nil {
 		_ = r.order.Close()
 	}
-	if r.done != nil {
-		r.done()
+	for _, tree := range r.trees {
+		_ = tree.Close()
 	}
 	for _, text := range r.told {
 		r.say(text)
