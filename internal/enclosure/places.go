@@ -2,6 +2,7 @@ package enclosure
 
 import (
 	_ "embed" // the places
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -49,6 +50,9 @@ func covered(homes ...string) (list []string) {
 	}
 	for _, home := range homes {
 		real, err := filepath.EvalSymlinks(home)
+		if info, statErr := os.Stat(home); statErr != nil || !info.IsDir() {
+			continue
+		}
 		if err != nil || !filepath.IsAbs(real) || slices.Contains(list, real) ||
 			slices.ContainsFunc(append(system, "/var/lib", "/opt"),
 				func(dir string) bool { return beneath(real, dir) }) ||

@@ -207,7 +207,12 @@ func TestCovered(t *testing.T) {
 	if err := os.Symlink("home", link); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(at("."), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, home := range []string{
+		file,
 		"/", "/usr", "/usr/sbin", "/etc", "/proc", "", at(".") + "/none", "/var/lib",
 		"/var",
 	} {

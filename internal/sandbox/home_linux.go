@@ -19,8 +19,8 @@ import (
 
 // homes prepares home directories for the commands of a sandbox.
 //
-// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in a
-// cache meets no other project. What commands write over copied places lies in Policy.Scratch.
+// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in
+// a cache meets no other project. What commands write over copied places lies in Policy.Scratch.
 type homes struct {
 	own   string  // the owned places of the workspace
 	farm  *farm   // nil: places are mounted
@@ -129,8 +129,8 @@ func (h *homes) owned(place string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// furnish tells a stage what its command sees of home directories, and returns them where they are mounted. A trial gets
-// only what it needs to try them.
+// furnish tells a stage what its command sees of home directories, and returns them where they are mounted. A trial
+// gets only what it needs to try them.
 func (w *Walls) furnish(o *order, trial bool) (trees []*os.File, err error) {
 	o.Homes = w.policy.Homes
 	h := w.system.homes
@@ -153,7 +153,7 @@ func (w *Walls) furnish(o *order, trial bool) (trees []*os.File, err error) {
 }
 
 func noHome(err error) error {
-	return fault.New(fault.PermissionDenied, "no home directory can be made for commands").Because(err)
+	return fault.New(fault.PermissionDenied, "no home directory can be made for commands: %v", err).Because(err)
 }
 
 // find looks for the places.

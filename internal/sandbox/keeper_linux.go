@@ -16,9 +16,9 @@ import (
 	"omniagent/internal/process"
 )
 
-// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home directories
-// are furnished once for all commands of a sandbox, by a stage that only holds them. It copies the mounts for each
-// command and hands the copies over; the stage of the command puts them in place.
+// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home
+// directories are furnished once for all commands of a sandbox, by a stage that only holds them. It copies the mounts
+// for each command and hands the copies over; the stage of the command puts them in place.
 //
 //	caller ── order, then a word for each command ──▶ keeper: home directories in namespaces of its own
 //	caller ◀──────────── copies of the mounts ─────── keeper
