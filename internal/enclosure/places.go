@@ -87,10 +87,10 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 	for _, home := range s.homes {
 		s.secrets = append(s.secrets, w.Agents.Credentials(home)...)
 	}
+	s.listed()
 	for _, root := range append([]string{p.Root}, p.Roots...) {
 		s.repository(root)
 	}
-	s.listed()
 	s.programs()
 	if err := s.wanted(); err != nil {
 		return err
@@ -194,10 +194,20 @@ func (s *sight) listed() {
 				paths, _ = filepath.Glob(path)
 			}
 			for _, path := range paths {
-				s.show(r.sight, path, r.why)
+				s.list(r.sight, path, r.why)
 			}
 		}
 	}
+}
+
+// list adds a place of the table. By its name it opens nothing; it may be a link to something that does.
+func (s *sight) list(how sandbox.Sight, path, why string) {
+	if how != sandbox.Owned {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path && s.opens(real) != "" {
+			return
+		}
+	}
+	s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
 }
 
 // moved returns where a path of the table is, by the variables that say so.

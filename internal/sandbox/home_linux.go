@@ -129,9 +129,9 @@ func (h *homes) owned(place string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// furnish tells a stage what its command sees of home directories, and returns them where they are mounted. A trial
-// gets only what it needs to try them.
-func (w *Walls) furnish(o *order, trial bool) (trees []*os.File, err error) {
+// furnish tells a stage what its command sees of home directories, and returns from where the stage receives them if they
+// are mounted. A trial gets only what it needs to try them.
+func (w *Walls) furnish(o *order, trial bool) (from *os.File, err error) {
 	o.Homes = w.policy.Homes
 	h := w.system.homes
 	if h == nil {
@@ -144,12 +144,10 @@ func (w *Walls) furnish(o *order, trial bool) (trees []*os.File, err error) {
 	if h.held == nil {
 		return nil, nil
 	}
-	trees, err = h.held.trees()
-	if err != nil {
+	if from, err = h.held.ask(); err != nil {
 		return nil, noHome(err)
 	}
-	o.Trees = len(trees)
-	return trees, nil
+	return from, nil
 }
 
 func noHome(err error) error {

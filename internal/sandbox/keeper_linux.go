@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,20 +15,17 @@ import (
 	"omniagent/internal/process"
 )
 
-// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home
-// directories are furnished once for all commands of a sandbox, by a stage that only holds them. It copies the mounts
-// for each command and hands the copies over; the stage of the command puts them in place.
+// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home directories
+// are furnished once for all commands of a sandbox, by a stage that only keeps them. For each command it hands copies
+// of the mounts to the stage of the command, which puts them in place.
 //
-//	caller ── order, then a word for each command ──▶ keeper: home directories in namespaces of its own
-//	caller ◀──────────── copies of the mounts ─────── keeper
-//	caller ── order, and the copies ──▶ stage of the command
+//	caller ── order, then a socket for each command ──▶ keeper: home directories in namespaces of its own
+//	caller ── order, and the other end ──▶ stage of the command ◀── copies of the mounts ── keeper
 //
 // The keeper ends with its caller, whose end of the socket it waits on.
 type keeper struct {
-	mu      sync.Mutex
 	control int // our end
 	child   *process.Child
-	homes   int // how many are handed over
 }
 
 // outermost returns the home directories that lie in no other one.
@@ -71,35 +67,47 @@ func (w *Walls) hold(h *homes) error {
 		}
 		return fault.New(fault.Down, "no home directory can be made for commands").Because(err)
 	}
-	h.held = &keeper{control: run.control, child: child, homes: len(outermost(w.policy.Homes))}
+	h.held = &keeper{run.control, child}
 	return nil
 }
 
-// trees returns copies of the home directories.
-func (h *keeper) trees() (files []*os.File, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := unix.Sendmsg(h.control, []byte("home"), nil, nil, unix.MSG_NOSIGNAL); err != nil {
+// ask asks for the home directories of a command, which its stage receives from the file.
+func (h *keeper) ask() (*os.File, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return nil, err
 	}
-	text, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4*h.homes))
+	err = unix.Sendmsg(h.control, []byte("home"), unix.UnixRights(pair[0]), nil, unix.MSG_NOSIGNAL)
+	_ = unix.Close(pair[0])
+	return os.NewFile(uintptr(pair[1]), "home"), err
+}
+
+// answered receives the home directories in a stage.
+func answered(o *order) (fds []int, err error) {
+	text, fds, err := withRights(homeFile, len(o.Homes))
+	if err == nil && len(fds) != len(outermost(o.Homes)) {
+		err = fmt.Errorf("there are no home directories: %s", strings.TrimPrefix(text, "failed "))
+	}
+	return fds, err
+}
+
+// withRights receives a message with descriptors.
+func withRights(from, most int) (text string, fds []int, err error) {
+	block, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4*most))
 	for {
-		n, nr, _, _, err := unix.Recvmsg(h.control, text, rights, unix.MSG_CMSG_CLOEXEC)
+		n, nr, _, _, err := unix.Recvmsg(from, block, rights, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		messages, err := unix.ParseSocketControlMessage(rights[:nr])
 		if err != nil || len(messages) == 0 {
-			return nil, errors.New(strings.TrimPrefix(string(text[:n]), "failed ") + " (there are no mounts)")
+			return string(block[:n]), nil, err
 		}
 		fds, err := unix.ParseUnixRights(&messages[0])
-		for _, fd := range fds {
-			files = append(files, os.NewFile(uintptr(fd), "home"))
-		}
-		return files, err
+		return string(block[:n]), fds, err
 	}
 }
 
@@ -110,31 +118,26 @@ func (h *keeper) close() {
 
 // hold furnishes home directories, and hands out copies until the caller has gone.
 func hold(o *order) int {
-	if err := inhabit(o); err != nil {
-		return fail(err)
-	}
-	for word := make([]byte, 16); ; {
-		n, err := unix.Read(controlFile, word)
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
+	failed := inhabit(o)
+	for {
+		_, to, err := withRights(controlFile, 1)
+		if err != nil || len(to) == 0 {
 			return 0
 		}
 		var fds []int
 		for _, home := range outermost(o.Homes) {
 			fd, err := take(home)
-			if err != nil {
-				return fail(fmt.Errorf("%s: %w", home, err))
+			if failed = errors.Join(failed, err); err == nil {
+				fds = append(fds, fd)
 			}
-			fds = append(fds, fd)
 		}
-		err = unix.Sendmsg(controlFile, []byte("home"), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
-		for _, fd := range fds {
+		if failed != nil {
+			_ = unix.Sendmsg(to[0], []byte("failed "+failed.Error()), nil, nil, unix.MSG_NOSIGNAL)
+		} else {
+			_ = unix.Sendmsg(to[0], []byte("home"), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		}
+		for _, fd := range append(fds, to[0]) {
 			_ = unix.Close(fd)
-		}
-		if err != nil {
-			return fail(err)
 		}
 	}
 }

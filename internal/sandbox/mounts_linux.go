@@ -115,8 +115,14 @@ func aside(o *order) (list []placed, err error) {
 			return nil, err
 		}
 	}
-	for i, home := range outermost(o.Homes)[:o.Trees] { // a workspace at the same place counts
-		list = append([]placed{{path: home, fd: treeFiles + i}}, list...)
+	if homes := outermost(o.Homes); len(homes) > 0 {
+		fds, err := answered(o)
+		if err != nil {
+			return nil, err
+		}
+		for i, home := range homes { // a workspace at the same place counts
+			list = append([]placed{{path: home, fd: fds[i]}}, list...)
+		}
 	}
 	slices.SortStableFunc(list, parentsFirst)
 	return list, nil

@@ -31,7 +31,7 @@ type wallsOf struct {
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	treeFiles   = 5 // home directories, if there are any; behind them a lease, which only has to be held
+	homeFile    = 5 // where it receives home directories, if there are any; behind it a lease, which has to be held
 )
 
 const (
@@ -57,7 +57,6 @@ type order struct {
 	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
 	Identity exact  // the git configuration in the first, if any
 	Hold     bool   // nothing but home directories is to be made, see keeper
-	Trees    int    // how many home directories come as mounts, behind controlFile
 	Farm     string // the home directory of the command, where nothing can be mounted
 
 	Temp    string
@@ -225,7 +224,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 			run.end(nil)
 		}
 	}()
-	if run.trees, err = w.furnish(&o, trial); err != nil {
+	if run.home, err = w.furnish(&o, trial); err != nil {
 		return p, err
 	}
 	if w.system.names != nil {
@@ -311,8 +310,8 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 type running struct {
 	order, theirs *os.File
 	lease         *os.File // owned by names
-	trees         []*os.File
-	control       int // our end, -1: none
+	home          *os.File // where the stage receives home directories
+	control       int      // our end, -1: none
 	drop          func()
 	network       Network
 	say           func(string)
@@ -347,7 +346,10 @@ func (r *running) prepare(o order) error {
 }
 
 func (r *running) files() []*os.File {
-	files := append([]*os.File{r.order, r.theirs}, r.trees...)
+	files := []*os.File{r.order, r.theirs}
+	if r.home != nil {
+		files = append(files, r.home)
+	}
 	if r.lease != nil {
 		files = append(files, r.lease)
 	}
@@ -431,8 +433,8 @@ func (r *running) end(e *process.Ending) {
 	if r.order != nil {
 		_ = r.order.Close()
 	}
-	for _, tree := range r.trees {
-		_ = tree.Close()
+	if r.home != nil {
+		_ = r.home.Close()
 	}
 	for _, text := range r.told {
 		r.say(text)
