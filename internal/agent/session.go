@@ -40,6 +40,8 @@ type Services struct {
 	Hook    Hook          // nil: the host does not intervene
 	// Serve passes a message to an MCP server that lives in the host, and returns its answer; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
+	// Chore carries out what an agent over the Agent Client Protocol asks of its client; nil: nothing.
+	Chore func(ctx context.Context, method string, params []byte) (any, error)
 	Tap   *Tap // nil: nobody looks
 	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
 	// Standby is what ends its first process with us, where that was prepared; nil: it was not.

@@ -107,13 +107,22 @@ func (r *reader) call(modes literal.Value, above, mode string) Call {
 	if !ok || !r.is(v, literal.Object, name, "an object") {
 		return Call{}
 	}
-	r.keys(v, name, "command", "args")
+	if keys := []string{"command", "args", "offer"}; mode == ACP {
+		r.keys(v, name, keys...)
+	} else {
+		r.keys(v, name, keys[:2]...)
+	}
 	c := Call{Args: []string{}}
 	if m, ok := r.need(v, name, "command"); ok {
 		c.Command, c.CommandPos = r.str(m, name+".command"), m.Pos
 	}
 	if m, ok := member(v, "args"); ok {
 		c.Args = r.strings(m, name+".args")
+	}
+	if m, ok := member(v, "offer"); ok && mode == ACP && r.is(m, literal.Array, name+".offer", "a list") {
+		for i, item := range m.Items {
+			c.Offer = append(c.Offer, r.oneOf(item, fmt.Sprintf("%s.offer[%d]", name, i), OfferFiles, OfferTerminals))
+		}
 	}
 	return c
 }

@@ -40,7 +40,14 @@ type Call struct {
 	Command    string
 	CommandPos literal.Pos
 	Args       []string
+	Offer      []string // of the mode acp: what we carry out for the agent, of OfferFiles and OfferTerminals
 }
+
+// What may be offered to an agent over ACP.
+const (
+	OfferFiles     = "files"
+	OfferTerminals = "terminals"
+)
 
 // The modes of a call, as the file writes them.
 const (

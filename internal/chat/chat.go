@@ -40,7 +40,7 @@ type Chat struct {
 	World   World
 	Picks   bool // the person chooses an earlier conversation first
 
-	busy    atomic.Bool                        // a turn runs or is about to, or a command of the person
+	busy    atomic.Bool                        // something runs or was postponed
 	command atomic.Pointer[context.CancelFunc] // ends the person's command that runs
 
 	changed  chan struct{} // a question is shown, or nothing runs any more; handle waits for it
@@ -55,11 +55,12 @@ type Chat struct {
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
 	before  []event.Block
-	agent   string  // the agent whose prompt the conversation has, as @agent: names it
-	results []int64 // the records of what tools gave back, for /show
+	agent   string // the agent whose prompt the conversation has, as @agent: names it
+	results []kept // what tools gave back, for /show
 	spent   Spent
 
-	messages int // of the person, in this conversation
+	messages int      // of the person, in this conversation
+	later    []func() // what was typed in a turn and can happen only when nothing runs; handle calls them
 }
 
 // turns are those without an end.
@@ -67,6 +68,12 @@ type turns struct {
 	texts    map[int64]string // with the text of those that wait
 	prompted int64            // the last message that listen has seen
 	sending  bool             // a message is being sent to the conversation
+}
+
+// kept is what a tool gave back: a record of the conversation, or the text itself.
+type kept struct {
+	record int64
+	text   string
 }
 
 // Spent is what a chat has cost so far.
@@ -190,6 +197,7 @@ func (c *Chat) close(ctx context.Context) error {
 // handle handles what is typed, until the input ends or the person leaves, and everything is answered.
 func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 	c.notice(c.Greet)
+	c.problems(ctx)
 	if c.Picks {
 		c.resume(ctx, "")
 	}
@@ -219,10 +227,46 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 				leaves = c.enter(ctx, in)
 			}
 		case <-c.changed:
+			c.catchUp()
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// idle does something now, or behind what runs and what was postponed before.
+func (c *Chat) idle(what string, do func()) {
+	c.mu.Lock()
+	if !c.runs() && len(c.later) == 0 {
+		c.mu.Unlock()
+		do()
+		return
+	}
+	defer c.mu.Unlock()
+	if len(c.later) >= conversation.MostWaiting {
+		c.View.Notice(what + " was not taken: too much waits already")
+		return
+	}
+	c.later = append(c.later, do)
+	c.View.Notice("· " + what + " waits for the end of the turn")
+	c.update()
+}
+
+// catchUp does the first thing that was postponed, if nothing runs and no question is open. What it begins has to end
+// before the next one.
+func (c *Chat) catchUp() {
+	c.mu.Lock()
+	if len(c.later) == 0 || c.runs() || len(c.open) > 0 {
+		c.mu.Unlock()
+		return
+	}
+	do := c.later[0]
+	c.mu.Unlock()
+	do()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.later = c.later[1:]
+	c.refresh(true)
 }
 
 // notice shows a line of ours.
@@ -245,7 +289,7 @@ func (c *Chat) ready() {
 func (c *Chat) update() { c.refresh(false) }
 
 func (c *Chat) refresh(again bool) {
-	busy := c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
+	busy := c.runs() || len(c.later) > 0
 	c.busy.Store(busy)
 	facts := c.Conversation().Facts()
 	c.View.State(State{
@@ -258,12 +302,17 @@ func (c *Chat) refresh(again bool) {
 	}
 }
 
-// waiting counts the messages that wait for a turn.
+// runs reports whether a turn runs or is about to, or a command of the person. The caller holds the lock.
+func (c *Chat) runs() bool {
+	return c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
+}
+
+// waiting counts what waits for a turn.
 func (c *Chat) waiting() (n int) {
 	for _, text := range c.turns.texts {
 		if text != "" {
 			n++
 		}
 	}
-	return n
+	return n + len(c.later)
 }

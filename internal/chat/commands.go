@@ -88,6 +88,20 @@ func (c *Chat) announced() (names []string) {
 	return names
 }
 
+// mostProblems of files are told.
+const mostProblems = 5
+
+// problems tells which files of agents and commands could not be understood, and where.
+func (c *Chat) problems(ctx context.Context) {
+	all := c.World.prompts(ctx).Problems
+	for _, p := range all[:min(len(all), mostProblems)] {
+		c.notice("· " + text.Flat(p.String()))
+	}
+	if more := len(all) - mostProblems; more > 0 {
+		c.notice(fmt.Sprintf("· and %d more files that could not be understood", more))
+	}
+}
+
 // fileCommands are the commands that files define, under the names by which they are called.
 func (c *Chat) fileCommands(ctx context.Context) []eidolon.Prompt {
 	own := builtIn()
@@ -141,6 +155,7 @@ func (c *Chat) help(ctx context.Context, _ string) {
 	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
 	add("Ctrl-C", "end the turn; while nothing runs, leave")
 	c.notice(strings.Join(lines, "\n"))
+	c.problems(ctx)
 }
 
 func (c *Chat) status(context.Context, string) {
@@ -238,9 +253,14 @@ func (c *Chat) show(ctx context.Context, rest string) {
 		c.mu.Unlock()
 		return
 	}
-	seq, with := c.results[n-1], c.Conversation()
+	one, with := c.results[n-1], c.Conversation()
+	if one.record == 0 {
+		c.View.Page(text.Visible(one.text))
+		c.mu.Unlock()
+		return
+	}
 	c.mu.Unlock()
-	events := with.Events(seq)
+	events := with.Events(one.record)
 	defer events.Close()
 	e, err := events.Next(ctx)
 	if err == nil && e.Result == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
@@ -56,7 +57,7 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.turns.texts[e.Turn] = ""
 		c.update()
 	case event.ToolResult:
-		c.results = append(c.results, e.Seq)
+		c.results = append(c.results, kept{record: e.Seq})
 		number = len(c.results)
 	case event.Question:
 		if !past {
@@ -86,7 +87,31 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.ended(e, past)
 		return
 	}
-	c.View.Event(e, number)
+	c.View.Event(c.local(e), number)
+}
+
+// local returns an event with paths as they are seen from the workspace.
+func (c *Chat) local(e event.Event) event.Event {
+	if e.Call != nil {
+		call := *e.Call
+		call.Path = c.near(call.Path)
+		e.Call = &call
+	}
+	if e.Result != nil && e.Result.Change != nil {
+		result, change := *e.Result, *e.Result.Change
+		change.Path = c.near(change.Path)
+		result.Change = &change
+		e.Result = &result
+	}
+	return e
+}
+
+// near returns a path that lies in the workspace as it is seen from there.
+func (c *Chat) near(path string) string {
+	if rel, err := filepath.Rel(c.World.Dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // ended handles the end of a turn.

@@ -16,6 +16,9 @@ import (
 // longestHandover is what another agent gets of a conversation at most, in characters.
 const longestHandover = 8000
 
+// handedOver is the name of the block with which a summary travels.
+const handedOver = "@handover"
+
 // handover tells another agent where a conversation stands: the task, what was decided, which files changed, what is
 // left to do and what was said last. It is made of the record, without a model.
 func handover(ctx context.Context, with *conversation.Conversation) (string, error) {
@@ -28,6 +31,7 @@ func handover(ctx context.Context, with *conversation.Conversation) (string, err
 
 // summary is what a handover consists of.
 type summary struct {
+	earlier   string   // what the agent was handed over itself
 	asked     []string // what the person said
 	decisions []string
 	files     []string
@@ -45,6 +49,11 @@ func (h *summary) add(e event.Event) {
 	}
 	switch e.Kind {
 	case event.Prompted, event.Steered:
+		for _, b := range e.Blocks {
+			if b.Name == handedOver {
+				h.earlier = b.Text
+			}
+		}
 		if words := lastText(e.Blocks); words != "" {
 			h.asked = append(h.asked, words)
 		}
@@ -106,7 +115,12 @@ func (h *summary) text(f event.Facts) string {
 			b.WriteString("- " + strings.ReplaceAll(short(item, share), "\n", "\n  ") + "\n")
 		}
 	}
-	section("The task, as it was first put", 1500, h.asked[0])
+	if h.earlier == "" {
+		section("The task, as it was first put", 1500, h.asked[0])
+	} else {
+		section("What this agent was handed over itself", 1000, h.earlier)
+		section("What it was asked first", 500, h.asked[0])
+	}
 	if later := h.asked[1:]; len(later) > 0 {
 		section("What was asked since", 1500, last(later, 6)...)
 	}

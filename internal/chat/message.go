@@ -32,8 +32,25 @@ func isCommand(words string) bool {
 	return strings.HasPrefix(first, "/") && !strings.Contains(first[1:], "/") && !strings.Contains(first, "\n")
 }
 
-// say sends a message, with what it refers to and what waits to travel with it.
+// say sends a message. What was typed behind something that was postponed waits for that.
 func (c *Chat) say(ctx context.Context, text string, steers bool) {
+	c.mu.Lock()
+	behind := len(c.later) > 0
+	c.mu.Unlock()
+	if steers || !behind {
+		c.send(ctx, text, steers)
+		return
+	}
+	c.idle("the message", func() {
+		c.mu.Lock()
+		c.View.Message(text)
+		c.mu.Unlock()
+		c.send(ctx, text, false)
+	})
+}
+
+// send sends a message, with what it refers to and what waits to travel with it.
+func (c *Chat) send(ctx context.Context, text string, steers bool) {
 	blocks, agent, ok := c.references(ctx, text)
 	if !ok {
 		c.ready()

@@ -24,6 +24,7 @@ type Question struct {
 	Items  []screen.Item // one of them is chosen: the text of an item is an answer
 
 	id     string // of the agent's question; empty: it is ours
+	call   string // what it is about
 	answer func(ctx context.Context, words string) error
 }
 
@@ -116,7 +117,10 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	}
 	one := &Question{id: q.ID, Title: text.Name(questionText(q)), Keys: "yn"}
 	if call := q.Tool; call != nil {
-		if one.Change = changeOf(call); one.Change == nil {
+		one.call = call.ID
+		if one.Change = changeOf(call); one.Change != nil {
+			one.Change.Path = c.near(one.Change.Path)
+		} else {
 			// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a
 			// terminal hides.
 			one.Detail = text.Visible(cmp.Or(call.Command, string(call.Input)))

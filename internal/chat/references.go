@@ -143,9 +143,10 @@ func (c *Chat) shell(ctx context.Context, command string) {
 	if code != 0 {
 		output = strings.TrimSuffix(output, "\n") + fmt.Sprintf("\n[exit code %d]", code)
 	}
+	c.results = append(c.results, kept{text: output})
 	c.View.Event(event.Event{Kind: event.ToolResult, Result: &event.Result{
 		ID: eidolon.ShellWord, Name: "SysBuiltIn.bash", Output: output, ExitCode: &code, Failed: code != 0,
-	}}, 0)
+	}}, len(c.results))
 	word := eidolon.ShellWord + command
 	c.before = append(c.before, blockOf(word, word+"\n"+output))
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"omniagent/internal/eidolon"
@@ -18,8 +19,7 @@ func (c *Chat) another(ctx context.Context, name string) {
 		return
 	}
 	var lines, known []string
-	with := c.Conversation()
-	now := with.Facts().Agent
+	now := c.Conversation().Facts().Agent
 	for _, a := range c.World.Agents() {
 		state := "not installed"
 		switch {
@@ -30,19 +30,9 @@ func (c *Chat) another(ctx context.Context, name string) {
 		}
 		lines = append(lines, fmt.Sprintf("  %-10s %-20s %s", a.Name, a.Title, state))
 		known = append(known, a.Name)
-		if a.Name != name {
-			continue
-		}
-		if name == now {
-			c.notice("You talk with " + name + " already.")
-			return
-		}
-		project, err := handover(ctx, with)
-		if err != nil {
-			c.notice("nothing was changed: " + err.Error())
-			return
-		}
-		c.goTo(ctx, Next{Agent: name}, project)
+	}
+	if slices.Contains(known, name) {
+		c.idle("/agent "+name, func() { c.handOver(ctx, name) })
 		return
 	}
 	if name == "" {
@@ -56,12 +46,23 @@ func (c *Chat) another(ctx context.Context, name string) {
 	c.notice(line + ".")
 }
 
-// goTo leaves the conversation for another one, which is told what is handed over.
-func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
-	if c.busy.Load() {
-		c.notice("A turn runs: Ctrl-C ends it.")
+// handOver continues with another agent, which gets a summary of the conversation.
+func (c *Chat) handOver(ctx context.Context, name string) {
+	with := c.Conversation()
+	if with.Facts().Agent == name {
+		c.notice("You talk with " + name + " already.")
 		return
 	}
+	summary, err := handover(ctx, with)
+	if err != nil {
+		c.notice("nothing was changed: " + err.Error())
+		return
+	}
+	c.goTo(ctx, Next{Agent: name}, summary)
+}
+
+// goTo leaves the conversation for another one, which is told what is handed over.
+func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	next, err := c.World.Open(ctx, n)
 	if err != nil {
 		c.notice("nothing was changed: " + err.Error())
@@ -83,9 +84,12 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 		c.notice("the conversation " + old.ID() + " did not end well: " + err.Error())
 	}
 	c.mu.Lock()
-	c.before, c.agent = nil, ""
+	c.agent = ""
+	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // results of commands go on with the person
+		return b.Name == handedOver && (handed != "" || n.Agent == "")
+	})
 	if handed != "" {
-		c.before = []event.Block{blockOf("@handover", handed)}
+		c.before = slices.Insert(c.before, 0, blockOf(handedOver, handed))
 	}
 	c.mu.Unlock()
 	f := next.Facts()
@@ -153,12 +157,16 @@ func (c *Chat) resume(ctx context.Context, id string) {
 	case id == "":
 		c.choose(ctx, all)
 	case len(found) == 1:
-		c.goTo(ctx, Next{Session: found[0]}, "")
+		c.goLater(ctx, found[0])
 	case len(found) > 1:
 		c.notice(fmt.Sprintf("%s is the beginning of %s", text.Name(id), text.Either(found)))
 	case c.World.Open != nil: // it may be about another directory
-		c.goTo(ctx, Next{Session: id}, "")
+		c.goLater(ctx, id)
 	}
+}
+
+func (c *Chat) goLater(ctx context.Context, id string) {
+	c.idle("/resume "+text.Name(id), func() { c.goTo(ctx, Next{Session: id}, "") })
 }
 
 // choose asks which conversation to go to.
@@ -191,7 +199,7 @@ func (c *Chat) clear(ctx context.Context, _ string) {
 		c.notice(notHere)
 		return
 	}
-	c.goTo(ctx, Next{}, "")
+	c.idle("/clear", func() { c.goTo(ctx, Next{}, "") })
 }
 
 // reminder returns what the agent is reminded of, if it is time. The caller holds the lock.

@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"fmt"
+	"strings"
+
 	"omniagent/internal/cells"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
@@ -39,6 +42,27 @@ func (s style) change(c *event.Change) []string {
 		old = *c.Old
 	}
 	return append([]string{s.bold(text.Name(c.Path))}, screen.Diff(old, c.New, s.on, 0)...)
+}
+
+// marksOf returns the lines that a change removes and adds.
+func marksOf(c *event.Change) (marks []string) {
+	for _, line := range (style{}).change(c)[1:] {
+		if strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-") {
+			marks = append(marks, line)
+		}
+	}
+	return marks
+}
+
+// counted says how many lines are added and removed.
+func counted(marks []string) string {
+	added := 0
+	for _, line := range marks {
+		if line[0] == '+' {
+			added++
+		}
+	}
+	return fmt.Sprintf(": +%d -%d", added, len(marks)-added)
 }
 
 // todoOf returns the tasks of a list as a screen shows them.

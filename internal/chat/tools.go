@@ -53,8 +53,11 @@ func brief(c *event.Call) string {
 // folded shows the beginning of a result, and how to see the rest.
 func folded(r *event.Result, number int) []string {
 	output := strings.TrimRight(r.Output, "\n ")
-	if r.Change != nil && !r.Failed || output == "" && !r.Failed {
+	if r.Change != nil && !r.Failed {
 		return nil
+	}
+	if output == "" && !r.Failed {
+		return []string{"(no output)"}
 	}
 	all := strings.Split(output, "\n")
 	shown := all[:min(len(all), mostLines)]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type Window struct {
 	screen *screen.Screen
 	editor *lineedit.Editor
 	style  style
+	now    func() time.Time
 	broken chan struct{}
 	kick   chan struct{} // there is something to paint
 	closed chan struct{}
@@ -39,12 +41,15 @@ type Window struct {
 
 	mu       sync.Mutex
 	room     *sync.Cond // for more lines
+	blank    bool       // the last line is
 	lines    []string   // finished, not given to the screen yet
 	live     screen.Live
 	answer   *markdown.Renderer // of the text that grows; nil: there is none
 	state    State
-	began    time.Time // the turn that runs
-	does     string    // what it does
+	began    time.Time           // the turn that runs
+	does     string              // what it does
+	before   string              // what it did before the question
+	agreed   map[string][]string // what changes, as a question about a call has shown it
 	tasks    []screen.Todo
 	question *Question
 	picker   *screen.Picker // for a question with items
@@ -64,6 +69,7 @@ type WindowOptions struct {
 	Reader   bool               // a screen reader reads it
 	Pager    func(string) error // shows a long text; nil: it is printed
 	Notify   func(string)       // tells a person who looks elsewhere; nil: the bell rings
+	Now      func() time.Time   // nil: time.Now
 }
 
 const (
@@ -77,13 +83,18 @@ const (
 	// longTurn is one whose end is told to a person who looks elsewhere.
 	longTurn = 10 * time.Second
 	twice    = 2 * time.Second
+	waiting  = "waiting for you"
 )
 
 // NewWindow returns a window on a terminal, which it closes.
 func NewWindow(o WindowOptions) *Window {
 	w := &Window{
-		o: o, term: o.Terminal, style: style{!o.Plain}, broken: make(chan struct{}), kick: make(chan struct{}, 1),
-		closed: make(chan struct{}), gone: make(chan struct{}),
+		o: o, term: o.Terminal, now: o.Now, style: style{!o.Plain}, broken: make(chan struct{}),
+		kick:   make(chan struct{}, 1),
+		closed: make(chan struct{}), gone: make(chan struct{}), agreed: map[string][]string{},
+	}
+	if w.now == nil {
+		w.now = time.Now
 	}
 	w.room = sync.NewCond(&w.mu)
 	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Plain: o.Plain})
@@ -130,7 +141,7 @@ func (w *Window) handOver() {
 
 // repaint has the painter look. The caller holds the lock.
 func (w *Window) repaint() {
-	w.live.Above = w.above()
+	w.live.Above, w.live.Below = w.above(), w.below()
 	select {
 	case w.kick <- struct{}{}:
 	default:
@@ -148,6 +159,9 @@ func (w *Window) print(lines ...string) {
 		}
 		return
 	}
+	if n := len(lines); n > 0 {
+		w.blank = cells.Plain(lines[n-1]) == ""
+	}
 	w.lines = append(w.lines, lines...)
 	w.repaint()
 }
@@ -157,6 +171,14 @@ func (w *Window) say(lines ...string) {
 	if w.answer != nil {
 		w.print(w.answer.Close()...)
 		w.answer, w.live.Tail = nil, nil
+	}
+	w.print(lines...)
+}
+
+// part is say for what stands apart from the lines before it.
+func (w *Window) part(lines ...string) {
+	if w.say(); !w.blank {
+		w.print("")
 	}
 	w.print(lines...)
 }
@@ -254,7 +276,7 @@ func (w *Window) aside(use func() error) error {
 
 // Message implements View.
 func (w *Window) Message(message string) {
-	w.locked(func() { w.say(w.typedLines(message)...) })
+	w.locked(func() { w.part(w.typedLines(message)...) })
 }
 
 // typedLines shows a message of the person's.
@@ -263,7 +285,7 @@ func (w *Window) typedLines(message string) []string {
 	if len(lines) > 0 {
 		lines[0] = "> " + lines[0]
 	}
-	return append([]string{""}, w.style.each(w.style.bold, lines)...)
+	return w.style.each(w.style.bold, lines)
 }
 
 // State implements View.
@@ -271,17 +293,23 @@ func (w *Window) State(s State) {
 	w.locked(func() {
 		ended := w.state.Busy && !s.Busy
 		if !w.state.Busy && s.Busy {
-			w.began, w.does = time.Now(), ""
+			w.began, w.does = w.now(), ""
 		}
 		w.state = s
 		if ended {
 			w.tasks = nil
-			if time.Since(w.began) > longTurn {
-				w.call("the turn is over")
-			}
+			w.ended()
 		}
 		w.repaint()
 	})
+}
+
+// ended tells of the end of a turn that was long. The caller holds the lock.
+func (w *Window) ended() {
+	if w.now().Sub(w.began) > longTurn {
+		w.call("the turn is over")
+	}
+	w.began = w.now()
 }
 
 // call tells a person who looks elsewhere. The caller holds the lock.
@@ -301,13 +329,12 @@ func (w *Window) Ask(q *Question) {
 	w.locked(func() {
 		w.picker = nil
 		if w.question = q; q == nil {
-			w.live.Below = nil
-			w.repaint()
+			w.answered()
 			return
 		}
 		w.asked++
 		w.at = time.Now()
-		lines := append([]string{""}, w.style.each(w.style.ask, clean("? "+q.Title))...)
+		lines := w.style.each(w.style.ask, clean("? "+q.Title))
 		if len(q.Items) > 0 && !w.o.Reader {
 			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
 			w.live.Input = w.picker.View(w.screen.Width())
@@ -316,15 +343,26 @@ func (w *Window) Ask(q *Question) {
 		}
 		if q.Change != nil {
 			lines = append(lines, w.style.change(q.Change)...)
+			w.agreed[q.call] = marksOf(q.Change)
 		}
-		w.say(lines...)
-		if w.live.Below = nil; w.picker == nil {
-			w.live.Below = []string{w.style.ask(q.short())}
+		if w.o.Reader { // which reads nothing below the prompt
+			lines = append(lines, clean(q.short())...)
 		}
-		w.does = "waiting for you"
+		w.part(lines...)
+		if w.does != waiting {
+			w.before, w.does = w.does, waiting
+		}
 		w.call("a question")
 		w.repaint()
 	})
+}
+
+// answered takes the question away: what is typed from now on is not about it. The caller holds the lock.
+func (w *Window) answered() {
+	if w.question, w.picker = nil, nil; w.does == waiting {
+		w.does = w.before
+	}
+	w.repaint()
 }
 
 // Event implements View.
@@ -335,6 +373,8 @@ func (w *Window) Event(e event.Event, number int) {
 			if e.Delta && e.Parent == "" {
 				w.grow(e.Text)
 			}
+		case event.TurnBegan:
+			w.began, w.does, w.tasks = w.now(), "", nil
 		case event.Thinking:
 			w.does = "thinking"
 		case event.ToolCall:
@@ -345,6 +385,9 @@ func (w *Window) Event(e event.Event, number int) {
 			w.say()
 			if line := eventLine(e); line != "" {
 				w.say(w.style.dim(line))
+			}
+			if w.state.Busy { // else it is of an earlier sitting
+				w.ended()
 			}
 		default:
 			if line := eventLine(e); line != "" {
@@ -357,9 +400,14 @@ func (w *Window) Event(e event.Event, number int) {
 // grow adds a piece of the answer.
 func (w *Window) grow(piece string) {
 	if w.answer == nil {
+		if piece = strings.TrimLeft(piece, "\n"); piece == "" {
+			return
+		}
 		columns, _ := w.term.Size()
 		w.answer = markdown.New(markdown.Options{Width: columns, Styled: !w.o.Plain && !w.o.Reader})
-		w.print("")
+		if !w.blank {
+			w.print("")
+		}
 	}
 	w.does = "answering"
 	lines := w.answer.Write(piece)
@@ -375,7 +423,7 @@ func (w *Window) called(c *event.Call) {
 	}
 	line := callLine(c)
 	sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "⏺ "), " ")
-	w.say("", w.style.call("⏺ ")+w.style.bold(sign)+" "+rest)
+	w.part(w.style.call("⏺ ") + w.style.bold(sign) + " " + rest)
 }
 
 func (w *Window) result(r *event.Result, number int) {
@@ -387,7 +435,12 @@ func (w *Window) result(r *event.Result, number int) {
 		return
 	}
 	if r.Change != nil && !r.Failed {
-		w.say(w.style.change(r.Change)...)
+		if marks := marksOf(r.Change); slices.Equal(marks, w.agreed[r.ID]) {
+			w.say(w.style.dim(text.Name(r.Change.Path) + counted(marks)))
+		} else {
+			w.say(w.style.change(r.Change)...)
+		}
+		delete(w.agreed, r.ID)
 		return
 	}
 	look := w.style.dim
@@ -409,11 +462,24 @@ func (w *Window) above() []string {
 	if w.state.Waiting > 0 {
 		what += fmt.Sprintf(", %d waiting", w.state.Waiting)
 	}
-	line := screen.Working(what, time.Since(w.began), w.state.Spent.Context) + " · Esc interrupts"
+	const keys = " · Esc interrupts"
+	took := w.now().Sub(w.began)
+	line := screen.Working(what, took, w.state.Spent.Context) + keys
+	if cells.Width(line) > w.screen.Width() {
+		line = screen.Working(what, took, 0) + keys
+	}
 	if !w.style.on {
 		line = cells.Plain(line)
 	}
 	return append(screen.Todos(w.tasks, mostTasks), line)
+}
+
+// below is what stands below the prompt: how to answer.
+func (w *Window) below() []string {
+	if w.question == nil || w.picker != nil {
+		return nil
+	}
+	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
 }
 
 // clean divides a text of ours into lines that a terminal does not act on.

@@ -82,7 +82,10 @@ func (h *hand) letter(k keys.Key) bool {
 	if q == nil || len(k.Text) != 1 || !strings.Contains(q.Keys, k.Text) || time.Since(at) < settling {
 		return false
 	}
-	h.w.locked(func() { h.w.say(h.w.style.bold("> " + k.Text)) })
+	h.w.locked(func() {
+		h.w.say(h.w.style.bold("> " + k.Text))
+		h.w.answered()
+	})
 	return h.give(Input{Text: k.Text, Asked: asked})
 }
 
@@ -134,7 +137,10 @@ func (h *hand) send(in Input) bool {
 		words := strings.TrimSpace(in.Text)
 		waits := w.state.Busy && w.question == nil && !in.Steer && !isCommand(words)
 		if words != "" && !waits { // one that waits is shown when its turn begins
-			w.say(w.typedLines(in.Text)...)
+			w.part(w.typedLines(in.Text)...)
+		}
+		if w.question != nil && in.Asked == w.asked && !isCommand(words) {
+			w.answered()
 		}
 	})
 	return h.give(in)

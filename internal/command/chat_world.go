@@ -24,9 +24,7 @@ import (
 	"omniagent/internal/fsapi"
 	"omniagent/internal/opening"
 	"omniagent/internal/session"
-	"omniagent/internal/shell"
 	"omniagent/internal/text"
-	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
 )
 
@@ -52,7 +50,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return eidolon.ReadPrompts(ctx, home, root, config.OpenTrust(c.TrustFile()).Trusted)
 		},
 		Shell: func(ctx context.Context, command string) (string, int, error) {
-			return p.chatShell(ctx, c, first, command)
+			return chatShell(ctx, env, first.Spec, command)
 		},
 		Load: func(path string) ([]byte, error) {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -167,9 +165,9 @@ func keepRecord(
 		defer record.Close()
 		defer events.Close()
 		for {
-			e, err := events.Next(ctx)
+			entry, err := events.Record(ctx)
 			if err == nil {
-				err = record.Add(e)
+				err = record.Add(entry)
 			}
 			if err != nil {
 				if !errors.Is(err, io.EOF) && ctx.Err() == nil {
@@ -218,46 +216,13 @@ func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Ses
 }
 
 // chatShell runs a command that the person typed, behind the walls of the native agent.
-func (p Parts) chatShell(ctx context.Context, c *contract.Call, r opening.Request, line string) (string, int, error) {
-	home, _ := c.Host.Lookup("HOME")
-	private, err := os.MkdirTemp(c.Paths.Temp, "omniagent-chat-")
-	if err != nil {
-		return "", 0, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
-	}
-	defer func() { _ = os.RemoveAll(private) }()
-	o := shell.Options{Root: r.Spec.Dir, Private: private}
-	o.Root = cmp.Or(o.Root, c.Dir())
-	root, _ := config.ProjectRoot(o.Root)
-	o.Env = shell.Inheritance{
-		Roots: []string{o.Root, root}, More: c.Config.List("native.env"),
-	}.Commands(os.Environ())
-	if c.String("sandbox") != "off" && c.Config.String("native.sandbox") != "off" {
-		temp := filepath.Join(private, "tmp")
-		if err := os.Mkdir(temp, 0o700); err != nil {
-			return "", 0, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
-		}
-		walls, err := enclosure.Open(enclosure.Wanted{
-			Root: o.Root, Home: home, Agents: p.guarded(c), State: c.Paths.State, Temp: temp,
-			Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
-			Memory:  c.Config.Int("native.memory"), Read: c.Config.List("native.read"), Variable: variableOf(c),
-		})
-		if err != nil {
-			return "", 0, err
-		}
-		defer func() { _ = walls.Close() }()
-		o.Starter = walls.Starter()
-	}
-	commands, err := shell.New(o)
+func chatShell(ctx context.Context, env opening.Env, s agent.Spec, line string) (string, int, error) {
+	bench, leave, err := env.Bench(s)
 	if err != nil {
 		return "", 0, err
 	}
-	defer commands.Close()
-	files, err := workspace.OpenDir(o.Root)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { _ = files.Close() }() // nothing was written through it
-	out, err := fsapi.New(files, tool.Runner(commands)).RunCommand(ctx, fsapi.Command{Line: line})
+	defer leave()
+	out, err := bench.FS().RunCommand(ctx, fsapi.Command{Line: line})
 	if err != nil {
 		return "", 0, err
 	}

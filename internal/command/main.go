@@ -39,7 +39,7 @@ func (p Parts) Main() int {
 	if demo.IsStandIn(os.Args, os.LookupEnv) {
 		return demo.StandIn(os.Args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 	}
-	args := os.Args[1:]
+	args, eidolon := asEidolon(os.Args)
 	if contract.PlainVersion(args, Version) {
 		return 0
 	}
@@ -51,8 +51,7 @@ func (p Parts) Main() int {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
-	if programName(os.Args) == eidolonName {
-		p.Eidolon = true
+	if p.Eidolon = eidolon; eidolon {
 		args = eidolonArgs(args, contract.Process().StdinTerminal)
 	}
 	program := p.Program()

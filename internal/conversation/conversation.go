@@ -243,7 +243,7 @@ type Events struct{ records *session.Reader }
 // Next waits for the next event and returns it, or the error of ctx. It returns io.EOF when the conversation is over.
 func (e *Events) Next(ctx context.Context) (event.Event, error) {
 	for {
-		entry, err := e.records.Next(ctx)
+		entry, err := e.Record(ctx)
 		if err != nil {
 			return event.Event{}, err
 		}
@@ -252,6 +252,9 @@ func (e *Events) Next(ctx context.Context) (event.Event, error) {
 		}
 	}
 }
+
+// Record waits for the next record of the journal, whether it is an event or not.
+func (e *Events) Record(ctx context.Context) (session.Entry, error) { return e.records.Next(ctx) }
 
 // Recorded calls each with every event from record number from up to the last one that there is now.
 func (c *Conversation) Recorded(ctx context.Context, from int64, each func(event.Event)) error {

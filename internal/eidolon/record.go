@@ -2,6 +2,7 @@ package eidolon
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,9 +13,13 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
 	"omniagent/internal/text"
+	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
 	"omniagent/internal/xnl"
+	"omniagent/internal/xnlcall"
 )
 
 // Record is the record of a conversation, in a directory of its own:
@@ -24,7 +29,9 @@ import (
 //	todos.json    the list of tasks
 //	app.log       what happened, a line each
 //
-// It is a projection of the journal: who opens it again continues behind the last whole turn.
+// The messages are those that the model gets: where it calls tools in its text, they have the blocks that it wrote and
+// the results as it was told them. It is a projection of the journal: who opens it again continues behind the last
+// whole turn.
 type Record struct {
 	dir      string
 	kind     string // of the model's API, for the log
@@ -33,8 +40,11 @@ type Record struct {
 	size     int64 // of history.json, without its last bracket
 	log      *os.File
 	facts    event.Facts
-	answer   *message // of the model; what it calls is added until something else comes
-	ended    [][]byte // messages of the turn, as JSON
+	turn     []model.Message // of the turn, as the model gets them
+	thought  string          // what an agent thought that does not keep it in its messages
+	thinks   bool            // its messages have it
+	adopted  int             // messages that come from elsewhere
+	ended    [][]byte        // messages of the turn, as JSON
 	messages int
 	seq      int64 // of the last event
 	failed   error
@@ -50,15 +60,6 @@ type position struct {
 }
 
 const positionFile = ".position"
-
-// message is one as the files have it, with its members in their order.
-type message struct {
-	role   string
-	fields xnl.Object
-	calls  []any
-	raw    []any
-	names  map[string]string // of its calls, by their ids
-}
 
 // RecordFiles are the names of the files of a record.
 func RecordFiles() []string {
@@ -140,25 +141,30 @@ func (r *Record) Begin(f event.Facts) {
 		r.kind, f.Model)
 }
 
-// Add notes an event of the conversation. It returns the first error that there was.
-func (r *Record) Add(e event.Event) error {
-	if e.Parent != "" || e.Delta || r.failed != nil { // a sub-agent's messages are its own
-		return r.failed
+// Add notes a record of the conversation's journal. It returns the first error that there was.
+func (r *Record) Add(entry session.Entry) error {
+	switch record := entry.Record.(type) {
+	case session.Adopted:
+		r.adopted = record.Messages
+	case session.Message:
+		r.message(record.Message)
 	}
+	if e := entry.Event(); e != nil && e.Parent == "" && !e.Delta && r.failed == nil { // a sub-agent's are its own
+		r.event(*e)
+	}
+	return r.failed
+}
+
+// event notes what happened. What the model and the tools said are messages.
+func (r *Record) event(e event.Event) {
 	r.seq = e.Seq
 	switch e.Kind {
 	case event.Prompted, event.Steered:
 		r.prompt(e)
 	case event.Thinking:
-		r.model().set("reasoning_content", e.Text)
-	case event.Text:
-		r.model().set("content", e.Text)
+		r.thought += e.Text
 	case event.ToolCall:
 		r.call(e)
-	case event.ToolResult:
-		r.result(e)
-	case event.Answered:
-		r.model()
 	case event.Changed:
 		r.facts.Merge(*e.Facts)
 	case event.Failed:
@@ -169,14 +175,13 @@ func (r *Record) Add(e event.Event) error {
 		r.line(e.Time, "request provider=%s apiKind=%s model=%s messages=%d", r.facts.Provider, r.kind, r.facts.Model,
 			r.messages)
 	case event.Ended:
-		r.put(nil)
 		if u := e.End.Usage; u != nil {
 			r.line(e.Time, "usage prompt=%d completion=%d", u.Input, u.Output)
 		}
+		r.turn, r.thought = nil, ""
 		r.fail(r.flush())
 		r.fail(r.mark())
 	}
-	return r.failed
 }
 
 // mark notes how far the record has come.
@@ -198,66 +203,29 @@ func (r *Record) mark() error {
 
 // prompt notes what a person said. What travelled before it are messages of the system.
 func (r *Record) prompt(e event.Event) {
-	r.put(nil)
 	for _, b := range e.Blocks {
 		switch {
 		case b.Media != "":
-			r.put(&message{
-				role:   "user",
-				fields: xnl.Object{{Key: "content", Value: "[" + b.Media + " " + b.Name + "]"}},
-			})
+			r.say("user", "["+b.Media+" "+b.Name+"]")
 		case strings.HasPrefix(b.Name, "@"):
-			r.put(&message{role: "system", fields: xnl.Object{{Key: "content", Value: b.Text}}})
+			r.say("system", b.Text)
 			name, _, _ := strings.Cut(b.Name, "\n")
 			r.line(e.Time, "with the message: %s", name)
 		default:
-			r.put(&message{role: "user", fields: xnl.Object{{Key: "content", Value: b.Text}}})
+			r.say("user", b.Text)
 			r.line(e.Time, "user input, %d characters", len([]rune(b.Text)))
 		}
 	}
 }
 
-// model returns the model's message that has not been written yet. A new answer begins another one.
-func (r *Record) model() *message {
-	if r.answer != nil && len(r.answer.calls) > 0 {
-		r.put(nil)
-	}
-	if r.answer == nil {
-		r.answer = &message{role: "assistant", names: map[string]string{}, fields: xnl.Object{
-			{Key: "reasoning_content", Value: ""}, {Key: "content", Value: ""},
-		}}
-	}
-	return r.answer
+// say writes a message that is a text.
+func (r *Record) say(role, text string) {
+	r.write(role, xnl.Object{{Key: "content", Value: text}})
 }
 
-// set adds to a field of the message.
-func (m *message) set(key, value string) {
-	for i := range m.fields {
-		if m.fields[i].Key == key {
-			m.fields[i].Value = m.fields[i].Value.(string) + value
-		}
-	}
-}
-
+// call notes a call of a tool in the log, and the list of tasks that it writes.
 func (r *Record) call(e event.Event) {
-	if r.answer == nil {
-		r.model()
-	}
 	c := e.Call
-	input, err := xnl.FromJSON(c.Object())
-	if err != nil {
-		input = string(c.Input)
-	}
-	m := r.answer
-	m.calls = append(m.calls, xnl.Object{{Key: "id", Value: c.ID}, {Key: "name", Value: c.Name}, {
-		Key:   "input",
-		Value: input,
-	}})
-	m.raw = append(m.raw, xnl.Object{{Key: "id", Value: c.ID}, {Key: "name", Value: c.Name}, {
-		Key:   "arguments",
-		Value: string(c.Input),
-	}})
-	m.names[c.ID] = c.Name
 	r.line(e.Time, "tool_call id=%s route=%s", c.ID, c.Name)
 	if items, ok := Tasks(c); ok {
 		r.fail(r.writeTodos(items))
@@ -265,45 +233,113 @@ func (r *Record) call(e event.Event) {
 	}
 }
 
-func (r *Record) result(e event.Event) {
-	name := e.Result.Name
-	if r.answer != nil && name == "" {
-		name = r.answer.names[e.Result.ID]
+// message notes what one side said, as the model gets it. What a person said was noted when it was accepted, unless it
+// comes from elsewhere.
+func (r *Record) message(m model.Message) {
+	adopted := r.adopted > 0
+	r.adopted = max(r.adopted-1, 0)
+	switch {
+	case r.failed != nil:
+	case m.Role == model.Assistant:
+		r.answer(m)
+	case adopted && textOf(m, model.Text) != "":
+		r.say("user", textOf(m, model.Text))
+	default:
+		r.results(m)
 	}
-	r.put(nil)
-	r.put(&message{role: "tool", fields: xnl.Object{
-		{Key: "name", Value: name}, {Key: "content", Value: e.Result.Output}, {Key: "toolCallId", Value: e.Result.ID},
-	}})
+	r.turn = append(r.turn, m)
 }
 
-// put writes the model's message, and then the given one.
-func (r *Record) put(next *message) {
-	if m := r.answer; m != nil {
-		r.answer = nil
-		m.fields = append(m.fields, xnl.Member{Key: "toolCalls", Value: list(m.calls)},
-			xnl.Member{Key: "rawToolCalls", Value: list(m.raw)})
-		if len(m.raw) > 0 {
-			raw, _ := json.MarshalIndent(m.raw, "", "  ") // of texts
-			m.fields = append(m.fields, xnl.Member{Key: "rawToolCallsStr", Value: string(raw)})
+// textOf returns the texts of one kind in a message.
+func textOf(m model.Message, kind model.Kind) string {
+	var b strings.Builder
+	for _, block := range m.Blocks {
+		if block.Kind == kind {
+			b.WriteString(block.Text)
 		}
-		r.write(m)
 	}
-	if next != nil {
-		r.write(next)
+	return b.String()
+}
+
+// answer writes an answer of the model. If calls stood in its text, the content is the text as the model wrote it.
+func (r *Record) answer(m model.Message) {
+	thought := textOf(m, model.Thinking)
+	r.thinks = r.thinks || thought != ""
+	if !r.thinks { // the messages of other agents do not have it
+		thought = r.thought
+	}
+	r.thought = ""
+	content, blocks := textOf(xnlcall.Written(m, r.turn), model.Text), xnlcall.Raw(m)
+	if blocks == "" {
+		content = textOf(m, model.Text)
+	}
+	calls, raw := []any{}, []any{}
+	for _, b := range m.Blocks {
+		if b.Kind != model.Call || b.Name == tool.RejectedName {
+			continue
+		}
+		calls = append(calls, xnl.Object{
+			{Key: "id", Value: xnlcall.ID(b)}, {Key: "name", Value: b.Name}, {Key: "input", Value: inputOf(b)},
+		})
+		if blocks == "" {
+			raw = append(raw, xnl.Object{
+				{Key: "id", Value: b.ID},
+				{Key: "name", Value: b.Name},
+				{Key: "arguments", Value: cmp.Or(b.Broken, string(b.Input))},
+			})
+		}
+	}
+	fields := xnl.Object{
+		{Key: "reasoning_content", Value: thought},
+		{Key: "content", Value: content},
+		{Key: "toolCalls", Value: calls},
+		{Key: "rawToolCalls", Value: raw},
+	}
+	if len(raw) > 0 {
+		form, _ := json.MarshalIndent(raw, "", "  ") // of texts
+		blocks = string(form)
+	}
+	if blocks != "" {
+		fields = append(fields, xnl.Member{Key: "rawToolCallsStr", Value: blocks})
+	}
+	r.write("assistant", fields)
+}
+
+// inputOf returns the input of a call.
+func inputOf(b model.Block) any {
+	input, err := xnl.FromJSON(b.Input)
+	if b.Broken != "" || err != nil {
+		return xnl.Object{{Key: "__raw", Value: cmp.Or(b.Broken, string(b.Input))}}
+	}
+	return input
+}
+
+// results writes what tools gave back: one message for all, if the calls stood in a text, and else one for each.
+func (r *Record) results(m model.Message) {
+	told, notes := xnlcall.Told(m, r.turn)
+	if told != "" {
+		r.write("user", xnl.Object{{Key: "name", Value: "tool_results"}, {Key: "content", Value: told}})
+	}
+	for _, note := range notes {
+		r.say("user", note)
+	}
+	if told != "" || len(notes) > 0 {
+		return
+	}
+	for _, b := range m.Blocks {
+		if b.Kind == model.Result {
+			r.write("tool", xnl.Object{
+				{Key: "name", Value: b.Name}, {Key: "content", Value: b.Text}, {Key: "toolCallId", Value: b.ID},
+			})
+		}
 	}
 }
 
-func list(all []any) []any {
-	if all == nil {
-		return []any{}
-	}
-	return all
-}
-
-func (r *Record) write(m *message) {
-	_, err := r.history.WriteString(xnl.Record(m.role, m.fields) + "\n")
+// write appends a message, with its members in their order.
+func (r *Record) write(role string, fields xnl.Object) {
+	_, err := r.history.WriteString(xnl.Record(role, fields) + "\n")
 	r.fail(err)
-	form, err := json.Marshal(append(xnl.Object{{Key: "role", Value: m.role}}, m.fields...))
+	form, err := json.Marshal(append(xnl.Object{{Key: "role", Value: role}}, fields...))
 	r.fail(err)
 	r.ended = append(r.ended, form)
 	r.messages++

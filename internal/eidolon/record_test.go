@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"omniagent/internal/event"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
 	"omniagent/internal/xnl"
 )
 
@@ -22,39 +24,48 @@ func TestRecord(t *testing.T) {
 	defer r.Close()
 	r.Begin(event.Facts{Agent: "native", Provider: "p", Model: "m", Dir: "/w"})
 	usage := &event.Usage{Input: 3, Output: 4}
+	call := model.Block{Kind: model.Call, ID: "c1", Name: "TodoWrite", Input: []byte(
+		`{"todos":[{"content":" a ","status":"in_progress","activeForm":"b"},{"content":"c","status":"completed"}]}`)}
 	steps := []struct {
-		event event.Event
-		roles string // in history.xnl after it
+		record session.Record
+		roles  string // in history.xnl after it
 	}{
-		{event.Event{Kind: event.Prompted, Turn: 1, Blocks: []event.Block{
+		{logged(event.Event{Kind: event.Prompted, Turn: 1, Blocks: []event.Block{
 			{Name: "@file:/w/a", Text: "@file:/w/a\nx"}, {Text: "look \"here\""},
-		}}, "system user"},
-		{event.Event{Kind: event.TurnBegan, Turn: 1}, "system user"},
-		{event.Event{Kind: event.Text, Delta: true, Text: "I "}, "system user"},
-		{event.Event{Kind: event.Text, Text: "I look."}, "system user"},
-		{event.Event{Kind: event.Answered, Answer: &event.Answer{}}, "system user"},
+		}}), "system user"},
+		{said(model.User, words("look \"here\"")), "system user"}, // the model gets what was said
+		{logged(event.Event{Kind: event.TurnBegan, Turn: 1}), "system user"},
+		{logged(event.Event{Kind: event.Text, Delta: true, Text: "I "}), "system user"},
+		{logged(event.Event{Kind: event.Text, Text: "I look."}), "system user"},
+		{logged(event.Event{Kind: event.Thinking, Text: "hm"}), "system user"},
+		{said(model.Assistant, words("I look."), call), "system user assistant"},
+		{logged(event.Event{Kind: event.ToolCall, Call: &event.Call{
+			ID: call.ID, Name: call.Name, Input: call.Input,
+		}}), "system user assistant"},
 		{
-			event.Event{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "TodoWrite", Input: []byte(
-				`{"todos":[{"content":" a ","status":"in_progress","activeForm":"b"},{"content":"c","status":"completed"}]}`)}},
-			"system user",
+			logged(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Output: "ok"}}),
+			"system user assistant",
 		},
 		{
-			event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Output: "ok"}},
+			said(model.User, model.Block{Kind: model.Result, ID: "c1", Name: call.Name, Text: "ok"}),
 			"system user assistant tool",
 		},
-		{event.Event{Kind: event.Text, Text: "Done."}, "system user assistant tool"},
+		{said(model.Assistant, words("Done.")), "system user assistant tool assistant"},
 		{
-			event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}},
+			logged(event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}}),
 			"system user assistant tool assistant",
 		},
 		{
-			event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: "more"}}},
+			logged(event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: "more"}}}),
 			"system user assistant tool assistant user",
 		},
-		{event.Event{Kind: event.Ended, End: &event.End{}}, "system user assistant tool assistant user"},
+		{
+			logged(event.Event{Kind: event.Ended, End: &event.End{}}),
+			"system user assistant tool assistant user",
+		},
 	}
 	for _, s := range steps {
-		if err := r.Add(s.event); err != nil {
+		if err := r.Add(session.Entry{Record: s.record}); err != nil {
 			t.Fatal(err)
 		}
 		history := file(t, dir, "history.xnl")
@@ -67,20 +78,21 @@ func TestRecord(t *testing.T) {
 			roles = append(roles, n.Tag)
 		}
 		if got := strings.Join(roles, " "); got != s.roles {
-			t.Errorf("after %s: %s, want %s", s.event.Kind, got, s.roles)
+			t.Errorf("%s, want %s", got, s.roles)
 		}
 		var messages []map[string]any
 		if err := json.Unmarshal([]byte(file(t, dir, "history.json")), &messages); err != nil {
-			t.Errorf("after %s: %v", s.event.Kind, err)
+			t.Errorf("after %v: %v", s.record, err)
 		}
-		if s.event.Kind == event.Ended && len(messages) != len(nodes) {
+		ended := kindOf(s.record) == event.Ended
+		if ended && len(messages) != len(nodes) {
 			t.Errorf("%d messages in JSON, %d in XNL", len(messages), len(nodes))
 		}
 	}
 	history := file(t, dir, "history.xnl")
 	for _, want := range []string{
 		"<user {\n  content = \"look \\\"here\\\"\"\n}>\n", "  content = \"I look.\"\n", `name = "TodoWrite"`,
-		"rawToolCallsStr", `toolCallId = "c1"`,
+		"rawToolCallsStr", `toolCallId = "c1"`, `reasoning_content = "hm"`,
 	} {
 		if !strings.Contains(history, want) {
 			t.Errorf("%q is missing in\n%s", want, history)
@@ -96,6 +108,21 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func logged(e event.Event) session.Record { return session.Logged{Event: &e} }
+
+func kindOf(r session.Record) event.Kind {
+	if l, is := r.(session.Logged); is {
+		return l.Event.Kind
+	}
+	return ""
+}
+
+func said(role model.Role, blocks ...model.Block) session.Record {
+	return session.Message{Message: model.Message{Role: role, Blocks: blocks}}
+}
+
+func words(text string) model.Block { return model.Block{Kind: model.Text, Text: text} }
+
 func file(t *testing.T, dir, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
@@ -108,14 +135,18 @@ func file(t *testing.T, dir, name string) string {
 // TestRecordContinues: what was written behind the last whole turn is written again, and nothing twice.
 func TestRecordContinues(t *testing.T) {
 	dir := t.TempDir()
-	var events []event.Event
-	for turn := range int64(3) {
-		events = append(events,
-			event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: fmt.Sprint("message ", turn)}}},
-			event.Event{Kind: event.Text, Text: "answer"}, event.Event{Kind: event.Ended, End: &event.End{OK: true}})
+	var records []session.Entry
+	add := func(r session.Record) {
+		number := int64(len(records) + 1)
+		if l, is := r.(session.Logged); is {
+			l.Event.Seq = number
+		}
+		records = append(records, session.Entry{Number: number, Record: r})
 	}
-	for i := range events {
-		events[i].Seq = int64(i + 1)
+	for turn := range 3 {
+		add(logged(event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: fmt.Sprint("message ", turn)}}}))
+		add(said(model.Assistant, words("answer")))
+		add(logged(event.Event{Kind: event.Ended, End: &event.End{OK: true}}))
 	}
 	write := func(upTo int) string {
 		r, err := OpenRecord(dir, "openai")
@@ -123,7 +154,7 @@ func TestRecordContinues(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		for _, e := range events[r.Seq():upTo] {
+		for _, e := range records[r.Seq():upTo] {
 			if err := r.Add(e); err != nil {
 				t.Fatal(err)
 			}

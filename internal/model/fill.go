@@ -23,16 +23,19 @@ func (b Block) InWords() string {
 	return fmt.Sprintf("[The file %s (%s) stood here; it cannot be shown to this model.]", name, b.Media)
 }
 
-// Complete fills in what the API left out: an id for each call without a unique one, and an estimate of the usage. The
-// ids are prefix_1, prefix_2 and so on, counted through the conversation, so that the same answer always gets the same
-// ids.
+// Complete fills in what the API left out: an id for each call without a unique one, and an estimate of the usage, or
+// of the part of it that is missing. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so
+// that the same answer always gets the same ids.
 func (a *Answer) Complete(q Request, prefix string) {
 	a.identify(q, prefix)
 	u := &a.Usage
-	if u.Context() != 0 || u.Output != 0 {
-		return
+	told := u.Context() != 0 || u.Output != 0
+	if u.Context() == 0 {
+		u.Input, u.Estimated = max(1, Estimate(q)), true
 	}
-	u.Input, u.Output, u.Estimated = max(1, Estimate(q)), max(1, EstimateOutput(a.Blocks)), true
+	if u.Output == 0 && (!told || len(a.Blocks) > 0) {
+		u.Output, u.Estimated = max(1, EstimateOutput(a.Blocks)), true
+	}
 }
 
 func (a *Answer) identify(q Request, prefix string) {

@@ -123,8 +123,8 @@ func TestLockOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 	}
 }
 
-// TestLooksDoNotMisleadEachOther: a look at a lock takes it for a moment. Another look does not hold that for the process
-// that the file still names, which is gone.
+// TestLooksDoNotMisleadEachOther: a look at a lock takes it for a moment. Another look does not take that for the
+// process that the file still names, which is gone.
 func TestLooksDoNotMisleadEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	cmd, _, out := other(t, "hold", path)

@@ -22,14 +22,9 @@ func written(q model.Request) model.Request {
 			q.System = append(q.System, d.Text)
 		}
 	}
-	ids := map[string]string{} // of calls: the engine's, and the one that the model wrote
+	ids := idsOf(q.Messages)
 	messages := make([]model.Message, len(q.Messages))
 	for i, m := range q.Messages {
-		for _, b := range m.Blocks {
-			if o, ok := originOf(b); ok {
-				ids[b.ID] = o.ID
-			}
-		}
 		if m.Role == model.Assistant {
 			m.Blocks = n.said(m.Blocks)
 		} else {
@@ -39,6 +34,19 @@ func written(q model.Request) model.Request {
 	}
 	q.Tools, q.Messages = nil, messages
 	return q
+}
+
+// idsOf returns the ids of the calls that stood in a text: the engine's, and the one that the model wrote.
+func idsOf(messages []model.Message) map[string]string {
+	ids := map[string]string{}
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			if o, ok := originOf(b); ok {
+				ids[b.ID] = o.ID
+			}
+		}
+	}
+	return ids
 }
 
 // said returns what the model said as it wrote it: calls are text again.
@@ -143,4 +151,49 @@ func Results(results []model.Block) string {
 func Written(m model.Message, earlier []model.Message) model.Message {
 	all := written(model.Request{Messages: append(slices.Clone(earlier), m)}).Messages
 	return all[len(all)-1]
+}
+
+// Raw returns the blocks of calls in an answer as the model wrote them; "" if no call stood in its text.
+func Raw(m model.Message) string {
+	var b strings.Builder
+	for _, one := range m.Blocks {
+		if o, ok := originOf(one); ok {
+			b.WriteString(o.Raw)
+		}
+	}
+	return b.String()
+}
+
+// ID returns the id of a call as the model wrote it.
+func ID(call model.Block) string {
+	o, _ := originOf(call)
+	return cmp.Or(o.ID, call.ID)
+}
+
+// Told returns what the model is told of its calls: the results, and what was wrong with blocks that could not become
+// calls. It is empty unless the calls stood in a text. earlier are the messages before it.
+func Told(m model.Message, earlier []model.Message) (results string, notes []string) {
+	ids := idsOf(earlier)
+	told := m
+	told.Blocks = nil
+	wrote := false
+	for _, b := range m.Blocks {
+		if b.Kind != model.Result {
+			continue
+		}
+		_, written := ids[b.ID]
+		wrote, b.Parts = wrote || written, nil
+		told.Blocks = append(told.Blocks, b)
+	}
+	if !wrote {
+		return "", nil
+	}
+	for _, b := range heard(told.Blocks, ids) {
+		if strings.HasPrefix(b.Text, unquoteStart) {
+			results = b.Text
+			continue
+		}
+		notes = append(notes, b.Text)
+	}
+	return results, notes
 }

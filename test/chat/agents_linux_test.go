@@ -15,7 +15,8 @@ import (
 // directory is the variable that names where the agents' programs are.
 const directory = "OMNIAGENT_TEST_AGENTS"
 
-// parts are several scripts: the one whose word the person's last message begins with is played.
+// parts are several scripts: the one whose word the person's last message has is played: agents put
+// it into texts of their own.
 type parts map[string]*modelserver.Script
 
 // Answer implements modelserver.Backend.
@@ -42,11 +43,7 @@ func agentsPlace(t *testing.T, agent string, scripts map[string]string) *place {
 	}
 	backend := parts{}
 	for word, script := range scripts {
-		one, err := modelserver.ParseScript([]byte(script))
-		if err != nil {
-			t.Fatal(err)
-		}
-		backend[word] = one
+		backend[word] = parsed(t, script)
 	}
 	// Not in the system's temporary directory, where codex lets commands write and makes no home.
 	base, err := os.MkdirTemp("/var/tmp", "omniagent-chat-")
@@ -126,7 +123,7 @@ func TestAgents(t *testing.T) {
 			again.await("It was made.")
 			again.enters("once again")
 			again.await("I go on.")
-			again.rests("/agent native")
+			again.enters("/agent native")
 			again.await("it gets this with your next message")
 			again.await("remember ZEBRA")
 			again.enters("hand over")
@@ -134,23 +131,4 @@ func TestAgents(t *testing.T) {
 			again.quits()
 		})
 	}
-}
-
-// rests enters a command that is refused while a turn runs, until it is not: an agent may work on a while after its
-// answer.
-func (w *window) rests(command string) {
-	w.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		from := len(w.text())
-		w.enters(command)
-		w.await("> " + command)
-		w.enters("/status")
-		w.await("> /status")
-		w.await("conversation: ")
-		if !strings.Contains(w.text()[from:], "A turn runs") {
-			w.read = from
-			return
-		}
-	}
-	w.t.Fatal("the turn does not end")
 }

@@ -86,6 +86,7 @@ func TestTyping(t *testing.T) {
 func TestCommandOfThePerson(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"say":"ok"}]`)
+	p.env = append(p.env, "PAGER=cat")
 	w := p.open()
 	w.await("test-model")
 	w.enters("@!echo out; echo err >&2; exit 3")
@@ -93,6 +94,10 @@ func TestCommandOfThePerson(t *testing.T) {
 	w.await("out")
 	w.await("err")
 	w.await("[exit code 3]")
+	w.enters("@!seq 1 20")
+	w.await("… 15 more lines, /show 2")
+	w.enters("/show 2")
+	w.await("\n20\n")
 	w.enters("@!")
 	w.await("no command behind @!")
 	w.enters("@!sudo id")
@@ -259,6 +264,26 @@ func TestCommandsOfFiles(t *testing.T) {
 	if len(got) != 3 || !strings.HasSuffix(got[0], "Prompt of openspec/commands/apply.md\n\nthe change") ||
 		!strings.HasSuffix(strings.TrimSpace(got[1]), "My prompt.") ||
 		!strings.HasSuffix(got[2], "/etc/hosts is a file") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestProblemsOfFiles: what cannot be understood is named with its place, and everything else works.
+func TestProblemsOfFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	bad := p.write(filepath.Join(p.home, ".eidolon/agents/bad.md"), "---\nname: bad\nno key\n---\nYou are bad.\n")
+	open := p.write(filepath.Join(p.home, ".eidolon/commands/open.md"), "---\nname: open\n")
+	p.write(filepath.Join(p.home, ".eidolon/commands/mine.md"), "My prompt.\n")
+	w := p.sized(200, 24, append([]string{"chat"}, p.args...)...)
+	w.await(bad + ":3:1: ")
+	w.await(open + ":1:1: ")
+	w.enters("/mine")
+	w.await("\nok")
+	w.enters("@agent:bad do it")
+	w.await("\nok")
+	w.quits()
+	if got := said(p.requests()[1]); !strings.Contains(got, "You are bad.") {
 		t.Errorf("%q", got)
 	}
 }

@@ -7,6 +7,7 @@ package chat
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/emulator"
 	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
@@ -45,6 +47,27 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// scripts are several: the one with whose name the person's last message begins is played.
+type scripts map[string]*modelserver.Script
+
+// Answer implements modelserver.Backend.
+func (s scripts) Answer(ctx context.Context, r *modelserver.Request, w modelserver.Writer) error {
+	last := ""
+	for _, m := range r.Messages {
+		for _, b := range m.Blocks {
+			if m.Role == modelserver.User && b.Kind == modelserver.Text {
+				last = b.Text
+			}
+		}
+	}
+	for name, script := range s {
+		if name != "" && strings.HasPrefix(last, name) {
+			return script.Answer(ctx, r, w)
+		}
+	}
+	return s[""].Answer(ctx, r, w)
+}
+
 // place is a home and a workspace of one test, and a model that plays a script.
 type place struct {
 	t          *testing.T
@@ -57,12 +80,23 @@ type place struct {
 
 func newPlace(t *testing.T, script string) *place {
 	t.Helper()
-	p := &place{t: t, home: t.TempDir(), work: t.TempDir()}
+	return newPlaceOf(t, parsed(t, script))
+}
+
+func parsed(t *testing.T, script string) *modelserver.Script {
+	t.Helper()
 	s, err := modelserver.ParseScript([]byte(script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := modelserver.Start(s, modelserver.Options{Hurry: true, Log: p.asked})
+	return s
+}
+
+// newPlaceOf is a place with any model.
+func newPlaceOf(t *testing.T, backend modelserver.Backend) *place {
+	t.Helper()
+	p := &place{t: t, home: t.TempDir(), work: t.TempDir()}
+	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true, Log: p.asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +168,7 @@ type window struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	keys *os.File
+	look *emulator.Emulator // nil: none looks
 
 	mu   sync.Mutex
 	raw  bytes.Buffer
@@ -155,12 +190,24 @@ func (p *place) sized(columns, rows uint16, args ...string) *window {
 
 func (p *place) start(cmd *exec.Cmd, columns, rows uint16) *window {
 	p.t.Helper()
+	return p.startBefore(nil, cmd, columns, rows)
+}
+
+// before starts a chat in front of an emulator.
+func (p *place) before(look *emulator.Emulator, columns, rows int, args ...string) *window {
+	p.t.Helper()
+	cmd := exec.Command(program, append(append([]string{"chat"}, p.args...), args...)...)
+	return p.startBefore(look, cmd, uint16(columns), uint16(rows))
+}
+
+func (p *place) startBefore(look *emulator.Emulator, cmd *exec.Cmd, columns, rows uint16) *window {
+	p.t.Helper()
 	cmd.Env, cmd.Dir = p.env, p.work
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	w := &window{t: p.t, cmd: cmd, keys: file, grew: make(chan struct{}), gone: make(chan struct{})}
+	w := &window{t: p.t, cmd: cmd, keys: file, look: look, grew: make(chan struct{}), gone: make(chan struct{})}
 	go w.listen()
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may be gone
@@ -174,12 +221,17 @@ func (w *window) listen() {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := w.keys.Read(buffer)
+		if w.look != nil && n > 0 {
+			if answer := w.look.Write(buffer[:n]); len(answer) > 0 {
+				_, _ = w.keys.Write(answer)
+			}
+		}
 		w.mu.Lock()
 		w.raw.Write(buffer[:n])
 		close(w.grew)
 		w.grew = make(chan struct{})
 		w.mu.Unlock()
-		if bytes.Contains(buffer[:n], []byte("\x1b[6n")) { // where the cursor is
+		if w.look == nil && bytes.Contains(buffer[:n], []byte("\x1b[6n")) { // where the cursor is
 			_, _ = w.keys.WriteString("\x1b[24;1R")
 		}
 		if err != nil {

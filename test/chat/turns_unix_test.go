@@ -111,6 +111,52 @@ func TestKeysOfATurn(t *testing.T) {
 	}
 }
 
+// TestPostponed: what cannot happen in a turn happens behind it, in the order in which it was typed; what cannot happen
+// at all is said at once.
+func TestPostponed(t *testing.T) {
+	t.Parallel()
+	p := newPlaceOf(t, scripts{
+		"":       parsed(t, `[{"say":"ok"}]`),
+		"a turn": parsed(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"The turn is over."}]`),
+	})
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("a turn")
+	w.await("⏺ Bash")
+	w.enters("/agent cloude")
+	w.await("claude is the nearest")
+	w.enters("queued")
+	w.await("· the message waits for the end of the turn")
+	w.enters("@!echo from a command")
+	w.await("from a command")
+	w.await("\nfrom a command")
+	w.enters("/clear")
+	w.await("· /clear waits for the end of the turn")
+	w.enters("of another conversation")
+	w.await("· the message waits for the end of the turn")
+	w.enters("/quit")
+	p.write("go", "")
+	for _, what := range []string{
+		"The turn is over.", "> queued", "ok", "conversation sess-", "> of another conversation", "ok", "Go on with",
+	} {
+		w.await(what)
+	}
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	var got []string
+	for _, r := range p.requests() {
+		words := strings.Split(strings.TrimSpace(said(r)), "\n")
+		got = append(got, fmt.Sprint(len(r.Messages), " ", words[len(words)-1]))
+	}
+	if last := fmt.Sprint(p.requests()[len(got)-1].Messages); !strings.Contains(last, "@!echo from a command\nfrom a") {
+		t.Errorf("what the command printed does not travel: %s", last)
+	}
+	if n := len(got); n != 4 || got[3] != "1 of another conversation" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestKilled: every message that was on the screen is there again, and the record is whole.
 func TestKilled(t *testing.T) {
 	t.Parallel()
@@ -125,6 +171,7 @@ func TestKilled(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
+	p.comes(filepath.Join(dirs[0], "todos.json"), "doing one") // what the journal has is written at once, but behind it
 	w.kill()
 	data, err := os.ReadFile(filepath.Join(dirs[0], "history.xnl"))
 	if err != nil {
@@ -277,13 +324,17 @@ func TestLeftRaw(t *testing.T) {
 func TestNotified(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]string{
-		"bell":    "",
-		"program": `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`,
+		"bell":         "",
+		"notification": "",
+		"program":      `run.notify = ["sh", "-c", "cat >\"$HOME/told\""]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, `[{"shell":"touch made"},{"say":"end"}]`)
 			p.write(filepath.Join(p.home, ".config/omniagent/config.toml"), config)
+			if name == "notification" {
+				p.env = append(p.env, "TERM_PROGRAM=ghostty")
+			}
 			w := p.open("--approval", "prompt")
 			w.await("test-model")
 			w.types("\x1b[O") // another window comes to the front
@@ -300,6 +351,10 @@ func TestNotified(t *testing.T) {
 			defer w.mu.Unlock()
 			if rang := strings.Contains(w.raw.String(), "\a"); rang != (config == "") {
 				t.Errorf("the bell: %v", rang)
+			}
+			told9 := strings.Contains(w.raw.String(), "\x1b]9;omniagent: a question\a")
+			if told9 != (name == "notification") {
+				t.Errorf("the notification: %v", told9)
 			}
 		})
 	}
@@ -373,4 +428,19 @@ func TestScreenReader(t *testing.T) {
 			t.Errorf("%q was written", one)
 		}
 	}
+}
+
+// TestScreenReaderIsAsked: what can be answered is said, since a screen reader reads nothing below the prompt.
+func TestScreenReaderIsAsked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"touch made"},{"say":"end"}]`)
+	w := p.open("--approval", "prompt", "--screen-reader")
+	w.await("test-model")
+	w.enters("go")
+	w.await("touch made")
+	w.await("y yes")
+	w.enters("yes")
+	w.await("(no output)")
+	w.await("end")
+	w.quits()
 }

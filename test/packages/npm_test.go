@@ -91,6 +91,14 @@ func TestNpmPackages(t *testing.T) {
 			}
 		}
 		program := "package/" + m["bin"].(map[string]any)["omniagent"].(string)
+		for _, name := range []string{"eidolon", "yume-cli"} {
+			linked, _ := m["bin"].(map[string]any)[name].(string)
+			file := parts["package/"+linked].Header
+			if windows := strings.HasPrefix(system, "win32") && name == "eidolon"; windows != (linked == "") ||
+				!windows && (file == nil || file.Mode != 0o755) {
+				t.Errorf("in the package for %q %s is %q", system, name, linked)
+			}
+		}
 		if got := fmt.Sprint(m["os"], m["cpu"]); got != want {
 			t.Errorf("the package for %q is for %s", system, got)
 		}
@@ -117,7 +125,24 @@ func TestNpmFiles(t *testing.T) {
 				t.Errorf("the link leads to %s: %v", to, err)
 			}
 			p.works(t, link)
+			p.names(t, filepath.Dir(link))
 		})
+	}
+}
+
+// names holds that the further names lead to the program, and that it knows under which it was started.
+func (p place) names(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"omniagent", "yume-cli", "eidolon"} {
+		if got := p.does(t, filepath.Join(dir, name), "--version"); got != version+"\n" {
+			t.Errorf("%s is version %q", name, got)
+		}
+	}
+	cmd := p.command(filepath.Join(dir, "eidolon"), "--rehearse") // a conversation, line by line in a pipe
+	cmd.Stdin = strings.NewReader("hello\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "/help lists the commands") {
+		t.Errorf("eidolon: %v\n%s", err, out)
 	}
 }
 
@@ -135,6 +160,7 @@ func TestNpmRegistry(t *testing.T) {
 		}
 		link := filepath.Join(prefix, "bin", "omniagent")
 		p.works(t, link)
+		p.names(t, filepath.Dir(link))
 		becomes(t, p, link)
 		succeeds(t, p.npm(t, p.root, "uninstall", "--global", "--prefix="+prefix, "omniagent"))
 		if left := tree(t, prefix); len(left) != 0 {
@@ -251,6 +277,10 @@ func TestLauncher(t *testing.T) {
 	}
 	if got := p.does(t, main, "a  b", ""); got != platform()+" a  b \n" {
 		t.Errorf("it becomes %q", got)
+	}
+	// The script hands on under which name it was started.
+	if got := p.does(t, put("omniagent/bin/eidolon", string(script)), "a  b"); got != platform()+" eidolon a  b\n" {
+		t.Errorf("under the name eidolon it becomes %q", got)
 	}
 	// Links of links, absolute ones and such with blanks in their names, lead to it as well.
 	first, second := filepath.Join(p.root, "first link"), filepath.Join(p.root, "second")

@@ -410,7 +410,7 @@ func TestXNLRules(t *testing.T) {
 // and the configuration may say otherwise.
 func TestEidolon(t *testing.T) {
 	t.Parallel()
-	for name, native := range map[string]bool{"eidolon": false, "eidolon, native": true} {
+	for name, native := range map[string]bool{"eidolon": false, "eidolon, native": true, "the word": false} {
 		p := newPlace(t)
 		if native {
 			p.run(t, "config", "set", "native.tool_protocol", "native")
@@ -421,6 +421,9 @@ func TestEidolon(t *testing.T) {
 		}
 		args, env, server := wires()[0].behind(t, writer{"Hello."})
 		cmd := exec.Command(link, args...)
+		if name == "the word" { // as a script between the link and the program says it
+			cmd = exec.Command(program, append([]string{"eidolon"}, args...)...)
+		}
 		cmd.Env, cmd.Dir, cmd.Stdin = append(p.env, env...), p.work, strings.NewReader("hi\n")
 		out, err := cmd.CombinedOutput()
 		all := server.Requests()

@@ -3,9 +3,6 @@
 package terminal
 
 import (
-	"bufio"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/emulator"
 	"omniagent/internal/measure"
 )
 
@@ -51,106 +49,12 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// emulator is a terminal emulator in a process of its own, which takes and answers lines of JSON.
-type emulator struct {
-	t   *testing.T
-	in  *json.Encoder
-	out *bufio.Reader
-	mu  sync.Mutex
-}
-
-// picture is what an emulator shows.
-type picture struct {
-	Lines       []string // scrollback and screen; what the terminal has broken is one line, where it knows
-	Screen      []string
-	Row, Column int
-}
-
-// xterm starts @xterm/headless.
-func xterm(t *testing.T, columns, rows int) *emulator {
-	t.Helper()
-	hosts := os.Getenv("OMNIAGENT_TEST_HOSTS")
-	if hosts == "" {
-		t.Skip("@xterm/headless is not here: OMNIAGENT_TEST_HOSTS=$(scripts/hosts) go test ./test/terminal")
-	}
-	return start(t, exec.Command("node", "xterm.mjs", fmt.Sprint(columns), fmt.Sprint(rows)))
-}
-
-// pyte starts python3-pyte.
-func pyte(t *testing.T, columns, rows int) *emulator {
-	t.Helper()
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import pyte").Run() == nil {
-			return start(t, exec.Command(python, "pyte_lines.py", fmt.Sprint(columns), fmt.Sprint(rows)))
-		}
-	}
-	t.Skip("pyte is not here: apt-get install python3-pyte")
-	return nil
-}
-
-func start(t *testing.T, cmd *exec.Cmd) *emulator {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Skipf("the emulator does not start: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		_ = cmd.Wait()
-	})
-	return &emulator{t: t, in: json.NewEncoder(in), out: bufio.NewReader(out)}
-}
-
-func (e *emulator) call(request map[string]any, reply any) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.in.Encode(request); err != nil {
-		e.t.Error(err)
-		return
-	}
-	line, err := e.out.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, reply)
-	}
-	if err != nil {
-		e.t.Errorf("%v: %s", err, line)
-	}
-}
-
-// write shows bytes, and returns what the terminal answers.
-func (e *emulator) write(data []byte) []byte {
-	var reply struct{ Answer string }
-	e.call(map[string]any{"write": base64.StdEncoding.EncodeToString(data)}, &reply)
-	answer, err := base64.StdEncoding.DecodeString(reply.Answer)
-	if err != nil {
-		e.t.Error(err)
-	}
-	return answer
-}
-
-func (e *emulator) resize(columns, rows int) {
-	e.call(map[string]any{"resize": []int{columns, rows}}, &struct{}{})
-}
-
-func (e *emulator) look() (p picture) {
-	e.call(map[string]any{}, &p)
-	return p
-}
-
 // window is a program on a pseudo terminal, in front of an emulator.
 type window struct {
 	t        *testing.T
 	master   *os.File
 	cmd      *exec.Cmd
-	emulator *emulator // nil: none looks
+	emulator *emulator.Emulator // nil: none looks
 	ended    chan error
 
 	mu     sync.Mutex
@@ -159,7 +63,7 @@ type window struct {
 	loaded chan struct{}
 }
 
-func open(t *testing.T, e *emulator, columns, rows int, args ...string) *window {
+func open(t *testing.T, e *emulator.Emulator, columns, rows int, args ...string) *window {
 	t.Helper()
 	cmd := exec.Command(talk, args...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "TMUX=", "XTERM_VERSION=", "NO_COLOR=", "PAGER=")
@@ -185,7 +89,7 @@ func (w *window) read() {
 		n, err := w.master.Read(block)
 		if n > 0 {
 			if w.emulator != nil {
-				if answer := w.emulator.write(block[:n]); len(answer) > 0 {
+				if answer := w.emulator.Write(block[:n]); len(answer) > 0 {
 					_, _ = w.master.Write(answer)
 				}
 			}
@@ -215,7 +119,7 @@ func (w *window) resize(columns, rows int) {
 	w.mu.Lock()
 	w.record = append(w.record, []int{columns, rows})
 	w.mu.Unlock()
-	w.emulator.resize(columns, rows)
+	w.emulator.Resize(columns, rows)
 	if err := pty.Setsize(w.master, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -245,11 +149,11 @@ func (w *window) sees(text string) {
 }
 
 // shows waits for a text on the screen.
-func (w *window) shows(text string) picture {
+func (w *window) shows(text string) emulator.Picture {
 	w.t.Helper()
-	var p picture
+	var p emulator.Picture
 	w.await(text, func() bool {
-		p = w.emulator.look()
+		p = w.emulator.Look()
 		return slices.ContainsFunc(p.Screen, func(row string) bool { return strings.Contains(row, text) })
 	})
 	return p
@@ -272,37 +176,7 @@ func transcript(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trim(strings.Split(string(data), "\n"))
-}
-
-// trim removes blanks at the ends of lines, and empty lines at the end.
-func trim(lines []string) []string {
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
-	}
-	for len(lines) > 0 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
-
-// differ compares what an emulator has with the finished lines, and tells the first difference; "" if there is none.
-func differ(got, want []string) string {
-	got = trim(got)
-	for i := range max(len(got), len(want)) {
-		a, b := "(nothing)", "(nothing)"
-		if i < len(got) {
-			a = got[i]
-		}
-		if i < len(want) {
-			b = want[i]
-		}
-		if a != b {
-			return fmt.Sprintf("line %d of %d is\n%.200q, and should be\n%.200q; after it %.200q", i, len(want), a, b,
-				got[min(i+1, len(got)):min(i+4, len(got))])
-		}
-	}
-	return ""
+	return emulator.Trim(strings.Split(string(data), "\n"))
 }
 
 // long writes a script that takes a while.

@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"omniagent/internal/cells"
+	"omniagent/internal/emulator"
 )
 
 // TestScrollback: what the emulators have is the finished lines.
 func TestScrollback(t *testing.T) {
 	t.Parallel()
-	for name, emulate := range map[string]func(*testing.T, int, int) *emulator{"xterm": xterm, "pyte": pyte} {
+	for name, emulate := range map[string]func(*testing.T, int, int) *emulator.Emulator{
+		"xterm": emulator.Xterm,
+		"pyte":  emulator.Pyte,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "transcript")
@@ -40,9 +44,9 @@ func TestScrollback(t *testing.T) {
 				for _, line := range want {
 					rows = append(rows, cells.Break(line, 80)...)
 				}
-				want = trim(rows)
+				want = emulator.Trim(rows)
 			}
-			if wrong := differ(w.emulator.look().Lines, want); wrong != "" {
+			if wrong := emulator.Differ(w.emulator.Look().Lines, want); wrong != "" {
 				t.Error(wrong)
 			}
 		})
@@ -73,7 +77,7 @@ func TestResizes(t *testing.T) {
 	t.Parallel()
 	throughSizes(t, func(random *rand.Rand) string {
 		file := filepath.Join(t.TempDir(), "transcript")
-		w := open(t, xterm(t, 80, 24), 80, 24, "-transcript", file, "-script", long(t, 20), "-rate", "1000")
+		w := open(t, emulator.Xterm(t, 80, 24), 80, 24, "-transcript", file, "-script", long(t, 20), "-rate", "1000")
 		w.sees("say something")
 		w.types("hello\r")
 		for i := range 50 {
@@ -90,7 +94,7 @@ func TestResizes(t *testing.T) {
 		if err := w.ends(); err != nil {
 			t.Error(err)
 		}
-		wrong := differ(w.emulator.look().Lines, transcript(t, file))
+		wrong := emulator.Differ(w.emulator.Look().Lines, transcript(t, file))
 		if record := os.Getenv("OMNIAGENT_TEST_RECORD"); wrong != "" && record != "" {
 			data, err := json.Marshal(w.record)
 			if err == nil {

@@ -32,6 +32,8 @@ type ACP struct {
 	Models bool // the model is chosen over the wire, and not by a flag
 	// Unflagged: no flag chooses the approval. Then the mode plan needs one of the agent's own.
 	Unflagged bool
+	// Offered is what the agent may ask of us. Services.Chore carries it out.
+	Offered acp.Offered
 	// Unsafe refuses a directory in which the agent is not safe over the protocol, but over its stream; nil: there is
 	// none.
 	Unsafe func(agent.Spec) error
@@ -88,7 +90,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
 				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
-				lost: a.Lost,
+				lost: a.Lost, offered: a.Offered,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value

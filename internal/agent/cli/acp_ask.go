@@ -18,15 +18,20 @@ type acpAsked struct {
 	id      json.RawMessage // of the request
 	form    bool            // a form, or a page to visit
 	call    *event.Call
-	choices []acp.Option // answers in the agent's own words
-	allow   string       // ids of options; empty if the agent offers no such option
+	method  string          // it asks us to do this, with params; empty: it asks whether it may do something itself
+	params  json.RawMessage //
+	choices []acp.Option    // answers in the agent's own words
+	allow   string          // ids of options; empty if the agent offers no such option
 	always  string
 	deny    string
 	fields  []acp.Field
 }
 
-// requested reads a request of the agent. Files and terminals are not offered, so nobody should ask for them.
+// requested reads a request of the agent.
 func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
+	if t.o.offered.Has(m.Method) {
+		return t.chore(m)
+	}
 	q := acpAsked{id: slices.Clone(m.ID)}
 	name := "q" + string(m.ID)
 	switch m.Method {
@@ -68,7 +73,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 		t.say(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
 		return out
 	case decided && !allowed:
-		t.say(jsonrpc.Result(q.id, q.refusal(false)))
+		t.refuse(&q, false)
 		return append(out, t.denial(q.call, "the mode is "+string(t.o.mode), false))
 	}
 	ask := &event.Ask{ID: name, Text: strings.TrimSpace(cmp.Or(p.Title, c.Title) + "\n" + p.Text), Options: q.names()}
@@ -163,7 +168,15 @@ func (q *acpAsked) choice(r event.Reply) string {
 	return ""
 }
 
-// refusal answers a request with no. stop: the turn is to end.
+// refuse answers a request with no. stop: the turn is to end.
+func (t *acpTalk) refuse(q *acpAsked, stop bool) {
+	if q.method != "" {
+		t.deny(q.id)
+		return
+	}
+	t.say(jsonrpc.Result(q.id, q.refusal(stop)))
+}
+
 func (q *acpAsked) refusal(stop bool) any {
 	switch {
 	case q.form:

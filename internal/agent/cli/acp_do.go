@@ -26,6 +26,8 @@ func (t *acpTalk) Do(c Command) (Step, error) {
 		err = t.change(*c.Change, c.Token)
 	case c.Interrupt:
 		t.interrupt()
+	case c.Met != nil:
+		t.met(*c.Met)
 	}
 	return t.step.Take(err)
 }
@@ -81,7 +83,7 @@ func (t *acpTalk) interrupt() {
 	case t.busy:
 		t.stops = true
 		for _, q := range t.questions.Requests() {
-			t.say(jsonrpc.Result(q.Request.id, q.Request.refusal(true)))
+			t.refuse(&q.Request, true)
 		}
 		t.step.Events = append(t.step.Events, t.questions.WithdrawAll()...)
 		t.say(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
@@ -109,16 +111,20 @@ func (t *acpTalk) reply(r event.Reply) error {
 	}
 	t.questions.Close(open)
 	if denied {
-		t.say(jsonrpc.Result(q.id, q.refusal(r.Stop)))
+		t.refuse(q, r.Stop)
 		if q.call != nil {
 			t.step.Events = append(t.step.Events,
 				t.denial(q.call, cmp.Or(r.Text, "the user does not want this to run"), !r.ByUs))
 		}
 		return nil
 	}
-	if q.form {
+	t.grant(q.call)
+	switch {
+	case q.method != "":
+		t.need(q.id, q.method, q.params)
+	case q.form:
 		t.say(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
-	} else {
+	default:
 		t.say(jsonrpc.Result(q.id, acp.Choose(choice)))
 	}
 	return nil

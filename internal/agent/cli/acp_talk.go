@@ -48,6 +48,8 @@ type acpTalk struct {
 	order     []string            // their ids
 	terminals map[string]*acp.Terminal
 	questions Questions[acpAsked]
+	chores    map[string]json.RawMessage // ids of requests that the host carries out
+	granted   map[string]bool            // commands and files that a person allowed in this turn
 	facts     event.Facts
 	spent     *acp.Spent
 	cost      *float64 // of the session so far
@@ -64,6 +66,7 @@ type acpOptions struct {
 	plan        bool // the agent has to have a mode of its own that changes nothing
 	model       string
 	servers     []acp.Server
+	offered     acp.Offered
 	fault       func(*jsonrpc.Error) *fault.Fault
 	lost        func(last string) *fault.Fault
 }
@@ -79,6 +82,7 @@ var _ Proto = (*acpTalk)(nil)
 func newACPTalk(o acpOptions) *acpTalk {
 	t := &acpTalk{
 		o: o, requests: map[string]acpRequest{}, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
+		chores: map[string]json.RawMessage{}, granted: map[string]bool{},
 	}
 	t.lines.Parse = t.line
 	return t
@@ -86,7 +90,7 @@ func newACPTalk(o acpOptions) *acpTalk {
 
 // Begin sends the greeting.
 func (t *acpTalk) Begin() Step {
-	t.send("initialize", acp.Hello("omniagent", "1"))
+	t.send("initialize", acp.Hello("omniagent", "1", t.o.offered))
 	return t.done()
 }
 

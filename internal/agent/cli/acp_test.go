@@ -340,6 +340,84 @@ func TestACPModes(t *testing.T) {
 	}
 }
 
+// TestACPChores: what an agent asks of its client is carried out, asked about or refused, as the mode says.
+func TestACPChores(t *testing.T) {
+	const (
+		hello = `{"id":1,"result":{"protocolVersion":1}}` + "\n" + `{"id":2,"result":{"sessionId":"s"}}` + "\n"
+		read  = `{"id":"r","method":"fs/read_text_file","params":{"sessionId":"s","path":"/ws/x"}}` + "\n"
+		write = `{"id":"w","method":"fs/write_text_file","params":{"sessionId":"s","path":"/ws/x","content":"y"}}` +
+			"\n"
+		hook = `{"id":"h","method":"fs/write_text_file","params":{"sessionId":"s","path":"/ws/.git/hooks/x","content":"y"}}` + "\n"
+		run  = `{"id":"t","method":"terminal/create","params":{"sessionId":"s","command":"make","args":["it"]}}` + "\n"
+		kill = `{"id":"k","method":"terminal/kill","params":{"sessionId":"s","terminalId":"1"}}` + "\n"
+	)
+	all := acp.Offered{Files: true, Terminals: true}
+	for _, c := range []struct {
+		mode    setting.Approval
+		offered acp.Offered
+		line    string
+		want    string // need, question, denied, or the code of an error
+	}{
+		{setting.Prompt, all, read, "need"},
+		{setting.Plan, all, read, "need"},
+		{setting.AskAll, all, read, "question"},
+		{setting.DenyAll, all, read, "denied"},
+		{setting.Prompt, all, write, "question"},
+		{setting.Default, all, run, "question"},
+		{setting.Plan, all, write, "denied"},
+		{setting.Plan, all, run, "denied"},
+		{setting.AutoEdit, all, write, "need"},
+		{setting.AutoEdit, all, hook, "question"},
+		{setting.AutoEdit, all, run, "question"},
+		{setting.Yolo, all, hook, "need"},
+		{setting.Yolo, all, run, "need"},
+		{setting.Plan, all, kill, "need"},
+		{setting.Yolo, acp.Offered{Files: true}, run, "-32601"},
+		{setting.Yolo, acp.Offered{Terminals: true}, read, "-32601"},
+		{setting.Yolo, all, `{"id":"r","method":"fs/read_text_file","params":7}` + "\n", "-32602"},
+	} {
+		p := playACP(t, acpOptions{mode: c.mode, offered: c.offered}, "")
+		p.feed([]byte(hello))
+		step := p.wire.Feed([]byte(c.line))
+		p.take(step)
+		got := ""
+		switch last := p.events[len(p.events)-1]; {
+		case len(step.Needs) == 1:
+			got = "need"
+		case last.Kind == event.Question:
+			got = "question"
+		case last.Kind == event.Denied && strings.Contains(string(p.said), "-32800"):
+			got = "denied"
+		case strings.Contains(string(p.said), c.want):
+			got = c.want
+		}
+		if got != c.want {
+			t.Errorf("%s %s: %q\n%s\n%s", c.mode, c.line, got, p.said, p.story())
+		}
+	}
+	for option, want := range map[string]string{event.Allow: `"id":"w","result":{}`, event.Deny: "-32800"} {
+		p := playACP(t, acpOptions{mode: setting.Prompt, offered: all}, "")
+		p.feed([]byte(hello + write))
+		step, err := p.wire.Do(Command{Answer: &event.Reply{
+			Question: p.events[len(p.events)-1].Ask.ID,
+			Option:   option,
+		}})
+		if p.take(step); err != nil || (len(step.Needs) == 1) != (option == event.Allow) {
+			t.Fatalf("%s: %v %+v", option, err, step)
+		}
+		for _, n := range step.Needs {
+			_ = p.do(Command{Met: &Met{Need: n.ID, Result: map[string]any{}}})
+		}
+		if !strings.Contains(string(p.said), want) {
+			t.Errorf("%s: %s", option, p.said)
+		}
+		step = p.wire.Feed([]byte(strings.Replace(write, `"id":"w"`, `"id":"w2"`, 1)))
+		if (len(step.Needs) == 1) != (option == event.Allow) { // what was allowed is not asked about again
+			t.Errorf("%s: %+v", option, step)
+		}
+	}
+}
+
 // TestACPRefusals: what an agent cannot do is a fault that names it, and the message has its end.
 func TestACPRefusals(t *testing.T) {
 	const hello = `{"id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"x","name":"Log in","description":"run x login"}]}}` +

@@ -281,5 +281,6 @@ func (t *acpTalk) callsLeft() (out []event.Event) {
 		out = append(out, t.tell(t.calls[id])...)
 	}
 	t.calls, t.order, t.terminals = map[string]*acpCall{}, nil, map[string]*acp.Terminal{}
+	clear(t.granted)
 	return out
 }

@@ -194,6 +194,10 @@ func (m *live) meet(p *running, n Need) {
 	switch {
 	case n.Moment != nil && m.services.Hook != nil:
 		met.Word = m.services.Hook(m.life, *n.Moment)
+	case n.Chore != "" && m.services.Chore != nil:
+		met.Result, met.Err = m.services.Chore(m.life, n.Chore, n.Message)
+	case n.Chore != "":
+		met.Err = fault.New(fault.Unsupported, "%s is not supported", n.Chore)
 	case n.Moment == nil && m.services.Serve != nil:
 		met.Message, met.Err = m.services.Serve(m.life, n.Server, n.Message)
 	case n.Moment == nil:

@@ -83,7 +83,8 @@ type Settled struct {
 type Need struct {
 	ID      string
 	Moment  *agent.Moment // the host may intervene here
-	Server  string        // without a Moment: a message for its MCP server of that name
+	Chore   string        // or it carries this request of the agent out, with the parameters in Message
+	Server  string        // else Message is for its MCP server of that name
 	Message []byte
 }
 
@@ -92,5 +93,6 @@ type Met struct {
 	Need    string
 	Word    agent.Word
 	Message []byte
+	Result  any // of a Chore
 	Err     error
 }

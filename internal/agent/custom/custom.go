@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/proto/acp"
 	"omniagent/internal/setting"
 )
 
@@ -204,7 +205,12 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	case d.cli.OneShot.Command == "" && s.Terms.Transport != agent.ByStream:
 		s.Terms.Transport = agent.ByACP
 	}
-	return cli.ACP{Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream}.Mind(s, sv)
+	return cli.ACP{
+		Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream, Offered: acp.Offered{
+			Files:     slices.Contains(d.cli.ACP.Offer, agentsdir.OfferFiles),
+			Terminals: slices.Contains(d.cli.ACP.Offer, agentsdir.OfferTerminals),
+		},
+	}.Mind(s, sv)
 }
 
 // longestArgument is Linux's limit of a single argument.

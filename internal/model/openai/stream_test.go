@@ -177,7 +177,7 @@ func TestChatUsage(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":3}}`: {Input: 4, CacheRead: 6, Output: 4, Reasoning: 3},
 		`{"prompt_tokens":10,"completion_tokens":4,"prompt_cache_hit_tokens":10,"prompt_cache_miss_tokens":0}`:                                      {CacheRead: 10, Output: 4},
 		`{"prompt_tokens":10.0,"completion_tokens":4e0,"prompt_tokens_details":null}`:                                                               {Input: 10, Output: 4},
-		`{"prompt_tokens":1,"completion_tokens":-4,"prompt_tokens_details":{"cached_tokens":6}}`:                                                    {CacheRead: 1},
+		`{"prompt_tokens":1,"completion_tokens":-4,"prompt_tokens_details":{"cached_tokens":6}}`:                                                    {CacheRead: 1, Output: 1, Estimated: true},
 	} {
 		for _, list := range [][]string{
 			{delta(`{"content":"x"}`), finish("stop"), `{"choices":[],"usage":` + written + `}`, "[DONE]"},

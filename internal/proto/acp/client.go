@@ -9,14 +9,15 @@ import (
 )
 
 // Hello returns the parameters of initialize, which offer version 2. They have the members of both versions, of which
-// an agent reads its own. Neither files nor terminals are offered, so agents use their own tools.
-func Hello(name, version string) any {
+// an agent reads its own. An agent that is offered neither files nor terminals uses its own tools.
+func Hello(name, version string, offered Offered) any {
 	info, form := object{"name": name, "version": version}, object{"form": object{}}
 	return object{
 		"protocolVersion": V2,
 		"clientInfo":      info, "info": info,
 		"clientCapabilities": object{
-			"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false, "elicitation": form,
+			"fs":       object{"readTextFile": offered.Files, "writeTextFile": offered.Files},
+			"terminal": offered.Terminals, "elicitation": form,
 			"session": object{"notices": object{}, "compaction": object{}}, "_meta": object{"terminal_output": true},
 		},
 		"capabilities": object{"elicitation": form},

@@ -48,8 +48,9 @@ type manifest struct {
 func (r *release) npmMain() (file, error) {
 	m := manifest{
 		Name: "omniagent", Version: command.Version, Description: r.program.Summary, License: "MIT",
-		Bin: map[string]string{"omniagent": "bin/omniagent"}, Optional: map[string]string{},
+		Bin: links("bin/omniagent"), Optional: map[string]string{},
 	}
+	m.Bin[eidolon] = "bin/" + eidolon
 	var fits strings.Builder
 	for _, target := range measure.Targets() {
 		if target.OS == "windows" {
@@ -60,10 +61,21 @@ func (r *release) npmMain() (file, error) {
 		m.Optional[scope+system+"-"+processor] = command.Version
 		fmt.Fprintf(&fits, " %s-%s", system, processor)
 	}
-	return r.npm(m, file{
-		name: "bin/omniagent", data: []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:])),
-		program: true,
-	})
+	script := []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:]))
+	return r.npm(m, file{name: "bin/omniagent", data: script, program: true},
+		file{name: "bin/" + eidolon, data: script, program: true})
+}
+
+// eidolon is the further name under which the program is another one: a conversation.
+const eidolon = "eidolon"
+
+// links are the names under which people start a file.
+func links(path string) map[string]string {
+	all := map[string]string{"omniagent": path}
+	for _, name := range names() {
+		all[name] = path
+	}
+	return all
 }
 
 func with(list []string, word string) []string {
@@ -90,6 +102,9 @@ while [ -h "$self" ]; do
 	esac
 done
 here=${self%/*}/..
+case ${0##*/}/${self##*/} in
+eidolon/* | */eidolon) set -- eidolon "$@" ;; # a script cannot hand on its name
+esac
 found=
 several=
 for system in SYSTEMS; do
@@ -127,27 +142,30 @@ exit 1
 func (r *release) npmPlatform(target measure.Target) (file, error) {
 	system, processor := platform(target)
 	binary := r.binary("bin/", target)
+	bin := links(binary.name)
+	if target.OS == "windows" { // where npm makes scripts that hand on no name
+		delete(bin, eidolon)
+	}
 	return r.npm(manifest{
 		Name: scope + system + "-" + processor, Version: command.Version,
 		Description: "omniagent for " + system + "-" + processor + ": " + r.program.Summary, License: "MIT",
-		Bin: map[string]string{"omniagent": binary.name}, System: []string{system}, Processor: []string{processor},
+		Bin: bin, System: []string{system}, Processor: []string{processor},
 		KeepUnpacked: true,
 	}, binary)
 }
 
 // npm makes the file that "npm pack" would, of a manifest and the program.
-func (r *release) npm(m manifest, program file) (file, error) {
+func (r *release) npm(m manifest, programs ...file) (file, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return file{}, err
 	}
-	data, err := tarball("package/", r.when, []file{
-		program,
+	data, err := tarball("package/", r.when, append(programs, []file{
 		{name: "package.json", data: append(text, '\n')},
 		{name: "LICENSE", data: r.license},
 		{name: "LICENSE-THIRD-PARTY", data: r.thirdParty()},
 		{name: "README.md", data: npmPage(m)},
-	})
+	}...))
 	return file{name: strings.NewReplacer("@", "", "/", "-").Replace(m.Name) + "-" + m.Version + ".tgz", data: data},
 		err
 }

@@ -1,4 +1,4 @@
-// xterm.mjs is @xterm/headless behind lines of JSON: see emulator in emulator_unix_test.go.
+// xterm.mjs is @xterm/headless behind lines of JSON: see Emulator in emulator.go.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 

@@ -1,4 +1,4 @@
-# pyte_lines.py is python3-pyte behind lines of JSON: see emulator in emulator_unix_test.go.
+# pyte_lines.py is python3-pyte behind lines of JSON: see Emulator in emulator.go.
 import base64
 import json
 import sys

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/setting"
+)
+
+// chore carries out what the agent asks of its client: at once, after a question, or not at all.
+//
+//	fs/read_text_file       in every mode but deny; ask asks
+//	fs/write_text_file      as the mode decides about a change of that file; auto-edit asks about hidden ones
+//	terminal/create         as the mode decides about that command
+//	the rest of terminal/   always: it is about a command that runs already
+//
+// What a person allowed when the agent asked for permission is not asked again in the same turn.
+func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
+	c, ok := acp.ReadChore(m.Params)
+	if !ok {
+		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: it cannot be read", m.Method)))
+		return []event.Event{{Kind: event.Notice, Text: m.Method}}
+	}
+	about := &acp.Tool{ID: "c" + string(m.ID), Locations: []string{c.Path}}
+	switch m.Method {
+	case acp.ReadFile:
+		about.Kind, about.Title = "read", "read "+c.Path
+	case acp.WriteFile:
+		about.Kind, about.Title = "edit", "write "+c.Path
+		about.Content = []acp.Content{{Diff: &acp.Diff{Path: c.Path, New: c.Content}}}
+	case acp.CreateTerminal:
+		about.Kind, about.Title = "execute", strings.Join(append([]string{c.Command}, c.Args...), " ")
+		about.Locations = nil
+	default:
+		t.need(m.ID, m.Method, m.Params)
+		return nil
+	}
+	call := t.call(about)
+	switch allowed, decided := t.judgeChore(call); {
+	case decided && allowed:
+		t.need(m.ID, m.Method, m.Params)
+		return t.begins()
+	case decided:
+		t.deny(m.ID)
+		return append(t.begins(), t.denial(call, "the mode is "+string(t.o.mode), false))
+	}
+	out := append(t.begins(), t.tell(t.merge(about))...)
+	q := acpAsked{
+		id: slices.Clone(m.ID), call: call, allow: event.Allow, method: m.Method, params: slices.Clone(m.Params),
+	}
+	ask := &event.Ask{ID: "q" + string(m.ID), Text: about.Title, Options: q.names(), Tool: call}
+	t.questions.Ask(ask.ID, q)
+	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Ask: ask})
+}
+
+// judgeChore decides about a chore where the mode does, or a person has.
+func (t *acpTalk) judgeChore(c *event.Call) (allowed, decided bool) {
+	switch {
+	case t.granted[cmp.Or(c.Command, c.Path)]:
+		return true, true
+	case c.Kind == event.Read:
+		return t.o.mode != setting.DenyAll, t.o.mode != setting.AskAll
+	case t.o.mode == setting.AutoEdit && hiddenIn(t.o.dir, c.Path):
+		return false, false // such as git's configuration, and settings of agents: they decide what runs later
+	}
+	return t.judge(c)
+}
+
+// hiddenIn reports whether a path beneath dir has a name that begins with a dot.
+func hiddenIn(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(rel), "/"), func(name string) bool {
+		return strings.HasPrefix(name, ".")
+	})
+}
+
+// grant notes that a call may run, so that what it consists of is not asked about again in this turn.
+func (t *acpTalk) grant(c *event.Call) {
+	if c == nil {
+		return
+	}
+	if about := cmp.Or(c.Command, c.Path); about != "" {
+		t.granted[about] = true
+	}
+}
+
+// need has the host carry out a request.
+func (t *acpTalk) need(id []byte, method string, params []byte) {
+	name := string(id)
+	t.chores[name] = slices.Clone(id)
+	t.step.Needs = append(t.step.Needs, Need{ID: name, Chore: method, Message: slices.Clone(params)})
+}
+
+// deny refuses a request.
+func (t *acpTalk) deny(id []byte) {
+	t.say(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
+}
+
+// met answers a request that the host has carried out.
+func (t *acpTalk) met(m Met) {
+	id, known := t.chores[m.Need]
+	if !known {
+		return
+	}
+	delete(t.chores, m.Need)
+	if m.Err == nil {
+		t.say(jsonrpc.Result(id, m.Result))
+		return
+	}
+	var told *jsonrpc.Error
+	if !errors.As(m.Err, &told) {
+		told = jsonrpc.Errorf(jsonrpc.InternalError, "%v", m.Err)
+	}
+	t.say(jsonrpc.Failure(id, told))
+}

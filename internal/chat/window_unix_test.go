@@ -1,0 +1,144 @@
+//go:build unix
+
+package chat
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"omniagent/internal/event"
+	"omniagent/internal/terminal"
+)
+
+// clock is a time that a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// seat is a window on a pseudo terminal, in front of a person who may look elsewhere.
+type seat struct {
+	*Window
+	clock
+	t       *testing.T
+	master  *os.File
+	slave   *os.File
+	device  *terminal.Terminal
+	written chan []byte // all of it, when the terminal is closed
+}
+
+func newSeat(t *testing.T, notify func(string)) *seat {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := terminal.Open(terminal.Options{In: slave, Out: slave})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &seat{
+		t: t, master: master, slave: slave, device: device, written: make(chan []byte,
+			1), clock: clock{now: time.Now()},
+	}
+	go func() {
+		data, _ := io.ReadAll(master) // ends with an error when the other side is closed
+		s.written <- data
+	}()
+	s.Window = NewWindow(WindowOptions{
+		Terminal: device, Out: io.Discard, Signals: make(chan os.Signal, 1), Notify: notify, Now: s.read,
+	})
+	go s.Run(t.Context(), make(chan Input))
+	t.Cleanup(func() { _ = master.Close() })
+	return s
+}
+
+// looks tells the window, as a terminal does, whether it is in front.
+func (s *seat) looks(here bool) {
+	s.t.Helper()
+	sequence := map[bool]string{true: "\x1b[I", false: "\x1b[O"}[here]
+	if _, err := s.master.WriteString(sequence); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); s.device.Front() != here; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal("the terminal is not heard")
+		}
+	}
+}
+
+// turns holds turns of some lengths, one queued behind the other.
+func (s *seat) turns(lengths ...time.Duration) {
+	s.State(State{Busy: true})
+	for _, took := range lengths {
+		s.Event(event.Event{Kind: event.TurnBegan}, 0)
+		s.pass(took)
+		s.Event(event.Event{Kind: event.Ended, End: &event.End{OK: true}}, 0)
+	}
+	s.State(State{})
+}
+
+// TestLongTurn: a person who looks elsewhere hears of the end of each turn that was long, and of no other.
+func TestLongTurn(t *testing.T) {
+	told := 0
+	s := newSeat(t, func(what string) {
+		if told++; what != "the turn is over" {
+			t.Error(what)
+		}
+	})
+	for _, step := range []struct {
+		here bool
+		took []time.Duration
+		want int
+	}{
+		{true, []time.Duration{time.Minute}, 0},
+		{false, []time.Duration{longTurn}, 0},
+		{false, []time.Duration{longTurn + 1}, 1},
+		{false, []time.Duration{time.Minute, time.Second, time.Minute}, 3},
+		{false, nil, 3},
+		{true, []time.Duration{time.Minute}, 3},
+	} {
+		s.looks(step.here)
+		if s.turns(step.took...); told != step.want {
+			t.Errorf("%+v: told %d times", step, told)
+		}
+	}
+	s.Event(event.Event{Kind: event.Ended, End: &event.End{OK: true}}, 0) // of an earlier sitting
+	s.looks(false)
+	s.State(State{Busy: true}) // a command of the person's
+	s.pass(time.Minute)
+	if s.State(State{}); told != 4 {
+		t.Errorf("told %d times", told)
+	}
+	s.Close()
+}
+
+// TestLongTurnRings: the bell rings where no program is configured.
+func TestLongTurnRings(t *testing.T) {
+	s := newSeat(t, nil)
+	s.looks(false)
+	s.turns(time.Second, time.Minute)
+	s.Close()
+	_ = s.slave.Close() // the other side ends with it
+	if got := bytes.Count(<-s.written, []byte("\a")); got != 1 {
+		t.Errorf("it rang %d times", got)
+	}
+}

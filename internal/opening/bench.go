@@ -1,0 +1,97 @@
+package opening
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"sync"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/config"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/fault"
+	"omniagent/internal/shell"
+	"omniagent/internal/workbench"
+)
+
+// Bench opens the files and commands of a workspace, as the native agent would have them. close removes what it made.
+func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
+	private, err := os.MkdirTemp(e.Temp, "omniagent-bench-")
+	if err != nil {
+		return nil, nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	dir := cmp.Or(s.Dir, e.Dir)
+	root, _ := config.ProjectRoot(dir)
+	o := workbench.Options{
+		Root: dir, Private: private,
+		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
+	}
+	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
+		o.Walls = &enclosure.Wanted{
+			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
+			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Variable: e.variable,
+		}
+	}
+	if b, err = workbench.Open(o); err != nil {
+		_ = os.RemoveAll(private)
+		return nil, nil, err
+	}
+	return b, func() { b.Close(); _ = os.RemoveAll(private) }, nil
+}
+
+// variable returns a variable of the environment, or "".
+func (e Env) variable(name string) string {
+	if e.Lookup == nil {
+		return ""
+	}
+	value, _ := e.Lookup(name)
+	return value
+}
+
+// lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.
+type lent struct {
+	agent.Mind
+	open func() (*workbench.Bench, func(), error)
+
+	mu    sync.Mutex
+	bench *workbench.Bench
+	close func()
+}
+
+// lend makes Minds of agents that may ask for files and commands.
+func (e Env) lend(mind agent.NewMind) agent.NewMind {
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		l := &lent{open: func() (*workbench.Bench, func(), error) { return e.Bench(s) }}
+		sv.Chore = l.chore
+		var err error
+		l.Mind, err = mind(ctx, s, sv)
+		return l, err
+	}
+}
+
+func (l *lent) chore(ctx context.Context, method string, params []byte) (any, error) {
+	l.mu.Lock()
+	if l.bench == nil {
+		var err error
+		if l.bench, l.close, err = l.open(); err != nil {
+			l.bench = nil
+			l.mu.Unlock()
+			return nil, err
+		}
+	}
+	bench := l.bench
+	l.mu.Unlock()
+	return bench.Serve(ctx, method, params)
+}
+
+// Close ends the commands after the agent.
+func (l *lent) Close(ctx context.Context) (agent.Outcome, error) {
+	out, err := l.Mind.Close(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bench != nil {
+		l.close()
+		l.bench = nil
+	}
+	return out, err
+}
