@@ -129,8 +129,8 @@ func (h *homes) owned(place string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// furnish tells a stage what its command sees of home directories, and returns from where the stage receives them if they
-// are mounted. A trial gets only what it needs to try them.
+// furnish tells a stage what its command sees of home directories, and returns from where the stage receives them if
+// they are mounted.
 func (w *Walls) furnish(o *order, trial bool) (from *os.File, err error) {
 	o.Homes = w.policy.Homes
 	h := w.system.homes

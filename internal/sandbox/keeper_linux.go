@@ -15,9 +15,9 @@ import (
 	"omniagent/internal/process"
 )
 
-// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home directories
-// are furnished once for all commands of a sandbox, by a stage that only keeps them. For each command it hands copies
-// of the mounts to the stage of the command, which puts them in place.
+// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home
+// directories are furnished once for all commands of a sandbox, by a stage that only keeps them. For each command it
+// hands copies of the mounts to the stage of the command, which puts them in place.
 //
 //	caller ── order, then a socket for each command ──▶ keeper: home directories in namespaces of its own
 //	caller ── order, and the other end ──▶ stage of the command ◀── copies of the mounts ── keeper
