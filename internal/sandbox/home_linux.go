@@ -23,6 +23,7 @@ import (
 // a cache meets no other project. What commands write over copied places lies in Policy.Scratch.
 type homes struct {
 	own   string  // the owned places of the workspace
+	used  int     // that directory, with a lock that all who use it share
 	farm  *farm   // nil: places are mounted
 	found order   // the places that are there
 	held  *keeper // nil: none is needed
@@ -60,6 +61,9 @@ func (w *Walls) openHomes(state string) error {
 	}
 	sweepHomes(record, time.Now().Add(-homesKept))
 	h := &homes{own: filepath.Join(record, homePrefix+digest(w.policy.Root))}
+	if h.used, err = share(h.own); err != nil {
+		return noHome(err)
+	}
 	w.system.homes = h
 	if w.claim.Tier == Landlock {
 		dir, err := os.MkdirTemp(record, farmPrefix)
@@ -80,13 +84,58 @@ func (w *Walls) openHomes(state string) error {
 	return nil
 }
 
+// share makes a directory and locks it, together with others. One that was removed meanwhile does not count.
+func share(dir string) (fd int, err error) {
+	for {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return -1, err
+		}
+		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Flock(fd, unix.LOCK_SH)
+		}
+		var locked, there unix.Stat_t
+		if err == nil && unix.Fstat(fd, &locked) == nil && unix.Stat(dir, &there) == nil && locked.Ino == there.Ino {
+			return fd, nil
+		}
+		_ = unix.Close(fd)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return -1, err
+		}
+	}
+}
+
+// leave removes the owned places that are empty, if nobody else uses them.
+func (h *homes) leave() {
+	defer unix.Close(h.used)
+	if unix.Flock(h.used, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return
+	}
+	places, _ := os.ReadDir(h.own)
+	for _, place := range places {
+		_ = os.Remove(filepath.Join(h.own, place.Name()))
+	}
+	if os.Remove(h.own) == nil {
+		_ = os.Remove(filepath.Dir(h.own))
+	}
+}
+
 func sweepHomes(record string, before time.Time) {
 	for _, prefix := range []string{homePrefix, farmPrefix} {
 		all, _ := filepath.Glob(filepath.Join(record, prefix+"*"))
 		for _, dir := range all {
-			if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.ModTime().Before(before) {
+			info, err := os.Lstat(dir)
+			if err != nil || !info.IsDir() || !info.ModTime().Before(before) {
+				continue
+			}
+			fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			if err != nil {
+				continue
+			}
+			if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
 				_ = purge(dir)
 			}
+			_ = unix.Close(fd)
 		}
 	}
 }
@@ -102,6 +151,7 @@ func (h *homes) close(scratch string) (err error) {
 	if h.farm != nil {
 		err = os.RemoveAll(h.farm.dir)
 	}
+	h.leave()
 	if scratch == "" {
 		return err
 	}
