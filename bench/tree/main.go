@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"omniagent/internal/git"
+	"omniagent/internal/measure"
 	"omniagent/internal/tree"
 )
 
@@ -61,9 +61,9 @@ type contest struct {
 // here measures the work of a function in this process.
 func here(do func() error) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
-		before := used()
+		before := measure.Used()
 		err := do()
-		return used() - before, err
+		return measure.Used() - before, err
 	}
 }
 
@@ -74,7 +74,7 @@ func size(w *tabwriter.Writer, n, files int) error {
 	}
 	defer os.RemoveAll(base)
 	root := filepath.Join(base, "root")
-	if err := fill(root, files); err != nil {
+	if err := measure.Repository(root, files); err != nil {
 		return err
 	}
 	contests, err := contests(base, root, files)
@@ -125,7 +125,8 @@ func contests(base, root string, files int) ([]*contest, error) {
 			fmt.Fprintf(&names, "%x\n", e.Blob[:20])
 		}
 	}
-	status := program(root, nil, "status", "--porcelain")
+	listed := measure.Git(root, nil, "ls-files", "-s", "--debug")
+	status := measure.Git(root, nil, "status", "--porcelain")
 	return []*contest{
 		{name: "status of every file", theirs: status, ours: here(func() error {
 			_, err := tree.Take(ctx, root, tree.Options{})
@@ -152,11 +153,11 @@ func contests(base, root string, files int) ([]*contest, error) {
 			_, err := tree.Load(&file)
 			return err
 		})},
-		{name: "the index of git", theirs: program(root, nil, "ls-files", "-s", "--debug"), ours: here(func() error {
+		{name: "the index of git", theirs: listed, ours: here(func() error {
 			_, err := repository.Index()
 			return err
 		})},
-		{name: "100 blobs", theirs: program(root, names.Bytes(), "cat-file", "--batch"), ours: here(func() error {
+		{name: "100 blobs", theirs: measure.Git(root, names.Bytes(), "cat-file", "--batch"), ours: here(func() error {
 			opened, err := git.Open(root)
 			if err != nil {
 				return err
@@ -170,49 +171,6 @@ func contests(base, root string, files int) ([]*contest, error) {
 			return nil
 		})},
 	}, nil
-}
-
-// program returns a call of git that starts nothing and writes nothing.
-func program(root string, input []byte, args ...string) func() (time.Duration, error) {
-	return func() (time.Duration, error) {
-		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
-		c := exec.Command("git", append(safe, args...)...)
-		c.Dir = root
-		c.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a",
-		}
-		c.Stdin = bytes.NewReader(input)
-		err := c.Run()
-		if c.ProcessState == nil {
-			return 0, err
-		}
-		return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
-	}
-}
-
-// fill makes a repository of n files, fifteen in a directory, all in one pack.
-func fill(root string, n int) error {
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return err
-	}
-	var commit bytes.Buffer
-	commit.WriteString("commit refs/heads/all\ncommitter a <a> 0 +0000\ndata 0\n")
-	for i := range n {
-		text := strings.Repeat(fmt.Sprintf("line of file %d\n", i), 20+i%100)
-		fmt.Fprintf(&commit, "M 100644 inline dir%d/part%d/%d/file%d.go\ndata %d\n%s\n",
-			i/1500, i/150%10, i/15%10, i, len(text), text)
-	}
-	for _, do := range []func() (time.Duration, error){
-		program(root, nil, "init", "-q"),
-		program(root, commit.Bytes(), "fast-import", "--quiet"),
-		program(root, nil, "checkout", "-q", "all"),
-	} {
-		if _, err := do(); err != nil {
-			return fmt.Errorf("making a repository: %w", err)
-		}
-	}
-	return nil
 }
 
 func median(all []time.Duration) float64 {

@@ -120,6 +120,9 @@ type Spec struct {
 	Machine     Machine
 	Fresh       string     // a new UUID that the driver may use as the session's id
 	Resume      string     // the agent's own id of the session to resume
+	Newest      bool       // a process for one call resumes the newest session of the directory
+	Provider    string     // the model API that a person chose; empty: the agent's choice
+	Base        string     // its address, likewise
 	Schema      []byte     // JSON schema of the answer, compact; nil: none
 	Temp        string     // a private directory for Launch.Files, created if there are any
 	Rehearsal   *Rehearsal // not nil: use a scripted model, without login or network

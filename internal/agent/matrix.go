@@ -25,6 +25,9 @@ const (
 	Output     = "output"
 	Model      = "model"
 	Web        = "web"
+	Continue   = "continue"      // it can resume the newest session of the directory
+	Provider   = "provider"      // the model API can be chosen
+	APIBase    = "api-base"      // and its address
 	Schema     = "output-schema" // the agent itself makes its answer fit a schema
 	Resume     = "resume"        // it can resume an earlier session
 	SessionID  = "session-id"    // we can choose the id

@@ -17,7 +17,8 @@ func TestMatrixFiles(t *testing.T) {
 		t.Fatalf("no matrix is found: %v", err)
 	}
 	features := []string{
-		Approval, Sandbox, Output, Model, Web, Schema, Resume, SessionID, Ask, RepoConfig, Denials, Records, ACP,
+		Approval, Sandbox, Output, Model, Web, Schema, Continue, Resume, Provider, APIBase, SessionID, Ask,
+		RepoConfig, Denials, Records, ACP,
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -33,6 +33,8 @@ func builtIn() []command {
 		{"clear", "", "begin a new conversation", (*Chat).clear},
 		{"compact", "", "have the agent shorten the conversation", (*Chat).compact},
 		{"cost", "", "show what this has cost so far", (*Chat).cost},
+		{"undo", "", "take back what the last turn did to the workspace", (*Chat).undo},
+		{"redo", "", "take back the last undo", (*Chat).redo},
 		{"show", "N", "show the whole result of tool call N", (*Chat).show},
 		{"steer", "TEXT", "say something to the turn that runs", (*Chat).steer},
 		{"quit", "", "leave when all is answered; so do /exit, Ctrl-D", nil},
@@ -241,6 +243,23 @@ func (c *Chat) compact(ctx context.Context, rest string) {
 		return
 	}
 	c.say(ctx, strings.TrimSpace("/compact "+rest), false)
+}
+
+func (c *Chat) undo(ctx context.Context, _ string) { c.takeBack(ctx, false) }
+
+func (c *Chat) redo(ctx context.Context, _ string) { c.takeBack(ctx, true) }
+
+// takeBack changes the workspace and not the conversation: the agent is not told.
+func (c *Chat) takeBack(ctx context.Context, redo bool) {
+	if c.World.Undo == nil {
+		c.notice(notHere)
+		return
+	}
+	said, err := c.World.Undo(ctx, redo)
+	if err != nil {
+		said = "nothing was taken back: " + err.Error()
+	}
+	c.notice(text.Visible(said))
 }
 
 // show shows a result again, in full.

@@ -38,6 +38,8 @@ type World struct {
 	Exists func(path string) bool
 	// Reminder returns what the agent is reminded of before a message, given how many there were; empty: nothing.
 	Reminder func(with *conversation.Conversation, messages int) string
+	// Undo takes the last turn back, or the last undo, and says what came of it; nil: that is not possible.
+	Undo func(ctx context.Context, redo bool) (said string, err error)
 	// Command is how a person continues a conversation later.
 	Command func(id string) string
 }

@@ -124,6 +124,9 @@ func cellOf(c agent.Cell) cellData {
 
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
+// ForPeople makes the lines fit the screen.
+func (agentData) ForPeople() {}
+
 // PlainText returns the table with one paragraph for each row, since what is sent is too long for columns.
 func (d agentData) PlainText() string {
 	var b strings.Builder

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,6 +24,39 @@ type changelogEntry struct {
 
 type changelogData struct {
 	Entries contract.Rows[changelogEntry] `json:"entries"`
+}
+
+// ForPeople makes the lines fit the screen.
+func (changelogData) ForPeople() {}
+
+// PlainText returns the changes of each version as lists.
+func (d changelogData) PlainText() string {
+	var b strings.Builder
+	for e := range d.Entries.Seq {
+		title := e.Version
+		if e.Date != nil {
+			title += ", " + *e.Date
+		}
+		fmt.Fprintln(&b, title)
+		for _, part := range []struct {
+			name  string
+			lines []string
+		}{
+			{"Breaking", e.Breaking},
+			{"Added", e.Added},
+			{"Changed", e.Changed},
+			{"Removed", e.Removed},
+			{"Fixed", e.Fixed},
+		} {
+			if len(part.lines) > 0 {
+				fmt.Fprintf(&b, "\n%s\n", part.name)
+			}
+			for _, line := range part.lines {
+				fmt.Fprintf(&b, "  -  %s\n", line)
+			}
+		}
+	}
+	return b.String()
 }
 
 const versionPattern = `^[0-9]+\.[0-9]+\.[0-9]+$`

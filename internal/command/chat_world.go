@@ -25,6 +25,7 @@ import (
 	"omniagent/internal/opening"
 	"omniagent/internal/session"
 	"omniagent/internal/text"
+	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
 
@@ -81,6 +82,14 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 				return ""
 			}
 			return eidolon.RemindAt(messages)
+		},
+		Undo: func(ctx context.Context, redo bool) (string, error) {
+			store, err := undoStore(c)
+			if err != nil {
+				return "", err
+			}
+			out, err := store.Back(ctx, undo.Wish{Dir: dir, Redo: redo})
+			return undoWords(out), err
 		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
 	}

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
 
@@ -49,7 +50,8 @@ func cleanup() *contract.Command {
 			"started and whose\n" +
 			"owner has died, runs without their owner, its own temporary directories, results kept for idempotency " +
 			"keys, records of\n" +
-			"ended children, homes of rehearsals, caches, and rotated audit logs.",
+			"ended children, homes of rehearsals, caches, rotated audit logs, and snapshots beyond\nundo.age and " +
+			"undo.budget.",
 		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true,
 		Steps: cleanupSteps(), Resumable: true, LongRunning: true,
 		Scopes: []string{}, Output: contract.TypeOf[cleanupData](),
@@ -80,9 +82,12 @@ func cleanup() *contract.Command {
 	}
 }
 
-func cleanupSteps() []string { return []string{stepProcesses, "temp", "cache", "logs"} }
+func cleanupSteps() []string { return []string{stepProcesses, "temp", "cache", "logs", stepUndo} }
 
-const stepProcesses = "processes"
+const (
+	stepProcesses = "processes"
+	stepUndo      = "undo"
+)
 
 func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	data := cleanupData{
@@ -97,8 +102,11 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 			continue
 		}
 		err := c.Step(ctx, step, func(ctx context.Context) error {
-			if step == stepProcesses {
+			switch step {
+			case stepProcesses:
 				return endOrphans(ctx, c, &data, &found)
+			case stepUndo:
+				return forgetTurns(ctx, c, &data, &found)
 			}
 			return removeLeftovers(ctx, c, step, &data, &found)
 		})
@@ -173,6 +181,35 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 		data.Closed = append(data.Closed, closedRun{r.ID, string(r.State)})
 	}
 	return nil
+}
+
+// forgetTurns deletes the snapshots of turns that are too old, or too many.
+func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found *cleanupTarget) error {
+	if c.Paths.State == "" {
+		return nil
+	}
+	store, err := undoStore(c)
+	if err != nil {
+		return err
+	}
+	surplus, err := store.Surplus(c.Config.Duration("undo.age"), c.Config.Int("undo.budget"))
+	if err != nil {
+		return err
+	}
+	ids := map[string]bool{}
+	for _, r := range surplus {
+		ids[r.ID] = true
+		found.paths = append(found.paths, filepath.Join(store.Dir, r.ID))
+	}
+	if c.DryRun() || len(ids) == 0 {
+		return nil
+	}
+	gone, freed, err := store.Delete(ctx, func(r undo.Record) bool { return ids[r.ID] })
+	if len(gone) > 0 {
+		data.Cleaned = append(data.Cleaned, cleanedFile{store.Dir, stepUndo, freed})
+		data.Total += freed
+	}
+	return err
 }
 
 // removeLeftovers deletes the files that a step is about.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
@@ -26,7 +27,8 @@ func globalParam() contract.Param {
 // checkEdit reports what is wrong with a key and its value.
 func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	key := c.String("key")
-	if redact.Name(key) {
+	// nope.key is a slip, and its value is looked at below; api_key is meant as it is.
+	if redact.Name(key) && !strings.HasSuffix(key, ".key") {
 		return []fault.Problem{{
 			Param: "key", Code: fault.SecretOnCommandLine, Value: key,
 			Message: "secrets are not kept in the configuration: set an environment variable instead",
@@ -296,8 +298,10 @@ type settingsData struct {
 func configList() *contract.Command {
 	return configCommand(contract.Command{
 		Path: "config list", Summary: "list every configuration key with its value and source", Danger: contract.Safe,
-		Output:   contract.TypeOf[settingsData](),
-		List:     &contract.List{Key: "settings", ID: "key", Order: "key", Columns: []string{"key", "value", "source"}},
+		Output: contract.TypeOf[settingsData](),
+		List: &contract.List{
+			Key: "settings", ID: "key", Order: "key", Limit: 200, Columns: []string{"key", "value", "source"},
+		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the settings are listed"}},
 		Examples: []contract.Example{{Description: "All settings", Command: "omniagent config list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {

@@ -41,7 +41,7 @@ type demoNext struct {
 
 func (p Parts) demonstration() *contract.Command {
 	return &contract.Command{
-		Path: "demo", Summary: "show in a few seconds what this program does, without a key or a network",
+		Path: "demo", Summary: "show in a few seconds what this program does",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Three scenes run in a private directory; nothing of them is left. They are: a CLI that says 0 and " +
 			"is not believed, a tool that the kernel keeps in its\n" +

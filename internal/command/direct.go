@@ -29,16 +29,18 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "131", Name: "QUIT", When: "SIGQUIT", Effect: "partial"},
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
-		Detail: "A flag that an agent does not have is ignored with a warning, or exit code 2 with --strict. What " +
-			"each one does:\n\n" + matrixText(drivers) +
-			"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what " +
-			"is sent.",
+		Differ: "Agents differ: a flag that one does not have is ignored with a warning, or is exit code 2 with " +
+			"--strict. omniagent help agents has the table.",
+		Detail: matrixHelp(drivers),
 	}
 	for _, f := range shim.Flags() {
 		if f.Name == "help" || f.Name == "version" {
 			continue // a question about the program
 		}
-		p := contract.Param{Name: f.Name, Short: f.Short, Kind: contract.Bool, Help: f.Help, Default: f.Default}
+		p := contract.Param{
+			Name: f.Name, Short: f.Short, Kind: contract.Bool, Help: f.Help, Default: f.Default, Value: f.Value,
+			Common: f.Common, Optional: f.Optional(),
+		}
 		switch {
 		case f.Name == "timeout":
 			p.Kind = contract.Duration
@@ -84,27 +86,40 @@ func matrixRows() [][2]string {
 	for _, v := range setting.Outputs() {
 		rows = append(rows, [2]string{agent.Output, string(v)})
 	}
-	return append(rows, [2]string{agent.Model, ""}, [2]string{agent.Web, "on"}, [2]string{agent.Web, "off"})
+	return append(rows, [2]string{agent.Model, ""}, [2]string{agent.Web, "on"}, [2]string{agent.Web, "off"},
+		[2]string{agent.Continue, ""}, [2]string{agent.Resume, ""}, [2]string{agent.Provider, ""},
+		[2]string{agent.APIBase, ""})
 }
 
-// matrixText returns one line for each flag and value: what each agent does with it, with a prompt and in a session.
+// matrixHelp returns the page of the help about the differences between agents.
+func matrixHelp(drivers []agent.Driver) string {
+	return "A flag that an agent does not have is ignored with a warning, or is exit code 2 with --strict. What each " +
+		"one does, with a prompt / in a session where the two differ:\n\n" + matrixText(drivers) +
+		"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what is sent."
+}
+
+// matrixText returns one line for each flag and value: what each agent does with it.
 func matrixText(drivers []agent.Driver) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-26s", "one-shot/interactive")
-	for _, d := range drivers {
-		fmt.Fprintf(&b, " %-9s", d.Name())
-	}
-	b.WriteString("\n")
-	for _, row := range matrixRows() {
-		fmt.Fprintf(&b, "  %-26s", strings.TrimSpace("--"+row[0]+" "+row[1]))
+	line := func(title string, cell func(agent.Driver) string) {
+		row := fmt.Sprintf("  %-25s", title)
 		for _, d := range drivers {
-			m := d.Matrix("")
-			fmt.Fprintf(&b, " %-9s", mark(m.Cell(row[0], row[1], setting.OneShot).Level)+"/"+
-				mark(m.Cell(row[0], row[1], setting.Interactive).Level))
+			row += fmt.Sprintf("  %-*s", max(len(d.Name()), len("+/+")), cell(d))
 		}
-		b.WriteString("\n")
+		b.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
-	return trimLines(b.String())
+	line("", agent.Driver.Name)
+	for _, row := range matrixRows() {
+		line(strings.TrimSpace("--"+row[0]+" "+row[1]), func(d agent.Driver) string {
+			m := d.Matrix("")
+			once := mark(m.Cell(row[0], row[1], setting.OneShot).Level)
+			if session := mark(m.Cell(row[0], row[1], setting.Interactive).Level); session != once {
+				return once + "/" + session
+			}
+			return once
+		})
+	}
+	return b.String()
 }
 
 func mark(l agent.Level) string {
@@ -115,12 +130,4 @@ func mark(l agent.Level) string {
 		return "~"
 	}
 	return "-"
-}
-
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
 }

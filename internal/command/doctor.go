@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,13 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
+	"omniagent/internal/text"
 )
 
 type check struct {
@@ -137,6 +140,9 @@ func (p Parts) doctor() *contract.Command {
 	}
 }
 
+// ForPeople makes the lines fit the screen.
+func (doctorData) ForPeople() {}
+
 // PlainText returns a line for each check, with problems and their fix below it.
 func (d doctorData) PlainText() string {
 	var b strings.Builder
@@ -170,7 +176,46 @@ func (d doctorData) PlainText() string {
 	for _, hole := range d.Sandbox.Holes {
 		fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
 	}
+	summary, next := d.summary()
+	fmt.Fprintf(&b, "\n%s\nNext: %s\n", summary, next)
 	return b.String()
+}
+
+// summary says in a sentence how the machine stands, and the one thing to do next.
+func (d doctorData) summary() (sentence, next string) {
+	var failed, missing, agents []string
+	keys := false
+	for _, k := range d.Checks {
+		agent, isAgent := strings.CutPrefix(k.Name, "agent:")
+		switch {
+		case !k.OK && k.Required:
+			if failed = append(failed, k.Name); next == "" && k.Fix != nil {
+				next = *k.Fix
+			}
+		case isAgent && k.OK && agent != native.Name:
+			agents = append(agents, agent)
+		case k.Name == keysCheck && k.OK:
+			keys = k.Detail != nil && *k.Detail != noKeys
+		case !isAgent && !k.OK && !strings.HasPrefix(k.Name, "rehearsal:"):
+			missing = append(missing, k.Name)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return fmt.Sprintf("Not ready: %s.", text.Either(failed)), cmp.Or(next, "mend what FAIL names above")
+	case len(agents) == 0 && keys:
+		sentence, next = "Ready. There is a key for the built-in agent.", "omniagent chat"
+	case len(agents) == 0:
+		sentence = "Ready, but no agent is installed beside the built-in one."
+		next = "omniagent login anthropic, or install an agent with its fix above"
+	default:
+		sentence = fmt.Sprintf("Ready. Installed: %s.", strings.Join(agents, ", "))
+		next = "omniagent --agent " + agents[0]
+	}
+	if len(missing) > 0 {
+		sentence += fmt.Sprintf(" Missing, but not required: %s.", strings.Join(missing, ", "))
+	}
+	return sentence, next
 }
 
 // self returns the command line of a call of this program that does nothing.

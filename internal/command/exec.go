@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -20,12 +21,14 @@ func exec() *contract.Command {
 		Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are " +
 			"its arguments. Each line gets\n" +
-			"one envelope line with meta._cmd and meta._line. The batch stops at the first failure unless " +
+			"one envelope line with meta._cmd and meta._line, as soon as it is done. The batch stops at the first " +
+			"failure unless " +
 			"--ignore-errors is given. What a\n" +
 			"line may change is what its own command may change.",
 		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{
 			Format:   "jsonl",
 			Required: true,
+			Lines:    true,
 		},
 		Params: []contract.Param{
 			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
@@ -90,12 +93,17 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			number+1, maxLine).Hint("give large values by file")
 	}
 	if err := in.Err(); err != nil {
+		var f *fault.Fault
+		if errors.As(err, &f) {
+			return contract.Result{Lines: ran > 0}, f
+		}
 		return contract.Result{Lines: ran > 0}, fault.New(fault.Internal, "the input cannot be read").Because(err)
 	}
 	switch {
 	case ran == 0 && ctx.Err() == nil:
 		return contract.Result{}, fault.New(fault.StdinRequired,
-			"there is no line to carry out").Hint("give a JSON object with _cmd on each line")
+			"there is no line to carry out").FixBy("pipe the lines in, or give --input-file", "").
+			Hint("give a JSON object with _cmd on each line, or --input-file FILE")
 	case failed == 0:
 		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:

@@ -34,6 +34,7 @@ func hostParams(more ...string) []contract.Param {
 			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
 			Help: "to an agent's first sign of life; native: native.first_byte",
 		},
+		undoParam(),
 	}
 }
 

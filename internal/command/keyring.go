@@ -67,9 +67,15 @@ func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
 	return all, err
 }
 
+// keysCheck is the check for the keys of model APIs, and noKeys its detail where there are none.
+const (
+	keysCheck = "model keys"
+	noKeys    = "none; omniagent login stores one"
+)
+
 // checkKeys reports which keys the native agent could use.
 func (p Parts) checkKeys(c *contract.Call) check {
-	k := check{Name: "model keys", OK: true}
+	k := check{Name: keysCheck, OK: true}
 	all, err := p.keysHere(c)
 	if err != nil {
 		return failed(k, err, fault.Of(err).Suggestion)
@@ -78,7 +84,7 @@ func (p Parts) checkKeys(c *contract.Call) check {
 	for _, one := range all {
 		words = append(words, one.Account+" in "+one.Source)
 	}
-	detail := "none; omniagent login stores one"
+	detail := noKeys
 	if len(words) > 0 {
 		detail = strings.Join(words, ", ")
 	}

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -173,8 +175,22 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
+				settings.Undo = snapshotsOf(paths, set, host.Lookup)
 			}
 			return settings
+		},
+		Events: func(args []string, prompted bool, signals <-chan os.Signal) int {
+			host := contract.Process()
+			host.Args = append([]string{"start"}, args...)
+			if prompted {
+				host.Stdin, host.StdinTerminal, host.StdinPiped = nil, false, false
+			}
+			return program.Run(context.Background(), host, signals)
+		},
+		Remember: func(name string) int {
+			host := contract.Process()
+			host.Args, host.Stdout = []string{"config", "set", "agent", name, "--global"}, io.Discard
+			return program.Run(context.Background(), host, nil)
 		},
 		Rehearse: func(script, _, home string) (agent.Rehearsal, func(), error) { return rehearse(script, "", home) },
 	}

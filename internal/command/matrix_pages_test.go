@@ -17,13 +17,14 @@ import (
 	"omniagent/internal/shell"
 )
 
-// TestMatrixPages holds the pages about single agents, and the table in README.md, against the tables that translate
-// the flags.
+// TestMatrixPages holds the pages about single agents, and the tables of all, against the tables that translate the
+// flags.
 func TestMatrixPages(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages tell what holds on Linux; some rows differ by system")
 	}
-	hold(t, "README.md", readmePage(t, Ours().Agents))
+	hold(t, "docs/exit-codes.md", generated(t, "docs/exit-codes.md", "exits", exitTable(Ours().Agents)))
+	hold(t, "docs/agents.md", generated(t, "docs/agents.md", "matrix", agentTable(Ours().Agents)))
 	pages := []string{}
 	for _, d := range Ours().Agents {
 		name := d.Name() + ".md"
@@ -61,7 +62,7 @@ func TestMatrixPagesSayAll(t *testing.T) {
 	}
 }
 
-// abilityRows returns the rows of the table in README.md that are no flags.
+// abilityRows returns the rows of the table in docs/agents.md that are no flags.
 func abilityRows() [][2]string {
 	return [][2]string{
 		{agent.Schema, "holds its answer to a schema"},
@@ -72,24 +73,18 @@ func abilityRows() [][2]string {
 	}
 }
 
-// readmePage returns README.md with its tables generated anew.
-func readmePage(t *testing.T, drivers []agent.Driver) string {
+// generated returns a page with a text between the marks of that name.
+func generated(t *testing.T, path, name, text string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return generated(t, generated(t, string(raw), "exits", exitTable(drivers)), "matrix", agentTable(drivers))
-}
-
-// generated returns a page with a text between the marks of that name.
-func generated(t *testing.T, page, name, text string) string {
-	t.Helper()
 	begin, end := "<!-- generated:"+name+" -->\n", "<!-- /generated -->"
-	before, tail, found := strings.Cut(page, begin)
+	before, tail, found := strings.Cut(string(page), begin)
 	_, after, ended := strings.Cut(tail, end)
 	if !found || !ended {
-		t.Fatalf("README.md has no place for %s", name)
+		t.Fatalf("%s has no place for %s", path, name)
 	}
 	return before + begin + text + end + after
 }
@@ -124,7 +119,7 @@ func agentTable(drivers []agent.Driver) string {
 	var b strings.Builder
 	b.WriteString("| |")
 	for _, d := range drivers {
-		fmt.Fprintf(&b, " [%s](docs/agents/%s.md) |", d.Name(), d.Name())
+		fmt.Fprintf(&b, " [%s](agents/%s.md) |", d.Name(), d.Name())
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(drivers)) + "\n")
 	line := func(title, feature, value string) {

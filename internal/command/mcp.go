@@ -24,7 +24,7 @@ func (p Parts) mcpServer() *contract.Command {
 		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	return &contract.Command{
-		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server on standard input and output",
+		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
 		Class: contract.Stream, Danger: contract.Mutating,
 		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents " +
 			"and ask_agent. An agent that is asked gets no\n" +
@@ -56,7 +56,7 @@ func (p Parts) mcpServer() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord(), startedFile()},
+		}, wallsRecord(), startedFile(), undoFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},

@@ -38,6 +38,7 @@ type opener struct {
 	patience                time.Duration // for the answer to a question; 0: the conversation's own
 	host                    bool          // of conversations that may delegate work
 	run                     string        // the run of delegated work; empty: it is something else
+	of                      string        // the run that a conversation is a part of; empty: none
 }
 
 // env returns what an opening needs of this call.
@@ -51,6 +52,7 @@ func (o opener) env() opening.Env {
 		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
+		Undo: snapshots(c), Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""

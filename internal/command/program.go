@@ -59,7 +59,13 @@ func (p Parts) app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
 			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
-		Groups: groups(),
+		Groups:   groups(),
+		Examples: examples(),
+		Tasks:    tasks(),
+		Topics: []contract.Topic{{
+			Name: "agents", Summary: "what each agent does with the flags",
+			Text: func() string { return matrixHelp(p.Agents) },
+		}},
 		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
 		Direct: func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
@@ -87,12 +93,14 @@ func (p Parts) app() contract.App {
 			exec(),
 			generateMan(),
 			generateSkills(),
+			help(),
 			p.login(),
 			p.logout(),
 			manifest(),
 			p.mcpServer(),
 			p.modelsList(),
 			p.modelsUse(),
+			redoLast(),
 			p.run(),
 			runsCancel(),
 			p.runsContinue(),
@@ -112,10 +120,13 @@ func (p Parts) app() contract.App {
 			p.sessionList(),
 			p.sessionSearch(),
 			sessionShow(),
+			snapshotsDelete(),
+			snapshotsList(),
 			p.start(),
 			p.status(),
 			p.trust(),
 			trustList(),
+			undoLast(),
 			version(),
 			xnlCheck(),
 			xnlFormat(),
@@ -128,13 +139,14 @@ func (p Parts) app() contract.App {
 // groups returns what the commands are about that begin with the same word.
 func groups() map[string]string {
 	return map[string]string{
-		"agents":  "the coding agents that this program knows",
-		"config":  "read and write the configuration",
-		"errors":  "the codes of failures",
-		"models":  "the language models behind the native agent",
-		"runs":    "tasks that were handed to agents",
-		"sandbox": "the walls around commands",
-		"session": "conversations, for every agent",
-		"xnl":     "XNL, the notation in which models without tool calls write them",
+		"agents":    "the coding agents that this program knows",
+		"config":    "read and write the configuration",
+		"errors":    "the codes of failures",
+		"models":    "the language models behind the native agent",
+		"runs":      "tasks that were handed to agents",
+		"sandbox":   "the walls around commands",
+		"session":   "conversations, for every agent",
+		"snapshots": "what turns of agents can be taken back",
+		"xnl":       "XNL, the notation in which models without tool calls write them",
 	}
 }

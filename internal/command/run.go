@@ -96,6 +96,7 @@ func runStart() []contract.Param {
 	return []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent"},
 		{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+		undoParam(),
 	}
 }
 
@@ -115,7 +116,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 		runFiles(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 		wallsRecord(),
-		listFile(), startedFile(),
+		listFile(), startedFile(), undoFiles(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
@@ -338,6 +339,7 @@ const (
 // owner returns what carries a run out in this process, with the person's own settings.
 func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
+	o.of = r.ID
 	return run.Owner{
 		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },

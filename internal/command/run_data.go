@@ -145,6 +145,9 @@ func questionsOf(r run.Record) []contract.Foreign[runQuestion] {
 	return all
 }
 
+// ForPeople makes the lines fit the screen.
+func (runData) ForPeople() {}
+
 // PlainText is the summary that a person reads.
 func (d runData) PlainText() string {
 	var b strings.Builder

@@ -206,6 +206,9 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 
 func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Word().String(), r.String(), r.Source()} }
 
+// ForPeople makes the lines fit the screen.
+func (explained) ForPeople() {}
+
 // PlainText returns the explanation for people.
 func (d explained) PlainText() string {
 	var b strings.Builder

@@ -56,6 +56,9 @@ type sessionAsk struct {
 	Tool string `json:"tool" doc:"the tool that it is about; empty: none"`
 }
 
+// ForPeople makes the lines fit the screen.
+func (sessionData) ForPeople() {}
+
 // PlainText returns the figures, then the messages.
 func (d sessionData) PlainText() string {
 	var b strings.Builder

@@ -237,7 +237,10 @@ func trustList() *contract.Command {
 		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe,
 		Version: "1.0.0", LooseConfig: true,
 		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
-		List:     &contract.List{Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "state", "at"}},
+		List: &contract.List{
+			Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "state", "at"},
+			None: "nothing is trusted yet; omniagent trust records what a repository brings, as it is now",
+		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
 		Examples: []contract.Example{{Description: "What is trusted", Command: "omniagent trust list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {

@@ -15,6 +15,9 @@ type App struct {
 	Detail      string
 	Groups      map[string]string // summaries of groups of commands, such as "config"
 	Commands    []*Command
+	Examples    []Example      // of calls, for the help
+	Tasks       []Task         // the commands by what they are for; empty: in their order
+	Topics      []Topic        // further pages of the help
 	Keys        []config.Key   // in addition to Keys()
 	Environment []Variable     // in addition to the variables of the keys
 	Direct      func() *Direct // what a call without a command does; nil: nothing
@@ -24,7 +27,8 @@ type App struct {
 type Direct struct {
 	Usage   string  // what follows the program's name
 	Summary string  // one line, no period
-	Detail  string  // further paragraphs of the help
+	Differ  string  // in what agents differ, for the help of the program
+	Detail  string  // the same at length, for the manual
 	Params  []Param //
 	Exits   []DirectExit
 	// what was probably meant by a word that names no command, or ""
@@ -44,6 +48,8 @@ type Variable struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Required    bool   `json:"required,omitempty"`
+
+	own bool // only some commands read it
 }
 
 // Program is an App whose declarations are valid.
@@ -73,9 +79,10 @@ func (p *Program) variables() []Variable {
 		{Name: prefix + "NO_UPDATE", Description: "accepted; there are no updates"},
 		{Name: prefix + "NO_TELEMETRY", Description: "accepted; nothing is reported"},
 	}
-	for _, k := range p.keys {
+	framework := len(p.keys) - len(p.Keys)
+	for i, k := range p.keys {
 		if k.Env != "" {
-			list = append(list, Variable{Name: k.Env, Description: k.Help})
+			list = append(list, Variable{Name: k.Env, Description: k.Help, own: i >= framework})
 		}
 	}
 	list = append(list, p.Environment...)

@@ -252,7 +252,14 @@ func (c *Call) Debug(format string, args ...any) {
 // say writes to standard error in one write: cleaned, without secrets, each line with the trace id.
 func (c *Call) say(lines string) {
 	clean, _ := text.Clean(lines)
-	lines = wrap(redact.String(clean), c.Int("width"))
+	lines = redact.String(clean)
+	width := c.Int("width")
+	if !c.Given("width") && c.Host.StderrTerminal && !c.Host.ci() &&
+		!strings.HasPrefix(lines, "hint: "+c.Program.Name) &&
+		!strings.HasPrefix(lines, " ") { // a command is typed as it is
+		width, _ = c.Host.size()
+	}
+	lines = wrap(lines, width)
 	if trace := c.trace(); trace != "" {
 		mark := "[TRACE " + trace + "] "
 		lines = mark + strings.ReplaceAll(lines, "\n", "\n"+mark)

@@ -120,6 +120,9 @@ type Result struct {
 // PlainTexter is data whose plain form is a text for a program: a script, a page.
 type PlainTexter interface{ PlainText() string }
 
+// Flowing is data whose plain form is for people alone: its lines are broken where their screen ends.
+type Flowing interface{ ForPeople() }
+
 // Example is an invocation that works exactly as written.
 type Example struct {
 	Description string `json:"description"`
@@ -134,6 +137,7 @@ type List struct {
 	Limit int    // default rows of a page; zero: 20
 
 	Columns []string // default columns for a person; empty: all
+	None    string   // what a person is told if there are no rows; empty: that none were found
 }
 
 // Stdin declares what the command reads from standard input.
@@ -141,6 +145,7 @@ type Stdin struct {
 	Format   string // "text", "jsonl"
 	Required bool   // the command cannot run without it
 	Empty    bool   // a pipe or file that is empty is input, too
+	Lines    bool   // it is read while it comes, not as a whole
 }
 
 // Network declares the limits of every connection.

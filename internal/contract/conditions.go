@@ -2,11 +2,13 @@ package contract
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/terminal"
 )
 
 // conditions checks what a command needs before it may run: a person who can answer, and the configured rights. What
@@ -39,22 +41,64 @@ func lacking(needed, active []string) []string {
 	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
 }
 
-// unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch.
-func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer {
+// unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch, and a person
+// at a terminal is asked about that: agreed reports that they want it done.
+func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a answer, agreed bool) {
 	c.preview = true
 	tried := c.supervise(ctx, signals)
+	c.preview = false
 	if tried.fault != nil {
-		return answer{fault: tried.fault}
+		return answer{fault: tried.fault}, false
 	}
 	target := tried.target
 	if target == nil {
 		target = map[string]any{}
 	}
+	if asked, yes, f := c.agree(ctx, signals, target); f != nil || yes {
+		return answer{fault: f}, yes
+	} else if asked {
+		return answer{fault: fault.New(fault.ConfirmationRequired, "nothing was done").
+			Hint("%s does it without a question", c.line("--confirm-destructive"))}, false
+	}
 	command := c.line("--dry-run")
 	f := fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
 		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command)
+	f.Ways = []string{"to do it: " + c.line("--confirm-destructive")}
 	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command",
-		command).With("would_affect", target)}
+		command).With("would_affect", target)}, false
+}
+
+// agree asks a person whether what a dry run found may be destroyed; --yes has answered already. asked is false where
+// nobody can be asked.
+func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[string]any) (asked, yes bool,
+	f *fault.Fault,
+) {
+	if c.Host.nobody() || c.Host.machine() || !c.Host.StderrTerminal || c.Bool("non-interactive") || c.Bool("quiet") ||
+		c.format() != "plain" || c.Host.Stdin == nil {
+		return false, false, nil
+	}
+	if c.Bool("yes") {
+		return true, true, nil
+	}
+	var b strings.Builder
+	o, _ := (&walker{}).tree(target).(object)
+	writeObject(&b, o, "  ", c.screenOf())
+	c.say(strings.TrimRight(c.screenOf().flowing(b.String()), "\n"))
+	_, _ = io.WriteString(c.Host.Stderr, sentence(c.Command.Summary)+"? [y/N] ")
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := terminal.ReadLine(c.Host.Stdin)
+		typed <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case word := <-typed:
+		return true, word == "y" || word == "yes", nil
+	case s := <-signals:
+		_, _ = io.WriteString(c.Host.Stderr, "\n")
+		return true, false, cancelled(c, s)
+	case <-ctx.Done():
+		return true, false, fault.Of(context.Cause(ctx))
+	}
 }
 
 // shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a

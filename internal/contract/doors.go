@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -128,6 +129,9 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		}
 		return f, nil
 	}
+	if c.Command.Stdin.Lines && !c.Host.StdinTerminal && c.Host.Stdin != nil {
+		return io.NopCloser(c.arriving(ctx)), nil
+	}
 	if limit := c.limit(); c.Command.Clock != nil && limit > 0 { // the clock of the command has not begun yet
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, c.expired(limit))
@@ -142,6 +146,86 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 			FixBy("pipe the input in, or give --input-file", "").Hint("%s", c.line("--input-file", "FILE"))
 	}
 	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+// arriving is standard input while it comes, up to the limit. The end of the run ends the wait for more.
+type arriving struct {
+	ctx    context.Context
+	call   *Call
+	blocks chan block
+	ready  []byte
+	err    error // behind what is ready
+	length int
+	begun  bool
+}
+
+type block struct {
+	data []byte
+	err  error
+}
+
+func (c *Call) arriving(ctx context.Context) *arriving {
+	r := &arriving{ctx: ctx, call: c, blocks: make(chan block)}
+	go func() {
+		for {
+			b := block{data: make([]byte, 32<<10)}
+			n, err := c.Host.Stdin.Read(b.data)
+			b.data, b.err = b.data[:n], err
+			select {
+			case r.blocks <- b:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// lull is how long the input has to be silent for what came first to be all that is there. Input that is too long as a
+// whole is refused before any of it is carried out.
+const lull = 20 * time.Millisecond
+
+func (r *arriving) Read(into []byte) (int, error) {
+	for len(r.ready) == 0 && r.err == nil || !r.begun {
+		var silent <-chan time.Time
+		if !r.begun && len(r.ready) > 0 {
+			silent = time.After(lull)
+		}
+		select {
+		case b := <-r.blocks:
+			r.ready, r.err = append(r.ready, b.data...), b.err
+			r.length += len(b.data)
+			r.begun = r.begun || b.err != nil
+		case <-silent:
+			r.begun = true
+		case <-r.ctx.Done():
+			return 0, context.Cause(r.ctx)
+		}
+		if limit := int(r.call.Config.Int("max_stdin_bytes")); r.length > limit {
+			return 0, r.call.tooMuchStdin(r.length+r.rest(), limit)
+		}
+	}
+	n := copy(into, r.ready)
+	if r.ready = r.ready[n:]; len(r.ready) > 0 || n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// rest drops what still comes, so that the writer is not left with a broken pipe, and returns its length.
+func (r *arriving) rest() (n int) {
+	for r.err == nil && n < 64<<20 {
+		select {
+		case b := <-r.blocks:
+			n, r.err = n+len(b.data), b.err
+		case <-r.ctx.Done():
+			return n
+		}
+	}
+	return n
 }
 
 // readStdin reads all of standard input up to the limit. It refuses a terminal, because it would wait for a person.

@@ -37,6 +37,14 @@ func Process() Host {
 	}
 }
 
+// size returns the size of the terminal on standard output; 0: there is none, or it is not known.
+func (h Host) size() (columns, rows int) {
+	if out, isFile := h.Stdout.(*os.File); isFile && h.StdoutTerminal {
+		columns, rows, _ = term.GetSize(int(out.Fd()))
+	}
+	return columns, rows
+}
+
 func (h Host) env(name string) string {
 	v, _ := h.Lookup(name)
 	return v

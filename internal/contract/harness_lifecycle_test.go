@@ -89,7 +89,13 @@ type following struct {
 
 func (w *world) follow(t *testing.T, args ...string) *following {
 	t.Helper()
-	f := &following{cmd: w.command(args...), stderr: &bytes.Buffer{}}
+	return followed(t, w.command(args...))
+}
+
+// followed starts a process whose lines are read as they come.
+func followed(t *testing.T, cmd *exec.Cmd) *following {
+	t.Helper()
+	f := &following{cmd: cmd, stderr: &bytes.Buffer{}}
 	f.cmd.Stderr = f.stderr
 	out, err := f.cmd.StdoutPipe()
 	if err == nil {

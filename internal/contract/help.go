@@ -2,56 +2,232 @@ package contract
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/screen"
+	"omniagent/internal/text"
 )
+
+// Task is a part of the help of the program: something that people want to do, and the first words of the commands that
+// do it.
+type Task struct {
+	Title string
+	Words []string
+}
+
+// Topic is a page of the help that is about no single command.
+type Topic struct {
+	Name    string
+	Summary string // one line, no period
+	Text    func() string
+}
 
 // help answers --help: text on a terminal. For programs the text goes to standard error, and the envelope says where
 // the schema is.
 func (c *Call) help() answer {
-	return c.helpAnswer(c.Program.helpText(c.Command), nil)
+	return c.helpAnswer(func(h *helpPage) { c.Program.commandHelp(h, c.Command) }, nil)
 }
 
-func (c *Call) helpAnswer(text string, data any) answer {
+func (c *Call) helpAnswer(write func(*helpPage), data any) answer {
 	a := answer{
-		pure: true, data: data, human: text,
+		pure: true, data: data,
 		meta: object{
 			{"help", true},
 			{"schema_ref", strings.TrimSpace(c.Program.Name+" "+c.Command.Path) + " --schema"},
 		},
 	}
-	if f := c.format(); f != "plain" && !c.Bool("quiet") {
-		_, _ = io.WriteString(c.Host.Stderr, text)
+	switch plain := c.format() == "plain"; {
+	case plain && c.paged(write):
+		a.bare = true
+	case plain:
+		a.human, a.bare = c.written(write, c.Host.StdoutTerminal), true
+	case !c.Bool("quiet"):
+		_, _ = io.WriteString(c.Host.Stderr, c.written(write, false))
 	}
 	return a
 }
 
-// helpText returns everything about a command, for people.
-func (p *Program) helpText(c *Command) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: %s [flags]\n\n%s.\n", c.usage(p.Name), sentence(c.Summary))
-	if c.Detail != "" {
-		fmt.Fprintf(&b, "\n%s\n", c.Detail)
+// written returns a page of the help. On a terminal it fits the width and has bold headings, if the terminal has any.
+func (c *Call) written(write func(*helpPage), terminal bool) string {
+	h := &helpPage{width: pageWidth}
+	if terminal {
+		if columns, _ := c.Host.size(); columns > 0 {
+			h.width = min(columns, widest)
+		}
+		h.styled = !c.Host.ci() && screen.Colour(c.Host.Lookup)
 	}
-	if c.StreamsRows {
-		fmt.Fprint(&b, "\nPrints JSON lines as they come; --no-stream gives one envelope.\n")
+	if c.Given("width") {
+		h.width = c.Int("width")
 	}
-	var own, shared []Param
-	for _, param := range c.allParams() {
-		if param.Global {
-			shared = append(shared, param)
-		} else {
-			own = append(own, param)
+	write(h)
+	return h.String()
+}
+
+// paged shows a page of the help in the person's pager if it is longer than their screen. It reports whether it did.
+func (c *Call) paged(write func(*helpPage)) bool {
+	_, rows := c.Host.size()
+	out, isFile := c.Host.Stdout.(*os.File)
+	in, isPerson := c.Host.Stdin.(*os.File)
+	if !isFile || !isPerson || rows == 0 || c.Host.nobody() || c.Bool("non-interactive") {
+		return false
+	}
+	page := c.written(write, true)
+	return strings.Count(page, "\n") >= rows &&
+		screen.PageText(context.Background(), in, out, os.Environ(), page) == nil
+}
+
+// ShowHelp prints a page of the help as text, wherever standard output leads: of the program, of a topic, of a command
+// or of a group of commands.
+func (c *Call) ShowHelp(words []string) error {
+	write, f := c.Program.helpPage(words)
+	if f != nil {
+		return f
+	}
+	if c.paged(write) {
+		return nil
+	}
+	if _, err := io.WriteString(c.Host.Stdout, c.written(write, c.Host.StdoutTerminal)); err != nil {
+		return fault.New(fault.OutputFailed, "the help cannot be written").Because(err)
+	}
+	return nil
+}
+
+// helpPage finds the page that some words name.
+func (p *Program) helpPage(words []string) (func(*helpPage), *fault.Fault) {
+	path := strings.Join(words, " ")
+	if path == "" {
+		return p.rootHelp, nil
+	}
+	if command, is := p.Find(path); is {
+		return func(h *helpPage) { p.commandHelp(h, command) }, nil
+	}
+	for _, t := range p.topics() {
+		if t.Name == path {
+			return func(h *helpPage) {
+				t.write(h)
+				if p.begins(path) {
+					h.heading("Commands:")
+					p.groupList(h, path)
+				}
+			}, nil
 		}
 	}
-	writeFlags(&b, "Flags", own)
-	writeExamples(&b, c.Examples)
-	writeExits(&b, c)
-	writeFlags(&b, "Shared flags", shared)
-	return b.String()
+	if p.begins(path) {
+		return func(h *helpPage) { p.groupHelp(h, path) }, nil
+	}
+	names := []string{}
+	for _, t := range p.topics() {
+		names = append(names, t.Name)
+	}
+	names = append(names, p.paths()...)
+	near := text.Nearest(path, names)
+	f := fault.New(fault.UnknownCommand, "there is no help about %q%s", redact.String(path), meant(near))
+	if near != "" {
+		return nil, f.Hint("%s help %s", p.Name, near)
+	}
+	return nil, f.Hint("%s help lists commands and topics", p.Name)
+}
+
+// paths returns the names of all commands and groups.
+func (p *Program) paths() []string {
+	paths := []string{}
+	for _, c := range p.Commands {
+		paths = append(paths, c.Path)
+		if first, _, nested := strings.Cut(c.Path, " "); nested {
+			paths = append(paths, first)
+		}
+	}
+	return paths
+}
+
+// HelpNames returns what the help has pages about: topics, groups and commands.
+func (p *Program) HelpNames() []string {
+	names := []string{}
+	for _, t := range p.topics() {
+		names = append(names, t.Name)
+	}
+	names = append(names, p.paths()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// topic is a Topic as it is written.
+type topic struct {
+	Name, Summary string
+	write         func(*helpPage)
+}
+
+// topics returns the pages that are about no single command.
+func (p *Program) topics() []topic {
+	list := []topic{}
+	for _, t := range p.Topics {
+		list = append(list, topic{t.Name, t.Summary, func(h *helpPage) { h.text(t.Text()) }})
+	}
+	return append(list,
+		topic{"flags", "every flag that is not a command's own", p.flagsHelp},
+		topic{"environment", "the variables that have an effect", p.environmentHelp},
+		topic{"exit-codes", "what each exit code means", p.exitsHelp})
+}
+
+// commandHelp writes everything about a command, for people.
+func (p *Program) commandHelp(h *helpPage, c *Command) {
+	h.broken("Usage: ", c.usage(p.Name)+" [flags]")
+	h.text(sentence(c.Summary) + ".")
+	if c.Detail != "" {
+		h.text(c.Detail)
+	}
+	if c.StreamsRows {
+		h.text("Prints JSON lines as they come; --no-stream gives one envelope.")
+	}
+	h.examples(c.Examples)
+	var own, shared []Param
+	for _, param := range c.allParams() {
+		if !param.Global || !param.everywhere() {
+			own = append(own, param)
+		} else {
+			shared = append(shared, param)
+		}
+	}
+	h.params("Flags:", own)
+	h.heading("Flags of every command, explained by " + p.Name + " help flags:")
+	h.broken("  ", flagNames(shared))
+	h.heading("Exit codes:")
+	all := c.exits()
+	rows := [][2]string{}
+	for _, n := range exitOrder(all) {
+		rows = append(rows, exitRow(n, all[n].Name, all[n].Description))
+	}
+	h.list(rows)
+}
+
+// everywhere reports whether every command with an envelope has the flag.
+func (p Param) everywhere() bool {
+	return slices.ContainsFunc(sharedParams(), func(s sharedParam) bool {
+		return s.Name == p.Name && s.scope == "always"
+	})
+}
+
+func flagNames(params []Param) string {
+	names := []string{}
+	for _, p := range params {
+		name := "--" + p.Name
+		if p.Short != "" {
+			name = "-" + p.Short + " " + name
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func exitRow(number, name, means string) [2]string {
+	return [2]string{strings.Repeat(" ", 3-len(number)) + number + "  " + name, means}
 }
 
 func sentence(s string) string {
@@ -61,30 +237,23 @@ func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func writeFlags(b *strings.Builder, title string, params []Param) {
-	if len(params) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n", title)
-	width := 0
-	for _, p := range params {
-		width = max(width, len(p.form()))
-	}
-	for _, p := range params {
-		fmt.Fprintf(b, "  %-*s  %s\n", width, p.form(), p.explain())
-	}
-}
-
 // form returns a flag as it is written.
 func (p Param) form() string {
 	form := "    --" + p.Name
 	if p.Short != "" {
 		form = "-" + p.Short + ", --" + p.Name
 	}
-	if p.Kind != Bool {
-		form += " " + strings.ToUpper(string(p.Kind))
+	value := p.Value
+	if value == "" {
+		value = strings.ToUpper(string(p.Kind))
 	}
-	return form
+	switch {
+	case p.Kind == Bool:
+		return form
+	case p.Optional:
+		return form + "[=" + value + "]"
+	}
+	return form + " " + value
 }
 
 func (p Param) explain() string {
@@ -107,24 +276,6 @@ func (p Param) explain() string {
 	return text
 }
 
-func writeExamples(b *strings.Builder, examples []Example) {
-	if len(examples) == 0 {
-		return
-	}
-	b.WriteString("\nExamples:\n")
-	for _, e := range examples {
-		fmt.Fprintf(b, "  # %s\n  %s\n", e.Description, e.Command)
-	}
-}
-
-func writeExits(b *strings.Builder, c *Command) {
-	all := c.exits()
-	b.WriteString("\nExit codes:\n")
-	for _, n := range exitOrder(all) {
-		fmt.Fprintf(b, "  %3s  %-17s  %s\n", n, all[n].Name, all[n].Description)
-	}
-}
-
 func exitOrder(all map[string]exitEntry) []string {
 	return slices.SortedFunc(maps.Keys(all), byNumber)
 }
@@ -132,65 +283,142 @@ func exitOrder(all map[string]exitEntry) []string {
 // byNumber compares exit codes, which are written without leading zeros.
 func byNumber(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
-// rootHelp returns the help of the program: short for a bare call, with every shared flag and variable for --help.
-func (p *Program) rootHelp(whole bool) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s.\n\nUsage: ", p.Name, p.Version, p.Summary)
+// rootHelp writes the help of the program: what it is for, and where the rest is.
+func (p *Program) rootHelp(h *helpPage) {
+	h.broken("", sentence(p.Summary)+".")
+	h.WriteString("\n")
+	lead := "Usage: "
 	if p.Direct != nil {
-		fmt.Fprintf(&b, "%s %s\n       ", p.Name, p.Direct().Usage)
+		h.broken(lead, p.Name+" "+p.Direct().Usage)
+		lead = "       "
 	}
-	fmt.Fprintf(&b, "%s COMMAND [arguments] [flags]\n", p.Name)
+	h.broken(lead, p.Name+" COMMAND [arguments] [flags]")
+	if len(p.Examples) > 0 {
+		h.heading("Examples:")
+		rows := [][2]string{}
+		for _, e := range p.Examples {
+			rows = append(rows, [2]string{e.Command, e.Description})
+		}
+		h.list(rows)
+	}
+	p.taskList(h)
 	if p.Direct != nil {
-		p.directHelp(&b, whole)
+		d := p.Direct()
+		h.params("Flags without a command:", slices.DeleteFunc(d.Params, func(q Param) bool { return !q.Common }))
+		h.text(d.Differ)
 	}
-	b.WriteString("\nCommands:\n")
-	width := 0
-	for _, c := range p.Commands {
-		width = max(width, len(c.Path))
+	h.heading("More help:")
+	rows := [][2]string{{p.Name + " help COMMAND", "everything about a command, or about a topic:"}}
+	for _, t := range p.topics() {
+		rows = append(rows, [2]string{"  " + t.Name, t.Summary})
 	}
-	for _, c := range p.Commands {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, c.Path, c.Summary)
-	}
-	if !whole {
-		fmt.Fprintf(&b,
-			"\n%s --help lists the flags and variables that all commands share.\n%s COMMAND --help tells everything "+
-				"about one.\n", p.Name, p.Name)
-		return b.String()
-	}
-	if p.Detail != "" {
-		fmt.Fprintf(&b, "\n%s\n", p.Detail)
-	}
-	writeFlags(&b, "Flags about the program", p.rootCommand().Params)
-	writeFlags(&b, "Flags that commands share, where they apply", p.sharedUsed())
-	b.WriteString("\nEnvironment:\n")
+	h.list(rows)
+	h.heading("Most used flags of commands, and variables:")
+	h.broken("  ", flagNames(slices.DeleteFunc(p.sharedUsed(), func(q Param) bool { return !q.Common })))
+	names := []string{}
 	for _, v := range p.variables() {
-		fmt.Fprintf(&b, "  %-28s  %s\n", v.Name, v.Description)
+		if !v.own {
+			names = append(names, v.Name)
+		}
 	}
-	return b.String()
+	h.broken("  ", strings.Join(names, ", "))
 }
 
-func (p *Program) directHelp(b *strings.Builder, whole bool) {
-	d := p.Direct()
-	fmt.Fprintf(b, "\n%s.\n", sentence(d.Summary))
-	writeFlags(b, "Flags without a command", d.Params)
-	if !whole {
-		return
+// taskList writes the commands by task, one line for each first word; what belongs to no task comes last.
+func (p *Program) taskList(h *helpPage) {
+	rest := []string{}
+	for _, c := range p.Commands {
+		if word, _, _ := strings.Cut(c.Path, " "); !slices.Contains(rest, word) {
+			rest = append(rest, word)
+		}
 	}
-	fmt.Fprintf(b, "\n%s\n\nExit codes without a command:\n", d.Detail)
-	for _, e := range d.Exits {
-		fmt.Fprintf(b, "  %3s  %-17s  %s\n", e.Number, e.Name, e.When)
+	tasks, width := p.Tasks, 0
+	for _, t := range tasks {
+		for _, word := range t.Words {
+			width = max(width, len(word))
+			rest = slices.DeleteFunc(rest, func(w string) bool { return w == word })
+		}
 	}
+	if len(tasks) == 0 {
+		tasks, rest = []Task{{"Commands:", rest}}, nil
+	}
+	for _, t := range tasks {
+		h.heading(t.Title)
+		rows := [][2]string{}
+		for _, word := range t.Words {
+			rows = append(rows, [2]string{word + strings.Repeat(" ", max(0, width-len(word))), p.brief(word)})
+		}
+		h.list(rows)
+	}
+	if len(rest) > 0 {
+		h.broken("  also: ", strings.Join(rest, ", "))
+	}
+}
+
+// brief returns what the commands do that begin with a word.
+func (p *Program) brief(word string) string {
+	if summary := p.Groups[word]; summary != "" {
+		return summary
+	}
+	if c, is := p.Find(word); is {
+		return c.Summary
+	}
+	return ""
 }
 
 // groupHelp lists the commands of a group such as "config".
-func (p *Program) groupHelp(group string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: %s %s COMMAND [arguments] [flags]\n\n%s.\n\nCommands:\n", p.Name, group,
-		sentence(p.Groups[group]))
+func (p *Program) groupHelp(h *helpPage, group string) {
+	h.broken("Usage: ", p.Name+" "+group+" COMMAND [arguments] [flags]")
+	if summary := p.Groups[group]; summary != "" {
+		h.text(sentence(summary) + ".")
+	}
+	h.heading("Commands:")
+	p.groupList(h, group)
+	h.WriteString("\n")
+	h.broken("", p.Name+" help "+group+" COMMAND tells everything about one.")
+}
+
+func (p *Program) groupList(h *helpPage, group string) {
+	rows := [][2]string{}
 	for _, c := range p.Commands {
-		if strings.HasPrefix(c.Path, group+" ") {
-			fmt.Fprintf(&b, "  %-18s  %s\n", c.Path, c.Summary)
+		if c.Path == group || strings.HasPrefix(c.Path, group+" ") {
+			rows = append(rows, [2]string{c.Path, c.Summary})
 		}
 	}
-	return b.String()
+	h.list(rows)
+}
+
+// flagsHelp explains every flag that is not a command's own.
+func (p *Program) flagsHelp(h *helpPage) {
+	if p.Direct != nil {
+		h.params("Flags without a command:", p.Direct().Params)
+	}
+	h.params("Flags about the program:", p.rootCommand().Params)
+	h.params("Flags that commands share, where they apply:", p.sharedUsed())
+}
+
+func (p *Program) environmentHelp(h *helpPage) {
+	h.heading("Environment:")
+	rows := [][2]string{}
+	for _, v := range p.variables() {
+		rows = append(rows, [2]string{v.Name, v.Description})
+	}
+	h.list(rows)
+}
+
+func (p *Program) exitsHelp(h *helpPage) {
+	if p.Direct != nil {
+		h.heading("Exit codes without a command, and of " + p.Name + " start:")
+		rows := [][2]string{}
+		for _, e := range p.Direct().Exits {
+			rows = append(rows, exitRow(e.Number, e.Name, e.When))
+		}
+		h.list(rows)
+	}
+	h.heading("Exit codes of commands; the help of each lists its own:")
+	rows := [][2]string{}
+	for _, e := range SharedExits() {
+		rows = append(rows, exitRow(itoa(e.Number), string(e.Code), e.Means))
+	}
+	h.list(rows)
 }

@@ -1,12 +1,68 @@
 package contract
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/cells"
+	"omniagent/internal/fault"
 )
 
 // onTerminal makes all three streams a person's.
 func onTerminal(h *Host) { h.StdinTerminal, h.StdoutTerminal, h.StderrTerminal = true, true, true }
+
+// unbroken is a text on one line, with single spaces.
+func unbroken(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// topicText is a page of the help, as a pipe gets it.
+func topicText(t *testing.T, p *Program, words ...string) string {
+	t.Helper()
+	write, f := p.helpPage(words)
+	if f != nil {
+		t.Fatal(f)
+	}
+	h := &helpPage{width: pageWidth}
+	write(h)
+	return h.String()
+}
+
+// narrow wants lines that fit a terminal of 80 columns, but for examples, which are typed as they are.
+func narrow(t *testing.T, what, page string, examples []Example) {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		example := slices.ContainsFunc(examples, func(e Example) bool {
+			return strings.Contains(line, e.Command) || strings.Contains(line, e.Description)
+		})
+		if cells.Width(strings.TrimSuffix(line, "\n")) > pageWidth && !example {
+			t.Errorf("the help of %s has a line that is too long: %s", what, line)
+		}
+	}
+}
+
+// TestHelpFinds: what help names is found, by its first words too, and what is mistyped is told with the nearest.
+func TestHelpFinds(t *testing.T) {
+	t.Parallel()
+	p, err := tested()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range p.HelpNames() {
+		if page := topicText(t, p, strings.Fields(name)...); len(page) < 20 {
+			t.Errorf("the help about %s is %q", name, page)
+		}
+	}
+	for typed, near := range map[string]string{"ecko": "echo", "flag": "flags", "group ecko": "group echo"} {
+		_, f := p.helpPage(strings.Fields(typed))
+		if f == nil || f.Suggestion != "oatest help "+near || f.Kind() != fault.Input {
+			t.Errorf("%s: %+v", typed, f)
+		}
+	}
+	if _, f := p.helpPage([]string{"zzzzzz"}); f == nil || f.Suggestion != "oatest help lists commands and topics" {
+		t.Errorf("%+v", f)
+	}
+}
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
@@ -55,27 +111,38 @@ func TestHelp(t *testing.T) {
 				t.Fatalf("%s: exit %d: %s", c.Path, a.code, a.stdout)
 			}
 			for _, param := range c.allParams() {
-				if !strings.Contains(a.stdout, "--"+param.Name+" ") || !strings.Contains(a.stdout, param.Help) {
+				page := unbroken(a.stdout)
+				named := regexp.MustCompile(`--` + param.Name + `[ ,]`).MatchString(page)
+				if param.Global && param.everywhere() { // explained once, for all commands
+					page = unbroken(topicText(t, p, "flags"))
+				}
+				if !named || !strings.Contains(page, unbroken(param.explain())) {
 					t.Errorf("%s: --%s is not in the help", c.Path, param.Name)
 				}
 			}
 			for _, entry := range c.exits() {
-				if !strings.Contains(a.stdout, entry.Name) || !strings.Contains(a.stdout, entry.Description) {
+				if !strings.Contains(a.stdout, entry.Name) ||
+					!strings.Contains(unbroken(a.stdout), unbroken(entry.Description)) {
 					t.Errorf("%s: exit %s is not in the help", c.Path, entry.Name)
 				}
 			}
+			narrow(t, c.Path, a.stdout, c.Examples)
 		}
 		whole := w.inside(t, nil, []string{"--help"}, onTerminal)
 		for _, v := range p.variables() {
-			if !strings.Contains(whole.stdout, v.Name) {
+			if !v.own && !strings.Contains(whole.stdout, v.Name) ||
+				!strings.Contains(topicText(t, p, "environment"), v.Name) {
 				t.Errorf("%s is not in the help", v.Name)
 			}
 		}
 		for _, c := range p.Commands {
-			if !strings.Contains(whole.stdout, "  "+c.Path+" ") {
+			word, _, _ := strings.Cut(c.Path, " ")
+			if !regexp.MustCompile(`(?m)^  `+word+`\b`).MatchString(whole.stdout) ||
+				!strings.Contains(strings.ToLower(unbroken(topicText(t, p, word))), strings.ToLower(c.Summary)) {
 				t.Errorf("%s is not in the help", c.Path)
 			}
 		}
+		narrow(t, "the program", whole.stdout, nil)
 		if whole.envelope != nil || whole.stderr != "" {
 			t.Errorf("stderr %s", whole.stderr)
 		}

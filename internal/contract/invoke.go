@@ -72,7 +72,12 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 		return answer{meta: object{{"validation_only", true}}}
 	}
 	if !call.confirmed() {
-		return call.unconfirmed(ctx, signals)
+		before := slices.Clip(call.warnings)
+		refused, agreed := call.unconfirmed(ctx, signals)
+		if !agreed {
+			return refused
+		}
+		call.confirm, call.steps, call.warnings = true, stepLog{}, before // those of the dry run come again
 	}
 	return call.once(ctx, signals, func() answer { return call.supervise(ctx, signals) })
 }
@@ -80,9 +85,13 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 // prepare finds the directory, the configuration and the paths of the call.
 func (c *Call) prepare() *fault.Fault {
 	var problems []fault.Problem
-	for _, param := range c.params { // --cwd and --config decide what is read next, so they are checked first
-		if param.Name == "cwd" || param.Name == "config" || param.Name == "context" || param.Name == "instance-id" ||
-			param.Name == "output" {
+	// --cwd, --config and what overrides the configuration decide what is read next, so they are checked first
+	first := []string{"cwd", "config", "context", "instance-id"}
+	for _, key := range c.Program.keys {
+		first = append(first, strings.ReplaceAll(key.Name, "_", "-"))
+	}
+	for _, param := range c.params {
+		if param.Global && slices.Contains(first, param.Name) {
 			problems = append(problems, c.checkParam(param)...)
 		}
 	}
@@ -96,6 +105,11 @@ func (c *Call) prepare() *fault.Fault {
 	}
 	if len(problems) > 0 {
 		c.instance = ""
+		for _, found := range c.readable() { // all at once
+			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
+				problems = append(problems, found)
+			}
+		}
 		return invalid(c.Program, c, problems)
 	}
 	if c.Given("cwd") {

@@ -35,6 +35,7 @@ type Param struct {
 	Name      string
 	Short     string
 	Kind      Kind
+	Value     string // what the help calls its value; empty: by its kind
 	Help      string
 	Default   string
 	Enum      []string
@@ -50,6 +51,7 @@ type Param struct {
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
 	Optional  bool   // its value may be left out, at the end or before another flag; then it is empty
+	Common    bool   // often used: the help of the program names it
 }
 
 const (

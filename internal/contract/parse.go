@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -82,19 +83,35 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	given, positional, f := p.flags(call, rest)
-	if f != nil {
-		return f
-	}
+	given, positional, problems := p.flags(call, rest)
 	if call.values = given; call.Bool("help") {
 		positional = nil // whatever it is, nothing is done with it
 	}
-	return p.place(call, positional)
+	surplus, f := p.place(call, positional)
+	if f != nil {
+		return f
+	}
+	if len(problems) == 0 && len(surplus) == 0 {
+		return nil
+	}
+	// What is wrong with the rest is told at once, but for what is missing: it may have been meant by what was not
+	// read. Behind an unknown flag, a surplus argument is most likely its value.
+	if len(problems) == 0 {
+		problems = surplus
+	}
+	for _, found := range call.readable() {
+		if found.Code != fault.MissingArgument {
+			problems = append(problems, found)
+		}
+	}
+	return invalid(p, call, problems)
 }
 
-// flags divides the arguments among the flags of the command. The fault lists everything that keeps them from being
-// read; what decides how it is told holds all the same.
-func (p *Program) flags(call *Call, rest []string) (given map[string][]string, positional []string, f *fault.Fault) {
+// flags divides the arguments among the flags of the command, and returns everything that keeps them from being read;
+// what decides how it is told holds all the same.
+func (p *Program) flags(call *Call, rest []string) (given map[string][]string, positional []string,
+	problems []fault.Problem,
+) {
 	given = map[string][]string{}
 	var unknown, missing []fault.Problem
 	for i := 0; i < len(rest); i++ {
@@ -114,15 +131,18 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
 			case one.joined, one.Kind == Bool:
 				given[one.Name] = append(given[one.Name], one.value)
+				if on, _ := strconv.ParseBool(one.value); on && one.Global && one.Name == "json" {
+					given["output"] = append(given["output"], one.Name)
+				}
 			case one.Optional && (i+1 == len(rest) || strings.HasPrefix(rest[i+1], "-")):
 				given[one.Name] = append(given[one.Name], "")
 			case i+1 < len(rest):
 				i++
 				given[one.Name] = append(given[one.Name], rest[i])
 			default:
-				missing = []fault.Problem{{
+				missing = append(missing, fault.Problem{
 					Param: one.Name, Code: fault.MissingArgument, Message: "flag needs an argument: " + arg,
-				}}
+				})
 			}
 		}
 	}
@@ -131,13 +151,7 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 			call.values[name] = values
 		}
 	}
-	switch {
-	case len(unknown) > 0:
-		return nil, nil, invalid(p, call, unknown)
-	case len(missing) > 0:
-		return nil, nil, invalid(p, call, missing)
-	}
-	return given, positional, nil
+	return given, positional, append(unknown, missing...)
 }
 
 // flagUse is a flag as it was written in an argument. Without a name it is one that the command does not have.
@@ -202,7 +216,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 }
 
 // place assigns the positional arguments to the parameters that were not given as flags.
-func (p *Program) place(call *Call, args []string) *fault.Fault {
+func (p *Program) place(call *Call, args []string) (surplus []fault.Problem, f *fault.Fault) {
 	for _, param := range call.Command.positionals() {
 		if len(args) == 0 {
 			break
@@ -219,11 +233,10 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		return invalid(p, call,
-			[]fault.Problem{wrong("argument", fault.ArgError, redact.String(args[0]),
-				"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))})
+		surplus = []fault.Problem{wrong("argument", fault.ArgError, redact.String(args[0]),
+			"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))}
 	}
-	return p.payload(call)
+	return surplus, p.payload(call)
 }
 
 // payload reads the arguments from --raw-payload, which excludes giving them any other way.

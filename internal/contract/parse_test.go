@@ -15,7 +15,7 @@ import (
 
 // alwaysThere are the flags of every envelope command.
 func alwaysThere() []string {
-	return strings.Fields(`help output fields stable-output unmask no-injection-protection binary-mode token-limit token-offset token-count width quiet verbose
+	return strings.Fields(`help output json fields stable-output unmask no-injection-protection binary-mode token-limit token-offset token-count width quiet verbose
 		debug warnings-as-errors validate-only schema output-schema schema-version show-requirements timeout cwd config no-config context
 		instance-id session-id yes non-interactive no-update-check`)
 }

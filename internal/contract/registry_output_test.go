@@ -116,7 +116,7 @@ func misbehavingOutput() []*Command {
 			Path: "make", Danger: Mutating, DryRun: true, Reversible: true, Output: any,
 			Params: []Param{key, text}, Run: runMaking,
 		}),
-		quick(Command{Path: "exec", Stdin: &Stdin{Format: "jsonl", Required: true}, Params: []Param{
+		quick(Command{Path: "exec", Stdin: &Stdin{Format: "jsonl", Required: true, Lines: true}, Params: []Param{
 			{Name: "ignore-errors", Kind: Bool, Help: "go on after a failure"}, {
 				Name: "preview", Kind: Bool,
 				Help: "only try the lines",
@@ -291,6 +291,9 @@ func runExecLines(ctx context.Context, c *Call) (Result, error) {
 		if failed++; !c.Bool("ignore-errors") {
 			break
 		}
+	}
+	if err := lines.Err(); err != nil {
+		return Result{Lines: true}, err
 	}
 	if failed > 0 {
 		return Result{Lines: true}, fault.New(fault.BatchFailed, "%d lines failed", failed)

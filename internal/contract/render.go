@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/redact"
 	"omniagent/internal/text"
 )
 
@@ -281,125 +280,6 @@ func scalars(list []any) []string {
 	return out
 }
 
-// prose returns the data for a person: members with their values, lists of objects as tables.
-func (c *Call) prose(a *answer) []byte {
-	var b strings.Builder
-	o, _ := a.data.(object)
-	if rows, isList := c.rows(a.data); isList {
-		var columns []string
-		if !c.Given("fields") {
-			columns = c.Command.List.Columns
-		}
-		writeTable(&b, rows, columns)
-		return []byte(b.String())
-	}
-	writeObject(&b, o, "")
-	return []byte(b.String())
-}
-
-func writeObject(b *strings.Builder, o object, indent string) {
-	width := 0
-	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-		return cell(m.value) == "" ||
-			strings.HasPrefix(m.name, "_")
-	})
-	for _, m := range o {
-		if !nested(m.value) {
-			width = max(width, utf8.RuneCountInString(m.name))
-		}
-	}
-	for _, m := range o {
-		if nested(m.value) {
-			continue
-		}
-		value := strings.ReplaceAll(cell(m.value), "\n", "\n"+indent+strings.Repeat(" ", width+2))
-		fmt.Fprintf(b, "%s%-*s  %s\n", indent, width, m.name, value)
-	}
-	for _, m := range o {
-		if !nested(m.value) {
-			continue
-		}
-		fmt.Fprintf(b, "\n%s%s:\n", indent, m.name)
-		switch v := m.value.(type) {
-		case object:
-			writeObject(b, v, indent+"  ")
-		case []any:
-			writeTable(b, v, nil)
-		}
-	}
-}
-
-func emptyColumn(rows []any, name string) bool {
-	return !slices.ContainsFunc(rows, func(row any) bool {
-		o, _ := row.(object)
-		v, _ := o.get(name)
-		return cell(v) != ""
-	})
-}
-
-func nested(v any) bool {
-	switch v := v.(type) {
-	case object:
-		return len(v) > 0
-	case []any:
-		return len(v) > 0 && scalars(v) == nil
-	}
-	return false
-}
-
-// presentable cleans a text that a command made for people, as the tree cleans every string.
-func presentable(human string) string {
-	clean, _ := text.Clean(human)
-	return redact.String(clean)
-}
-
-// writeTable aligns rows below their names. columns are those to show; nil: all that have a value.
-func writeTable(b *strings.Builder, rows []any, columns []string) {
-	if len(rows) == 0 {
-		return
-	}
-	if _, isObject := rows[0].(object); !isObject {
-		for _, row := range rows {
-			fmt.Fprintln(b, cell(row))
-		}
-		return
-	}
-	if columns == nil {
-		columns = slices.DeleteFunc(columnsOf(rows), func(n string) bool {
-			return strings.HasPrefix(n, "_") ||
-				emptyColumn(rows, n)
-		})
-	}
-	widths := make([]int, len(columns))
-	cells := make([][]string, 0, len(rows)+1)
-	header := []string{}
-	for _, name := range columns {
-		header = append(header, strings.ToUpper(name))
-	}
-	cells = append(cells, header)
-	for _, row := range rows {
-		o, _ := row.(object)
-		line := []string{}
-		for _, name := range columns {
-			v, _ := o.get(name)
-			line = append(line, strings.ReplaceAll(cell(v), "\n", " "))
-		}
-		cells = append(cells, line)
-	}
-	for _, line := range cells {
-		for i, s := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(s))
-		}
-	}
-	for _, line := range cells {
-		row := ""
-		for i, s := range line {
-			row += s + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s)+2)
-		}
-		fmt.Fprintln(b, strings.TrimRight(row, " "))
-	}
-}
-
 // complain writes to standard error what a person must know: what failed, what to do, what was unusual.
 func (c *Call) complain(a answer, status int, format string) {
 	if c.Bool("quiet") {
@@ -411,7 +291,11 @@ func (c *Call) complain(a answer, status int, format string) {
 		}
 	}
 	if rows, isList := c.rows(a.data); isList && len(rows) == 0 && a.human == "" && format == "plain" && status == 0 {
-		c.say("no " + strings.ReplaceAll(c.Command.List.Key, "_", " ") + " found")
+		none := "no " + strings.ReplaceAll(c.Command.List.Key, "_", " ") + " found"
+		if c.Command.List.None != "" {
+			none = c.Command.List.None
+		}
+		c.say(none)
 	}
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
 		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))

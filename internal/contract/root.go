@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -42,8 +43,8 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if _, _, f := p.flags(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
-		return call.finish(answer{fault: f}, nil)
+	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !p.CommandBehind(rest) {
+		return call.finish(answer{fault: invalid(p, call, wrong)}, nil)
 	}
 	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
@@ -54,7 +55,8 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	group := strings.Join(words, " ")
 	switch {
 	case group != "":
-		return call.finish(call.helpAnswer(p.groupHelp(group), p.summaries(group+" ")), nil)
+		return call.finish(call.helpAnswer(func(h *helpPage) { p.groupHelp(h, group) },
+			p.summaries(group+" ")), nil)
 	case call.Bool("version"):
 		if call.Given("output") && call.format() == "json" {
 			return call.finish(answer{data: object{{"version", p.Version}}, pure: true}, nil)
@@ -68,11 +70,11 @@ func (p *Program) root(call *Call, words, rest []string) int {
 		}
 		return call.finish(call.supervise(context.Background(), make(chan os.Signal)), nil)
 	case call.Bool("help"):
-		return call.finish(call.helpAnswer(p.rootHelp(true), p.summaries("")), nil)
+		return call.finish(call.helpAnswer(p.rootHelp, p.summaries("")), nil)
 	case len(rest) > 0 && !onlyShared(call):
 		return call.finish(answer{fault: p.noCommand(call, words, "", rest)}, nil)
 	}
-	return call.finish(call.helpAnswer(p.rootHelp(false), p.summaries("")), nil)
+	return call.finish(call.helpAnswer(p.rootHelp, p.summaries("")), nil)
 }
 
 func onlyShared(call *Call) bool {
@@ -148,30 +150,45 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input",
 			command).With("input_value", redact.String(rest[0]))
 	}
-	paths := []string{}
-	for _, c := range p.Commands {
-		paths = append(paths, c.Path)
-		if first, _, nested := strings.Cut(c.Path, " "); nested && len(words) == 0 {
-			paths = append(paths, first)
-		}
-	}
-	near := text.Nearest(typed, paths)
-	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed), meant(near))
+	near := text.Nearest(typed, p.paths())
+	ends := p.ending(typed)
+	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed),
+		meant(cmp.Or(near, text.Either(ends))))
 	f.Problems = []fault.Problem{{
 		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
 		Message: f.Message, Corrected: near,
 	}}
-	f.FixBy("name a command of the manifest", "").With("input_value", redact.String(typed))
+	f.FixBy("name a command that --help lists", "").With("input_value", redact.String(typed))
 	better := p.suggestion(word)
 	switch {
 	case near != "":
+		f.Ways = []string{p.Name + " --help lists the commands"}
 		return f.Hint("%s %s", p.Name, near).With("corrected_input", near)
 	case len(words) > 0:
 		return f.Hint("%s %s lists its commands", p.Name, strings.Join(words, " "))
 	case better != "":
 		return f.Hint("%s", better)
 	}
-	return f.Hint("%s manifest lists the commands", p.Name)
+	return f.Hint("%s --help lists the commands", p.Name)
+}
+
+// ending returns the commands of groups whose last word was probably meant: of "lst" all that end with list.
+func (p *Program) ending(typed string) (paths []string) {
+	last := func(path string) string { return path[strings.LastIndexByte(path, ' ')+1:] }
+	words := []string{}
+	for _, c := range p.Commands {
+		words = append(words, last(c.Path))
+	}
+	near := typed
+	if !slices.Contains(words, typed) {
+		near = text.Nearest(typed, words)
+	}
+	for _, c := range p.Commands {
+		if near != "" && last(c.Path) == near && strings.Contains(c.Path, " ") {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
 }
 
 // ShowConfig returns every setting, its value and its source.

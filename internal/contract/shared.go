@@ -48,6 +48,8 @@ func (p *Param) set(what, value string, _ bool) {
 		p.MaxLen = int(n)
 	case "max":
 		p.Max = n
+	case "common":
+		p.Common = true
 	case "sensitive":
 		p.Sensitive = true
 	}

@@ -3,6 +3,7 @@ package contract
 import (
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -78,15 +79,42 @@ type patient struct {
 	mu   sync.Mutex
 	w    io.Writer
 	gone bool
+	live int // how wide the line is that shows progress
+}
+
+// show replaces the line that shows progress, which ends with no newline; "" takes it away.
+func (p *patient) show(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	over := strings.Repeat(" ", max(0, p.live-len(line)))
+	if p.live == 0 && line == "" || p.gone {
+		return
+	}
+	p.live = len(line)
+	p.put([]byte("\r" + line + over + strings.Repeat("\b", len(over))))
+	if line == "" {
+		p.put([]byte("\r"))
+	}
 }
 
 const patience = 2 * time.Second
 
 func (p *patient) Write(b []byte) (int, error) {
+	n := len(b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.live > 0 {
+		b = append([]byte("\r"+strings.Repeat(" ", p.live)+"\r"), b...)
+		p.live = 0
+	}
+	p.put(b)
+	return n, nil
+}
+
+// put writes, and gives up on a reader that does not read.
+func (p *patient) put(b []byte) {
 	if p.gone {
-		return len(b), nil
+		return
 	}
 	done := make(chan struct{})
 	go func() {
@@ -98,7 +126,6 @@ func (p *patient) Write(b []byte) (int, error) {
 	case <-time.After(patience):
 		p.gone = true
 	}
-	return len(b), nil
 }
 
 // deliver writes and waits. Once a signal says that the call is over, it does not wait for a reader that has stopped

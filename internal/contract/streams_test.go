@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,7 +117,7 @@ func TestHeartbeat(t *testing.T) {
 		home := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			var out writes
-			if code := inside(t, home, &out, &bytes.Buffer{}, "long"); code != 0 {
+			if code := inside(t, home, &out, &bytes.Buffer{}, "long", "--heartbeat-ms", "10000"); code != 0 {
 				t.Errorf("exit %d", code)
 			}
 			all := out.lines()
@@ -172,6 +173,9 @@ func TestHeartbeat(t *testing.T) {
 			var out writes
 			inside(t, home, &out, &bytes.Buffer{}, "long", "--heartbeat-ms", "0")
 			validEnvelope(t, strings.Join(out.lines(), ""))
+			var unasked writes
+			inside(t, home, &unasked, &bytes.Buffer{}, "long")
+			validEnvelope(t, strings.Join(unasked.lines(), ""))
 		})
 	})
 	t.Run("short command", func(t *testing.T) {
@@ -309,5 +313,28 @@ func TestWarningsAsErrors(t *testing.T) {
 	w.run(t, "fail", "--warnings-as-errors").wantEnd(t, 5)
 	if entries := w.audit(t); entries[1]["exit_code"] != 1.0 {
 		t.Errorf("%v", entries)
+	}
+}
+
+// TestInputWhileItComes: a command that reads lines answers each before the next one is there.
+func TestInputWhileItComes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cmd := w.command("exec")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := followed(t, cmd)
+	for n := 1; n <= 3; n++ {
+		_, _ = io.WriteString(in, `{"_cmd":"ok"}`+"\n")
+		e := validEnvelope(t, f.line(t))
+		if meta, _ := e["meta"].(map[string]any); meta["_line"] != float64(n) {
+			t.Errorf("line %d: %v", n, e["meta"])
+		}
+	}
+	_ = in.Close()
+	if lines, code := f.end(t); code != 0 || len(lines) != 0 {
+		t.Errorf("exit %d %q", code, lines)
 	}
 }

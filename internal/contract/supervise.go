@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,6 +32,7 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 	stopBeats := c.heartbeat()
 	defer stopBeats()
+	defer c.liveLine()()
 	done := make(chan answer, 1)
 	go func() {
 		a, returned := answer{}, false
@@ -131,6 +133,9 @@ func (c *Call) handle(ctx context.Context) answer {
 	if result.Data != nil {
 		if p, ok := result.Data.(PlainTexter); ok && c.format() == "plain" && !c.Given("fields") {
 			a.human = p.PlainText()
+			if _, flows := result.Data.(Flowing); flows {
+				a.human = c.screenOf().flowing(a.human)
+			}
 		}
 		a.shape(c, result.Data)
 	}
@@ -166,6 +171,32 @@ func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
 	c.Debug("panic: %v\n%s", reason, stack)
 	return fault.New(fault.Internal, "%s failed inside: %s", c.Command.Path, fmt.Sprint(reason)).Hint("%s",
 		c.line("--debug"))
+}
+
+// liveLine shows a person at a terminal that a command which takes longer than a second is at work, until it is
+// stopped.
+func (c *Call) liveLine() (stop func()) {
+	out, ok := c.Host.Stderr.(*patient)
+	if !ok || !c.Host.StderrTerminal || c.Host.ci() || c.Bool("quiet") || c.Command.Interactive || c.Host.line != nil {
+		return func() {}
+	}
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for begun := time.Now(); ; {
+			select {
+			case <-quit:
+				out.show("")
+				return
+			case <-tick.C:
+				out.show(strings.TrimSpace(fmt.Sprintf("%s: %ds %s", c.title(), int(time.Since(begun).Seconds()),
+					c.currentStep())))
+			}
+		}
+	}()
+	return func() { close(quit); <-gone }
 }
 
 // heartbeat shows that a long-running command is alive, on standard output for programs and on standard error for

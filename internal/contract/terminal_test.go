@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -83,10 +84,12 @@ func TestAutomaticJSON(t *testing.T) {
 	})
 }
 
-// Nothing that is printed carries colour: what is said to be refused by a variable is never there.
+// TestColour: nothing that is printed carries colour. Only the help on a terminal has bold headings, and none where a
+// variable refuses them.
 func TestColour(t *testing.T) {
 	t.Parallel()
-	calls := [][]string{{"ok"}, {"fail"}, {"panic", "--debug"}, {"talks", "--debug"}, {"--help"}, {"no-such-command"}}
+	calls := [][]string{{"ok"}, {"fail"}, {"panic", "--debug"}, {"talks", "--debug"}, {"no-such-command"}, {"--help"}}
+	bold := regexp.MustCompile("(?m)^\x1b\\[1m[^\x1b\n]+\x1b\\[0?m$")
 	for _, variable := range []string{
 		"NO_COLOR=1", "NO_COLOR=", "CI=1", "GITHUB_ACTIONS=1", "JENKINS_URL=x",
 		"TERM=dumb", "TERM=xterm-256color", "FORCE_COLOR=1",
@@ -96,8 +99,15 @@ func TestColour(t *testing.T) {
 			w := newWorld(t)
 			w.env = append(w.env, variable)
 			for _, args := range calls {
-				if a := w.onTerminal(t, args...); strings.Contains(a.stdout+a.stderr, "\x1b") ||
-					a.stdout+a.stderr == "" {
+				a := w.onTerminal(t, args...)
+				plain := a.stdout
+				if name, value, _ := strings.Cut(variable, "="); args[0] == "--help" &&
+					(name == "FORCE_COLOR" || name == "TERM" && value != "dumb" || variable == "NO_COLOR=") {
+					if plain = bold.ReplaceAllString(plain, ""); plain == a.stdout {
+						t.Errorf("the help has no headings: %q", a.stdout)
+					}
+				}
+				if strings.Contains(plain+a.stderr, "\x1b") || a.stdout+a.stderr == "" {
 					t.Errorf("%v on a terminal: %q %q", args, a.stdout, a.stderr)
 				}
 				if a := w.run(t, args...); strings.Contains(a.stdout+a.stderr, "\x1b") || a.stdout == "" {
@@ -139,4 +149,20 @@ func TestNonInteractive(t *testing.T) {
 		want(t, ci)
 		ci.wantAt(t, map[string]any{"error.code": "REPL_MODE_PROHIBITED"})
 	})
+}
+
+// TestLiveLine: what takes longer than a second shows a person that it is at work, on a line that is gone in the end.
+// In CI, and for programs, nothing is shown.
+func TestLiveLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.onTerminal(t, "hang", "--timeout", "2500ms")
+	if a.code != 10 || !strings.HasPrefix(a.stderr, "\rhang: 1s\rhang: 2s\r") ||
+		!strings.Contains(a.stderr, "s\r        \b\b\b\b\b\b\b\b\roatest: hang did not end within") {
+		t.Errorf("exit %d: %q", a.code, a.stderr)
+	}
+	w.env = append(w.env, "CI=1")
+	if a := w.onTerminal(t, "hang", "--timeout", "1500ms"); strings.Contains(a.stderr, "1s") {
+		t.Errorf("in CI: %q", a.stderr)
+	}
 }

@@ -13,12 +13,7 @@ import (
 // validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
 // and what the command itself checks. It may read, but changes nothing.
 func (c *Call) validate() *fault.Fault {
-	problems := c.payloadProblems
-	for _, param := range c.Command.allParams() {
-		problems = append(problems, c.checkParam(param)...)
-	}
-	problems = append(problems, c.checkRules()...)
-	problems = append(problems, c.checkShared()...)
+	problems := c.readable()
 	if c.Command.Validate != nil {
 		for _, found := range c.Command.Validate(c) { // it may find a problem that was found already: report it once
 			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
@@ -33,6 +28,15 @@ func (c *Call) validate() *fault.Fault {
 		return invalid(c.Program, c, problems)
 	}
 	return nil
+}
+
+// readable finds what is wrong with the arguments by themselves.
+func (c *Call) readable() []fault.Problem {
+	problems := c.payloadProblems
+	for _, param := range c.Command.allParams() {
+		problems = append(problems, c.checkParam(param)...)
+	}
+	return append(append(problems, c.checkRules()...), c.checkShared()...)
 }
 
 // wrong returns a problem with a parameter.
@@ -163,6 +167,9 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	}
 	if first.Corrected != "" {
 		f.With("corrected_input", first.Corrected)
+		if first.Code == fault.UnknownFlag {
+			f.Ways = []string{strings.TrimSpace(p.Name+" "+c.Command.Path) + " --help lists the flags"}
+		}
 		return f.Hint("%s", c.corrected(first))
 	}
 	if c != nil && c.Command != nil {

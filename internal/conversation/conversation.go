@@ -56,6 +56,8 @@ type Options struct {
 	// the first message, if it is already known: it is written while the Mind starts; nil: none
 	First []event.Block
 	Log   func(format string, args ...any)
+	// Witness looks at the workspace before and after each turn; nil: nobody does.
+	Witness Witness
 }
 
 // Limits of a conversation.
@@ -79,6 +81,7 @@ type Conversation struct {
 	mu    sync.Mutex
 	known event.Facts
 	own   string // the agent's own id
+	watch *watch // of the last turn that a message began; nil: none. Only run sets it.
 
 	// Owned by run.
 	mind       agent.Mind
@@ -182,10 +185,28 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 	c.generation++
 	generation, services := c.generation, c.o.Services
 	services.Tell = func(e event.Event) {
+		if precedesChange(e.Kind) {
+			c.looked()
+		}
 		e.Hash, e.Raw = hash(e.Raw), nil
 		c.inbox.tell(item{event: &e, generation: generation})
 	}
 	return c.o.Mind(ctx, s, services)
+}
+
+// looked waits until the workspace was looked at before the turn that runs.
+func (c *Conversation) looked() {
+	c.mu.Lock()
+	now := c.watch
+	c.mu.Unlock()
+	now.ready()
+}
+
+// watchNow sets the watch of the turn that begins.
+func (c *Conversation) watchNow(w *watch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watch = w
 }
 
 // adopt makes m the Mind of the conversation.

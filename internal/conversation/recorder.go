@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"sync"
 
 	"omniagent/internal/event"
@@ -12,8 +13,26 @@ import (
 // unchanged. It orders the events as those of any conversation. It answers no question and ends no turn. Its methods
 // may be called from several goroutines.
 type Recorder struct {
-	mu sync.Mutex
-	c  *Conversation
+	mu    sync.Mutex
+	c     *Conversation
+	looks bool // Conversation.watch is of the turn that runs, or is to begin
+}
+
+// Watch has a Witness look before and after each turn. It is called before the first message.
+func (r *Recorder) Watch(w Witness) { r.c.o.Witness = w }
+
+// begin has the workspace looked at before the turn of the oldest message that waits.
+func (r *Recorder) begin() {
+	if c := r.c; !r.looks && len(c.waiting) > 0 {
+		r.looks = true
+		c.watchNow(watchOf(c.o.Witness, c.waiting[0].turn))
+	}
+}
+
+// end has it looked at after the turn.
+func (r *Recorder) end() {
+	r.looks = false
+	r.c.watch.end()
 }
 
 // Record begins a conversation in a journal, or continues the one there. The Recorder closes the journal. It reports
@@ -37,10 +56,14 @@ func (r *Recorder) Prompt(blocks []event.Block) {
 	c.last++
 	c.waiting = append(c.waiting, &message{turn: c.last, blocks: blocks})
 	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: blocks})
+	r.begin()
 }
 
 // Tell records an event of the agent. Event.Raw need be valid only during the call.
 func (r *Recorder) Tell(e event.Event) {
+	if precedesChange(e.Kind) {
+		r.c.looked()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Hash, e.Raw = hash(e.Raw), nil
@@ -59,6 +82,8 @@ func (r *Recorder) Tell(e event.Event) {
 	c.take(&e)
 	if c.turn != nil && c.turn.ended {
 		c.turn = nil
+		r.end()
+		r.begin()
 	}
 }
 
@@ -92,6 +117,8 @@ func (r *Recorder) Close() error {
 	}
 	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
 	c.endDropped()
+	r.end()
+	c.watch.wait(context.Background())
 	if err := c.o.Journal.Close(); err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ func (c *Conversation) run() {
 		}
 	}
 	c.inbox.close()
+	c.watch.end()
+	c.watch.wait(context.Background())
 	if err := c.o.Journal.Close(); err != nil && c.failure == nil {
 		c.failure = err
 	}
@@ -112,9 +114,13 @@ func (c *Conversation) next() {
 			c.stop(t)
 		})
 	}
-	mind := c.mind
+	mind, before, now := c.mind, c.watch, watchOf(c.o.Witness, t.number)
+	c.watchNow(now)
 	go func() {
+		before.wait(ctx)
+		now.start(ctx)
 		err := turnOf(ctx, mind, m.blocks)
+		now.end()
 		c.inbox.post(func() { c.returned(t, err) })
 	}()
 }
@@ -215,6 +221,7 @@ func (c *Conversation) giveUp(t *turn) {
 	}
 	c.o.Log("the agent did not end when it was killed; the next message restarts it")
 	c.generation++ // its events are ignored from now on
+	c.watch.end()
 	c.abandoned, c.turn = true, nil
 	c.next()
 }

@@ -130,3 +130,9 @@ func damaged(path, format string, args ...any) *fault.Fault {
 	return fault.New(fault.Unsafe, "%s cannot be read as a part of a git repository: %s", path,
 		fmt.Sprintf(format, args...)).FixBy("the repository is damaged, or too new", "git fsck")
 }
+
+// Common returns the directory that all working trees of the repository share.
+func (r *Repository) Common() string { return r.common }
+
+// HashSize is how many bytes the names of objects have.
+func (r *Repository) HashSize() int { return r.size }

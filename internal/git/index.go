@@ -196,3 +196,39 @@ func offset(data []byte, at int) (n, next int) {
 	}
 	return 0, 0
 }
+
+// SameIndex reports whether two files that are an index list the same files, with the same modes and contents. What
+// they note of the files themselves, so that git need not read them, does not count.
+func SameIndex(a, b []byte, hashSize int) bool {
+	one, ok := listed(a, hashSize)
+	other, fine := listed(b, hashSize)
+	return ok && fine && slices.Equal(one, other)
+}
+
+// listed returns what an index says of each file: name, mode, hash and stage.
+func listed(data []byte, hashSize int) (lines []string, ok bool) {
+	if len(data) < 12 || string(data[:4]) != "DIRC" {
+		return nil, false
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	if version < 2 || version > 4 {
+		return nil, false
+	}
+	text := string(data)
+	at, previous := 12, ""
+	for range count {
+		p := parser{data, text, at, hashSize, version}
+		name, next, _ := p.entry(previous, Time{})
+		if next == 0 {
+			return nil, false
+		}
+		flagsAt := at + hashAt + hashSize
+		flags := text[flagsAt : flagsAt+2]
+		if flags[0]&0x40 != 0 {
+			flags = text[flagsAt : flagsAt+4]
+		}
+		lines = append(lines, name+"\x00"+text[at+modeAt:at+modeAt+4]+text[at+hashAt:flagsAt]+flags)
+		at, previous = next, name
+	}
+	return lines, true
+}

@@ -6,7 +6,8 @@ import (
 )
 
 // InFront builds, into dir, a stand-in for an agent that ends at once, and returns three programs: it alone, it behind
-// Wrapper, it behind the shim of the module at root. The home is an empty one.
+// Wrapper, it behind the shim of the module at root. The home is an empty one. What snapshots cost depends on the
+// workspace and has a limit of its own.
 func InFront(root, agent, dir string) ([]Program, error) {
 	home := filepath.Join(dir, "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {
@@ -27,6 +28,7 @@ func InFront(root, agent, dir string) ([]Program, error) {
 	path := "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
 	return []Program{
 		alone.In("HOME=" + home), wrapper.With(alone.File).In("HOME=" + home),
-		shim.With("--agent", agent, "-p", "hello").In("HOME="+home, path, "XDG_CONFIG_HOME=", "XDG_STATE_HOME="),
+		shim.With("--agent", agent, "-p", "hello", "--undo", "off").
+			In("HOME="+home, path, "XDG_CONFIG_HOME=", "XDG_STATE_HOME="),
 	}, nil
 }

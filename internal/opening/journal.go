@@ -32,6 +32,9 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		First: p.request.First,
 		Log:   p.env.Log,
 	}
+	if w := p.witness(kept.ID()); w != nil {
+		o.Witness = w
+	}
 	if p.driver == nil {
 		p.native.Kept, p.native.Mode, o.Recorded = kept, cli.ModeOf(o.Spec), true
 		o.Mind = minds(p.native, o.Spec)

@@ -30,6 +30,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/tool"
+	"omniagent/internal/undo"
 )
 
 // Env is what an opening needs from the machine and from the person's configuration.
@@ -52,6 +53,8 @@ type Env struct {
 	Grace    time.Duration
 	Register func() *process.Register // that lists the agents which are started; nil: none
 	Keep     bool                     // keep sessions on disk
+	Undo     *undo.Store              // of the snapshots before and after each turn; nil: none are taken
+	Run      string                   // the run that conversations are a part of; empty: none
 	Log      func(format string, args ...any)
 	Detail   func(format string, args ...any) // logs details
 }

@@ -28,5 +28,9 @@ func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 	if err := p.recordMode(kept); err != nil {
 		return nil, err
 	}
-	return &Passing{Spec: p.request.Spec, Record: conversation.Record(kept, p.env.Log)}, nil
+	record := conversation.Record(kept, p.env.Log)
+	if w := p.witness(kept.ID()); w != nil {
+		record.Watch(w)
+	}
+	return &Passing{Spec: p.request.Spec, Record: record}, nil
 }

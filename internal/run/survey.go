@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 
 	"omniagent/internal/fault"
@@ -29,17 +30,17 @@ func (r *Run) survey(ctx context.Context) error {
 }
 
 // except tells of the names in the workspace that are there only while commands run behind walls.
-func (r *Run) except() func(path string) bool {
+func (r *Run) except() func(dir, name string) bool {
 	if r.store.Placeholders == nil {
 		return nil
 	}
 	names := map[string]bool{}
-	for _, path := range r.store.Placeholders() {
-		if rel, err := filepath.Rel(r.Dir, path); err == nil {
+	for _, place := range r.store.Placeholders() {
+		if rel, err := filepath.Rel(r.Dir, place); err == nil {
 			names[filepath.ToSlash(rel)] = true
 		}
 	}
-	return func(path string) bool { return names[path] }
+	return func(dir, name string) bool { return len(names) > 0 && names[path.Join(dir, name)] }
 }
 
 func save(x *tree.Index, path string) error {

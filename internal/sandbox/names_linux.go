@@ -397,14 +397,15 @@ func (n *names) close() error {
 // Placeholders removes what a kill has left behind, and returns the names that exist only because commands of the user
 // need them at the moment. State is that of Options.
 func Placeholders(state string) []string {
-	dir, err := recordDir(state)
-	if err != nil {
+	dirs := recordDirs(state)
+	i := slices.IndexFunc(dirs[:], func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, recordName))
+		return err == nil
+	})
+	if i < 0 { // nothing is made to find that out
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, recordName)); err != nil {
-		return nil
-	}
-	n, err := openNames(dir)
+	n, err := openNames(dirs[i])
 	if err != nil {
 		return nil
 	}

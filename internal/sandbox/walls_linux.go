@@ -115,11 +115,11 @@ func (w *Walls) open(r Report, o Options) error {
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a
 // directory of the user's beneath the temporary one, so that every process of the user still finds it.
 func recordDir(state string) (string, error) {
-	dir := filepath.Join(state, "walls")
+	dirs := recordDirs(state)
+	dir, own := dirs[0], filepath.Dir(dirs[1])
 	if filepath.IsAbs(state) && os.MkdirAll(dir, 0o700) == nil && unix.Access(dir, unix.W_OK) == nil {
 		return dir, nil
 	}
-	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
 	if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s, nor in %s", dir, own).
 			With("path", dir).Because(err)
@@ -127,7 +127,13 @@ func recordDir(state string) (string, error) {
 	if info, err := os.Lstat(own); err != nil || !info.IsDir() || !private(info) {
 		return "", fault.New(fault.Unsafe, "%s must be a directory that you alone can use", own).With("path", own)
 	}
-	return filepath.Join(own, "walls"), nil
+	return dirs[1], nil
+}
+
+// recordDirs are where the record may be: beneath our state, and where that cannot be used.
+func recordDirs(state string) [2]string {
+	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
+	return [2]string{filepath.Join(state, "walls"), filepath.Join(own, "walls")}
 }
 
 // hideRecord hides the record from commands if it is in a directory that they may write, such as a home directory that

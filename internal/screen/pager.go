@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -44,6 +45,29 @@ func Page(ctx context.Context, t *terminal.Terminal, env []string, temp, content
 		child.Wait()
 		return nil
 	})
+}
+
+// PageText shows a text on the terminal of in and out as Page does, for a program that reads no keys itself. Where the
+// person has chosen nothing else, less leaves a text that fits the screen on it.
+func PageText(ctx context.Context, in, out *os.File, env []string, content string) error {
+	argv, path, err := pager(env)
+	if err != nil {
+		return err
+	}
+	if _, chosen := process.Value(env, "LESS"); !chosen {
+		env = append(slices.Clone(env), "LESS=FRX")
+	}
+	child, err := process.Start(process.Plan{
+		Argv: argv, Path: path, Env: env, Terminal: in, Stdin: strings.NewReader(content), Stdout: out, Stderr: out,
+		Name: argv[0],
+	})
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { child.End(os.Interrupt) })
+	defer stop()
+	child.Wait()
+	return nil
 }
 
 // pager returns the program to show a text with, and its arguments.

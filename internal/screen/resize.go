@@ -5,6 +5,7 @@ import "time"
 const (
 	rest   = 60 * time.Millisecond // how long a size has to stay
 	answer = time.Second           // how long we wait for where the cursor is
+	calm   = time.Second           // how long a size has to stay until the cursor goes back to the input
 )
 
 // resize is a change of the window's size, until the region is painted for the new one.
@@ -14,6 +15,9 @@ type resize struct {
 	size  position // when it was asked
 	talks bool     // the terminal has answered once
 	mute  bool     // it never did, and is not asked again
+
+	restless bool        // sizes have changed a moment ago: the cursor is parked, so the next need not be guessed
+	calm     *time.Timer // ends that
 }
 
 func (r *resize) waits() bool { return r.step > 0 }
@@ -23,6 +27,14 @@ func (r *resize) end() {
 		r.timer.Stop()
 	}
 	r.step = 0
+}
+
+// rests ends that the cursor is parked.
+func (r *resize) rests() {
+	if r.calm != nil {
+		r.calm.Stop()
+	}
+	r.restless = false
 }
 
 // Resize tells that the window may have another size. While the cursor is parked the region is painted anew at once:
@@ -117,6 +129,16 @@ func (s *Screen) settle(size position, column int) {
 func (s *Screen) repaint(column int) {
 	s.settle(s.resize.size, column)
 	s.resize.end()
+	s.resize.rests()
+	s.resize.restless = true
+	s.resize.calm = time.AfterFunc(calm, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.resize.restless {
+			s.resize.restless = false
+			s.paint(true)
+		}
+	})
 	s.frames.earned = max(s.frames.earned, 0)
 	s.paint(true)
 	s.schedule()

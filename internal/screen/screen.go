@@ -14,7 +14,7 @@
 // which is while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame
 // begins and ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the
 // cursor is the real one, for methods that compose characters, and after a change of the size the terminal is asked
-// where it is.
+// where it is; then it stays parked for a second, since one change of the size is seldom the last.
 //
 // For a screen reader nothing moves and nothing is erased: finished lines and what is typed are appended, and the rest
 // of the region is left out.
@@ -167,6 +167,7 @@ func (s *Screen) Restart() {
 func (s *Screen) forget() {
 	s.shown, s.cursor, s.tail = nil, position{}, nil
 	s.begun, s.anew, s.parked = false, false, false
+	s.resize.rests()
 	s.size = s.measure()
 }
 
@@ -217,7 +218,7 @@ func (s *Screen) paint(all bool) {
 			}
 		}
 	}
-	parks := len(live.Tail)+len(live.Above) > 0
+	parks := len(live.Tail)+len(live.Above) > 0 || s.resize.restless
 	if parks {
 		drawCursor(rows, cursor)
 		cursor = position{}

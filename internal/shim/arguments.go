@@ -22,17 +22,25 @@ type Arguments struct {
 	Strict      *bool
 	Declined    []setting.Approval // by --yolo=false and the like: not even if configured
 	Report      string
+	WithStdin   bool
+	Continue    bool
+	Resume      string
+	Provider    string
+	Base        string  // --api-base
+	Events      bool    // --output events
 	Trace       string  // "", "run" or "only"
 	Schema      *string // --output-schema as given
 	Retries     *int
 	Rehearse    *string // the script's file; empty: the built-in one
 	Workspace   bool    // --allow-workspace-agent
+	Undo        string  // "", "on" or "off"
 	Help        bool
 	Version     bool
 	Delimited   bool // there was a "--"
 	Passthrough []string
 	Given       []string // the arguments before "--", as they came
 
+	limited      bool     // --timeout was given
 	outputFlag   string   // as typed, for messages
 	approvalFlag string   // likewise
 	conflict     []string // two flags for the approval that contradict each other
@@ -64,7 +72,7 @@ func Parse(args []string) (Arguments, error) {
 func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	flag, value, attached, err := split(flags, rest[0])
 	if err != nil {
-		return 0, err
+		return 0, a.unknown(flags, err)
 	}
 	if flag == nil {
 		return 0, a.positional(rest)
@@ -125,7 +133,7 @@ func exactly(flags []Flag, word string) bool {
 	})
 }
 
-// split finds the flag that a word begins with, or nil.
+// split finds the flag that a word begins with, or nil. The error is the flag as typed, if there is none.
 func split(flags []Flag, word string) (flag *Flag, value string, attached bool, err error) {
 	if word == "-" || !strings.HasPrefix(word, "-") {
 		return nil, "", false, nil
@@ -137,25 +145,27 @@ func split(flags []Flag, word string) (flag *Flag, value string, attached bool, 
 			i = slices.IndexFunc(flags, func(f Flag) bool { return f.Name == "agentsDir" })
 		}
 		if i < 0 {
-			return nil, "", false, unknown(flags, "--"+name)
+			return nil, "", false, fault.New(fault.UnknownFlag, "--%s", name)
 		}
 		return &flags[i], value, attached, nil
 	}
 	i := slices.IndexFunc(flags, func(f Flag) bool { return f.Short != "" && strings.HasPrefix(word[1:], f.Short) })
 	if i < 0 {
-		return nil, "", false, unknown(flags, word)
+		return nil, "", false, fault.New(fault.UnknownFlag, "%s", word)
 	}
 	value = word[2:]
 	if value == "" {
 		return &flags[i], "", false, nil
 	}
 	if flags[i].takes == nothing {
-		return nil, "", false, unknown(flags, word)
+		return nil, "", false, fault.New(fault.UnknownFlag, "%s", word)
 	}
 	return &flags[i], strings.TrimPrefix(value, "="), true, nil
 }
 
-func unknown(flags []Flag, word string) error {
+// unknown explains a flag that there is none of, which was typed like this.
+func (a *Arguments) unknown(flags []Flag, typed error) error {
+	word := typed.Error()
 	names := make([]string, 0, len(flags))
 	for _, f := range flags {
 		names = append(names, "--"+f.Name)
@@ -164,7 +174,21 @@ func unknown(flags []Flag, word string) error {
 	if near := text.Nearest(word, names); near != "" {
 		f.Message += "; did you mean " + near + "?"
 	}
-	return f.Hint("flags of the agent itself go behind --: omniagent --agent NAME -- %s", printable(word))
+	f.Ways = []string{"omniagent --help lists the flags"}
+	return f.Hint("flags of the agent itself go behind --: omniagent --agent %s -- %s", a.agentTyped(), printable(word))
+}
+
+// agentTyped returns the agent that a command line names anywhere, or a word for it.
+func (a *Arguments) agentTyped() string {
+	for i, arg := range a.Given {
+		if name, is := strings.CutPrefix(arg, "--agent="); is {
+			return printable(name)
+		}
+		if arg == "--agent" && i+1 < len(a.Given) {
+			return printable(a.Given[i+1])
+		}
+	}
+	return "NAME"
 }
 
 // positional returns the error for a word that is not a flag.
@@ -219,12 +243,27 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "sandbox":
 		sh.Sandbox, err = choose(flag, value, setting.Sandboxes())
 	case "output":
-		a.outputFlag = "--output"
-		sh.Output, err = choose(flag, value, setting.Outputs())
+		a.outputFlag, a.Events = "--output", strings.EqualFold(strings.TrimSpace(value), events)
+		if a.Events {
+			sh.Output = typed(setting.StreamJSON)
+			break
+		}
+		if sh.Output, err = choose(flag, value, setting.Outputs()); err != nil {
+			return bad(flag, value, flag.Allowed)
+		}
 	case "json":
 		err = a.toggle(flag, value, given, a.prints(setting.JSON, "--json"), a.prints(setting.Text, ""))
 	case "stream-json":
 		err = a.toggle(flag, value, given, a.prints(setting.StreamJSON, "--stream-json"), a.prints(setting.Text, ""))
+	case "continue":
+		err = a.toggle(flag, value, given, func() { a.Continue = true }, func() { a.Continue = false })
+	case "with-stdin":
+		err = a.toggle(flag, value, given, func() { a.WithStdin = true }, func() { a.WithStdin = false })
+	case "resume", "provider", "api-base":
+		if value = strings.TrimSpace(value); value == "" {
+			return fault.New(fault.ArgError, "--%s is empty", flag.Name).Hint("%s", flag.example())
+		}
+		*map[string]*string{"resume": &a.Resume, "provider": &a.Provider, "api-base": &a.Base}[flag.Name] = value
 	case "model":
 		if value == "" {
 			return fault.New(fault.ArgError, "--model needs a name").Hint("leave it out for the agent's own choice")
@@ -273,6 +312,12 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 				"--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
 		}
 		a.Rehearse = &value
+	case "undo":
+		word, ok := setting.Parse(value, flag.Allowed)
+		if !ok {
+			return bad(flag, value, flag.Allowed)
+		}
+		a.Undo = word
 	case "allow-workspace-agent":
 		err = a.toggle(flag, value, given, func() { a.Workspace = true }, func() { a.Workspace = false })
 	case "help":
@@ -329,7 +374,7 @@ func (a *Arguments) declines(v setting.Approval) func() {
 }
 
 func (a *Arguments) prints(v setting.Output, flag string) func() {
-	return func() { a.Shared.Output, a.outputFlag = typed(v), flag }
+	return func() { a.Shared.Output, a.outputFlag, a.Events = typed(v), flag, false }
 }
 
 // toggle handles a switch that may be set to false.
@@ -366,7 +411,7 @@ func (a *Arguments) timeout(value string) error {
 		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit",
 			printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
 	}
-	a.Timeout = &d
+	a.Timeout, a.limited = &d, true
 	return nil
 }
 
@@ -380,6 +425,13 @@ func (a Arguments) compatible(mode setting.Mode) error {
 	case a.conflict != nil:
 		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0],
 			a.conflict[1]).Hint("leave one of them out")
+	case a.Continue && a.Resume != "":
+		return fault.New(fault.ArgError, "--continue and --resume cannot be combined").Hint("leave one of them out")
+	case a.WithStdin && a.Prompt == nil:
+		return fault.New(fault.ArgError, "--with-stdin needs -p: without it the pipe is the prompt").
+			Hint(`omniagent -p "review this" --with-stdin`)
+	case a.Events && mode != setting.OneShot:
+		return fault.New(fault.ArgError, "--output events needs a prompt").Hint(`omniagent -p "…" --output events`)
 	case a.Schema != nil && a.outputFlag != "":
 		return fault.New(fault.ArgError,
 			"--output-schema and %s exclude each other: the schema decides what is printed",

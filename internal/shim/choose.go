@@ -128,21 +128,28 @@ func (c *call) unknown(name, from string) *fault.Fault {
 	return f.Hint("omniagent agents list")
 }
 
-// nothingChosen returns the fault that lists the installed agents and how to choose one.
+// nothingChosen asks a person at a terminal which agent they want. Otherwise it returns the fault that lists the
+// installed agents and how to choose one.
 func (c *call) nothingChosen() error {
-	var installed []string
-	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
-		if d.Describe().BuiltIn {
-			continue // it is always here; whether it has a model is another question
-		}
-		if _, err := d.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir}); err == nil {
-			installed = append(installed, d.Name())
-		}
-	}
+	installed := c.installedAgents()
 	if len(installed) == 0 {
-		return fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here").
-			Hint("omniagent agents list shows how to install one; omniagent --agent native needs only the key of a " +
+		f := fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here")
+		if c.person() {
+			f.Ways = c.ways()
+			return f.Hint("ways to begin:")
+		}
+		return f.Hint(
+			"omniagent agents list shows how to install one; omniagent --agent native needs only the key of a " +
 				"model API")
+	}
+	if c.person() {
+		name, err := c.pick(installed)
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			return c.take(name, "typed")
+		}
 	}
 	f := fault.New(fault.MissingArgument, "no agent is chosen; installed here: %s", strings.Join(installed, ", "))
 	return f.Hint("omniagent --agent %s, or for good: omniagent config set agent %s --global", installed[0],

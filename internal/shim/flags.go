@@ -22,9 +22,13 @@ type Flag struct {
 	Allowed []string // all values, if they can be listed
 	Default string
 	Help    string
+	Common  bool // often used
 	takes   takes
 	free    bool // any text is a value
 }
+
+// Optional reports whether the flag has a meaning without its value too.
+func (f Flag) Optional() bool { return f.takes == maybe || f.takes == assigned }
 
 func words[T ~string](list []T) []string {
 	out := make([]string, len(list))
@@ -34,14 +38,21 @@ func words[T ~string](list []T) []string {
 	return out
 }
 
+// events is the form of output that is the same for every agent.
+const events = "events"
+
 // Flags lists them in the order of the help. Help, manifest and the parser read the same list.
 func Flags() []Flag {
 	return []Flag{
-		{Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Help: "do this and end; a pipe works too"},
-		{Name: "agent", Value: "NAME", takes: aValue, free: true, Help: "the coding agent"},
+		{
+			Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Common: true,
+			Help: "do this and end; without it, what comes from a pipe",
+		},
+		{Name: "with-stdin", Help: "what comes from a pipe stands behind the prompt of -p"},
+		{Name: "agent", Value: "NAME", takes: aValue, free: true, Common: true, Help: "the coding agent"},
 		{
 			Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Default: "prompt",
-			Help: "what it may do unasked",
+			Common: true, Help: "what the agent may do without asking",
 		},
 		{
 			Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()),
@@ -53,28 +64,55 @@ func Flags() []Flag {
 		{
 			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: words(setting.Sandboxes()),
 			Default: "workspace-write",
-			Help:    "what its commands can reach",
+			Common:  true, Help: "what its commands can reach",
 		},
 		{
-			Name: "output", Value: "FORM", takes: aValue, Allowed: words(setting.Outputs()), Default: "text",
-			Help: "what the agent prints",
+			Name: "output", Value: "FORM", takes: aValue, Allowed: append(words(setting.Outputs()), events),
+			Default: "text",
+			Common:  true, Help: "form of its output; events is the same for every agent",
 		},
 		{Name: "json", Help: "--output json"},
 		{Name: "stream-json", Help: "--output stream-json"},
-		{Name: "model", Short: "m", Value: "NAME", takes: aValue, free: true, Help: "model, as the agent calls it"},
-		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "may it use the web"},
+		{
+			Name: "model", Short: "m", Value: "NAME", takes: aValue, free: true, Common: true,
+			Help: "model, as the agent calls it",
+		},
+		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "whether the agent may use the web"},
+		{Name: "continue", Common: true, Help: "go on with the newest session of this directory"},
+		{
+			Name: "resume", Value: "ID", takes: aValue, free: true, Common: true,
+			Help: "go on with this session, by the agent's own id",
+		},
+		{Name: "provider", Value: "NAME", takes: aValue, free: true, Help: "the model API of the native agent"},
+		{Name: "api-base", Value: "URL", takes: aValue, free: true, Help: "its address"},
 		{
 			Name: "output-schema", Value: "FILE|JSON", takes: aValue, free: true,
-			Help: "print one line of JSON that fits",
+			Help: "print one line of JSON that fits this schema",
 		},
-		{Name: "output-schema-retries", Value: "0..10", takes: aValue, Default: "2", Help: "further tries"},
+		{
+			Name: "output-schema-retries", Value: "0..10", takes: aValue, Default: "2",
+			Help: "how often to ask again for one that fits",
+		},
 		{Name: "cwd", Value: "DIR", takes: aValue, free: true, Help: "where the agent works"},
-		{Name: "timeout", Value: "DURATION", takes: aValue, Help: "end it after so long"},
-		{Name: "agentsDir", Value: "DIR", takes: aValue, free: true, Default: "agents", Help: "of omniagent.config.*"},
-		{Name: "strict", Help: "exit 2 if one would not hold"},
-		{Name: "report", Value: "FILE", takes: aValue, free: true, Help: "write what happened"},
-		{Name: "trace-translate", Value: "only", takes: assigned, Help: "print its command line; =only: no run"},
-		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "on a scripted model"},
+		{
+			Name: "timeout", Value: "DURATION", takes: aValue, Common: true,
+			Help: "end the agent after so long, such as 15m",
+		},
+		{
+			Name: "agentsDir", Value: "DIR", takes: aValue, free: true, Default: "agents",
+			Help: "where omniagent.config.* is",
+		},
+		{Name: "strict", Common: true, Help: "exit 2 if the agent cannot do what a flag asks"},
+		{Name: "report", Value: "FILE", takes: aValue, free: true, Help: "write what happened, as JSON"},
+		{
+			Name: "trace-translate", Value: "only", takes: assigned,
+			Help: "print the agent's command line; =only: do not run it",
+		},
+		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "use a scripted model: no key, no cost"},
+		{
+			Name: "undo", Value: "WORD", takes: aValue, Allowed: []string{"on", "off"},
+			Help: "off: omniagent undo cannot take the run back",
+		},
 		{Name: "allow-workspace-agent", Help: "start a program that comes with the workspace"},
 		{Name: "help", Short: "h", Help: "show this"},
 		{Name: "version", Short: "V", Help: "print the version"},

@@ -11,8 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/term"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/terminal"
 )
 
 const (
@@ -52,13 +55,72 @@ func (c *call) readPrompt() error {
 		return nil
 	}
 	limit := c.driver.Matrix(c.install.Version).Limit
+	if c.args.Events && c.args.Prompt == nil {
+		return nil // start reads it
+	}
+	if c.args.WithStdin {
+		return c.bothPrompts(*c.args.Prompt, limit)
+	}
 	if c.args.Prompt != nil {
+		c.warnUnread()
 		return c.typedPrompt(*c.args.Prompt, limit)
 	}
 	if info, err := c.host.Stdin.Stat(); err == nil && info.Mode().IsRegular() {
 		return c.promptFile(limit)
 	}
 	return c.pipedPrompt(limit)
+}
+
+// longestBoth limits what --with-stdin reads for an agent without a limit of its own.
+const longestBoth = 64 << 20
+
+// bothPrompts appends standard input to the prompt of -p.
+func (c *call) bothPrompts(text string, limit agent.Limit) error {
+	if term.IsTerminal(int(c.host.Stdin.Fd())) {
+		return fault.New(fault.ArgError, "--with-stdin reads a pipe or a file, and standard input is a terminal").
+			Hint(`git diff | omniagent -p "review this" --with-stdin`)
+	}
+	most := int64(longestBoth)
+	if limit.Bytes > 0 {
+		most = limit.Bytes
+	}
+	data, err := io.ReadAll(io.LimitReader(interruptible{c.host.Stdin, c}, most+1))
+	if err != nil {
+		return unreadable(err)
+	}
+	if int64(len(data)) > most {
+		return fault.New(fault.PromptTooLong, "standard input is longer than %s bytes", grouped(most)).
+			Hint("put the text into a file and name it in the prompt")
+	}
+	if len(bytes.TrimSpace(data)) > 0 {
+		text += "\n\n" + string(data)
+	}
+	return c.typedPrompt(text, limit)
+}
+
+// warnUnread says once that text waits in a pipe or a file which -p leaves unread.
+func (c *call) warnUnread() {
+	if c.unread || c.args.Prompt == nil || c.args.WithStdin || !waits(c.host.Stdin) {
+		return
+	}
+	c.unread = true
+	c.warn("standard input is not read, since -p is given; --with-stdin appends it to the prompt")
+}
+
+// waits reports whether something can be read from a pipe, a socket or a file.
+func waits(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		at, err := f.Seek(0, io.SeekCurrent)
+		return err == nil && info.Size() > at
+	case mode&(os.ModeNamedPipe|os.ModeSocket) != 0:
+		return terminal.Waiting(f) > 0
+	}
+	return false
 }
 
 func (c *call) typedPrompt(text string, limit agent.Limit) error {

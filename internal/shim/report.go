@@ -46,6 +46,7 @@ type Report struct {
 	Records      []string        `json:"records"`       // files that the evidence was read from
 	Attempts     int             `json:"attempts"`      // with --output-schema
 	Rehearsed    bool            `json:"rehearsed"`     // on the scripted model
+	Undo         *Undo           `json:"undo"`          // null: no snapshots were taken
 }
 
 type reportError struct {
@@ -178,6 +179,9 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Model: optional(o.evidence.Model), Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
 		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
 		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
+	}
+	if c.snapshot != nil {
+		r.Undo = &c.snapshot.Undo
 	}
 	if o.exit.Failed == nil && o.exit.Signal == "" {
 		r.AgentExit = &o.exit.Code

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -90,6 +91,8 @@ func (c *call) start() int {
 	if err := c.temp.write(launch.Files); err != nil {
 		return c.shim.fail(c.host, err)
 	}
+	c.look()
+	defer c.lookAgain("")
 	if c.schema != nil {
 		return c.runSchema(launch, warnings)
 	}
@@ -99,10 +102,15 @@ func (c *call) start() int {
 
 // spec returns the spec for the driver.
 func (c *call) spec() (agent.Spec, error) {
+	env := c.host.Env
+	if c.args.Undo != "" && c.driver.Describe().BuiltIn { // it takes the snapshots itself, around each turn
+		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS="+c.args.Undo)
+	}
 	s := agent.Spec{
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
-		Env:     c.host.Env,
+		Env:     env,
 		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
+		Resume: c.args.Resume, Newest: c.args.Continue, Provider: c.args.Provider, Base: c.args.Base,
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact
@@ -307,6 +315,8 @@ func signalName(s os.Signal) string {
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
+	c.warnUnread() // a program before the pipe may have been slower than we were
+	c.lookAgain(cmp.Or(o.evidence.Session, launch.Session))
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
 		if err := c.report(launch, warnings, o, code); err != nil {

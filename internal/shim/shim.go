@@ -25,11 +25,13 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agentsdir"
+	"omniagent/internal/cells"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
+	"omniagent/internal/undo"
 )
 
 // Exit codes.
@@ -54,6 +56,11 @@ type Shim struct {
 	Settings func(dir string) Settings
 	// Root answers --help, --version and an empty call.
 	Root func(args []string) int
+	// Events runs the command start with these flags, for --output events. Without a prompt among them it reads the
+	// prompt from standard input.
+	Events func(args []string, prompted bool, signals <-chan os.Signal) int
+	// Remember makes an agent the one that is used when none is named, and returns 0, or has said why not.
+	Remember func(name string) int
 	// Rehearse starts the scripted model. The path may be empty.
 	Rehearse func(script, dir, home string) (agent.Rehearsal, func(), error)
 }
@@ -68,6 +75,7 @@ type Settings struct {
 	RecordedVersion func(program string) string
 	Temp            string         // where temporary directories are made
 	Custom          []agent.Driver // agents that the configuration defines
+	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
 }
@@ -137,6 +145,7 @@ type call struct {
 	shared     setting.Shared
 	install    agent.Install
 	prompt     prompt
+	unread     bool // it was said that standard input is not read
 	schema     *schema
 	temp       *temporary
 	standby    *process.Standby // nil: nothing will be started
@@ -144,6 +153,7 @@ type call struct {
 	attempts   int              // with --output-schema
 	reportDir  *os.Root         // the directory of the report; nil: no report
 	driverSpec agent.Spec       // the spec that the driver got
+	snapshot   *snapshot        // nil: none is taken
 }
 
 func (c *call) run() int {
@@ -157,6 +167,10 @@ func (c *call) run() int {
 	}
 	if err := c.resolve(); err != nil {
 		return c.shim.fail(c.host, err)
+	}
+	if c.args.Events {
+		c.standby.Dismiss()
+		return c.shim.Events(c.eventArgs(), c.args.Prompt != nil, c.host.Signals)
 	}
 	return c.start()
 }
@@ -173,7 +187,7 @@ func (c *call) resolve() error {
 	}
 	for _, step := range []func() error{
 		c.directory, c.configure, c.chooseAgent, c.compileSchema, c.reportable,
-		c.locate, c.readPrompt,
+		c.eventsAlone, c.locate, c.readPrompt,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -311,7 +325,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 				strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
-		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.Flat(message), "."))
+		h.say(s.Name + ": " + strings.TrimSuffix(text.Flat(message), "."))
 	}
 	if f.Suggestion != "" {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.Suggestion))
@@ -319,6 +333,20 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
 	}
+	for _, way := range f.Ways {
+		fmt.Fprintf(h.Stderr, "  %s\n", way)
+	}
+}
+
+// say prints a line, which on a terminal is broken between words.
+func (h Host) say(line string) {
+	if columns, _, err := term.GetSize(int(h.Stderr.Fd())); err == nil && columns > 0 {
+		for _, row := range cells.Wrap(line, columns) {
+			fmt.Fprintln(h.Stderr, strings.TrimRight(row, " "))
+		}
+		return
+	}
+	fmt.Fprintln(h.Stderr, line)
 }
 
 // joined joins sentences to one line, with colons in place of the full stops between them.

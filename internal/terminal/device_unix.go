@@ -75,6 +75,15 @@ func (d *device) makeRaw() error {
 	return nil
 }
 
+// Waiting returns how many bytes can be read from f at once: of a pipe, a socket or a terminal; 0 if it is not known.
+func Waiting(f *os.File) int {
+	n, err := unix.IoctlGetInt(int(f.Fd()), countInput)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 func (d *device) restore() error { return unix.IoctlSetTermios(d.fd, setTermios, &d.before) }
 
 // close ends the wait for keys and for signals.

@@ -46,6 +46,9 @@ func (d *device) makeRaw() (err error) {
 	return windows.SetConsoleMode(in, mode|windows.ENABLE_VIRTUAL_TERMINAL_INPUT)
 }
 
+// Waiting returns 0: how many bytes can be read at once is not known here.
+func Waiting(*os.File) int { return 0 }
+
 func (d *device) restore() error {
 	_ = windows.SetConsoleMode(windows.Handle(os.Stdout.Fd()), d.mode)
 	return term.Restore(int(d.in.Fd()), d.before)

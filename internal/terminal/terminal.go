@@ -11,6 +11,7 @@ package terminal
 
 import (
 	"context"
+	"io"
 	"os"
 	"sync"
 
@@ -186,3 +187,20 @@ func (t *Terminal) In() *os.File { return t.in }
 
 // Out returns the file for output.
 func (t *Terminal) Out() *os.File { return t.out }
+
+// ReadLine reads what a person types up to Enter, and not a byte beyond it: the rest belongs to others.
+func ReadLine(in io.Reader) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); ; {
+		n, err := in.Read(one)
+		switch {
+		case n == 1 && one[0] == '\n', n == 1 && one[0] == '\r':
+			return string(line), nil
+		case n == 1:
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return string(line), err
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -31,10 +32,11 @@ const attempts = 3
 // task is a file whose content is not known.
 type task struct {
 	entry   *entry
-	tracked git.Entry
-	opened  *git.Repository // to compute the name of a blob; nil without one
 	folder  *folder
-	clean   *content // to be filled if git has the file
+	dir     string          // the folder, as the repository calls it
+	known   *tracked        // by the repository; nil without one
+	tracked git.Entry       // after lookUp, as opened
+	opened  *git.Repository // to compute the name of a blob; nil without one
 	// onlyKept means that Diff can compare the file without its content.
 	onlyKept bool
 }
@@ -45,27 +47,31 @@ func (t *task) path() string { return t.folder.join(t.entry.name) }
 type reading struct {
 	*walk
 	tasks []task
+	spare spare
 	next  atomic.Int64
 
 	mu       sync.Mutex
 	bytes    int64 // kept by this call
 	files    int
-	consumed int64 // bytes read by this call
-	full     error // why the store takes nothing any more
+	consumed int64           // bytes read by this call
+	full     error           // why the store takes nothing any more
+	skipped  map[string]bool // ignored files and directories that are not kept
 }
 
 // readContents finds out what the files contain: from Since, from git, and by reading the others.
 func (w *walk) readContents(ctx context.Context) error {
 	r := &reading{walk: w}
-	since := w.options.Since.files()
+	if w.options.Whole {
+		r.skipped = w.largeIgnored()
+	}
 	known := w.tracked()
 	defer func() {
 		for _, k := range known {
-			k.opened.Close()
+			k.close()
 		}
 	}()
 	for _, f := range w.index.folders {
-		r.classifyAll(f, since[f.path], known[f.repository])
+		r.classifyAll(f, w.since[f.path], known[f.repository])
 	}
 	var group sync.WaitGroup
 	for range min(workspace.Workers(), len(r.tasks)) {
@@ -97,6 +103,14 @@ func (x *Index) files() map[string]*folder {
 	return all
 }
 
+// all returns the entries. A nil folder has none.
+func (f *folder) all() []entry {
+	if f == nil {
+		return nil
+	}
+	return f.entries
+}
+
 func (f *folder) find(name string) *entry {
 	if f == nil {
 		return nil
@@ -117,26 +131,27 @@ func (f *folder) find(name string) *entry {
 
 // classifyAll classifies the files of a folder. old is the folder as it was.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
-	dir := ""
-	var clean []content // for the files that git has, allocated together
+	before, dir := old.all(), ""
 	if known != nil {
 		dir = f.repository.path(f.path)
-		clean = make([]content, len(f.entries))
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
-		if !isRegular(e.Mode) || e.about&stateOfGit != 0 {
+		for len(before) > 0 && before[0].name < e.name {
+			before = before[1:]
+		}
+		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
 			continue
 		}
-		t := task{folder: f, entry: e}
-		if known != nil {
-			var there bool
-			t.opened, t.clean = known.opened, &clean[i]
-			if t.tracked, there = known.files.Find(dir, e.name); there {
-				e.about &^= ignored
-			}
+		t := task{folder: f, dir: dir, entry: e}
+		if e.about&stateOfGit == 0 {
+			t.known = known
 		}
-		if r.mustRead(&t, old.find(e.name)) {
+		var was *entry
+		if len(before) > 0 && before[0].name == e.name {
+			was = &before[0]
+		}
+		if r.mustRead(&t, was) {
 			r.tasks = append(r.tasks, t)
 		}
 	}
@@ -146,23 +161,49 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 // was, or nil.
 func (r *reading) mustRead(t *task, old *entry) bool {
 	e := t.entry
-	if e.about&ignored != 0 {
+	same := old != nil && old.Status == e.Status && old.about&recent == 0
+	asBefore := same && t.known.asBefore() && e.about&ignored <= old.about&ignored
+	if !asBefore {
+		t.lookUp()
+	}
+	if e.about&ignored != 0 && (!r.options.Whole || within(r.skipped, t.path())) {
 		return false
 	}
-	same := old != nil && old.Status == e.Status && old.about&recent == 0
-	if same && old.content != nil && (r.options.Store == nil || old.content.kept || old.content.inGit) {
+	if same && old.content != nil && (r.options.Store == nil || old.content.kept ||
+		old.content.inGit && (asBefore || old.content.blob == t.tracked.Blob)) {
 		e.content = old.content
 		return false
 	}
+	if asBefore {
+		t.lookUp()
+	}
 	if t.matches(e) && t.exact() {
-		*t.clean = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
-		e.content = t.clean
+		e.content = r.clean(t)
 		if e.about&recent == 0 {
 			return false
 		}
 	}
 	t.onlyKept = e.about&recent == 0 && (r.options.Since == nil || same)
 	return r.options.Store != nil || !t.onlyKept
+}
+
+// clean is the content of a file that git has.
+func (r *reading) clean(t *task) *content {
+	c := r.spare.take()
+	*c = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
+	return c
+}
+
+// spare are contents, many of which are allocated together.
+type spare []content
+
+func (s *spare) take() *content {
+	if len(*s) == 0 {
+		*s = make([]content, 512)
+	}
+	c := &(*s)[0]
+	*s = (*s)[1:]
+	return c
 }
 
 // matches reports whether the status is the one that git vouches for.
@@ -302,28 +343,72 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 
 // tracked is what the index of a repository says.
 type tracked struct {
-	opened *git.Repository
-	files  git.Tracked
+	walk      *walk
+	at        *repository
+	unchanged bool // the index is the file that it was, so what it says of unchanged files is known
+	read      bool
+	opened    *git.Repository // nil: it cannot be opened
+	files     git.Tracked
 }
 
-// tracked reads the indexes of all repositories. Files of one that cannot be read are ordinary files.
+// tracked prepares to read the indexes of all repositories.
 func (w *walk) tracked() map[*repository]*tracked {
 	all := map[*repository]*tracked{}
 	if w.options.Store == nil && w.options.Since == nil {
 		return all
 	}
 	for _, r := range w.repos {
-		opened, err := git.At(r.dir)
-		if err != nil {
-			continue
-		}
-		files, err := opened.Index()
-		if err != nil {
-			w.gap(r.top+".git", "git's index cannot be used: "+err.Error(), false)
-		}
-		all[r] = &tracked{opened, files}
+		all[r] = &tracked{walk: w, at: r, unchanged: w.sameIndex(r)}
 	}
 	return all
+}
+
+// sameIndex reports whether the file of a repository's index is the one that Since has.
+func (w *walk) sameIndex(r *repository) bool {
+	rel, err := filepath.Rel(w.index.Root, filepath.Join(r.dir, "index"))
+	if err != nil || !filepath.IsLocal(rel) || !w.options.Whole || w.options.Since == nil {
+		return false
+	}
+	old, is := w.options.Since.Find(filepath.ToSlash(rel)), w.index.Find(filepath.ToSlash(rel))
+	return old != nil && is != nil && old.Status == is.Status && old.about&recent == 0
+}
+
+// asBefore reports whether git says of an unchanged file what it said before. Without a repository it says nothing.
+func (k *tracked) asBefore() bool { return k == nil || k.unchanged }
+
+// load reads the index, once. Files of one that cannot be read are ordinary files.
+func (k *tracked) load() {
+	if k.read {
+		return
+	}
+	k.read = true
+	opened, err := git.At(k.at.dir)
+	if err != nil {
+		return
+	}
+	k.opened = opened
+	if k.files, err = opened.Index(); err != nil {
+		k.walk.gap(k.at.top+".git", "git's index cannot be used: "+err.Error(), false)
+	}
+}
+
+func (k *tracked) close() {
+	if k.opened != nil {
+		k.opened.Close()
+	}
+}
+
+// lookUp finds out what git says of the file. No file that it tracks is an ignored one.
+func (t *task) lookUp() {
+	if t.known == nil {
+		return
+	}
+	t.known.load()
+	t.opened = t.known.opened
+	var there bool
+	if t.tracked, there = t.known.files.Find(t.dir, t.entry.name); there {
+		t.entry.about &^= ignored
+	}
 }
 
 // exact reports whether the blob has the bytes of the file. Where git converts files, the size decides.

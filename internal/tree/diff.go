@@ -215,11 +215,12 @@ func same(old, is *entry) bool {
 }
 
 // Trim returns both indexes without what is the same in both, so that they are small to save. Their Diff is the same.
+// What they have of git stays: it is judged as a whole.
 func Trim(before, after *Index) (*Index, *Index) {
 	c := &comparison{before: before, after: after, lostBefore: before.lost(), lostAfter: after.lost()}
 	keep := map[string]bool{}
 	each(before, after, func(path string, old, is *entry) {
-		if old == nil || is == nil || c.status(path, old, is) != "" {
+		if old == nil || is == nil || old.about&stateOfGit != 0 || c.status(path, old, is) != "" {
 			keep[path] = true
 		}
 	})

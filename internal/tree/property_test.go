@@ -222,7 +222,8 @@ func mutate(r *rapid.T, t testing.TB, root string, n int) {
 		case 2:
 			_ = os.MkdirAll(filepath.Dir(path), 0o755)
 			_ = os.RemoveAll(path)
-			_ = os.Symlink(rapid.SampledFrom([]string{"a", "../b", "/nowhere"}).Draw(r, "target"), path)
+			// None leads to itself: git apply does not take the place of such a link.
+			_ = os.Symlink(rapid.SampledFrom([]string{"../a", "../b", "/nowhere"}).Draw(r, "target"), path)
 		case 3:
 			if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 				_ = os.Chmod(path, info.Mode().Perm()^0o111&^0o100|0o100*(fs.FileMode(n)&1)|0o600)

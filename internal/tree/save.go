@@ -132,6 +132,11 @@ func Load(r io.Reader) (*Index, error) {
 	if err != nil {
 		return nil, fault.New(fault.Unsafe, "an index of a directory cannot be read: %v", err).Because(err)
 	}
+	return Parse(text)
+}
+
+// Parse is Load for a text that was read already.
+func Parse(text []byte) (*Index, error) {
 	body, ok := bytes.CutPrefix(text, []byte(firstLine))
 	if !ok {
 		return nil, unloadable("it is of another version")
@@ -163,7 +168,9 @@ func parse(body []byte) (*Index, error) {
 	}
 	for range d.count() {
 		f := &folder{path: d.string()}
-		for range d.count() {
+		n := d.count()
+		f.entries = make([]entry, 0, min(n, len(d.rest)/smallestEntry))
+		for range n {
 			f.entries = append(f.entries, d.entry(x.Taken.UnixNano(), repos))
 		}
 		if !slices.IsSortedFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) }) {
@@ -183,7 +190,11 @@ type decoder struct {
 	rest   []byte
 	names  string // the whole text: all strings share it
 	broken bool
+	spare  spare
 }
+
+// smallestEntry is how many bytes an entry has at least: a number for each of its members.
+const smallestEntry = 9
 
 func (d *decoder) number() uint64 {
 	n, size := binary.Uvarint(d.rest)
@@ -242,7 +253,8 @@ func (d *decoder) entry(taken int64, repos []*repository) entry {
 	if bits == 0 {
 		return is
 	}
-	is.content = &content{kept: bits&isKept != 0, inGit: bits&isInGit != 0}
+	is.content = d.spare.take()
+	is.content.kept, is.content.inGit = bits&isKept != 0, bits&isInGit != 0
 	if bits&hasSum != 0 {
 		copy(is.content.sum[:], d.bytes(sha256.Size))
 	}

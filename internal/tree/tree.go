@@ -48,8 +48,15 @@ type Options struct {
 	Since *Index
 	// Excludes are the user's own rules for all repositories.
 	Excludes *ignore.Rules
-	// Except tells of a path, relative to the root with slashes, that it is not part of the tree; nil: of none.
-	Except func(path string) bool
+	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of
+	// the tree; nil: of none.
+	Except func(dir, name string) bool
+	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
+	Whole bool
+	// GitDir says that the root is itself what is usually called .git.
+	GitDir bool
+	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.
+	IgnoredLimit int64
 	// The limits of the content that one call keeps. 0 means the default.
 	FileLimit  int64 // bytes of a file, 4 MiB
 	TotalLimit int64 // bytes together, 256 MiB
@@ -119,6 +126,7 @@ const (
 	ignored    about = 1 << iota // .gitignore excludes it, and git does not track it
 	stateOfGit                   // it is in a directory .git
 	recent                       // its status alone does not prove that it is unchanged
+	later                        // it changed after the moment that the index is of
 )
 
 // content names the bytes of a file.
@@ -160,7 +168,9 @@ func Take(ctx context.Context, root string, o Options) (*Index, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	w := &walk{options: o, dir: dir, index: &Index{Root: dir.Path(), Taken: time.Now()}}
+	w := &walk{
+		options: o, dir: dir, index: &Index{Root: dir.Path(), Taken: time.Now()}, since: o.Since.files(),
+	}
 	if err := w.run(ctx); err != nil {
 		return nil, err
 	}
@@ -176,7 +186,8 @@ type walk struct {
 	options Options
 	dir     *workspace.Dir
 	index   *Index
-	above   string // the root as the rules know it
+	above   string             // the root as the rules know it
+	since   map[string]*folder // of Options.Since, by path
 	mu      sync.Mutex
 	repos   []*repository
 }

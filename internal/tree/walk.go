@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +31,8 @@ type place struct {
 	repository *repository
 	about      about
 	folder     *folder // of the directory itself, after the first call of enter
+	// old is the directory in Since, if the same rules applied there; nil: they may have been others.
+	old *folder
 }
 
 // run walks through the root.
@@ -46,7 +50,10 @@ func (w *walk) run(ctx context.Context) error {
 		return fault.New(fault.PermissionDenied, "%s cannot be read", w.index.Root)
 	}
 	for _, f := range w.index.folders {
-		slices.SortFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+		byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+		if !slices.IsSortedFunc(f.entries, byName) { // it was read in several parts
+			slices.SortFunc(f.entries, byName)
+		}
 	}
 	return nil
 }
@@ -71,6 +78,9 @@ func reason(err error) string {
 // the root itself do not apply: somebody chose to work there.
 func (w *walk) fromAbove() *place {
 	p := &place{}
+	if w.options.GitDir {
+		p.about = stateOfGit
+	}
 	named := func(at string) {
 		if at != "" && p.scope.Match(at, true) == ignore.Ignored {
 			p.scope = (*ignore.Scope)(nil).Enter(at, ignore.Files{Repository: true})
@@ -160,8 +170,14 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 	if f.Path != "" {
 		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
 	}
+	p.folder.entries = slices.Grow(p.folder.entries, len(entries))
+	slices.SortFunc(entries, func(a, b workspace.Entry) int { return strings.Compare(a.Name, b.Name) })
+	before := p.old.all()
 	for _, e := range entries {
-		if w.options.Except != nil && w.options.Except(f.Join(e.Name)) {
+		for len(before) > 0 && before[0].name < e.Name {
+			before = before[1:]
+		}
+		if w.options.Except != nil && w.options.Except(f.Path, e.Name) {
 			continue
 		}
 		status, err := f.Status(e.Name)
@@ -176,8 +192,12 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 				continue
 			}
 		}
-		if is.about&(ignored|stateOfGit) == 0 && e.Name != ".git" &&
-			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored {
+		switch {
+		case is.about&stateOfGit != 0 || e.Name == ".git":
+		case len(before) > 0 && before[0].name == e.Name && before[0].Mode.Type() == status.Mode.Type():
+			is.about = before[0].about & ignored
+		case is.about&ignored == 0 &&
+			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored:
 			is.about |= ignored
 		}
 		if w.isRecent(status.Changed) {
@@ -187,11 +207,13 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			is.about |= stateOfGit
 		}
 		if status.Mode.IsDir() {
-			if is.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+			if is.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 				continue
 			}
-			f.Descend(e.Name, &place{scope: p.scope, repository: p.repository, about: is.about &^ recent})
-		} else if p.about&stateOfGit != 0 && !isState(f.Path, e.Name, p.about) {
+			f.Descend(e.Name, &place{
+				scope: p.scope, repository: p.repository, about: is.about &^ recent, old: p.old,
+			})
+		} else if p.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 			continue
 		}
 		p.folder.entries = append(p.folder.entries, is)
@@ -199,7 +221,11 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 }
 
 // isState reports whether a file of .git says what state the repository is in. Objects, logs and caches do not.
-func isState(dir, name string, parent about) bool {
+func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
+	dir := f.Path
+	if w.options.Whole {
+		return parent&stateOfGit == 0 || name != "objects" || !f.Has("HEAD") || !f.Has("refs")
+	}
 	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
 		return true // .git itself, or a file beneath a directory that was chosen
 	}
@@ -211,7 +237,7 @@ func isState(dir, name string, parent about) bool {
 
 // begin makes the folder of a directory, with the rules that apply there.
 func (w *walk) begin(f *workspace.Folder, p *place) *place {
-	p = &place{scope: p.scope, repository: p.repository, about: p.about}
+	p = &place{scope: p.scope, repository: p.repository, about: p.about, old: w.before(f, p)}
 	if p.about&(ignored|stateOfGit) == 0 {
 		if f.Has(".git") {
 			p.repository = w.repository(filepath.Join(w.index.Root, filepath.FromSlash(f.Path)), f.Path)
@@ -230,6 +256,40 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 	w.index.folders = append(w.index.folders, p.folder)
 	w.mu.Unlock()
 	return p
+}
+
+// before returns the directory in Since, if the rules there and above are as they were. p is what it inherits.
+func (w *walk) before(f *workspace.Folder, p *place) *folder {
+	old := w.since[f.Path]
+	switch {
+	case old == nil || w.options.Excludes != nil: // which may have been others
+		return nil
+	case f.Path != "" && p.old == nil || f.Path == "" && p.scope.InGit() && !f.Has(".git"):
+		return nil
+	case p.about&stateOfGit != 0:
+		return old
+	}
+	for _, name := range []string{".git", ".gitignore"} {
+		was, there := old.find(name), f.Has(name)
+		if there != (was != nil) {
+			return nil
+		}
+		if !there || was.Mode.IsDir() {
+			continue
+		}
+		if is, err := f.Status(name); err != nil || is != was.Status || was.about&recent != 0 {
+			return nil
+		}
+	}
+	if exclude := f.Join(".git/info/exclude"); f.Has(".git") {
+		was := w.since[path.Dir(exclude)].find("exclude")
+		info, err := os.Lstat(filepath.Join(w.index.Root, filepath.FromSlash(exclude)))
+		if (err == nil) != (was != nil) ||
+			was != nil && (was.Status != workspace.StatusOf(info) || was.about&recent != 0) {
+			return nil
+		}
+	}
+	return old
 }
 
 // isRecent reports whether a file may have changed, or may still change, within the tick of the walk.

@@ -33,11 +33,11 @@ type subject struct {
 
 func subjects() []subject {
 	return []subject{
-		{claude.New(), append(claudeScenarios(), strict())},
-		{codex.New(), append(codexScenarios(), strict())},
-		{gemini.New(), append(geminiScenarios(), strict())},
-		{copilot.New(), append(copilotScenarios(), strict())},
-		{opencode.New(), append(opencodeScenarios(), strict())},
+		{claude.New(), append(claudeScenarios(), strict(), resumed())},
+		{codex.New(), append(codexScenarios(), strict(), resumed())},
+		{gemini.New(), append(geminiScenarios(), strict(), resumed())},
+		{copilot.New(), append(copilotScenarios(), strict(), resumed())},
+		{opencode.New(), append(opencodeScenarios(), strict(), resumed())},
 	}
 }
 

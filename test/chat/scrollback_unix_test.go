@@ -99,6 +99,20 @@ func throughSizes(t *testing.T, converse func(random *rand.Rand) (wrong string))
 	t.Error("no conversation came through")
 }
 
+// throughAll changes the size and types all the time.
+func throughAll(random *rand.Rand, times int, resize func(columns, rows int), types func(string)) {
+	if times > 0 {
+		types(strings.Repeat("typed ", 12)) // several rows in most sizes
+	}
+	for i := range times {
+		time.Sleep(time.Duration(20+random.IntN(120)) * time.Millisecond)
+		resize(50+random.IntN(90), 18+random.IntN(30))
+		if i%5 == 0 {
+			types("typed ")
+		}
+	}
+}
+
 // TestScrollback: scrollback and screen together are what was said, each line once, in a window that stays as it is
 // and in one that changes its size fifty times.
 func TestScrollback(t *testing.T) {
@@ -140,17 +154,13 @@ func TestScrollback(t *testing.T) {
 			w := p.before(emulator.Xterm(t, 80, 24), 80, 24)
 			w.shows("/help lists", false)
 			w.types("begin\r")
-			for i := range 50 {
-				time.Sleep(time.Duration(20+random.IntN(120)) * time.Millisecond)
-				columns, rows := 40+random.IntN(100), 16+random.IntN(34)
+			resize := func(columns, rows int) {
 				w.look.Resize(columns, rows)
 				if err := pty.Setsize(w.keys, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil {
 					t.Fatal(err)
 				}
-				if i%5 == 0 {
-					w.types("typed ")
-				}
 			}
+			throughAll(random, 50, resize, w.types)
 			w.types("\x15")
 			w.shows("test -e go", true)
 			w.shows("\n> a message", true)
@@ -158,6 +168,9 @@ func TestScrollback(t *testing.T) {
 			w.shows("It is changed.", false)
 			w.types("and now?\r")
 			w.shows("\nok", false)
+			throughAll(random, 50, resize, w.types) // with several rows in the prompt, and nothing above it
+			w.types("\x15")
+			w.shows("\n> a message", false)
 			w.types("/quit\r")
 			w.leaves()
 			return transcript(t, w.look.Look().Lines)
@@ -177,13 +190,10 @@ func TestTmux(t *testing.T) {
 				p := emulator.Tmux(t, place.work, append([]string{"-i", "TERM=tmux-256color"}, place.env...), argv...)
 				p.Shows("/help lists")
 				p.Types("begin\r")
-				for i := range resizes {
-					time.Sleep(time.Duration(20+random.IntN(120)) * time.Millisecond)
-					p.Run("resize-window", "-x", fmt.Sprint(50+random.IntN(90)), "-y", fmt.Sprint(20+random.IntN(30)))
-					if i%5 == 0 {
-						p.Types("typed ")
-					}
+				resize := func(columns, rows int) {
+					p.Run("resize-window", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows))
 				}
+				throughAll(random, resizes, resize, p.Types)
 				p.Types("\x15")
 				p.Shows("test -e go")
 				p.Shows("> a message")
@@ -191,6 +201,9 @@ func TestTmux(t *testing.T) {
 				p.Shows("It is changed.")
 				p.Types("and now?\r")
 				p.Shows("\nok\n")
+				throughAll(random, resizes, resize, p.Types)
+				p.Types("\x15")
+				p.Shows("> a message")
 				p.Types("/quit\r")
 				p.Shows("Go on with")
 				return transcript(t, p.Lines())

@@ -14,7 +14,8 @@ var update = flag.Bool("update", false, "write the recording on the first page")
 const (
 	opening = "<!-- demo -->\n"
 	closing = "<!-- /demo -->"
-	page    = "../../README.md"
+	page    = "../../docs/demo.md"
+	first   = "../../README.md" // shows some of it
 )
 
 // TestPage holds the recording on the first page against a demo that runs now. What differs from machine to machine is
@@ -35,18 +36,45 @@ func TestPage(t *testing.T) {
 	before, rest, found := strings.Cut(string(raw), opening)
 	_, after, ended := strings.Cut(rest, closing)
 	if !found || !ended {
-		t.Fatal("README.md has no place for the recording")
+		t.Fatal("docs/demo.md has no place for the recording")
 	}
 	want := before + opening + "```console\n$ omniagent demo\n" + steady(t, stdout) + "```\n" + closing + after
 	switch {
 	case want == string(raw):
 	case !*update:
-		t.Error("README.md shows another demo; go test ./test/demo -update")
+		t.Error("docs/demo.md shows another demo; go test ./test/demo -update")
 	default:
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestFirstPage: the lines that README.md shows follow each other in the recording, and are few.
+func TestFirstPage(t *testing.T) {
+	whole, part := recorded(t, page), recorded(t, first)
+	if n := strings.Count(part, "\n"); n == 0 || n > 10 {
+		t.Errorf("README.md shows %d lines of the demo", n)
+	}
+	if !strings.Contains(whole, "\n"+part) {
+		t.Errorf("README.md shows something else than docs/demo.md:\n%s", part)
+	}
+}
+
+// recorded is what stands between the marks of a page, without the block around it and without indents.
+func recorded(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), opening)
+	inside, _, found := strings.Cut(rest, "```\n"+closing)
+	if !found {
+		t.Fatalf("%s has no recording", name)
+	}
+	_, inside, _ = strings.Cut(inside, "\n")
+	return regexp.MustCompile("(?m)^ +").ReplaceAllString(inside, "")
 }
 
 // steady is what is the same everywhere.

@@ -74,6 +74,7 @@ start | chat)
 -*)
 	case " $* " in
 	*" native "* | *" scribe "* | *" sc "*) ;; # ours, and that of docs/custom-agents.md
+	*" --output events"*) ;; # what start prints
 	*) set -- --trace-translate=only "$@" ;;
 	esac
 	;;

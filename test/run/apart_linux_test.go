@@ -41,11 +41,12 @@ func TestAllOfOursAreKilled(t *testing.T) {
 		if len(withText("cmdline", "sh\x00"+p.work)) < 2 {
 			t.Error("there is nobody to kill")
 		}
-		for _, guard := range withText("stat", "(omniagent-guard) S "+strconv.Itoa(a.Data.PID)+" ") {
-			_ = syscall.Kill(guard, syscall.SIGKILL)
-		}
-		if err := syscall.Kill(a.Data.PID, syscall.SIGKILL); err != nil {
+		guards := withText("stat", "(omniagent-guard) S "+strconv.Itoa(a.Data.PID)+" ")
+		if err := syscall.Kill(a.Data.PID, syscall.SIGSTOP); err != nil { // or it would see how the others end
 			t.Fatal(err)
+		}
+		for _, pid := range append(guards, a.Data.PID) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		p.reaches(a.Data.ID, "unknown_outcome")
 		p.nothing()

@@ -71,11 +71,14 @@ func TestLogin(t *testing.T) {
 		envelope.Error.Methods[0].Name != "OPENAI_API_KEY" {
 		t.Errorf("without a key: exit %d, %v\n%s\n%s", exit, err, out, log)
 	}
-	p.write(t, "key", typedKey+"\n")
+	file := filepath.Join(t.TempDir(), "key") // not in the workspace, whose files snapshots keep
+	if err := os.WriteFile(file, []byte(typedKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, way := range [][]string{
 		{"--token-env-var", "MINE"},
 		{"--key-from-env", "MINE"},
-		{"--key-from-file", filepath.Join(p.work, "key")},
+		{"--key-from-file", file},
 	} {
 		out, log, exit := p.call(t, []string{"MINE=" + typedKey}, append([]string{"login", "openai"}, way...)...)
 		if exit != 0 || strings.Contains(out+log, typedKey) || !strings.Contains(out, `"place":"file"`) {

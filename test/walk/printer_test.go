@@ -13,7 +13,9 @@ import (
 // TestEveryPrinter makes the checks with streams that only print. What is in their lines is shown in test/start and
 // test/run.
 func TestEveryPrinter(t *testing.T) {
-	printers := slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.prints() })
+	printers := slices.DeleteFunc(of(t, "stream"), func(c *command) bool {
+		return !c.prints() || c.key == "help" // which prints text, and needs nothing
+	})
 	if len(printers) < 4 {
 		t.Fatalf("there are %d printers", len(printers))
 	}
@@ -186,6 +188,48 @@ func printerTornConfig(t *testing.T, c *command) {
 	o := b.run(t, c.plain(t))
 	if c.declares(t, o); o.code != 0 || !strings.Contains(o.stderr, file+":3:") {
 		t.Errorf("the torn line is not named, or nothing is printed\n%s", o)
+	}
+}
+
+// TestHelpCommand: help prints text and leaves nothing, whatever becomes of the streams, the home and the
+// configuration. A wrong call is an envelope.
+func TestHelpCommand(t *testing.T) {
+	c := commandNamed(t, "help")
+	t.Run("help", func(t *testing.T) { checkHelp(t, c) })
+	t.Run("flags", func(t *testing.T) { checkOptionsInHelp(t, c) })
+	t.Run("schema", func(t *testing.T) { serverSchema(t, c) })
+	t.Run("stdout", func(t *testing.T) { printerStdoutLost(t, c) })
+	b := newBox(t)
+	b.write(t, "home/.config/omniagent/config.toml", "output = \"js")
+	before := b.tree(t)
+	for _, typed := range []call{
+		{},
+		{redir: "<&-"},
+		{redir: "</dev/null"},
+		{silent: true},
+		{redir: "2>&-"},
+		{redir: "2>" + full(t)},
+		{unset: []string{"HOME"}},
+		{set: []string{"CI=1", "OMNIAGENT_OUTPUT=json"}},
+	} {
+		for _, more := range [][]string{nil, {"agents"}, {"session", "list"}, {"config"}} {
+			typed.args = append([]string{"help"}, more...)
+			o := b.run(t, typed)
+			if c.declares(t, o); o.code != 0 || o.stderr != "" || strings.Contains(o.stdout, "\x1b") ||
+				strings.Contains(o.stdout, `{"ok"`) || !strings.HasSuffix(o.stdout, "\n") {
+				t.Errorf("that is not the help\n%s", o)
+			}
+		}
+	}
+	for typed, code := range map[string]string{
+		"surplus": "UNKNOWN_COMMAND", "session lst": "UNKNOWN_COMMAND", "--no-such-flag": "VALIDATION_ERROR",
+		"--dry-run": "VALIDATION_ERROR",
+	} {
+		o := b.run(t, call{args: append([]string{"help"}, strings.Fields(typed)...)})
+		c.failed(t, o, 2, code, strings.TrimLeft(typed, "-"))
+	}
+	if changed := changes(before, b.tree(t)); len(changed) > 0 {
+		t.Errorf("it wrote %v", changed)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -129,9 +130,22 @@ func TestBareCall(t *testing.T) {
 			t.Errorf("the bare call is not the help\n%s", o)
 		}
 		for _, c := range commands(t) {
-			if !strings.Contains(o.stderr, "  "+strings.Join(c.words(), " ")+" ") {
+			if !regexp.MustCompile(`(?m)(^  |also: |, |^        )` + c.words()[0] + `( |,|$)`).MatchString(o.stderr) {
 				t.Errorf("the help on standard error does not name %s", c.key)
 			}
+		}
+	}
+	pages := map[string]string{} // of each first word, which have the rest
+	for _, c := range commands(t) {
+		word, path := c.words()[0], strings.Join(c.words(), " ")
+		if pages[word] == "" {
+			pages[word] = b.run(t, call{args: []string{"help", word}}).stdout
+		}
+		if !strings.Contains(pages[word], "\n  "+path+" ") &&
+			!strings.HasPrefix(pages[word], "Usage: omniagent "+path+" ") &&
+			!strings.Contains(b.run(t, call{args: append([]string{"help"}, c.words()...)}).stdout,
+				"Usage: omniagent "+path) {
+			t.Errorf("the help about %s does not name %s", word, path)
 		}
 	}
 	if changed := changes(before, b.tree(t)); len(changed) > 0 {

@@ -133,6 +133,9 @@ func session(t *cli.Translation, s agent.Spec) string {
 	if s.Resume != "" {
 		t.Args = append(t.Args, "--resume="+s.Resume)
 	}
+	if s.Newest {
+		t.Args = append(t.Args, "--continue")
+	}
 	if id, ok := cli.PassedValue(s.Passthrough, "--session-id"); ok {
 		return id
 	}
@@ -141,7 +144,7 @@ func session(t *cli.Translation, s agent.Spec) string {
 		resumed, resumes = s.Resume, s.Resume != ""
 	}
 	elsewhere := cli.Passed(s.Passthrough, "--from-pr", "--teleport", "--cloud", "--bg", "--background")
-	newest := cli.Passed(s.Passthrough, "--continue", "-c")
+	newest := s.Newest || cli.Passed(s.Passthrough, "--continue", "-c")
 	switch fork := cli.Passed(s.Passthrough, "--fork-session"); {
 	case !fork && (elsewhere || newest || resumes && !cli.IsUUID(resumed)):
 		return "" // a name, a search, or the newest session

@@ -44,6 +44,17 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	web := setting.OnOff(sh.Web.Value)
 	held = t.add(m, s, agent.Web, web, sh.Web.Origin)
 	t.policy(agent.Web, web, sh.Web.Origin, held)
+	for _, o := range [][2]string{{agent.Provider, s.Provider}, {agent.APIBase, s.Base}} {
+		if o[1] != "" && t.offers(m, s, o[0], o[1]) {
+			t.Args = append(t.Args, m.Cell(o[0], "", s.Mode).Args[0]+"="+o[1])
+		}
+	}
+	if s.Resume != "" {
+		t.offers(m, s, agent.Resume, s.Resume) // the driver knows where the flag has its place
+	}
+	if s.Newest {
+		t.offers(m, s, agent.Continue, "")
+	}
 	t.path(s)
 	return t
 }
@@ -64,6 +75,16 @@ func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, f
 	t.Args = append(t.Args, args...)
 	t.Env = append(t.Env, cell.Env...)
 	return cell
+}
+
+// offers reports whether the agent has a flag that a person typed, and warns if not.
+func (t *Translation) offers(m agent.Matrix, s agent.Spec, feature, value string) bool {
+	cell := m.Cell(feature, "", s.Mode)
+	if cell.Level != agent.Full {
+		cell.Level = agent.None
+		t.warn(feature, value, cell)
+	}
+	return cell.Level == agent.Full
 }
 
 func (t *Translation) model(m agent.Matrix, s agent.Spec) {
@@ -99,7 +120,7 @@ func (t *Translation) warn(feature, value string, cell agent.Cell) {
 	w := agent.Warning{Flag: "--" + feature, Value: value, Kind: agent.Unsupported}
 	switch cell.Level {
 	case agent.None:
-		w.Message = fmt.Sprintf("--%s %s is ignored", feature, value) + parenthesis(cell.Note)
+		w.Message = strings.TrimSpace("--"+feature+" "+value) + " is ignored" + parenthesis(cell.Note)
 	case agent.Nearest, agent.Full:
 		w.Kind = agent.Closest
 		w.Message = fmt.Sprintf("--%s %s becomes the closest that there is", feature, value) + parenthesis(cell.Note)

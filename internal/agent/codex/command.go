@@ -35,10 +35,13 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		}
 	}
 	session, resumes := p.session()
-	if s.Resume != "" && !resumes {
-		// A subcommand, and so the last of our arguments: exec takes --sandbox only before it.
+	switch { // a subcommand, and so the last of our arguments: exec takes --sandbox only before it
+	case resumes:
+	case s.Resume != "":
 		t.Args = append(t.Args, "resume", s.Resume)
 		session = s.Resume
+	case s.Newest:
+		t.Args = append(t.Args, "resume", "--last")
 	}
 	l := d.Launch(s, t)
 	l.Native, l.Session = native, session

@@ -189,6 +189,7 @@ func TestMatrix(t *testing.T) {
 	m := New().Matrix("")
 	for _, f := range []string{
 		agent.Approval, agent.Sandbox, agent.Output, agent.Model, agent.Web, agent.Schema, agent.Resume,
+		agent.Continue, agent.Provider, agent.APIBase,
 		agent.SessionID, agent.Ask,
 		agent.RepoConfig, agent.Denials, agent.Records, agent.ACP,
 	} {
@@ -199,7 +200,7 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s has no row", f)
 		}
 	}
-	if len(m.Rows) != 23 || m.Limit.Characters != 1048576 {
+	if len(m.Rows) != 26 || m.Limit.Characters != 1048576 {
 		t.Errorf("%d rows, limit %+v", len(m.Rows), m.Limit)
 	}
 }

@@ -108,9 +108,13 @@ func session(t *cli.Translation, s agent.Spec) string {
 		t.Env = append(t.Env, stayHere)
 		id = s.Resume
 	}
+	if s.Newest {
+		t.Args = append(t.Args, continueFlag)
+		t.Env = append(t.Env, stayHere)
+	}
 	if named, ok := cli.PassedValue(s.Passthrough, resumeFlag, "-r", sessionFlag); ok {
 		id = named
-	} else if cli.Passed(s.Passthrough, "--continue", "--connect") {
+	} else if s.Newest || cli.Passed(s.Passthrough, continueFlag, "--connect") {
 		id = ""
 	} else if id == "" && s.Mode == setting.OneShot && s.Fresh != "" {
 		id = s.Fresh

@@ -17,10 +17,12 @@ const (
 	noSandbox   = "--no-sandbox"
 	modelFlag   = "--model"
 	resumeFlag  = "--resume"
-	sessionFlag = "--session-id"
-	excludeFlag = "--excluded-tools"
-	allURLs     = "--allow-all-urls"
-	stayHere    = "COPILOT_DISABLE_RESUME_AUTO_CD=true"
+
+	continueFlag = "--continue"
+	sessionFlag  = "--session-id"
+	excludeFlag  = "--excluded-tools"
+	allURLs      = "--allow-all-urls"
+	stayHere     = "COPILOT_DISABLE_RESUME_AUTO_CD=true"
 )
 
 // What --web off means if it is sent, and if nobody asked for it.

@@ -72,6 +72,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	switch {
 	case s.Resume != "":
 		t.Args = append(t.Args, resumeFlag+"="+s.Resume)
+	case s.Newest:
+		t.Args = append(t.Args, resumeFlag+"=latest")
 	case s.Mode == setting.OneShot && s.Fresh != "" && !choosesSession(s.Passthrough):
 		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
 		session = s.Fresh

@@ -72,6 +72,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	case s.Resume != "":
 		session = s.Resume
 		t.Args = append(t.Args, "--resume="+s.Resume)
+	case s.Newest:
+		t.Args = append(t.Args, "--continue")
 	case s.Fresh != "":
 		session = s.Fresh
 		t.Args = append(t.Args, "--session-id="+s.Fresh)

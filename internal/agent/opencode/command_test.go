@@ -375,6 +375,9 @@ func TestMatrix(t *testing.T) {
 		{agent.Model, ""},
 		{agent.Schema, ""},
 		{agent.Resume, ""},
+		{agent.Continue, ""},
+		{agent.Provider, ""},
+		{agent.APIBase, ""},
 		{agent.SessionID, ""},
 		{agent.Ask, ""},
 		{agent.RepoConfig, ""},
@@ -386,7 +389,7 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s %s has no row", r[0], r[1])
 		}
 	}
-	if m.Measured != measured || len(m.Rows) != 23 {
+	if m.Measured != measured || len(m.Rows) != 26 {
 		t.Errorf("%s, %d rows", m.Measured, len(m.Rows))
 	}
 }

@@ -73,6 +73,9 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Resume != "" && !cli.Passed(s.Passthrough, "--session", "-s") {
 		t.Args = append(t.Args, "--session="+s.Resume)
 	}
+	if s.Newest {
+		t.Args = append(t.Args, "--continue")
+	}
 	if s.Mode == setting.OneShot && !resumes(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
 		t.Args = append(t.Args, titleFlag+mark(s.Fresh))
 	}
@@ -86,7 +89,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 
 // resumes reports whether the run resumes an existing session.
 func resumes(s agent.Spec) bool {
-	return s.Resume != "" || cli.Passed(s.Passthrough, "--session", "-s", "--continue", "-c")
+	return s.Resume != "" || s.Newest || cli.Passed(s.Passthrough, "--session", "-s", "--continue", "-c")
 }
 
 // named returns the session that a person named, or "". With --fork the run gets another.

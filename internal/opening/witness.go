@@ -1,0 +1,120 @@
+package opening
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"omniagent/internal/agent/native"
+	"omniagent/internal/conversation"
+	"omniagent/internal/undo"
+)
+
+// witness returns what takes snapshots before and after the turns of a session; nil: nothing does.
+func (p *Plan) witness(session string) conversation.Witness {
+	if p.env.Undo == nil || p.request.Forget {
+		return nil
+	}
+	return &witness{
+		store: *p.env.Undo, log: p.env.Log, waits: p.agent == native.Name,
+		silent: p.driver != nil && p.driver.Describe().Custom,
+		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
+	}
+}
+
+// witness takes the snapshots of a session.
+type witness struct {
+	store  undo.Store
+	origin undo.Origin
+	waits  bool // the agent calls no tool before the call was told
+	silent bool // the agent need not tell its calls at all
+	log    func(format string, args ...any)
+
+	last *look // the methods of a conversation begin one turn after another
+
+	mu   sync.Mutex
+	told bool // what is not covered was said
+}
+
+// Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
+func (w *witness) Begin(turn int64) conversation.Look {
+	before := w.last
+	l := &look{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
+	w.last = l
+	origin := w.origin
+	origin.Turn = turn
+	go func() {
+		defer close(l.begun)
+		if before != nil {
+			<-before.ended
+		}
+		var err error
+		if l.turn, err = w.store.Begin(context.Background(), origin); err != nil {
+			w.say("undo does not cover this conversation: %v", err)
+			return
+		}
+		if gaps := undo.Sentence(l.turn.Gaps()); gaps != "" {
+			w.say("%s", gaps)
+		}
+	}()
+	return l
+}
+
+// say says once what is not covered.
+func (w *witness) say(format string, args ...any) {
+	w.mu.Lock()
+	told := w.told
+	w.told = true
+	w.mu.Unlock()
+	if !told {
+		w.log(format, args...)
+	}
+}
+
+// look is the snapshots of one turn.
+type look struct {
+	*witness
+	begun chan struct{} // closed after the first one
+	turn  *undo.Turn    // nil: it failed
+	late  atomic.Bool   // the agent may have acted before the first one was complete
+	ended chan struct{} // closed after the second one
+}
+
+// Start waits for the first snapshot, if nothing else tells when the agent acts.
+func (l *look) Start(ctx context.Context) {
+	if !l.silent {
+		return
+	}
+	select {
+	case <-l.begun:
+	case <-ctx.Done():
+	case <-time.After(undo.Patience):
+		l.late.Store(true)
+	}
+}
+
+// Ready waits for the first snapshot. An agent that does not wait for us may have acted before it was complete.
+func (l *look) Ready() {
+	select {
+	case <-l.begun:
+	default:
+		l.late.Store(!l.waits)
+		<-l.begun
+	}
+}
+
+// End takes the second snapshot.
+func (l *look) End(at time.Time) {
+	defer close(l.ended)
+	<-l.begun
+	if l.turn == nil {
+		return
+	}
+	if l.late.Load() {
+		l.turn.Late()
+	}
+	if _, err := l.turn.End(context.Background(), at); err != nil {
+		l.log("the snapshot after the turn failed: %v", err)
+	}
+}

@@ -1,0 +1,16 @@
+//go:build unix
+
+package undo
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// links is how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink) //nolint:unconvert // it is smaller on some systems
+	}
+	return 1
+}

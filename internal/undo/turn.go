@@ -1,0 +1,403 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/git"
+	"omniagent/internal/ident"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// Turn is a turn that is under way.
+type Turn struct {
+	place  *place
+	record Record
+	before []*tree.Index
+	alive  *workspace.FileLock // as long as this process has the turn
+}
+
+// Begin takes the snapshot before a turn.
+func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
+	p, err := s.place(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
+	p.close(ctx)
+	return p.begin(ctx, o, OfTurn)
+}
+
+// begin needs the lock.
+func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
+	t := &Turn{place: p, record: Record{
+		ID: ident.Ordered(), Origin: o, Kind: kind, Began: time.Now().UTC(), Roots: []string{},
+	}}
+	snapshot, err := p.take(ctx, []string{p.root}, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.before = snapshot
+	for _, x := range snapshot {
+		t.record.Roots = append(t.record.Roots, x.Root)
+	}
+	if err := workspace.MkdirAll(p.turn(t.record.ID)); err != nil {
+		return nil, err
+	}
+	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), 0); err == nil {
+		if err = p.pin(snapshot, t.record.ID); err == nil {
+			err = p.keepLatest(t.record.ID, snapshot)
+		}
+		t.record.Gaps = gaps(snapshot)
+		if err == nil {
+			err = p.write(t.record)
+		}
+	}
+	if err != nil {
+		t.Drop()
+		return nil, err
+	}
+	return t, nil
+}
+
+// ID names the turn.
+func (t *Turn) ID() string { return t.record.ID }
+
+// Gaps are what the snapshot before the turn does not have.
+func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
+
+// Late records that the agent may have changed something before the first snapshot was complete.
+func (t *Turn) Late() { t.record.Late = true }
+
+// Of records which session of its agent the turn belongs to, where that was not known at the beginning.
+func (t *Turn) Of(session string) {
+	if session != "" {
+		t.record.Session = session
+	}
+}
+
+// Drop forgets the turn.
+func (t *Turn) Drop() {
+	_ = os.RemoveAll(t.place.turn(t.record.ID))
+	t.over()
+}
+
+// over lets others know that the turn is not under way any more.
+func (t *Turn) over() {
+	_ = os.Remove(t.place.alive(t.record.ID))
+	if t.alive != nil {
+		_ = t.alive.Unlock()
+	}
+}
+
+// End takes the snapshot after the turn, which ended at the given time: a file that changed later is not restored by
+// Back unless it is asked to. A turn that changed nothing is not kept.
+func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
+	if err := t.place.lock(ctx); err != nil {
+		return t.record, err
+	}
+	defer t.place.unlock()
+	return t.end(ctx, at)
+}
+
+// end needs the lock. With the zero time all changes belong to the turn.
+func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
+	p, r := t.place, &t.record
+	after, err := p.take(ctx, r.Roots, t.before)
+	if err != nil {
+		return *r, err
+	}
+	if !at.IsZero() {
+		for _, x := range after {
+			x.MarkLater(at)
+		}
+	}
+	r.Ended, r.Files, r.Changed = time.Now().UTC(), 0, nil
+	before := slices.Clone(t.before)
+	for i := range r.Roots {
+		if same, _ := tree.Same(before[i], after[i]); same {
+			continue
+		}
+		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
+			if r.Files++; len(r.Changed) < mostListed {
+				r.Changed = append(r.Changed, nameIn(i, r.Roots, path))
+			}
+		})
+	}
+	if r.Files == 0 && r.Kind == OfTurn {
+		t.Drop()
+		return *r, nil
+	}
+	for i := range r.Roots {
+		before[i], after[i] = tree.Trim(before[i], after[i])
+	}
+	if err := p.save(r.ID, "after", after); err != nil {
+		return *r, err
+	}
+	for _, g := range gaps(after) {
+		if len(r.Gaps) < mostListed && !slices.Contains(r.Gaps, g) {
+			r.Gaps = append(r.Gaps, g)
+		}
+	}
+	if err := p.write(*r); err != nil {
+		return *r, err
+	}
+	// Not earlier: until the record says that the turn has ended, the whole index is what it is compared with.
+	if err := p.save(r.ID, "before", before); err != nil {
+		return *r, err
+	}
+	t.over()
+	return *r, nil
+}
+
+// nameIn is how a path of a root is told.
+func nameIn(i int, roots []string, path string) string {
+	if i == 0 {
+		return path
+	}
+	return filepath.Join(roots[i], filepath.FromSlash(path))
+}
+
+func gaps(snapshot []*tree.Index) (all []tree.Gap) {
+	for i, x := range snapshot {
+		for _, g := range x.Gaps {
+			if len(all) == mostListed {
+				return all
+			}
+			if i > 0 {
+				g.Path = filepath.Join(x.Root, g.Path)
+			}
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// close ends the turns whose process has died. Their second snapshot is the state of now. It needs the lock.
+func (p *place) close(ctx context.Context) {
+	for _, id := range p.open() {
+		alive, err := workspace.Lock(ctx, p.alive(id), 0)
+		if err != nil {
+			continue
+		}
+		t := &Turn{place: p, alive: alive}
+		t.record, err = p.read(id)
+		t.record.ID = id
+		switch {
+		case err != nil: // it died before the first snapshot was complete
+			t.Drop()
+			continue
+		case !t.record.Ended.IsZero():
+			t.over()
+			continue
+		case t.record.Kind != OfTurn: // Back completes it
+			_ = alive.Unlock()
+			continue
+		}
+		t.record.Abandoned = true
+		if t.before, err = p.load(id, "before", len(t.record.Roots)); err != nil {
+			t.Drop()
+		} else if _, err := t.end(ctx, time.Time{}); err != nil {
+			_ = alive.Unlock()
+		}
+	}
+}
+
+// take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
+// they need. since is an earlier snapshot of them; nil: the latest is read.
+func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
+	return p.survey(ctx, roots, since, p.contents())
+}
+
+// survey is take, and without contents it keeps nothing.
+func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
+	[]*tree.Index, error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, walkTime)
+	defer cancel()
+	var all []*tree.Index
+	for i := 0; i < len(roots); i++ {
+		root := roots[i]
+		latest := p.latest(root)
+		o := tree.Options{
+			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit,
+			FileLimit:    orElse(p.store.FileLimit, fileLimit),
+			TotalLimit:   orElse(p.store.TotalLimit, totalLimit),
+			IgnoredLimit: orElse(p.store.IgnoredLimit, ignoredLimit),
+		}
+		if i == 0 {
+			o.Except = p.except()
+		}
+		if i < len(since) {
+			o.Since = since[i]
+		} else {
+			o.Since, _ = load(latest) // without it more is read
+		}
+		x, err := tree.Take(ctx, root, o)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			x.Gaps = append(x.Gaps, linked(x)...)
+		}
+		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
+			if err := save(x, latest); err != nil {
+				return nil, err
+			}
+		}
+		if all = append(all, x); i == 0 && len(roots) == 1 {
+			roots = append(roots, outside(x)...)
+		}
+	}
+	return all, nil
+}
+
+// worthKeeping reports whether an index is worth to be kept in place of the other.
+func worthKeeping(old, is *tree.Index) bool {
+	if same, vague := tree.Same(old, is); same {
+		return vague > 0 // less has to be read with the new one
+	}
+	return true
+}
+
+// outside returns the repositories that are not beneath the root of an index.
+func outside(x *tree.Index) (dirs []string) {
+	for _, dir := range x.GitDirs() {
+		rel, err := filepath.Rel(x.Root, dir)
+		if err == nil && filepath.IsLocal(rel) {
+			continue
+		}
+		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// linked are the gaps of working trees whose repository is elsewhere and has other working trees too.
+func linked(x *tree.Index) (gaps []tree.Gap) {
+	for _, dir := range x.GitDirs() {
+		if opened, err := git.At(dir); err == nil && opened.Common() != dir {
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
+		}
+	}
+	return gaps
+}
+
+func orElse(a, b int64) int64 {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+// except tells of names in the workspace that are no part of it.
+func (p *place) except() func(dir, name string) bool {
+	names := map[string]bool{}
+	if p.store.Placeholders != nil {
+		for _, path := range p.store.Placeholders() {
+			if rel, err := filepath.Rel(p.root, path); err == nil {
+				names[filepath.ToSlash(rel)] = true
+			}
+		}
+	}
+	inside := ""
+	if rel, err := filepath.Rel(p.root, p.store.Dir); err == nil && filepath.IsLocal(rel) {
+		inside = filepath.ToSlash(rel)
+	}
+	return func(dir, name string) bool {
+		if dir == "" && name == staging {
+			return true
+		}
+		if len(names) == 0 && inside == "" {
+			return false
+		}
+		full := path.Join(dir, name)
+		return names[full] || full == inside
+	}
+}
+
+// latest is the file with the last index of a root.
+func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
+
+// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
+// or found to be the same as before.
+func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
+	for i, x := range snapshot {
+		to := filepath.Join(p.turn(id), "before-"+strconv.Itoa(i))
+		if os.Link(p.latest(x.Root), to) == nil {
+			continue
+		}
+		if err := save(x, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save keeps the indexes of a snapshot.
+func (p *place) save(id, which string, snapshot []*tree.Index) error {
+	for i, x := range snapshot {
+		if err := save(x, filepath.Join(p.turn(id), which+"-"+strconv.Itoa(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
+	var all []*tree.Index
+	for i := range n {
+		x, err := load(filepath.Join(p.turn(id), which+"-"+strconv.Itoa(i)))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+func save(x *tree.Index, path string) error {
+	var data bytes.Buffer
+	if err := x.Save(&data); err != nil {
+		return err
+	}
+	return workspace.Replace(path, data.Bytes(), 0o600)
+}
+
+func load(path string) (*tree.Index, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.New(fault.FileMissing, "the snapshot %s is not there", path).Because(err)
+	}
+	return tree.Parse(text)
+}
+
+// Sentence says of a turn's gaps what a person should know before the turn; empty: everything is covered.
+func Sentence(gaps []tree.Gap) string {
+	if len(gaps) == 0 {
+		return ""
+	}
+	var some []string
+	for _, g := range gaps[:min(len(gaps), 3)] {
+		some = append(some, fmt.Sprintf("%s (%s)", g.Path, g.Reason))
+	}
+	more := ""
+	if n := len(gaps) - len(some); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return "undo does not cover " + strings.Join(some, ", ") + more
+}

@@ -1,0 +1,60 @@
+//go:build unix
+
+package run
+
+import (
+	"encoding/json"
+	"testing"
+
+	"omniagent/internal/measure"
+)
+
+// TestARunIsTakenBack takes back the first of two runs, named by its id, and then the last one.
+func TestARunIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; rm -rf src; echo "I wrote it."`).
+		agent("other", `cat >/dev/null; echo two >second.txt; echo "I wrote it too."`)
+	p.put("src/a.txt", "a\n")
+	state := func() string {
+		text, err := measure.Oracle(p.work, p.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	was := state()
+	first := p.run("scribe", "--yolo")
+	between := state()
+	p.run("other", "--yolo")
+	undo := func(want int, args ...string) {
+		t.Helper()
+		cmd := p.command(append([]string{"undo", "--output", "json"}, args...)...)
+		out, _ := cmd.Output()
+		var a struct {
+			Data struct {
+				Of struct {
+					Run   string `json:"run_id"`
+					Agent string
+				}
+			}
+		}
+		if err := json.Unmarshal(out, &a); err != nil || cmd.ProcessState.ExitCode() != want {
+			t.Fatalf("%v: exit %d, %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
+		}
+		if len(args) > 0 && want == 0 && (a.Data.Of.Run != first.Data.ID || a.Data.Of.Agent != "scribe") {
+			t.Errorf("%v takes something else back: %s", args, out)
+		}
+	}
+	undo(0, "--run", first.Data.ID)
+	if p.read("second.txt") != "two\n" || p.read("src/a.txt") != "a\n" {
+		t.Error("the first run is not taken back alone")
+	}
+	undo(5, "--run", first.Data.ID)
+	undo(0)
+	if is := state(); is != was {
+		t.Errorf("it is\n%s\nand was\n%s", is, was)
+	}
+	if between == was {
+		t.Error("the first run changed nothing")
+	}
+}
