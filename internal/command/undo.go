@@ -155,6 +155,7 @@ const mostKeptLines = 10
 func undoCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.DryRun, c.Reversible, c.LooseConfig = true, true, true
+	c.LongRunning, c.Timeout = true, 10*time.Minute // a large tree on a slow disk
 	c.Output, c.Volatile = contract.TypeOf[undoData](), []string{"by"}
 	c.Files = []contract.FileEffect{undoFiles(), {Path: ".", Type: "state"}}
 	c.Params = append(c.Params,

@@ -42,6 +42,8 @@ func words[T ~string](list []T) []string {
 const events = "events"
 
 // Flags lists them in the order of the help. Help, manifest and the parser read the same list.
+//
+// Long because it is that list.
 func Flags() []Flag {
 	return []Flag{
 		{

@@ -72,13 +72,13 @@ func (s Store) Back(ctx context.Context, w Wish) (out Outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Of, err = choose(records, w, p.root); err != nil {
-		return out, err
-	}
 	for _, r := range records {
 		if underWay(r) {
 			return out, p.busy(r)
 		}
+	}
+	if out.Of, err = choose(records, w, p.root); err != nil {
+		return out, err
 	}
 	kind := OfUndo
 	if out.Of.Kind == OfUndo {

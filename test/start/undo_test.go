@@ -303,3 +303,27 @@ func TestTheSettingTakesNoSnapshot(t *testing.T) {
 		t.Errorf("undo with the flag: exit %d, %+v", exit, a)
 	}
 }
+
+// TestUndoWaitsForTheEndOfATurn refuses while an agent is at work, and says when the turn is over.
+func TestUndoWaitsForTheEndOfATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "one\n")
+	args, env, _ := wires()[0].scripted(t,
+		`[{"shell":"echo two >a.txt; touch began; while ! test -e go; do sleep 0.01; done"},{"say":"done"}]`)
+	run := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "yolo", "--sandbox", "off")...)
+	p.await(t, "began")
+	if a, exit := p.undo(t, "undo"); exit != 6 || a.Error.Code != "CONFLICT" {
+		t.Errorf("in the middle of a turn: exit %d, %+v", exit, a)
+	}
+	if a, exit := p.undo(t, "undo", "--dry-run"); exit != 6 {
+		t.Errorf("a dry run in the middle of a turn: exit %d, %+v", exit, a)
+	}
+	p.write(t, "go", "")
+	if _, exit := run.end(); exit != 0 {
+		t.Fatalf("exit %d", exit)
+	}
+	if a, exit := p.undo(t, "undo"); exit != 0 || len(a.Data.Restored) != 3 {
+		t.Errorf("after the turn: exit %d, %+v", exit, a)
+	}
+}
