@@ -1,5 +1,6 @@
 // Command sandbox prints what walls add to a command that ends at once, beside what bubblewrap adds with the same
-// mounts. Both are started in the same way, with a guard, and in turn.
+// mounts. Both are started in the same way, with a guard, and in turn. Then it does the same for walls that hide names
+// in a home directory and for those that show only places of it.
 //
 //	go run ./bench/sandbox [-n 100]
 package main
@@ -12,8 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"omniagent/internal/enclosure"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -79,6 +82,66 @@ func (p place) bubble(program string) []string {
 	return append(argv, "--tmpfs", p.hidden, "--remount-ro", p.hidden, "--chdir", p.root, program)
 }
 
+// furnished makes a home directory as a developer has it.
+func furnished(home string) error {
+	for _, name := range []string{
+		// credentials
+		".ssh", ".aws", ".gnupg", ".kube", ".config/gh", ".config/gcloud", ".mozilla", ".config/chromium",
+		".cache/go-build", "go/pkg/mod", "go/pkg/sumdb", "go/bin", ".npm/_cacache", ".cargo/bin", ".cargo/registry",
+		".rustup", ".nvm", ".local/bin", ".local/lib/python3.12", ".cache/pip", ".pyenv", ".m2/repository",
+	} {
+		if err := os.MkdirAll(filepath.Join(home, name), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// homes compares ways to keep what lies in a home directory from commands.
+func (p place) homes(n int, report sandbox.Report) error {
+	home := p.root + "-home"
+	if err := furnished(home); err != nil {
+		return err
+	}
+	policy, err := enclosure.Wanted{Root: p.root, Home: home, Temp: p.temp}.Policy()
+	if err != nil {
+		return err
+	}
+	policy.Protected = p.protected
+	masked, none, places := policy, policy, policy
+	masked.Homes, masked.Places, masked.Hidden = nil, nil, enclosure.Credentials(nil, home)
+	none.Homes, none.Places = nil, nil
+	places.Homes, places.Places = places.Homes[:1], nil // the usual case: HOME is that of the account
+	shown := places
+	for _, place := range policy.Places {
+		if !strings.HasPrefix(place.Path, home) {
+			continue
+		}
+		if places.Places = append(places.Places, place); place.Sight == sandbox.Shown {
+			shown.Places = append(shown.Places, place)
+		}
+	}
+	plain := process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: p.root, Env: os.Environ()}
+	var ways []func() (process.Plan, error)
+	for _, policy := range []sandbox.Policy{none, masked, shown, places} {
+		walls, err := sandbox.Open(policy, report, sandbox.Options{State: p.state})
+		if err != nil {
+			return err
+		}
+		defer walls.Close()
+		ways = append(ways, func() (process.Plan, error) { return walls.Plan(plain) })
+	}
+	median, err := inTurn(n, ways)
+	if err != nil {
+		return err
+	}
+	fmt.Printf(
+		"behind walls with no names hidden %v, with credentials hidden by name %v, with a home of shown places %v, "+
+			"of all places %v; all places against names × %.2f\n", median[0], median[1], median[2], median[3],
+		float64(median[3])/float64(median[1]))
+	return nil
+}
+
 func run(n int) error {
 	wrap, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -114,25 +177,34 @@ func run(n int) error {
 		func() (process.Plan, error) { return wrapped, nil },
 		func() (process.Plan, error) { return walls.Plan(plain) },
 	}
+	median, err := inTurn(n, ways)
+	if err != nil {
+		return err
+	}
+	alone, bubblewrap, ours := median[0], median[1], median[2]
+	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone,
+		bubblewrap, walls.Claim().Name, ours,
+		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
+	return p.homes(n, report)
+}
+
+// inTurn starts each way n times, in turn, and returns the medians.
+func inTurn(n int, ways []func() (process.Plan, error)) (medians []time.Duration, err error) {
 	times := make([][]time.Duration, len(ways))
 	for range n {
 		for i, way := range ways {
 			took, err := measure(way)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			times[i] = append(times[i], took)
 		}
 	}
-	median := func(i int) time.Duration {
-		slices.Sort(times[i])
-		return times[i][n/2].Round(10 * time.Microsecond)
+	for _, took := range times {
+		slices.Sort(took)
+		medians = append(medians, took[n/2].Round(10*time.Microsecond))
 	}
-	alone, bubblewrap, ours := median(0), median(1), median(2)
-	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone,
-		bubblewrap, walls.Claim().Name, ours,
-		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
-	return nil
+	return medians, nil
 }
 
 func measure(way func() (process.Plan, error)) (time.Duration, error) {

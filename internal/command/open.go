@@ -61,9 +61,9 @@ func (o opener) env() opening.Env {
 		Own: opening.Own{
 			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c),
 			Variables: c.Config.List("native.env"),
-			Memory:    c.Config.Int("native.memory"),
-			Sandbox:   c.Config.String("native.sandbox"),
-			Network:   c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			Memory:    c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
+			Sandbox: c.Config.String("native.sandbox"),
+			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Wishes: configuredModel(c), Profiles: profilesOf(c), Keys: keysOf(c),

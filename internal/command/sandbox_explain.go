@@ -25,6 +25,7 @@ type explained struct {
 	Walls          *event.Walls `json:"walls" doc:"what can be built here, as it was tried"`
 	WallsError     *string      `json:"walls_error"`
 	Effects        []effectRow  `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
+	Places         []placeRow   `json:"places" doc:"what commands see of the home directory, as far as it is there"`
 	Calls          []callRow    `json:"calls" doc:"the tools that would do it"`
 	Contradictions [][2]ruleRow `json:"contradictions" doc:"rules that allow what others forbid; the stricter counts"`
 	Problems       []string     `json:"problems" doc:"rules that do not parse; until then the stricter reading counts"`
@@ -41,6 +42,12 @@ type effectRow struct {
 	Access  string `json:"access" enum:"read,write"`
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why"`
+}
+
+type placeRow struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+	How  string `json:"how" doc:"what commands may do there"`
 }
 
 type guardReason struct {
@@ -69,7 +76,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that " +
 			"exists, is a path; anything else is a command.",
 		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{
-			"walls", "walls_error",
+			"walls", "walls_error", "places",
 			"calls.modes",
 		},
 		Params: append([]contract.Param{
@@ -100,7 +107,10 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := explained{Effects: []effectRow{}, Calls: []callRow{}, Contradictions: [][2]ruleRow{}, Problems: []string{}}
+	data := explained{
+		Effects: []effectRow{}, Places: placesOf(policy), Calls: []callRow{},
+		Contradictions: [][2]ruleRow{}, Problems: []string{},
+	}
 	walls, err := enclosure.Open(w)
 	report := sandbox.Report{}
 	if err != nil {
@@ -145,6 +155,17 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+}
+
+// placesOf returns the places that exist, and those that commands have anyway.
+func placesOf(policy sandbox.Policy) []placeRow {
+	rows := []placeRow{}
+	for _, place := range policy.Places {
+		if _, err := os.Stat(place.Path); err == nil || place.Sight == sandbox.Owned {
+			rows = append(rows, placeRow{place.Path, place.Why, place.Sight.String()})
+		}
+	}
+	return rows
 }
 
 // kindOf guesses the kind of call.
@@ -195,6 +216,12 @@ func (d explained) PlainText() string {
 	for _, e := range d.Effects {
 		verb := map[bool]string{true: "can", false: "cannot"}[e.Allowed]
 		fmt.Fprintf(&b, "A command %s %s it: %s.\n", verb, e.Access, e.Why)
+	}
+	if d.Kind == "path" && len(d.Places) > 0 {
+		b.WriteString("\nOf the home directory commands see nothing but:\n")
+		for _, place := range d.Places {
+			fmt.Fprintf(&b, "  %s: %s; %s\n", place.Path, place.Why, place.How)
+		}
 	}
 	for _, row := range d.Calls {
 		row.print(&b, d.Subject)

@@ -19,8 +19,9 @@ func (p Parts) sandboxRun() *contract.Command {
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal,
 		Danger: contract.Mutating,
 		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, " +
-			"cannot read where credentials are kept,\n" +
-			"and has no network. Its streams are those of this call, and the exit status is its own, 128 and the " +
+			"sees nothing of the home directory but\n" +
+			"toolchains, caches and what native.read names, and has no network. Its streams are those of this call, " +
+			"and the exit status is its own, 128 and the " +
 			"number for a signal. Where no walls can\n" +
 			"be built it does not run; where only weaker ones can, a line says what they do not hold. A line on " +
 			"standard error that begins with omniagent: is from here.",
@@ -75,6 +76,14 @@ func wallParams() []contract.Param {
 	}
 }
 
+// variableOf returns how a variable of the call's environment is looked up.
+func variableOf(c *contract.Call) func(string) string {
+	return func(name string) string {
+		value, _ := c.Host.Lookup(name)
+		return value
+	}
+}
+
 // sandboxOf returns the sandbox that a call asks for.
 func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
@@ -82,6 +91,7 @@ func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
 			c.Config.String("native.network")),
 		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Read: c.Config.List("native.read"), Variable: variableOf(c),
 	}
 	for _, path := range c.Strings("write") {
 		w.Write = append(w.Write, c.Abs(path))

@@ -35,9 +35,13 @@ type Wanted struct {
 	State   string                 // where sandbox records what to clean up after a kill of this process
 	Write   []string               // further writable directories, absolute
 	Hide    []string               // further unreadable paths, absolute
+	Read    []string               // further readable paths in the home directory, absolute or with ~/
 	Memory  int64                  // bytes of data per process; 0: no limit
 	Only    string                 // the name of the tier; empty: the best that works
 	Refused func(host, why string) // called for each refusal of the gate; nil: not called
+
+	// Variable looks up the environment, which names places of tools; nil: they are where they usually are.
+	Variable func(name string) string
 }
 
 // Policy returns what commands may do.
@@ -69,6 +73,9 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	for _, dir := range append([]string{root}, p.Roots...) {
 		trees, whole := sandbox.Repositories(dir)
 		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
+	}
+	if err := w.furnish(&p, accountHome("/etc/passwd", os.Getuid())); err != nil {
+		return p, err
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
 	if err := CheckNetwork(w.Network); err != nil {
@@ -220,10 +227,6 @@ func around(root string, tier sandbox.Tier, failed error) error {
 
 // hidesWritable reports whether a path to hide is inside a writable directory, or contains one.
 func (w Wanted) hidesWritable(p sandbox.Policy) bool {
-	beneath := func(dir, path string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && filepath.IsLocal(rel)
-	}
 	for _, path := range w.Hide {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
@@ -286,7 +289,8 @@ func (e *Enclosure) Sentence() string {
 	}
 	return "Commands run behind walls: they can write beneath " + where +
 		" and to temporary files, but not to what decides what runs later " +
-		"(.git/hooks, .git/config, settings of editors and agents), and cannot read where credentials are kept. " +
+		"(.git/hooks, .git/config, settings of editors and agents). Of the home directory they see only toolchains, " +
+		"caches and what the user named; they cannot read credentials. " +
 		network +
 		" What is refused there stays refused: do not look for ways around it, say what you would need."
 }

@@ -29,7 +29,7 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
 		o.Walls = &enclosure.Wanted{
 			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
-			Network: cmp.Or(s.Terms.Network, e.Own.Network),
+			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Variable: e.variable,
 		}
 	}
 	if b, err = workbench.Open(o); err != nil {
@@ -37,6 +37,15 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 		return nil, nil, err
 	}
 	return b, func() { b.Close(); _ = os.RemoveAll(private) }, nil
+}
+
+// variable returns a variable of the environment, or "".
+func (e Env) variable(name string) string {
+	if e.Lookup == nil {
+		return ""
+	}
+	value, _ := e.Lookup(name)
+	return value
 }
 
 // lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.

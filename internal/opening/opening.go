@@ -74,9 +74,10 @@ type Own struct {
 	Problem          error        // syntax error of a rule
 	Variables        []string     // further variables for commands and servers
 	Memory           int64
-	Sandbox, Network string // default for the request
-	ToolProtocol     string // likewise; empty: as the profile of the model says, or else UsualProtocol
-	UsualProtocol    string // empty: xnlcall.Native
+	Read             []string // what commands see of the home directory besides places of tools
+	Sandbox, Network string   // default for the request
+	ToolProtocol     string   // likewise; empty: as the profile of the model says, or else UsualProtocol
+	UsualProtocol    string   // empty: xnlcall.Native
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs

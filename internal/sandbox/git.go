@@ -44,6 +44,28 @@ func GitDirs(root string) []string {
 	return []string{common, own}
 }
 
+// SubmoduleDir returns the git directory outside of a work tree that is a submodule, or "". A repository cannot choose
+// it alone: the configuration there has to name that very work tree.
+func SubmoduleDir(root string) string {
+	named, ok := lineOf(filepath.Join(root, ".git"), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	dir, err := filepath.EvalSymlinks(absolute(named, root))
+	if err != nil || within(root, dir) || !isGitDir(dir) {
+		return ""
+	}
+	for _, s := range gitSettings(filepath.Join(dir, "config")) {
+		if s.key != "core.worktree" {
+			continue
+		}
+		if tree, err := filepath.EvalSymlinks(absolute(s.value, dir)); err == nil && tree == root {
+			return dir
+		}
+	}
+	return ""
+}
+
 // lineOf returns the single line of a file, without its prefix.
 func lineOf(path, beginning string) (string, bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have put a pipe there

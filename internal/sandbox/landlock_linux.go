@@ -67,6 +67,9 @@ func landlock(o *order) error {
 			return err
 		}
 	}
+	if err := r.homes(o); err != nil {
+		return err
+	}
 	if o.Tier == Namespaces {
 		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 			if err := r.allow(dir, r.all&^rightsOfNodes); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -142,6 +145,39 @@ func (r rules) allow(path string, rights uint64) error {
 	return nil
 }
 
+// homes allows what commands have in home directories. Mounts already show no more than may be read.
+func (r rules) homes(o *order) error {
+	read, write := []string{}, []string{}
+	for pair := range slices.Chunk(o.Own, 2) {
+		if o.Tier == Landlock {
+			write = append(write, pair[0]) // pair[1] is the user's
+		} else {
+			write = append(write, pair[1])
+		}
+	}
+	for copied := range slices.Chunk(o.Copies, 3) {
+		write = append(write, copied[2])
+	}
+	if o.Tier == Landlock {
+		for pair := range slices.Chunk(o.Seen, 2) {
+			read = append(read, pair[0])
+		}
+		if o.Farm != "" {
+			read = append(read, o.Farm)
+		}
+	}
+	for i, path := range slices.Concat(write, read) {
+		rights := uint64(rightsToRead | rightsToList)
+		if i < len(write) {
+			rights = r.all &^ rightsOfNodes
+		}
+		if err := r.allow(path, rights); err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
+			return err
+		}
+	}
+	return nil
+}
+
 // devices allows the use of devices, but not to create any.
 func (r rules) devices() error {
 	names := append(deviceNames(), "ptmx", "pts")
@@ -163,7 +199,7 @@ func (r rules) readable(o *order) error {
 	var hidden []string
 	if o.Tier == Landlock {
 		// the superuser could read disks; devices grants the few that are needed
-		hidden = append(realPaths(o.Hidden), "/dev")
+		hidden = append(append(realPaths(o.Hidden), o.Homes...), "/dev")
 	}
 	for _, top := range tops {
 		err := r.around(top, hidden)

@@ -17,7 +17,7 @@ import (
 // each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
 // because there is no new root: no name leads to anything that was writable before.
 //
-//	copy writable paths (aside) ─▶ all read-only ─▶ put the copies back ─▶ protect (keep) ─▶ hide
+//	copy writable paths (aside), take home directories ─▶ all read-only ─▶ put them in place ─▶ protect (keep) ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -27,13 +27,17 @@ const (
 
 // placed is a detached mount and its place.
 type placed struct {
-	path  string
-	fd    int
-	attrs uint64
+	path     string
+	fd       int
+	attrs    uint64
+	optional bool
 }
 
 func mounts(o *order) error {
-	var err error
+	err := overrides(false)
+	if err != nil {
+		return err
+	}
 	if o.Dir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("the directory of the command: %w", err)
 	}
@@ -59,7 +63,7 @@ func mounts(o *order) error {
 		return fmt.Errorf("/proc: %w", err)
 	}
 	for _, m := range list {
-		if err := m.put(); err != nil {
+		if err := m.put(); err != nil && !m.optional {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
@@ -82,7 +86,7 @@ func aside(o *order) (list []placed, err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}
-		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+		list = append(list, placed{path: to, fd: fd, attrs: attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 		return nil
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
@@ -111,9 +115,20 @@ func aside(o *order) (list []placed, err error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(list, func(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") })
+	if homes := outermost(o.Homes); len(homes) > 0 {
+		fds, err := answered(o)
+		if err != nil {
+			return nil, err
+		}
+		for i, home := range homes { // a workspace at the same place counts
+			list = append([]placed{{path: home, fd: fds[i]}}, list...)
+		}
+	}
+	slices.SortStableFunc(list, parentsFirst)
 	return list, nil
 }
+
+func parentsFirst(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") }
 
 // take returns a detached copy of a mount. It refuses a path with a link, which a command may have created.
 func take(path string) (int, error) {
@@ -262,7 +277,7 @@ func deviceClones() (list []placed, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		list = append(list, placed{path, fd, unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
+		list = append(list, placed{path: path, fd: fd, attrs: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
 	}
 	return list, nil
 }

@@ -55,7 +55,8 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 }
 
 const (
-	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim|TestWorkspaces)$"
+	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim|" +
+		"TestWorkspaces|TestHomeIsEmpty|TestHiddenLate|TestCopies|TestLayers|TestFirstUse|TestHomesOfAllKinds)$"
 	whatDiffers = "^(TestAttacks|TestHosts|TestLimits|TestClaim)$" // where only the tier or a mount does
 )
 

@@ -30,6 +30,12 @@ type Policy struct {
 	GitConfig    []string // the user's files of git's configuration, which may name files of the workspace
 
 	Hidden []string // unreadable; paths that do not exist are ignored
+	// Home directories, without links, of which commands see only Places, if the tier is Namespaces or Landlock. The
+	// first is that of the environment; it begins with the git configuration Identity.
+	Homes    []string
+	Places   []Place
+	Identity string
+	Scratch  string // a directory of the user (0700), out of reach of commands, for what they write in Copied places
 	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string
 	Network Network
@@ -78,7 +84,11 @@ func (p Policy) check() error {
 			return fault.New(fault.Unsafe, "%q cannot be protected: it is not a name beneath the workspace", name)
 		}
 	}
-	for _, path := range slices.Concat(p.Hidden, p.Read) {
+	paths := slices.Concat(p.Hidden, p.Read, p.Homes)
+	for _, place := range p.Places {
+		paths = append(paths, place.Path)
+	}
+	for _, path := range paths {
 		if !filepath.IsAbs(path) {
 			return fault.New(fault.Unsafe, "%q has to be an absolute path", path).With("path", path)
 		}
@@ -161,6 +171,9 @@ func (p Policy) reads(path string, t Tier) Effect {
 		e.Why = fmt.Sprintf("%s may be written", dir)
 		return e
 	}
+	if e, ok := p.readsHome(path, t); ok {
+		return e
+	}
 	if t == Namespaces {
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
 			if within(dir, path) && first(p.Read, path) == "" {
@@ -183,6 +196,9 @@ func (p Policy) writes(path string, t Tier) Effect {
 	e := Effect{Access: "write"}
 	dir := p.writable(path)
 	if dir == "" {
+		if e, ok := p.writesHome(path, t); ok {
+			return e
+		}
 		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
 		return e
 	}

@@ -26,6 +26,7 @@ func rehearse(t Tier, like Policy) (holes []string, err error) {
 	p := Policy{
 		Root: filepath.Join(dir, "root"), Temp: filepath.Join(dir, "temp"), Hidden: []string{filepath.Join(dir,
 			"hidden")},
+		Homes:     []string{filepath.Join(dir, "home")},
 		Protected: []string{".mcp.json"}, Network: Network{Open: like.Network.Open}, Limits: like.Limits,
 	}
 	if t == Namespaces {
@@ -34,13 +35,15 @@ func rehearse(t Tier, like Policy) (holes []string, err error) {
 	if like.Network.Serve != nil {
 		p.Network.Serve = func(net.Listener) func() { return nil }
 	}
-	for _, each := range []string{p.Root, p.Temp, p.Hidden[0]} {
+	for _, each := range []string{p.Root, p.Temp, p.Hidden[0], p.Homes[0]} {
 		if err == nil {
 			err = os.Mkdir(each, 0o700)
 		}
 	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(p.Hidden[0], "file"), []byte("hidden"), 0o600)
+	for _, each := range []string{p.Hidden[0], p.Homes[0]} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(each, "file"), []byte("hidden"), 0o600)
+		}
 	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "the walls could not be tried in a directory of their own").Because(err).

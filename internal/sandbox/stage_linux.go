@@ -30,6 +30,9 @@ func Stage() int {
 		fmt.Fprintln(os.Stderr, "omniagent: the walls were not told what to hold:", err)
 		return exitNoWalls
 	}
+	if o.Hold {
+		return hold(&o)
+	}
 	env, err := build(&o)
 	if err != nil {
 		return fail(err)

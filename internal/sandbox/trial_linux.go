@@ -26,7 +26,7 @@ func report(o order) int {
 	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
 	t.ABI, _ = landlockABI()
 	for _, attempt := range []func(order, *trial) error{
-		triesOutside, triesHidden, triesNames, triesNetwork,
+		triesOutside, triesHidden, triesHomes, triesNames, triesNetwork,
 		triesSystem,
 	} {
 		if err := attempt(o, &t); err != nil {
@@ -201,7 +201,8 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(weak, "chmod, chown and utimes of files outside the workspace")
 	add(weak, "setting extended attributes of files outside the workspace")
 	add(weak, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
-	add(weak && len(p.Hidden) > 0, "the names of hidden files, and hidden files where commands may write")
+	hides := len(p.Hidden)+len(p.Homes) > 0
+	add(weak && hides, "the names of hidden files, and hidden files where commands may write")
 	add(weak, "seeing which processes run outside")
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
 	add(weak && t.ABI < 3, "truncating files outside the workspace")
@@ -209,7 +210,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(weak && t.ABI < 6, "signals to processes of the user outside")
 	add(p.Network.Open && t.ABI < 6, "abstract sockets of processes outside")
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
-	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
+	add(hides, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
 		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, "+
 			"settings that "+

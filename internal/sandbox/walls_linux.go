@@ -24,13 +24,14 @@ import (
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
 	names *names // nil: the tier cannot protect names
+	homes *homes // nil: none are covered
 }
 
 // Descriptors of the stage.
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	leaseFile   = 5 // held as long as the names are needed, if there are any
+	homeFile    = 5 // where it receives home directories, if there are any; behind it a lease, which has to be held
 )
 
 const (
@@ -40,14 +41,24 @@ const (
 
 // order is what the caller sends to a stage.
 type order struct {
-	Tier    Tier
-	Root    string
-	Write   exact
-	Read    exact
-	All     bool  // everything is readable except Hidden
-	Pins    exact // directories that stay in their place
-	Covers  exact // names that commands cannot change
-	Hidden  exact
+	Tier   Tier
+	Root   string
+	Write  exact
+	Read   exact
+	All    bool  // everything is readable except Hidden
+	Pins   exact // directories that stay in their place
+	Covers exact // names that commands cannot change
+	Hidden exact
+
+	Homes    exact  // home directories, empty but for what follows
+	Seen     exact  // pairs: what is seen, and where
+	Own      exact  // pairs: a directory of the command's own, and where
+	Layers   exact  // threes: a directory, and those of an overlay over it
+	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
+	Identity exact  // the git configuration in the first, if any
+	Hold     bool   // nothing but home directories is to be made, see keeper
+	Farm     string // the home directory of the command, where nothing can be mounted
+
 	Temp    string
 	Network string
 	Limits  Limits
@@ -89,6 +100,9 @@ func (w *Walls) open(r Report, o Options) error {
 		if err := w.hideRecord(); err != nil {
 			return err
 		}
+	}
+	if err := w.openHomes(o.State); err != nil {
+		return err
 	}
 	found, err := w.try()
 	if err != nil {
@@ -216,6 +230,9 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 			run.end(nil)
 		}
 	}()
+	if run.home, err = w.furnish(&o, trial); err != nil {
+		return p, err
+	}
 	if w.system.names != nil {
 		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy, trial); err != nil {
 			return p, err
@@ -258,7 +275,7 @@ func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 		}
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 	}
 }
 
@@ -299,6 +316,7 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 type running struct {
 	order, theirs *os.File
 	lease         *os.File // owned by names
+	home          *os.File // where the stage receives home directories
 	control       int      // our end, -1: none
 	drop          func()
 	network       Network
@@ -335,6 +353,9 @@ func (r *running) prepare(o order) error {
 
 func (r *running) files() []*os.File {
 	files := []*os.File{r.order, r.theirs}
+	if r.home != nil {
+		files = append(files, r.home)
+	}
 	if r.lease != nil {
 		files = append(files, r.lease)
 	}
@@ -418,6 +439,9 @@ func (r *running) end(e *process.Ending) {
 	if r.order != nil {
 		_ = r.order.Close()
 	}
+	if r.home != nil {
+		_ = r.home.Close()
+	}
 	for _, text := range r.told {
 		r.say(text)
 		if e == nil {
@@ -444,8 +468,9 @@ func (r *running) end(e *process.Ending) {
 }
 
 func (w *Walls) release() error {
+	err := w.system.homes.close(w.policy.Scratch)
 	if w.system.names == nil {
-		return nil
+		return err
 	}
-	return w.system.names.close()
+	return errors.Join(err, w.system.names.close())
 }

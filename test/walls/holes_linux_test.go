@@ -65,7 +65,7 @@ func holes() []hole {
 			},
 		},
 		{
-			name: "the names of hidden files", lines: []string{"d=~/.ss; ls ${d}h; find ~ -name 'id_*'"},
+			name: "the names of hidden files", lines: []string{"d={home}/.ss; ls ${d}h; find {home} -name 'id_*'"},
 			open: shows("id_ed25519"),
 		},
 		{

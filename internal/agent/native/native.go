@@ -58,6 +58,7 @@ type Options struct {
 	Sandbox string      // workspace-write, or off
 	Network string      // what commands reach: off, on, or hosts separated by commas
 	Memory  int64       // limit in bytes of each process of a command behind walls; 0: none
+	Read    []string    // what commands see of the home directory besides places of tools
 	Home    string      // the user's home directory
 	State   string      // the directory that records what has to be cleaned up if this process is killed
 	Limits  engine.Limits

@@ -1,0 +1,274 @@
+package enclosure
+
+import (
+	_ "embed" // the places
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"omniagent/internal/config"
+	"omniagent/internal/fault"
+	"omniagent/internal/sandbox"
+)
+
+//go:embed places.txt
+var placesText string
+
+// row is a place beneath any home directory.
+type row struct {
+	sight     sandbox.Sight
+	path, why string
+}
+
+// table returns the rows of places.txt, and which variables move which directories.
+func table() (rows []row, moved map[string]string) {
+	sights := map[string]sandbox.Sight{"show": sandbox.Shown, "copy": sandbox.Copied, "own": sandbox.Owned}
+	moved = map[string]string{}
+	for line := range strings.Lines(placesText) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		path, why, _ := strings.Cut(rest, "  ")
+		if sight, ok := sights[kind]; ok {
+			rows = append(rows, row{sight, filepath.FromSlash(path), why})
+		} else if kind == "moved" {
+			moved[filepath.FromSlash(path)] = why
+		}
+	}
+	return rows, moved
+}
+
+// covered returns the home directories of which commands see only places: without links, that of the environment first.
+// One in which the system itself lies cannot be covered.
+func covered(homes ...string) (list []string) {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	system := []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/nix", "/proc", "/run", "/sbin", "/sys",
+		"/usr",
+	}
+	for _, home := range homes {
+		real, err := filepath.EvalSymlinks(home)
+		if info, statErr := os.Stat(home); statErr != nil || !info.IsDir() {
+			continue
+		}
+		if err != nil || !filepath.IsAbs(real) || slices.Contains(list, real) ||
+			slices.ContainsFunc(append(system, "/var/lib", "/opt"),
+				func(dir string) bool { return beneath(real, dir) }) ||
+			slices.ContainsFunc(system, func(dir string) bool { return beneath(dir, real) }) {
+			continue
+		}
+		list = append(list, real)
+	}
+	return list
+}
+
+// beneath reports whether path is dir or beneath it.
+func beneath(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// sight decides what commands see of home directories.
+type sight struct {
+	w       Wanted
+	homes   []string
+	secrets []string // where credentials are kept in them
+	places  []sandbox.Place
+}
+
+// furnish fills in what the policy says about home directories.
+func (w Wanted) furnish(p *sandbox.Policy, account string) error {
+	s := sight{w: w, homes: covered(w.Home, account)}
+	if len(s.homes) == 0 {
+		return nil
+	}
+	for _, home := range s.homes {
+		s.secrets = append(s.secrets, w.Agents.Credentials(home)...)
+	}
+	s.listed()
+	for _, root := range append([]string{p.Root}, p.Roots...) {
+		s.repository(root)
+	}
+	s.programs()
+	if err := s.wanted(); err != nil {
+		return err
+	}
+	p.Homes, p.Places = s.homes, s.places
+	if w.Temp != "" {
+		p.Scratch = w.Temp + "-home"
+	}
+	p.Identity = sandbox.GitIdentity(gitOf(w.Home, w.variable("XDG_CONFIG_HOME")))
+	slices.SortStableFunc(p.Places, func(a, b sandbox.Place) int { return strings.Compare(a.Path, b.Path) })
+	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
+		at := func(dir string) bool { return beneath(dir, secret) }
+		return slices.ContainsFunc(s.homes, at) && !slices.ContainsFunc(append([]string{p.Root}, p.Write...), at)
+	})
+	return nil
+}
+
+func (w Wanted) variable(name string) string {
+	if w.Variable == nil {
+		return ""
+	}
+	return w.Variable(name)
+}
+
+// gitOf returns the files of git's configuration of a user, in the order in which git reads them.
+func gitOf(home, config string) []string {
+	if !filepath.IsAbs(home) {
+		return nil
+	}
+	if !filepath.IsAbs(config) {
+		config = filepath.Join(home, ".config")
+	}
+	return []string{filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// opens returns why a path must not be shown: it would show more than it says. It is "" for other paths.
+func (s *sight) opens(path string) string {
+	paths := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		paths = append(paths, real)
+	}
+	for _, path := range paths {
+		for _, home := range s.homes {
+			if beneath(path, home) {
+				return "all of the home directory " + home + " would be seen"
+			}
+		}
+		for _, secret := range s.secrets {
+			if beneath(path, secret) || beneath(secret, path) {
+				return "credentials are kept in " + secret
+			}
+		}
+	}
+	return ""
+}
+
+// show adds a place, unless it is there already.
+func (s *sight) show(how sandbox.Sight, path, why string) {
+	again := slices.ContainsFunc(s.places, func(p sandbox.Place) bool {
+		return p.Path == path || p.Sight != sandbox.Owned && how == sandbox.Shown && beneath(p.Path, path)
+	})
+	if !again && (how == sandbox.Owned || s.opens(path) == "") {
+		s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
+	}
+}
+
+// repository shows the repository in which a workspace lies, so that git and build tools work there.
+func (s *sight) repository(root string) {
+	top, found := config.ProjectRoot(root)
+	if found && top != root && s.inside(top) {
+		s.show(sandbox.Shown, top, "the repository in which the workspace lies")
+	}
+	if dir := sandbox.SubmoduleDir(top); dir != "" && s.inside(dir) {
+		s.show(sandbox.Shown, dir, "the git directory of the workspace, a submodule")
+	}
+}
+
+func (s *sight) inside(path string) bool {
+	return slices.ContainsFunc(s.homes, func(home string) bool { return beneath(home, path) })
+}
+
+// listed shows the places of the table. In the home directory of the account, where HOME is another one, nothing is
+// written.
+func (s *sight) listed() {
+	rows, moved := table()
+	for i, home := range s.homes {
+		for _, r := range rows {
+			switch {
+			case i == 0:
+			case r.sight == sandbox.Owned:
+				continue
+			default:
+				r.sight = sandbox.Shown
+			}
+			path := filepath.Join(home, r.path)
+			if i == 0 {
+				path = s.moved(r.path, moved)
+			}
+			paths := []string{path}
+			if strings.Contains(r.path, "*") {
+				paths, _ = filepath.Glob(path)
+			}
+			for _, path := range paths {
+				s.list(r.sight, path, r.why)
+			}
+		}
+	}
+}
+
+// list adds a place of the table. By its name it opens nothing; it may be a link to something that does.
+func (s *sight) list(how sandbox.Sight, path, why string) {
+	if how != sandbox.Owned {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path && s.opens(real) != "" {
+			return
+		}
+	}
+	s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
+}
+
+// moved returns where a path of the table is, by the variables that say so.
+func (s *sight) moved(path string, moved map[string]string) string {
+	for dir := path; dir != "."; dir = filepath.Dir(dir) {
+		name, ok := moved[dir]
+		if !ok {
+			continue
+		}
+		value, _, _ := strings.Cut(s.w.variable(name), string(filepath.ListSeparator))
+		if !filepath.IsAbs(value) || s.opens(s.named(value)) != "" {
+			continue
+		}
+		rel, _ := filepath.Rel(dir, path)
+		return filepath.Join(s.named(value), rel)
+	}
+	return filepath.Join(s.homes[0], path)
+}
+
+// named returns a path beneath the home directory by the name of that directory without links.
+func (s *sight) named(path string) string {
+	real, err := filepath.EvalSymlinks(s.w.Home)
+	if rel, errRel := filepath.Rel(s.w.Home, filepath.Clean(path)); err == nil && errRel == nil &&
+		filepath.IsLocal(rel) {
+		return filepath.Join(real, rel)
+	}
+	return filepath.Clean(path)
+}
+
+// programs shows the directories of PATH that lie in a home directory.
+func (s *sight) programs() {
+	for _, dir := range filepath.SplitList(s.w.variable("PATH")) {
+		if filepath.IsAbs(dir) && s.inside(s.named(dir)) {
+			s.show(sandbox.Shown, s.named(dir), "PATH names it")
+		}
+	}
+}
+
+// wanted shows what the user's configuration adds.
+func (s *sight) wanted() error {
+	for _, entry := range s.w.Read {
+		path := entry
+		if rest, ok := strings.CutPrefix(entry, "~"); ok && (rest == "" || rest[0] == '/') {
+			path = filepath.Join(s.homes[0], rest)
+		}
+		refused := func(why string) error {
+			return fault.New(fault.ConfigInvalid, "native.read cannot have %q: %s", entry, why).With("key",
+				"native.read").
+				Hint("Name the files and directories that commands need, such as ~/src/library.")
+		}
+		if !filepath.IsAbs(path) {
+			return refused("it is neither an absolute path nor one that begins with ~/")
+		}
+		path = s.named(path)
+		if why := s.opens(path); why != "" {
+			return refused(why)
+		}
+		temporary := beneath("/tmp", path) || beneath("/var/tmp", path)
+		if s.inside(path) || temporary { // all else is seen anyway
+			s.show(sandbox.Shown, path, "native.read names it")
+		}
+	}
+	return nil
+}

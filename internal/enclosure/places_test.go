@@ -1,0 +1,231 @@
+package enclosure
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+	"omniagent/internal/sandbox"
+)
+
+// TestTable: each line of the table can be read, and no place holds what is known to be a credential.
+func TestTable(t *testing.T) {
+	rows, moved := table()
+	lines := 0
+	for line := range strings.Lines(placesText) {
+		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {
+			lines++
+		}
+	}
+	if len(rows)+len(moved) != lines {
+		t.Errorf("%d lines, %d rows, %d variables", lines, len(rows), len(moved))
+	}
+	secrets := guard.Agents(nil).Credentials("/h")
+	for _, name := range []string{
+		".cargo/config.toml", ".cargo/credentials.toml", ".m2/settings-security.xml", ".gradle/init.d", ".npmrc",
+		".config/go/env", ".netrc", ".bundle/config", ".conan/.conan.db", ".conan2/credentials.json", ".condarc",
+		".local/share/uv/credentials", ".local/share/gem/credentials", ".dotnet/corefx", ".nuget/NuGet/NuGet.Config",
+		".pub-cache/credentials.json", ".hex/hex.config", ".cabal/config", ".stack/config.yaml", ".yarnrc",
+		".config/composer/auth.json", ".config/pypoetry/auth.toml", ".config/pip/pip.conf", ".pip/pip.conf",
+		".ivy2/.credentials",
+		".sbt/.credentials", ".android/adbkey", ".luarocks/upload_config.lua", ".cache/huggingface/token",
+		".config/mise",
+		".opam/plugins", ".julia/servers", ".ccache/ccache.conf", ".config/git/credentials", ".gitconfig",
+	} {
+		secrets = append(secrets, "/h/"+name)
+	}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if seen[r.path] || r.why == "" || !filepath.IsLocal(r.path) || filepath.Clean(r.path) != r.path {
+			t.Errorf("%+v", r)
+		}
+		seen[r.path] = true
+		for _, secret := range secrets {
+			if path := "/h/" + r.path; r.sight != sandbox.Owned && (beneath(path, secret) || beneath(secret, path)) {
+				t.Errorf("%s shows %s", r.path, secret)
+			}
+		}
+	}
+	for dir := range moved {
+		if !slices.ContainsFunc(rows, func(r row) bool { return beneath(dir, r.path) }) {
+			t.Errorf("nothing lies in %s", dir)
+		}
+	}
+}
+
+// dwelling is a home directory with a project in it.
+func dwelling(t *testing.T) (w Wanted, at func(string) string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("home directories are covered on Linux only")
+	}
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = func(name string) string {
+		path := filepath.Join(top, filepath.FromSlash(name))
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return Wanted{Root: at("home/src/project"), Home: at("home"), Temp: at("temp")}, at
+}
+
+func seenIn(t *testing.T, w Wanted) (paths []string, p sandbox.Policy) {
+	t.Helper()
+	p, err := w.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range p.Places {
+		paths = append(paths, place.Path)
+	}
+	return paths, p
+}
+
+// TestReadAdds what it says, and what opens more is refused with the reason.
+func TestReadAdds(t *testing.T) {
+	w, at := dwelling(t)
+	for link, to := range map[string]string{"all": "..", "keys": "../.ssh", "away": "/"} {
+		if err := os.Symlink(to, filepath.Join(at("home/links"), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at("home/.ssh")
+	for _, entry := range []string{
+		"~", "~/", "~/.", "/", at("home"), at("."), "~/src/..", "~/.ssh", "~/.ssh/id_ed25519", "~/.config", "~/.local",
+		"~/.cargo", "~/links/all", "~/links/keys", "~/links/away", "src", "", "~ann/src", "$HOME/src", at("home") +
+			"/.aws",
+	} {
+		w.Read = []string{entry}
+		f := fault.Of(errOf(w))
+		if f == nil || f.Code != fault.ConfigInvalid || f.Suggestion == "" ||
+			!strings.Contains(f.Message, "native.read") {
+			t.Errorf("%q: %v", entry, f)
+		}
+	}
+	w.Read = []string{"~/src/library", at("home/notes"), "~/not/there", "/usr/share"}
+	paths, _ := seenIn(t, w)
+	for _, path := range []string{at("home") + "/src/library", at("home/notes"), at("home") + "/not/there"} {
+		if !slices.Contains(paths, path) {
+			t.Errorf("%s is not seen", path)
+		}
+	}
+	if slices.Contains(paths, "/usr/share") {
+		t.Error("what is seen anyway is listed")
+	}
+}
+
+func errOf(w Wanted) error {
+	_, err := w.Policy()
+	return err
+}
+
+// TestVariablesMove places, unless that would show more.
+func TestVariablesMove(t *testing.T) {
+	w, at := dwelling(t)
+	home := at("home")
+	env := map[string]string{
+		"GOCACHE": "/data/build", "GOPATH": home + "/golang:/elsewhere", "CARGO_HOME": home, "RUSTUP_HOME": "relative",
+		"NVM_DIR": home + "/.ssh", "XDG_CACHE_HOME": at("home/caches"), "npm_config_cache": at("."),
+		"PATH": home + "/tools/bin:" + home + ":/usr/bin:" + home + "/.aws/bin:" + home + "/.cargo/bin:bin:" +
+			at("home/src") +
+			"/project/bin",
+	}
+	w.Variable = func(name string) string { return env[name] }
+	paths, p := seenIn(t, w)
+	for path, want := range map[string]bool{
+		"/data/build": true, home + "/golang/pkg/mod": true, home + "/golang/bin": true, home + "/go/bin": false,
+		home + "/.cargo/registry": true, home + "/registry": false, home + "/.rustup": true, home + "/.ssh": false,
+		home + "/.nvm": true, home + "/caches": true, home + "/caches/pip": true, home + "/.cache/pip": false,
+		home + "/.npm/_cacache": true, home + "/tools/bin": true, home: false, home + "/.aws/bin": false,
+		home + "/.cargo/bin": true,
+	} {
+		if slices.Contains(paths, path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+	if slices.ContainsFunc(p.Hidden, func(path string) bool { return path == home+"/.ssh" }) {
+		t.Error("a credential is hidden by name in a home directory that is empty")
+	}
+}
+
+// TestRepositoryAroundTheWorkspace is seen, unless it is the home directory or holds credentials; so is the git
+// directory of a submodule that names it, and no other.
+func TestRepositoryAroundTheWorkspace(t *testing.T) {
+	w, at := dwelling(t)
+	home, project := at("home"), at("home/src/project")
+	at("home/.git")
+	if paths, _ := seenIn(t, w); slices.Contains(paths, home) {
+		t.Error("a home directory that is a repository is seen")
+	}
+	at("home/src/.git")
+	if paths, _ := seenIn(t, w); !slices.Contains(paths, home+"/src") {
+		t.Error("the repository is not seen")
+	}
+	at("home/.config/.git")
+	w.Root = at("home/.config/editor")
+	if paths, _ := seenIn(t, w); slices.Contains(paths, home+"/.config") {
+		t.Error("a repository with credentials is seen")
+	}
+	w.Root = project
+	modules := at("home/private/modules/project")
+	for _, name := range []string{"objects", "refs"} {
+		at("home/private/modules/project/" + name)
+	}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(modules+"/HEAD", "ref: refs/heads/main\n")
+	write(project+"/.git", "gitdir: "+modules+"\n")
+	for _, config := range []string{"", "[core]\n\tworktree = ../../../other\n"} {
+		write(modules+"/config", config)
+		if paths, _ := seenIn(t, w); slices.Contains(paths, modules) {
+			t.Error("a workspace chose a git directory")
+		}
+	}
+	write(modules+"/config", "[core]\n\tworktree = ../../../src/project\n")
+	if paths, _ := seenIn(t, w); !slices.Contains(paths, modules) {
+		t.Error("the git directory of a submodule is not seen")
+	}
+}
+
+// TestCovered: a home directory is covered, but not one in which the system lies.
+func TestCovered(t *testing.T) {
+	w, at := dwelling(t)
+	link := filepath.Join(at("."), "link")
+	if err := os.Symlink("home", link); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(at("."), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, home := range []string{
+		file,
+		"/", "/usr", "/usr/sbin", "/etc", "/proc", "", at(".") + "/none", "/var/lib",
+		"/var",
+	} {
+		if got := covered(home); got != nil {
+			t.Errorf("%s: %q", home, got)
+		}
+	}
+	if got := covered(link, w.Home, at("another")); !slices.Equal(got, []string{w.Home, at("another")}) {
+		t.Errorf("%q", got)
+	}
+	w.Home = "/"
+	_, p := seenIn(t, w)
+	if !slices.Contains(p.Hidden, "/.ssh") {
+		t.Error("credentials in a home directory that cannot be covered are seen")
+	}
+}

@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// A command finds its home directories empty but for Policy.Places, so that a file there that nobody thought of, or
+// that appears later, is out of its sight.
+
+// Sight is what commands have of a place.
+type Sight int
+
+const (
+	Shown  Sight = iota // what lies there, to be read
+	Copied              // what lies there, and what they write in a copy of their own, until Walls.Close; else as Shown
+	// a directory of their own, empty at first, which the next commands in the same workspace have too
+	Owned
+)
+
+// Place is a file or directory beneath one of Policy.Homes that commands see.
+type Place struct {
+	Path  string // absolute and clean; it need not exist
+	Sight Sight
+	Why   string // what it is for, as a phrase
+}
+
+// String says what commands may do there.
+func (s Sight) String() string {
+	switch s {
+	case Copied:
+		return "what commands write there goes to a copy of their own"
+	case Owned:
+		return "commands have a directory of their own there"
+	}
+	return "commands may read it"
+}
+
+// owned returns the directory of Sight Owned that holds a place, or "".
+func (p Policy) owned(place string) string {
+	for _, other := range p.Places {
+		if other.Sight == Owned && other.Path != place && within(other.Path, place) {
+			return other.Path
+		}
+	}
+	return ""
+}
+
+// place returns the innermost place that a path is in.
+func (p Policy) place(path string) (found Place, ok bool) {
+	for _, place := range p.Places {
+		if within(place.Path, path) && (!ok || len(place.Path) > len(found.Path)) {
+			found, ok = place, true
+		}
+	}
+	return found, ok
+}
+
+// readsHome explains a path in a home directory; ok is false elsewhere.
+func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
+	home := first(p.Homes, path)
+	place, listed := p.place(path)
+	switch {
+	case t == Seatbelt || home == "" && !listed:
+		return e, false
+	case listed && (place.Sight == Owned || place.Sight == Copied && t == Landlock && p.owned(place.Path) != ""):
+		return Effect{"read", true, fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)},
+			true
+	case listed:
+		return Effect{"read", true, fmt.Sprintf("%s is on the list: %s", place.Path, place.Why)}, true
+	}
+	for _, other := range p.Places {
+		if within(path, other.Path) && path != home {
+			why := fmt.Sprintf("of it commands see only what is on the list, such as %s", other.Path)
+			return Effect{"read", true, why}, true
+		}
+	}
+	why := fmt.Sprintf("the home directory %s is empty to commands but for a list of places; "+
+		"native.read in your configuration adds to it", home)
+	return Effect{"read", path == home, why}, true
+}
+
+// writesHome explains what becomes of a write in a home directory; ok is false where nothing is to be said.
+func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
+	place, listed := p.place(path)
+	if !listed || t == Seatbelt || place.Sight == Shown {
+		return e, false
+	}
+	if place.Sight == Copied && t == Landlock && p.owned(place.Path) == "" {
+		return e, false
+	}
+	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true
+}
+
+// GitIdentity returns the part of git's configuration in these files that commands need: who commits, and how git
+// treats files. Nothing of it includes a file, or names a host or a credential. What a later file says counts.
+func GitIdentity(files []string) string {
+	var b strings.Builder
+	for _, file := range files {
+		for _, s := range gitSettings(file) {
+			section, key, _ := strings.Cut(s.key, ".")
+			if !identifies(section, key, s.value) {
+				continue
+			}
+			if name, last, found := cutLast(key); found {
+				fmt.Fprintf(&b, "[%s %s]\n\t%s = %s\n", section, gitQuoted(name), last, gitQuoted(s.value))
+				continue
+			}
+			fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, key, gitQuoted(s.value))
+		}
+	}
+	return b.String()
+}
+
+// identifies reports whether commands get a setting. The programs of a filter do: without the one of LFS, git would
+// store other content.
+func identifies(section, key, value string) bool {
+	switch section {
+	case "user":
+		return isOneOf(key, "name email useconfigonly")
+	case "init":
+		return key == "defaultbranch"
+	case "safe":
+		return key == "directory"
+	case "core":
+		return isOneOf(key, "attributesfile excludesfile") && strings.HasPrefix(value, "~/") ||
+			isOneOf(key, "abbrev autocrlf checkstat commentchar eol filemode ignorecase logallrefupdates longpaths "+
+				"precomposeunicode protecthfs protectntfs quotepath safecrlf symlinks trustctime whitespace")
+	case "alias":
+		return !strings.HasPrefix(value, "!") && !strings.Contains(key, ".")
+	case "filter":
+		_, last, _ := cutLast(key)
+		return isOneOf(last, "clean smudge process required")
+	}
+	return false
+}
+
+func isOneOf(word, list string) bool {
+	for one := range strings.FieldsSeq(list) {
+		if one == word {
+			return true
+		}
+	}
+	return false
+}
+
+// cutLast cuts at the last dot.
+func cutLast(s string) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, '.'); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+func gitQuoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(s) + `"`
+}
+
+// exposes reports whether showing a path would show a whole home directory.
+func (p Policy) exposes(path string) bool {
+	for _, home := range p.Homes {
+		if within(path, home) {
+			return true
+		}
+	}
+	return false
+}
+
+// shadows reports whether a place lies where commands write anyway.
+func (p Policy) shadows(path string) bool {
+	return first(append([]string{p.Root}, p.Write...), filepath.Clean(path)) != ""
+}
