@@ -37,7 +37,8 @@ func TestTableFits(t *testing.T) {
 	}
 	var told strings.Builder
 	writeTable(&told, []any{object{
-		{"ok", false}, {"error", object{{"code", "X"}, {"message", "it is not there"}}},
+		{"ok", false},
+		{"error", object{{"code", "X"}, {"message", "it is not there"}}},
 		{"counts", object{{"lines", []any{}}, {"_source", "external"}}},
 	}}, nil, view{})
 	if told.String() != "OK  ERROR\nno  it is not there\n" {

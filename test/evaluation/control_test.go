@@ -153,7 +153,7 @@ func partialFailure(p *probe) {
 		last.str("data/failed_step") == "cache", "a failure at step 3 of 4 says what was completed and what failed")
 	p.need(3, last.str("data/resume_from") == "cache" && p.run("cleanup", "--resume-from", "cache").succeeded(),
 		"resume_from is a point to go on from")
-	p.need(3, slices.Equal(first.strings("steps"), []string{"temp", "cache", "logs", "processes", "undo", "scope", "all"}),
+	p.need(3, slices.Equal(first.strings("steps"), []string{"processes", "temp", "cache", "logs", "undo"}),
 		"the steps are listed at the start")
 	p.need(3, p.extensions()["cleanup"].yes("rollback_available") ||
 		p.commands()["trust"].has("flags/rollback-on-failure"),
