@@ -98,9 +98,9 @@ func (s *player) walls(ctx context.Context) Scene {
 	}
 	if strings.Contains(shown, "letter.txt': No such file") && len(sc.Different) == 0 {
 		sc.Title = "A tool tries to leave the workspace, and does not get out"
-		sc.saw("Walls: %s, network %s. This home is beneath /tmp, of which commands have one of their own: there was "+
-			"nothing to delete, and what was made ended "+
-			"with it. Looked at from here, ../letter.txt is as it was, and ../planted is not there.",
+		sc.saw("Walls: %s, network %s. Commands do not see what lies there: there was nothing to delete. Looked "+
+			"at from "+
+			"here, ../letter.txt is as it was, and ../planted is not there.",
 			report.Sandbox.Name, report.Sandbox.Network)
 		return sc
 	}

@@ -188,9 +188,13 @@ func TestLend(t *testing.T) {
 
 // TestGone: input ends when the terminal does.
 func TestGone(t *testing.T) {
-	d := sit(t)
-	tty := d.open("")
-	_ = d.master.Close()
+	master, file, err := pty.Open() // nobody reads it: a read that waits would keep it open
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	tty := (&desk{t, master, file}).open("")
+	_ = master.Close()
 	for end := time.After(10 * time.Second); ; {
 		select {
 		case _, more := <-tty.Input():

@@ -147,10 +147,18 @@ func clean(t *testing.T, where, text string) {
 	}
 }
 
-// search looks into every file of the home, the workspace and the temporary directory.
+// search looks into every file of the home, the workspace and the temporary directory, but for snapshots: they keep the
+// bytes of the workspace as they are, or an undo could not bring them back. Only the user may enter those.
 func (b *box) search(t *testing.T) (files int) {
 	t.Helper()
+	snapshots := filepath.Join(b.home, ".local/state/omniagent/undo")
 	err := filepath.WalkDir(filepath.Dir(b.home), func(path string, d fs.DirEntry, err error) error {
+		if path == snapshots && err == nil {
+			if info, err := d.Info(); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %v %v", path, info.Mode(), err)
+			}
+			return filepath.SkipDir
+		}
 		if err != nil || !d.Type().IsRegular() || b.wrote[path] {
 			return err
 		}
