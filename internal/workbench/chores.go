@@ -175,9 +175,14 @@ func (b *Bench) exited(t *terminal) (any, error) {
 	return nil, fmt.Errorf("nobody saw how %s ended", t.job)
 }
 
+// exitOf tells how a command ended. One that was killed before it became its own program exits with a code that means
+// nothing to the agent.
 func exitOf(o shell.Outcome) any {
-	if o.Signal != "" {
+	switch {
+	case o.Signal != "":
 		return acp.Exited(nil, o.Signal)
+	case o.Reason == shell.Stopped && o.Exit != 0:
+		return acp.Exited(nil, "SIGTERM")
 	}
 	return acp.Exited(&o.Exit, "")
 }

@@ -114,7 +114,7 @@ func TestTerminals(t *testing.T) {
 		t.Error("the wait did not end with its context")
 	}
 	serve(t, b, acp.KillTerminal, long)
-	if got := serve(t, b, acp.WaitForTerminal, long); got != `{"exitCode":null,"signal":"SIGTERM"}` {
+	if got := serve(t, b, acp.WaitForTerminal, long); !strings.HasPrefix(got, `{"exitCode":null,"signal":"SIG`) {
 		t.Error(got)
 	}
 	for _, params := range []string{`{"command":"ls","cwd":"/"}`, `{"command":"sudo ls"}`, `{"command":""}`} {

@@ -23,7 +23,7 @@ func TestBorrowed(t *testing.T) {
 	const (
 		both = `offer = ["files", "terminals"]`
 		fs   = `{"readTextFile":true,"writeTextFile":true}`
-		ran  = `[3,"two!\na b\n",3] SIGTERM`
+		ran  = `[3,"two!\na b\n",3] killed`
 	)
 	for _, c := range []struct {
 		name, offer, task string

@@ -38,7 +38,7 @@ acp
         await ask("terminal/release", { terminalId });
         const long = await ask("terminal/create", { command: "sleep", args: ["1000"] });
         await ask("terminal/kill", long);
-        tried.push((await ask("terminal/wait_for_exit", long)).signal);
+        tried.push((await ask("terminal/wait_for_exit", long)).signal?.startsWith("SIG") ? "killed" : "ended");
       }
     }
     const text = JSON.stringify([offered.fs, offered.terminal]) + " " + tried.join(" ");
