@@ -126,11 +126,14 @@ func (p place) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = filepath.Join(p.root, "work")
 	cmd.Env = []string{
-		"HOME=" + p.home, "TMPDIR=" + filepath.Join(p.root, "tmp"), "PATH=" + os.Getenv("PATH"),
+		"HOME=" + p.home, "TMPDIR=" + filepath.Join(p.root, "tmp"), "PATH=" + searched(),
 		"LC_ALL=C",
 	}
 	return cmd
 }
+
+// searched is PATH with the programs of the administrator, without which dpkg installs nothing.
+func searched() string { return os.Getenv("PATH") + ":/usr/local/sbin:/usr/sbin:/sbin" }
 
 // does runs a program there that has to succeed, and returns what it printed.
 func (p place) does(t *testing.T, name string, args ...string) string {

@@ -47,7 +47,7 @@ func TestInstallPage(t *testing.T) {
 		}
 		typed++
 		cmd := p.command("/bin/sh", "-euc", m[1])
-		cmd.Env = append(cmd.Env, "PATH="+bin+":"+p.home+"/.local/bin:"+os.Getenv("PATH"),
+		cmd.Env = append(cmd.Env, "PATH="+bin+":"+p.home+"/.local/bin:"+searched(),
 			"npm_config_prefix="+filepath.Join(p.root, "prefix"), "npm_config_offline=true",
 			"npm_config_update_notifier=false")
 		if out, err := cmd.CombinedOutput(); err != nil {
