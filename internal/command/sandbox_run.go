@@ -76,14 +76,6 @@ func wallParams() []contract.Param {
 	}
 }
 
-// variableOf returns how a variable of the call's environment is looked up.
-func variableOf(c *contract.Call) func(string) string {
-	return func(name string) string {
-		value, _ := c.Host.Lookup(name)
-		return value
-	}
-}
-
 // sandboxOf returns the sandbox that a call asks for.
 func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
@@ -91,7 +83,7 @@ func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
 			c.Config.String("native.network")),
 		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
-		Read: c.Config.List("native.read"), Variable: variableOf(c),
+		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup,
 	}
 	for _, path := range c.Strings("write") {
 		w.Write = append(w.Write, c.Abs(path))

@@ -40,8 +40,8 @@ type Wanted struct {
 	Only    string                 // the name of the tier; empty: the best that works
 	Refused func(host, why string) // called for each refusal of the gate; nil: not called
 
-	// Variable looks up the environment, which names places of tools; nil: they are where they usually are.
-	Variable func(name string) string
+	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
+	Lookup func(name string) (value string, set bool)
 }
 
 // Policy returns what commands may do.

@@ -109,10 +109,11 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 }
 
 func (w Wanted) variable(name string) string {
-	if w.Variable == nil {
+	if w.Lookup == nil {
 		return ""
 	}
-	return w.Variable(name)
+	value, _ := w.Lookup(name)
+	return value
 }
 
 // gitOf returns the files of git's configuration of a user, in the order in which git reads them.

@@ -139,7 +139,7 @@ func TestVariablesMove(t *testing.T) {
 			at("home/src") +
 			"/project/bin",
 	}
-	w.Variable = func(name string) string { return env[name] }
+	w.Lookup = func(name string) (string, bool) { value, set := env[name]; return value, set }
 	paths, p := seenIn(t, w)
 	for path, want := range map[string]bool{
 		"/data/build": true, home + "/golang/pkg/mod": true, home + "/golang/bin": true, home + "/go/bin": false,

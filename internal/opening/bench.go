@@ -29,7 +29,7 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
 		o.Walls = &enclosure.Wanted{
 			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
-			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Variable: e.variable,
+			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup,
 		}
 	}
 	if b, err = workbench.Open(o); err != nil {
@@ -39,23 +39,15 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 	return b, func() { b.Close(); _ = os.RemoveAll(private) }, nil
 }
 
-// variable returns a variable of the environment, or "".
-func (e Env) variable(name string) string {
-	if e.Lookup == nil {
-		return ""
-	}
-	value, _ := e.Lookup(name)
-	return value
-}
-
 // lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.
 type lent struct {
 	agent.Mind
 	open func() (*workbench.Bench, func(), error)
 
-	mu    sync.Mutex
-	bench *workbench.Bench
-	close func()
+	mu     sync.Mutex
+	bench  *workbench.Bench // nil: the agent has asked for nothing yet
+	close  func()
+	closed bool // the conversation is over
 }
 
 // lend makes Minds of agents that may ask for files and commands.
@@ -63,25 +55,37 @@ func (e Env) lend(mind agent.NewMind) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		l := &lent{open: func() (*workbench.Bench, func(), error) { return e.Bench(s) }}
 		sv.Chore = l.chore
-		var err error
-		l.Mind, err = mind(ctx, s, sv)
-		return l, err
+		m, err := mind(ctx, s, sv)
+		if err != nil {
+			return nil, err
+		}
+		l.Mind = m
+		return l, nil
 	}
 }
 
 func (l *lent) chore(ctx context.Context, method string, params []byte) (any, error) {
-	l.mu.Lock()
-	if l.bench == nil {
-		var err error
-		if l.bench, l.close, err = l.open(); err != nil {
-			l.bench = nil
-			l.mu.Unlock()
-			return nil, err
-		}
+	bench, err := l.opened()
+	if err != nil {
+		return nil, err
 	}
-	bench := l.bench
-	l.mu.Unlock()
 	return bench.Serve(ctx, method, params)
+}
+
+func (l *lent) opened() (b *workbench.Bench, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return nil, fault.New(fault.Interrupted, "the conversation is over")
+	case l.bench != nil:
+		return l.bench, nil
+	}
+	b, leave, err := l.open()
+	if err == nil {
+		l.bench, l.close = b, leave
+	}
+	return b, err
 }
 
 // Close ends the commands after the agent.
@@ -89,7 +93,7 @@ func (l *lent) Close(ctx context.Context) (agent.Outcome, error) {
 	out, err := l.Mind.Close(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.bench != nil {
+	if l.closed = true; l.bench != nil {
 		l.close()
 		l.bench = nil
 	}

@@ -20,7 +20,7 @@ import (
 // terminal is a command that an agent has begun.
 type terminal struct {
 	job       string // of the shell
-	most      int    // bytes of output; 0: any number
+	most      int    // bytes of output that are kept
 	output    string
 	truncated bool
 }
@@ -87,8 +87,18 @@ func (b *Bench) begin(c acp.Chore) (any, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.terminals[job.ID] = &terminal{job: job.ID, most: c.Bytes}
+	b.terminals[job.ID] = &terminal{job: job.ID, most: keptOf(c.Bytes)}
 	return acp.Begun(job.ID), nil
+}
+
+// mostKept is how many bytes of the output of a command are kept, unless the agent wants fewer.
+const mostKept = 1 << 20
+
+func keptOf(wanted int) int {
+	if wanted <= 0 {
+		return mostKept
+	}
+	return min(wanted, mostKept)
 }
 
 // lineOf returns a command as a shell takes it. Without arguments it is a line for a shell already, as most agents
@@ -151,8 +161,8 @@ func (b *Bench) read(t *terminal) (any, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.output += job.Outcome.Stdout + job.Outcome.Stderr
-	if cut := len(t.output) - t.most; t.most > 0 && cut > 0 {
+	t.output += job.Outcome.Stdout // which has standard error, too
+	if cut := len(t.output) - t.most; cut > 0 {
 		for cut < len(t.output) && !utf8.RuneStart(t.output[cut]) {
 			cut++
 		}

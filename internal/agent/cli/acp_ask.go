@@ -18,6 +18,7 @@ type acpAsked struct {
 	id      json.RawMessage // of the request
 	form    bool            // a form, or a page to visit
 	call    *event.Call
+	text    *string         // of the file that the call writes; nil: it does not show all of it
 	method  string          // it asks us to do this, with params; empty: it asks whether it may do something itself
 	params  json.RawMessage //
 	choices []acp.Option    // answers in the agent's own words
@@ -66,7 +67,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 		about.Input = input
 	}
 	out := t.tell(c)
-	q.call = t.call(&about)
+	q.call, q.text = t.call(&about), writtenBy(&about)
 	q.sort(p.Options)
 	switch allowed, decided := t.judge(q.call); {
 	case decided && allowed && len(q.choices) == 0 && cmp.Or(q.allow, q.always) != "":

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -35,14 +34,13 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 		about.Kind, about.Title = "edit", "write "+c.Path
 		about.Content = []acp.Content{{Diff: &acp.Diff{Path: c.Path, New: c.Content}}}
 	case acp.CreateTerminal:
-		about.Kind, about.Title = "execute", strings.Join(append([]string{c.Command}, c.Args...), " ")
-		about.Locations = nil
+		about.Kind, about.Title, about.Locations = "execute", t.commandOf(c), nil
 	default:
 		t.need(m.ID, m.Method, m.Params)
 		return nil
 	}
 	call := t.call(about)
-	switch allowed, decided := t.judgeChore(call); {
+	switch allowed, decided := t.judgeChore(call, writtenBy(about)); {
 	case decided && allowed:
 		t.need(m.ID, m.Method, m.Params)
 		return t.begins()
@@ -52,7 +50,8 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 	}
 	out := append(t.begins(), t.tell(t.merge(about))...)
 	q := acpAsked{
-		id: slices.Clone(m.ID), call: call, allow: event.Allow, method: m.Method, params: slices.Clone(m.Params),
+		id: slices.Clone(m.ID), call: call, text: writtenBy(about), allow: event.Allow, method: m.Method,
+		params: slices.Clone(m.Params),
 	}
 	ask := &event.Ask{ID: "q" + string(m.ID), Text: about.Title, Options: q.names(), Tool: call}
 	t.questions.Ask(ask.ID, q)
@@ -60,9 +59,9 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 }
 
 // judgeChore decides about a chore where the mode does, or a person has.
-func (t *acpTalk) judgeChore(c *event.Call) (allowed, decided bool) {
+func (t *acpTalk) judgeChore(c *event.Call, text *string) (allowed, decided bool) {
 	switch {
-	case t.granted[cmp.Or(c.Command, c.Path)]:
+	case t.granted[grantOf(c, text)]:
 		return true, true
 	case c.Kind == event.Read:
 		return t.o.mode != setting.DenyAll, t.o.mode != setting.AskAll
@@ -80,14 +79,50 @@ func hiddenIn(dir, path string) bool {
 	})
 }
 
-// grant notes that a call may run, so that what it consists of is not asked about again in this turn.
-func (t *acpTalk) grant(c *event.Call) {
-	if c == nil {
+// commandOf shows all that decides what a command does: its variables and its directory as well.
+func (t *acpTalk) commandOf(c acp.Chore) string {
+	var words []string
+	if c.Cwd != "" && filepath.Clean(c.Cwd) != filepath.Clean(t.o.dir) {
+		words = append(words, "cd "+c.Cwd+" &&")
+	}
+	for _, v := range c.Env {
+		words = append(words, v.Name+"="+v.Value)
+	}
+	return strings.Join(append(append(words, c.Command), c.Args...), " ")
+}
+
+// grant notes what a person allowed, so that the same is not asked about again in this turn.
+func (t *acpTalk) grant(q *acpAsked) {
+	if q.call == nil {
 		return
 	}
-	if about := cmp.Or(c.Command, c.Path); about != "" {
-		t.granted[about] = true
+	if what := grantOf(q.call, q.text); what != "" {
+		t.granted[what] = true
 	}
+}
+
+// grantOf names exactly what a person allows with a call: this command, to read this file, or to write this text into
+// it. It is "" where that cannot be told.
+func grantOf(c *event.Call, text *string) string {
+	switch {
+	case c.Kind == event.Shell:
+		return "run " + c.Command
+	case c.Kind == event.Read:
+		return "read " + c.Path
+	case c.Kind == event.Write && text != nil:
+		return "write " + c.Path + "\x00" + *text
+	}
+	return ""
+}
+
+// writtenBy returns what a file will have after a call, if the call shows all of it.
+func writtenBy(t *acp.Tool) *string {
+	for _, part := range t.Content {
+		if part.Diff != nil && !part.Diff.Part {
+			return &part.Diff.New
+		}
+	}
+	return nil
 }
 
 // need has the host carry out a request.

@@ -118,7 +118,7 @@ func (t *acpTalk) reply(r event.Reply) error {
 		}
 		return nil
 	}
-	t.grant(q.call)
+	t.grant(q)
 	switch {
 	case q.method != "":
 		t.need(q.id, q.method, q.params)

@@ -296,15 +296,16 @@ func TestACPAdapted(t *testing.T) {
 	}
 }
 
+// permission is how an agent asks whether a call may run.
+func permission(kind, path string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"s",`+
+		`"toolCall":{"toolCallId":"c","title":"do it","kind":%q,"locations":[{"path":%q}]},"options":[`+
+		`{"optionId":"y","kind":"allow_once","name":"Y"},{"optionId":"n","kind":"reject_always","name":"N"}]}}`+"\n",
+		kind, path)
+}
+
 // TestACPModes: which mode lets what run, and who is asked.
 func TestACPModes(t *testing.T) {
-	permission := func(kind, path string) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"s",`+
-			`"toolCall":{"toolCallId":"c","title":"do it","kind":%q,"locations":[{"path":%q}]},"options":[`+
-			`{"optionId":"y","kind":"allow_once","name":"Y"},{"optionId":"n","kind":"reject_always","name":"N"}]}}`+
-			"\n",
-			kind, path)
-	}
 	const hello = `{"id":1,"result":{"protocolVersion":1}}` + "\n" + `{"id":2,"result":{"sessionId":"s"}}` + "\n"
 	for _, c := range []struct {
 		mode       setting.Approval
@@ -414,6 +415,36 @@ func TestACPChores(t *testing.T) {
 		step = p.wire.Feed([]byte(strings.Replace(write, `"id":"w"`, `"id":"w2"`, 1)))
 		if (len(step.Needs) == 1) != (option == event.Allow) { // what was allowed is not asked about again
 			t.Errorf("%s: %+v", option, step)
+		}
+		for _, other := range []string{ // but nothing else is allowed with it
+			strings.Replace(write, `"content":"y"`, `"content":"z"`, 1), hook, run,
+		} {
+			if step = p.wire.Feed([]byte(other)); len(step.Needs) > 0 {
+				t.Errorf("%s: %s %+v", option, other, step)
+			}
+		}
+	}
+	// To read a file is not to write it, and a command with other variables is another one.
+	for _, c := range []struct{ allowed, other string }{
+		{
+			permission("read", "/ws/x"), write,
+		},
+		{
+			`{"id":"t","method":"terminal/create","params":{"sessionId":"s","command":"make"}}` + "\n",
+			`{"id":"u","method":"terminal/create","params":{"sessionId":"s","command":"make","env":[{"name":"A","value":"b"}]}}` +
+				"\n",
+		},
+	} {
+		p := playACP(t, acpOptions{mode: setting.Prompt, offered: all}, "")
+		p.feed([]byte(hello + c.allowed))
+		if err := p.do(Command{Answer: &event.Reply{
+			Question: p.events[len(p.events)-1].Ask.ID,
+			Option:   event.Allow,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if step := p.wire.Feed([]byte(c.other)); len(step.Needs) > 0 {
+			t.Errorf("%s allowed %s", c.allowed, c.other)
 		}
 	}
 }
