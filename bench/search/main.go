@@ -21,6 +21,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"omniagent/internal/measure"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
 )
@@ -164,11 +165,11 @@ func (c *contest) call(env *tool.Env) (string, error) {
 }
 
 func (c *contest) once(env *tool.Env, dir string) error {
-	before, began := used(), time.Now()
+	before, began := measure.Used(), time.Now()
 	if _, err := c.call(env); err != nil {
 		return err
 	}
-	c.ours = append(c.ours, sample{time.Since(began), used() - before})
+	c.ours = append(c.ours, sample{time.Since(began), measure.Used() - before})
 	cmd := exec.Command(c.file, c.args...)
 	cmd.Dir = dir
 	began = time.Now()

@@ -27,21 +27,24 @@ func (s writer) Answer(_ context.Context, r *modelserver.Request, w modelserver.
 	return w.Text(s[min(n, len(s)-1)])
 }
 
+// xnlCall is a call of a tool as a model writes it, and xnlBlock is several of them.
+func xnlCall(id, code string) string {
+	return "<tool_call id=\"" + id + "\" lang=\"javascript\" #>\n" + code + "\n</#>"
+}
+
+func xnlBlock(calls ...string) string {
+	return "!unquote_start\n" + strings.Join(calls, "\n") + "\n!unquote_end"
+}
+
 // TestRecordOfXNL: the record has the blocks as the model wrote them and the results as it was told them, in the layout
 // of seed 2.
 func TestRecordOfXNL(t *testing.T) {
 	t.Parallel()
-	block := func(calls ...string) string {
-		return "!unquote_start\n" + strings.Join(calls, "\n") + "\n!unquote_end"
-	}
-	call := func(id, code string) string {
-		return "<tool_call id=\"" + id + "\" lang=\"javascript\" #>\n" + code + "\n</#>"
-	}
 	p := newPlaceOf(t, writer{
-		"I look.\n" + block(call("r1", `SysBuiltIn.read_file({ path: "a.txt" })`),
-			call("t1", `SysBuiltIn.todo_write({ items: [{ content: "A", status: "in_progress", activeForm: "a" }] })`)),
+		"I look.\n" + xnlBlock(xnlCall("r1", `SysBuiltIn.read_file({ path: "a.txt" })`),
+			xnlCall("t1", `SysBuiltIn.todo_write({ items: [{ content: "A", status: "in_progress", activeForm: "a" }] })`)),
 		"Again:\n!unquote_start\n<tool_call id=\"x\" lang=\"javascript\" #>\nSysBuiltIn.read_file({",
-		block(call("r2", `SysBuiltIn.read_file({ path: "none.txt" })`)) + "\nThat was it.\n",
+		xnlBlock(xnlCall("r2", `SysBuiltIn.read_file({ path: "none.txt" })`)) + "\nThat was it.\n",
 		"Done.",
 	})
 	p.write("a.txt", "one\ntwo\n")

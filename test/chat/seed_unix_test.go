@@ -15,14 +15,6 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// xnlBlock is a block of calls as a model writes it.
-func xnlBlock(calls ...string) string {
-	for i, call := range calls {
-		calls[i] = fmt.Sprintf("<tool_call id=\"c%d\" lang=\"javascript\" #>\n%s\n</#>", i, call)
-	}
-	return "!unquote_start\n" + strings.Join(calls, "\n") + "\n!unquote_end"
-}
-
 // counts are estimated from texts with the paths of temporary directories.
 var counts = regexp.MustCompile(`[0-9.]+k? tokens`)
 
@@ -37,14 +29,14 @@ func TestSeed(t *testing.T) {
 			look := emulator.Xterm(t, columns, 60)
 			p := &place{t: t, home: t.TempDir(), work: t.TempDir()}
 			server, err := modelserver.Start(writer{
-				"I look.\n" + xnlBlock(`SysBuiltIn.read_file({ path: "hello.txt" })`,
-					`SysBuiltIn.read_file({ path: "../secret" })`, `SysBuiltIn.bash({ command: "sudo ls" })`,
-					`SysBuiltIn.nothing({})`),
-				"Then a list.\n" + xnlBlock(`SysBuiltIn.todo_write({ items: [`+
+				"I look.\n" + xnlBlock(xnlCall("r1", `SysBuiltIn.read_file({ path: "hello.txt" })`),
+					xnlCall("r2", `SysBuiltIn.read_file({ path: "../secret" })`),
+					xnlCall("b1", `SysBuiltIn.bash({ command: "sudo ls" })`), xnlCall("n1", `SysBuiltIn.nothing({})`)),
+				"Then a list.\n" + xnlBlock(xnlCall("t1", `SysBuiltIn.todo_write({ items: [`+
 					`{ id: "1", content: "read", status: "completed", activeForm: "reading" }, `+
-					`{ id: "2", content: "write", status: "in_progress", activeForm: "writing" }] })`),
+					`{ id: "2", content: "write", status: "in_progress", activeForm: "writing" }] })`)),
 				"Two of four were refused.",
-				xnlBlock(`SysBuiltIn.bash({ command: "printf 'out\n'; printf 'err\n' >&2; exit 3" })`),
+				xnlBlock(xnlCall("b2", `SysBuiltIn.bash({ command: "printf 'out\n'; printf 'err\n' >&2; exit 3" })`)),
 				"It failed.",
 				"I have read it.",
 				"It is tidy.",
