@@ -122,7 +122,7 @@ type Spec struct {
 	Resume      string     // the agent's own id of the session to resume
 	Newest      bool       // a process for one call resumes the newest session of the directory
 	Provider    string     // the model API that a person chose; empty: the agent's choice
-	Base        string     // its address, likewise
+	Base        string     // the address that a person chose for it
 	Schema      []byte     // JSON schema of the answer, compact; nil: none
 	Temp        string     // a private directory for Launch.Files, created if there are any
 	Rehearsal   *Rehearsal // not nil: use a scripted model, without login or network

@@ -67,7 +67,7 @@ func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
 	return all, err
 }
 
-// keysCheck is the check for the keys of model APIs, and noKeys its detail where there are none.
+// keysCheck is the name of the check for the keys of model APIs. noKeys is its detail if no key is stored.
 const (
 	keysCheck = "model keys"
 	noKeys    = "none; omniagent login stores one"

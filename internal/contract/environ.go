@@ -37,7 +37,7 @@ func Process() Host {
 	}
 }
 
-// size returns the size of the terminal on standard output; 0: there is none, or it is not known.
+// size returns the size of the terminal on standard output, or zeros if it has none.
 func (h Host) size() (columns, rows int) {
 	if out, isFile := h.Stdout.(*os.File); isFile && h.StdoutTerminal {
 		columns, rows, _ = term.GetSize(int(out.Fd()))

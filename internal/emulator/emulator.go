@@ -173,7 +173,7 @@ func Golden(t *testing.T, update bool, name, got string) {
 	}
 }
 
-// Differ compares what an emulator has with the finished lines, and tells the first difference; "" if there is none.
+// Differ returns the first difference between what an emulator has and the finished lines, or "".
 func Differ(got, want []string) string {
 	got = Trim(got)
 	for i := range max(len(got), len(want)) {

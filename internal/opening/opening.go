@@ -76,7 +76,7 @@ type Own struct {
 	Memory           int64
 	Read             []string // what commands see of the home directory besides places of tools
 	Sandbox, Network string   // default for the request
-	ToolProtocol     string   // likewise; empty: as the profile of the model says, or else UsualProtocol
+	ToolProtocol     string   // default for the request; empty: as the profile of the model says, or else UsualProtocol
 	UsualProtocol    string   // empty: xnlcall.Native
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login

@@ -41,8 +41,8 @@ type Arguments struct {
 	Given       []string // the arguments before "--", as they came
 
 	limited      bool     // --timeout was given
-	outputFlag   string   // as typed, for messages
-	approvalFlag string   // likewise
+	outputFlag   string   // --output as typed, for messages
+	approvalFlag string   // --approval as typed
 	conflict     []string // two flags for the approval that contradict each other
 }
 
