@@ -95,6 +95,7 @@ type errand struct {
 	persons sync.WaitGroup
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls that have not ended
+	cut     bool                    // the events ended before the turn
 
 	began   time.Time
 	mu      sync.Mutex
@@ -156,6 +157,9 @@ func (e Errand) Do(ctx context.Context) Ending {
 		w.ending.Question = question
 	}
 	outcome, lost := talk.Close(out)
+	if w.cut { // a journal that cannot be written ends the events, and with them the turn
+		err = cmp.Or(lost, err)
+	}
 	w.ending.Outcome, w.ending.Err = outcome, cmp.Or(err, lost)
 	var at *prompted
 	if errors.As(err, &at) {
@@ -257,6 +261,7 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
+			w.cut = true
 			return fault.New(fault.AgentFailed, "%s ended in the middle of its turn", w.Agent)
 		}
 		if e.Turn == w.ending.Turn {
