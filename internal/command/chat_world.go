@@ -88,7 +88,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			if err != nil {
 				return "", err
 			}
-			out, err := store.Back(ctx, undo.Wish{Dir: dir, Redo: redo})
+			out, err := store.Undo(ctx, undo.Request{Dir: dir, Redo: redo})
 			return undoWords(out), err
 		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },

@@ -94,7 +94,7 @@ type undoMissed struct {
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: orNil(r.Session), Run: orNil(r.Run), Agent: r.Agent, Began: r.Began,
-		Files: r.Files, Changed: foreign(r.Changed), Of: orNil(r.Of), Back: orNil(r.Back), Late: r.Late,
+		Files: r.Files, Changed: foreign(r.Changed), Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late,
 		Abandoned: r.Abandoned, Gaps: foreign[undoMissed](nil),
 	}
 	if len(r.Roots) > 0 {
@@ -122,9 +122,9 @@ type undoData struct {
 }
 
 func undoDataOf(out undo.Outcome) undoData {
-	of := undoTurnOf(out.Of)
+	of := undoTurnOf(out.Turn)
 	d := undoData{
-		Of: &of, By: orNil(out.By.ID), Restored: foreign(out.Restored), Kept: foreign[undoMissed](nil),
+		Of: &of, By: orNil(out.Undo.ID), Restored: foreign(out.Restored), Kept: foreign[undoMissed](nil),
 		Resumed: out.Resumed, Turns: []undoTurn{},
 	}
 	for _, k := range out.Kept {
@@ -198,7 +198,8 @@ func undoLast() *contract.Command {
 			{Description: "What can be taken back", Command: "omniagent undo --list"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			return takeBack(ctx, c, undo.Wish{ID: c.String("turn"), Session: c.String("session"), Run: c.String("run")})
+			return takeBack(ctx, c, undo.Request{ID: c.String("turn"), Session: c.String("session"),
+				Run: c.String("run")})
 		},
 	})
 }
@@ -208,36 +209,37 @@ func redoLast() *contract.Command {
 		Path: "redo", Summary: "take back the last undo in this workspace",
 		Examples: []contract.Example{{Description: "After an undo too many", Command: "omniagent redo"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			return takeBack(ctx, c, undo.Wish{Redo: true})
+			return takeBack(ctx, c, undo.Request{Redo: true})
 		},
 	})
 }
 
-func takeBack(ctx context.Context, c *contract.Call, w undo.Wish) (contract.Result, error) {
+func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
 	store, err := undoStore(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	w.Dir, w.TakeOld, w.Dry = c.Dir(), c.Bool("take-old"), c.DryRun()
+	q.Dir, q.TakeOld, q.DryRun = c.Dir(), c.Bool("take-old"), c.DryRun()
 	if c.Bool("list") {
-		records, err := store.List(w.Dir)
+		records, err := store.List(q.Dir)
 		d := undoData{Restored: foreign[string](nil), Kept: foreign[undoMissed](nil), Turns: []undoTurn{}}
 		for _, r := range records {
 			d.Turns = append(d.Turns, undoTurnOf(r))
 		}
 		return contract.Result{Data: d, Effect: contract.Noop}, err
 	}
-	out, err := store.Back(ctx, w)
+	out, err := store.Undo(ctx, q)
 	if err != nil {
 		return contract.Result{}, err
 	}
 	result := contract.Result{
-		Data: undoDataOf(out), Effect: contract.Updated, Target: map[string]any{"turn": out.Of.ID, "cwd": w.Dir},
+		Data: undoDataOf(out), Effect: contract.Updated, Target: map[string]any{"turn": out.Turn.ID, "cwd": q.Dir},
 	}
-	if len(out.Kept) > 0 && !w.Dry {
+	if len(out.Kept) > 0 && !q.DryRun {
 		return result, fault.New(fault.PartialFailure, "%d paths are not as they were before the turn", len(out.Kept)).
 			With("turn",
-				out.Of.ID).Hint("data.kept names them; --take-old after omniagent redo restores those that you changed")
+				out.Turn.ID).Hint(
+			"data.kept names them; --take-old after omniagent redo restores those that you changed")
 	}
 	return result, nil
 }

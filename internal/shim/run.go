@@ -91,8 +91,8 @@ func (c *call) start() int {
 	if err := c.temp.write(launch.Files); err != nil {
 		return c.shim.fail(c.host, err)
 	}
-	c.look()
-	defer c.lookAgain("")
+	c.snapshotBefore()
+	defer c.snapshotAfter("")
 	if c.schema != nil {
 		return c.runSchema(launch, warnings)
 	}
@@ -316,7 +316,7 @@ func signalName(s os.Signal) string {
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
 	c.warnUnread() // a program before the pipe may have been slower than we were
-	c.lookAgain(cmp.Or(o.evidence.Session, launch.Session))
+	c.snapshotAfter(cmp.Or(o.evidence.Session, launch.Session))
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
 		if err := c.report(launch, warnings, o, code); err != nil {

@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"omniagent/internal/fault"
@@ -61,13 +63,17 @@ func (s *Store) look() error {
 	if s.held != nil {
 		return nil
 	}
-	packs, err := filepath.Glob(filepath.Join(s.dir, "*"+packSuffix))
-	if err != nil {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	s.held = map[[sha256.Size]byte]record{}
-	for _, path := range packs {
-		if err := s.lookAt(path); err != nil {
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), packSuffix) {
+			continue
+		}
+		if err := s.lookAt(filepath.Join(s.dir, e.Name())); err != nil {
+			s.held = nil
 			return err
 		}
 	}

@@ -224,7 +224,8 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 	dir := f.Path
 	if w.options.Whole {
-		return parent&stateOfGit == 0 || name != "objects" || !f.Has("HEAD") || !f.Has("refs")
+		return parent&stateOfGit == 0 || name != "objects" ||
+			path.Base(dir) != ".git" && (dir != "" || !w.options.GitDir) && !f.Has("HEAD") && !f.Has("refs")
 	}
 	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
 		return true // .git itself, or a file beneath a directory that was chosen

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// copyLimit is how many bytes of objects are copied where they cannot be linked.
+// copyLimit is how many bytes of objects are copied by one snapshot.
 const copyLimit = 1 << 30
 
 // pinned is a directory like .git in the store. It has what it takes to read the objects of a repository.
@@ -34,7 +35,7 @@ func commons(snapshot []*tree.Index) (dirs []string) {
 	return dirs
 }
 
-// pin links the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
+// pin brings the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
 func (p *place) pin(snapshot []*tree.Index, id string) error {
 	for _, common := range commons(snapshot) {
 		to := p.pinned(common)
@@ -127,71 +128,133 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bring makes a file available under another name, by a link or else as a copy. It does nothing if the file has
-// vanished meanwhile, or if the name is taken.
+// bring makes an object, or a file of a pack, available under another name. It does nothing if the file has vanished
+// meanwhile, or if the name is taken.
+//
+// Loose objects are copied: what somebody does to the inode of one must not reach the other. Packs are too large for
+// that. They are cloned where the file system can, and else linked: git makes them read-only and never writes into
+// one again.
 func bring(from, to string, left *int64) error {
-	err := os.Link(from, to)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := os.Lstat(from); gone != nil {
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	info, err := os.Lstat(from)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to), reasonOf(err)).Because(err)
+	}
+	if filepath.Base(filepath.Dir(to)) == "pack" {
+		if write(from, to, info, clone) == nil || os.Link(from, to) == nil {
 			return nil
 		}
-		if err = os.MkdirAll(filepath.Dir(to), 0o755); err == nil {
-			err = os.Link(from, to)
-		}
-	}
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	info, failed := os.Lstat(from)
-	if failed != nil || !info.Mode().IsRegular() {
-		return nil
 	}
 	if *left -= info.Size(); *left < 0 {
-		return fault.New(fault.FieldTooLarge,
-			"the objects of git are on another file system than the snapshots and too "+
-				"large to copy: %s", from)
+		return fault.New(fault.FieldTooLarge, "the objects of git that have to be copied are too large: %s", from)
 	}
-	return duplicate(from, to, info)
-}
-
-// duplicate copies a file whole or not at all.
-func duplicate(from, to string, info fs.FileInfo) error {
-	in, err := os.Open(from)
+	err = write(from, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
 	if err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %v", from, err).Because(err)
-	}
-	defer in.Close()
-	temporary := to + ".tmp"
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o200)
-	if err == nil {
-		_, err = io.Copy(out, in)
-		err = errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
-	}
-	if err == nil {
-		err = os.Rename(temporary, to)
-	}
-	if err != nil {
-		_ = os.Remove(temporary)
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %v", from, err).Because(err)
+		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, reasonOf(err)).Because(err)
 	}
 	return nil
 }
 
-// giveBack puts the objects that a repository had when a turn was recorded back into it.
-func (p *place) giveBack(common, id string) error {
-	objects := filepath.Join(common, "objects")
-	for _, name := range []string{"info", "pack"} {
-		if err := os.MkdirAll(filepath.Join(objects, name), 0o755); err != nil {
-			return fault.New(fault.PermissionDenied, "%s cannot be made: %v", objects, err).Because(err)
-		}
+// write makes a file from another one, whole or not at all.
+func write(from, to string, info fs.FileInfo, fill func(out, in *os.File) error) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
 	}
-	there, left := objectsIn(common), int64(copyLimit)
-	for _, name := range namesIn(filepath.Join(p.turn(id), "objects-"+key(common))) {
-		if _, has := slices.BinarySearch(there, name); has {
+	defer in.Close()
+	temporary := filepath.Join(filepath.Dir(to), "tmp_omniagent_"+filepath.Base(to))
+	_ = os.Remove(temporary) // of a process that was killed
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
+	if err != nil {
+		return err
+	}
+	if err = fill(out, in); err == nil {
+		err = out.Chmod(info.Mode().Perm())
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(temporary, to)
+	}
+	if err != nil {
+		_ = os.Remove(temporary)
+	}
+	return err
+}
+
+// objects are what a repository needs of the objects that it had when a turn was recorded.
+type objects struct {
+	gitDir string // relative to the root
+	pinned string // a directory of the store
+	names  []string
+}
+
+// lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
+// an error if the store does not have one of them whole.
+func (p *place) lacking(root, gitDir, id string, actions []action) (objects, error) {
+	removed := map[string]bool{} // where objects are not known as such: the turn had destroyed the repository
+	for _, a := range actions {
+		removed[a.path] = a.was == nil
+	}
+	common := filepath.Join(root, filepath.FromSlash(gitDir))
+	o := objects{gitDir: gitDir, pinned: filepath.Join(p.pinned(common), "objects")}
+	list := filepath.Join(p.turn(id), "objects-"+key(common))
+	if !exists(list) { // it was not a repository
+		return objects{}, nil
+	}
+	there := objectsIn(common)
+	for _, name := range namesIn(list) {
+		if _, has := slices.BinarySearch(there, name); has && !removed[path.Join(gitDir, "objects", name)] {
 			continue
 		}
-		from := filepath.Join(p.pinned(common), "objects", name)
-		if err := bring(from, filepath.Join(objects, name), &left); err != nil {
+		if err := git.CheckObject(o.pinned, name); err != nil {
+			return o, fault.New(fault.Unsafe, "the snapshot is damaged: %v", err).Because(err)
+		}
+		o.names = append(o.names, name)
+	}
+	return o, nil
+}
+
+// giveBack puts objects back into a repository of the root.
+func (o objects) giveBack(root *os.Root) error {
+	if o.pinned == "" {
+		return nil
+	}
+	to := filepath.Join(filepath.FromSlash(o.gitDir), "objects")
+	made := map[string]bool{}
+	directory := func(name string) error {
+		dir := filepath.Join(to, name)
+		if made[dir] {
+			return nil
+		}
+		if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := root.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			err = fault.New(fault.Unsafe, "%s is not a directory", dir)
+		}
+		made[dir] = err == nil
+		return err
+	}
+	if info, err := root.Lstat(to); err == nil && !info.IsDir() && len(o.names) == 0 {
+		return nil // the objects are elsewhere, and complete
+	}
+	for _, name := range []string{"", "info", "pack"} {
+		if err := directory(name); err != nil {
+			return err
+		}
+	}
+	left := int64(copyLimit)
+	for _, name := range o.names {
+		if err := directory(filepath.Dir(filepath.FromSlash(name))); err != nil {
+			return err
+		}
+		name = filepath.FromSlash(name)
+		if err := bring(filepath.Join(o.pinned, name), filepath.Join(root.Name(), to, name), &left); err != nil {
 			return err
 		}
 	}
