@@ -89,7 +89,10 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 				return "", err
 			}
 			out, err := store.Undo(ctx, undo.Request{Dir: dir, Redo: redo})
-			return undoWords(out), err
+			if err != nil {
+				return "", err
+			}
+			return undoWords(out, false), nil
 		},
 		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
 	}

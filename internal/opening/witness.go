@@ -33,8 +33,8 @@ type witness struct {
 
 	last *look // the methods of a conversation begin one turn after another
 
-	mu   sync.Mutex
-	told bool // what is not covered was said
+	mu       sync.Mutex
+	reported bool // what is not covered was said
 }
 
 // Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
@@ -64,10 +64,10 @@ func (w *witness) Begin(turn int64) conversation.Look {
 // say says once what is not covered.
 func (w *witness) say(format string, args ...any) {
 	w.mu.Lock()
-	told := w.told
-	w.told = true
+	before := w.reported
+	w.reported = true
 	w.mu.Unlock()
-	if !told {
+	if !before {
 		w.log(format, args...)
 	}
 }

@@ -103,7 +103,11 @@ func (c *call) start() int {
 // spec returns the spec for the driver.
 func (c *call) spec() (agent.Spec, error) {
 	env := c.host.Env
-	if c.args.Undo != "" && c.driver.Describe().BuiltIn { // it takes the snapshots itself, around each turn
+	switch {
+	case !c.driver.Describe().BuiltIn:
+	case !c.snapshotsItself():
+		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS=off")
+	case c.args.Undo != "":
 		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS="+c.args.Undo)
 	}
 	s := agent.Spec{

@@ -31,7 +31,7 @@ type Undo struct {
 // snapshotBefore takes the snapshot before the run, unless it is not wanted. What it does not have is said before the
 // agent is started, as far as that is known by then.
 func (c *call) snapshotBefore() {
-	if c.settings.Undo == nil || c.driver.Describe().BuiltIn || c.args.Undo == "off" ||
+	if c.settings.Undo == nil || c.snapshotsItself() || c.args.Undo == "off" ||
 		c.args.Undo == "" && c.settings.Set.String("undo.snapshots") == "off" {
 		return
 	}
@@ -44,7 +44,7 @@ func (c *call) snapshotBefore() {
 		s.Late = time.Since(began) > undo.Patience
 	}()
 	wait := beside
-	if c.driver.Describe().Custom {
+	if c.driver.Describe().Custom || c.args.Rehearse != nil { // a script answers sooner than a model
 		wait = undo.Patience
 	}
 	select {
@@ -54,6 +54,10 @@ func (c *call) snapshotBefore() {
 	case <-time.After(wait):
 	}
 }
+
+// snapshotsItself reports whether the agent takes the snapshots, around each turn. In a rehearsal it has a home of its
+// own, which is removed with all that it keeps.
+func (c *call) snapshotsItself() bool { return c.driver.Describe().BuiltIn && c.args.Rehearse == nil }
 
 // notCovered says what the snapshot does not have.
 func (c *call) notCovered() {

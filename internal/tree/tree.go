@@ -172,6 +172,11 @@ func (f *folder) join(name string) string {
 	return f.path + "/" + name
 }
 
+// Nothing is the index of a directory that is not there.
+func Nothing(root string) *Index {
+	return &Index{Root: root, Taken: time.Now(), folders: []*folder{{}}}
+}
+
 // Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less
 // is a gap.
 func Take(ctx context.Context, root string, o Options) (*Index, error) {

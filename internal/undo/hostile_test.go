@@ -430,6 +430,23 @@ func TestAFailedEndGivesTheTurnUp(t *testing.T) {
 	same(t, "restored", []string{"a"}, out.Restored)
 }
 
+// TestAWorkspaceThatIsGoneComesBack removes all of it, in several ways.
+func TestAWorkspaceThatIsGoneComesBack(t *testing.T) {
+	for _, at := range []string{".", "src/deep"} {
+		s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
+		was, said := look(t, root), state(t, root)
+		turn := begin(t, s, filepath.Join(root, at))
+		sh(t, filepath.Dir(root), `rm -rf work`)
+		end(t, turn)
+		q := undo.Request{Dir: filepath.Join(root, at), DryRun: true}
+		same(t, "a dry run keeps", []string{}, keeps(back(t, s, q)))
+		q.DryRun = false
+		same(t, "kept", []string{}, keeps(back(t, s, q)))
+		same(t, "after the undo", was, look(t, root))
+		same(t, "git says", said, state(t, root))
+	}
+}
+
 // TestNoNameBlocksARestore has a file under a name that a restore might want, and a directory without permission.
 func TestNoNameBlocksARestore(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -43,15 +46,12 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 		known := namesIn(listed)
 		names := objectsIn(common)
 		prepare(common, to)
-		left := int64(copyLimit)
-		for _, name := range names {
-			if _, there := slices.BinarySearch(known, name); there {
-				continue
-			}
-			if err := bring(filepath.Join(common, "objects", name), filepath.Join(to, "objects", name),
-				&left); err != nil {
-				return err
-			}
+		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			_, there := slices.BinarySearch(known, name)
+			return there
+		})
+		if err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), missing); err != nil {
+			return err
 		}
 		text := []byte(strings.Join(names, "\n"))
 		if !slices.Equal(names, known) || !exists(listed) {
@@ -128,13 +128,31 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
+// bringAll brings objects from one directory into another. A repository may have thousands of loose ones.
+func bringAll(from, to string, names []string) error {
+	var left, next atomic.Int64
+	left.Store(copyLimit)
+	errs := make([]error, min(workspace.Workers(), len(names)))
+	var group sync.WaitGroup
+	for worker := range errs {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(names)) && errs[worker] == nil; i = next.Add(1) - 1 {
+				name := filepath.FromSlash(names[i])
+				errs[worker] = bring(filepath.Join(from, name), filepath.Join(to, name), &left)
+			}
+		})
+	}
+	group.Wait()
+	return cmp.Or(errs...)
+}
+
 // bring makes an object, or a file of a pack, available under another name. It does nothing if the file has vanished
 // meanwhile, or if the name is taken.
 //
 // Loose objects are copied: what somebody does to the inode of one must not reach the other. Packs are too large for
 // that. They are cloned where the file system can, and else linked: git makes them read-only and never writes into
 // one again.
-func bring(from, to string, left *int64) error {
+func bring(from, to string, left *atomic.Int64) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
 	}
@@ -143,19 +161,20 @@ func bring(from, to string, left *int64) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to), reasonOf(err)).Because(err)
+		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to),
+			tree.Reason(err)).Because(err)
 	}
 	if filepath.Base(filepath.Dir(to)) == "pack" {
 		if write(from, to, info, clone) == nil || os.Link(from, to) == nil {
 			return nil
 		}
 	}
-	if *left -= info.Size(); *left < 0 {
+	if left.Add(-info.Size()) < 0 {
 		return fault.New(fault.FieldTooLarge, "the objects of git that have to be copied are too large: %s", from)
 	}
 	err = write(from, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
 	if err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, reasonOf(err)).Because(err)
+		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, tree.Reason(err)).Because(err)
 	}
 	return nil
 }
@@ -248,15 +267,10 @@ func (o objects) giveBack(root *os.Root) error {
 			return err
 		}
 	}
-	left := int64(copyLimit)
 	for _, name := range o.names {
 		if err := directory(filepath.Dir(filepath.FromSlash(name))); err != nil {
 			return err
 		}
-		name = filepath.FromSlash(name)
-		if err := bring(filepath.Join(o.pinned, name), filepath.Join(root.Name(), to, name), &left); err != nil {
-			return err
-		}
 	}
-	return nil
+	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names)
 }

@@ -17,6 +17,9 @@ type Kept struct {
 	Reason string `json:"reason"`
 }
 
+// ByHand reports whether the path was kept because it was changed after the turn.
+func (k Kept) ByHand() bool { return strings.HasPrefix(k.Reason, changedSince) }
+
 // The reasons.
 const (
 	changedSince = "it was changed after the turn"
@@ -197,7 +200,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 		for _, repository := range repositoriesIn(dir, actions) {
 			lacking, err := c.lacking(repository, actions)
 			if err != nil {
-				reason = reasonOf(err)
+				reason = tree.Reason(err)
 			}
 			found = append(found, lacking)
 		}

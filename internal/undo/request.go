@@ -28,6 +28,12 @@ type Request struct {
 	DryRun  bool   // only say what would be done
 }
 
+// Fits reports whether a record is one that a request names. One that names none means all.
+func (q Request) Fits(r Record) bool {
+	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
+		(q.Run == "" || r.Run == q.Run)
+}
+
 // Outcome is what came of it.
 type Outcome struct {
 	Turn     Record   // what was taken back
@@ -439,8 +445,7 @@ func (p *place) objectsOf(dir string) string {
 // choose finds the record that is meant. With an error it returns the record that is the reason, if there is one.
 func choose(records []Record, q Request, root string) (Record, error) {
 	fits := slices.DeleteFunc(slices.Clone(records), func(r Record) bool {
-		return !strings.HasPrefix(r.ID, q.ID) || q.Session != "" && r.Session != q.Session ||
-			q.Run != "" && r.Run != q.Run || r.Ended.IsZero()
+		return !q.Fits(r) || r.Ended.IsZero()
 	})
 	if q.ID != "" {
 		return named(fits, q, root)

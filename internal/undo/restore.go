@@ -42,7 +42,7 @@ func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
 func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, staging string) (restored []string) {
 	whole := func(err error) []string {
-		c.kept = append(c.kept, Kept{c.root, reasonOf(err)})
+		c.kept = append(c.kept, Kept{c.root, tree.Reason(err)})
 		c.keptState = append(c.keptState, "")
 		return nil
 	}
@@ -89,7 +89,7 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
 		r.failed[name], r.keptPaths[name] = true, true
-		r.kept = append(r.kept, Kept{name, reasonOf(err)})
+		r.kept = append(r.kept, Kept{name, tree.Reason(err)})
 	}
 }
 

@@ -132,7 +132,7 @@ type place struct {
 func resolve(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, reasonOf(err)).Because(err)
+		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
 	}
 	missing := ""
 	for at := full; ; at = filepath.Dir(at) {
@@ -141,7 +141,7 @@ func resolve(dir string) (string, error) {
 			return filepath.Join(real, missing), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, reasonOf(err)).Because(err)
+			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
 		}
 		missing = filepath.Join(filepath.Base(at), missing)
 	}
@@ -332,7 +332,7 @@ func (s Store) all() (places []*place, err error) {
 func namesOf(dir, prefix string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, reasonOf(err)).Because(err)
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, tree.Reason(err)).Because(err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
@@ -385,15 +385,6 @@ const jsonLimit = 16 << 20
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// reasonOf returns the words of the system alone.
-func reasonOf(err error) string {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
-	}
-	return err.Error()
 }
 
 func readJSON(path string, to any) error {
