@@ -83,7 +83,7 @@ func (w *walk) readContents(ctx context.Context) error {
 	}
 	group.Wait()
 	if w.options.Store != nil {
-		w.options.Store.closePack()
+		w.options.Store.Close()
 	}
 	if ctx.Err() != nil {
 		return fault.New(fault.Interrupted, "reading files in %s was interrupted", w.index.Root).Because(ctx.Err())

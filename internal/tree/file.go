@@ -187,7 +187,7 @@ func (r *Contents) Read(f *File) ([]byte, error) {
 	case f.Size == 0:
 		return nil, nil
 	case c.kept:
-		return r.store.get(c.sum, f.Size)
+		return r.store.Get(c.sum, f.Size)
 	}
 	opened, err := r.open(c.repository.dir)
 	if err != nil {

@@ -145,6 +145,13 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 	return true, nil
 }
 
+// Put keeps a content, and returns the name under which Get finds it. Close ends what Put has begun.
+func (s *Store) Put(data []byte) (sum [sha256.Size]byte, err error) {
+	sum = sha256.Sum256(data)
+	_, err = s.put(sum, data)
+	return sum, err
+}
+
 // line is the record of a content in a pack.
 func (s *Store) line(sum [sha256.Size]byte, data []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, headerSize+len(data)))
@@ -175,8 +182,8 @@ func (s *Store) deflate(out io.Writer, data []byte) bool {
 	return errors.Join(err, z.Close()) == nil
 }
 
-// closePack ends the pack of this process. A later content begins another.
-func (s *Store) closePack() {
+// Close ends the pack of this process. A later content begins another.
+func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle()
@@ -207,8 +214,8 @@ func (s *Store) where(sum [sha256.Size]byte) (r record, there bool, err error) {
 	return r, false, nil
 }
 
-// get returns a content of at most limit bytes.
-func (s *Store) get(sum [sha256.Size]byte, limit int64) ([]byte, error) {
+// Get returns a content of at most limit bytes, whose hash it has checked.
+func (s *Store) Get(sum [sha256.Size]byte, limit int64) ([]byte, error) {
 	r, there, err := s.where(sum)
 	if err != nil {
 		return nil, err

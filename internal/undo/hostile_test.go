@@ -206,9 +206,21 @@ func TestWhoTruncatesAnObjectDoesNotReachTheSnapshot(t *testing.T) {
 	turn := begin(t, s, root)
 	sh(t, root, `chmod -R u+w .git/objects; for f in .git/objects/??/*; do : > $f; done; rm -rf .git f1`)
 	end(t, turn)
-	out := back(t, s, undo.Request{Dir: root})
-	same(t, "kept", []string{}, keeps(out))
+	same(t, "a dry run keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, DryRun: true})))
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
 	same(t, "git says", said, state(t, root))
+	all, err := s.List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn = begin(t, s, root)
+	sh(t, root, `chmod -R u+w .git/objects; for f in .git/objects/??/*; do : > $f; done; rm -rf .git f1`)
+	end(t, turn)
+	if _, _, err := s.Delete(t.Context(), func(r undo.Record) bool { return r.ID == all[0].ID }); err != nil {
+		t.Fatal(err)
+	}
+	back(t, s, undo.Request{Dir: root})
+	same(t, "after a deletion git says", said, state(t, root))
 }
 
 // TestADamagedPackIsNotGivenBack writes into a pack in place.

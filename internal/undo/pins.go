@@ -50,7 +50,11 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 			_, there := slices.BinarySearch(known, name)
 			return there
 		})
-		if err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), missing); err != nil {
+		err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), missing, isSmall)
+		if err == nil {
+			err = p.keepLoose(key(common), missing)
+		}
+		if err != nil {
 			return err
 		}
 		text := []byte(strings.Join(names, "\n"))
@@ -129,7 +133,7 @@ func objectsIn(common string) (names []string) {
 }
 
 // bringAll brings objects from one directory into another. A repository may have thousands of loose ones.
-func bringAll(from, to string, names []string) error {
+func bringAll(from, to string, names []string, mayShare func(name string, info fs.FileInfo) bool) error {
 	var left, next atomic.Int64
 	left.Store(copyLimit)
 	errs := make([]error, min(workspace.Workers(), len(names)))
@@ -137,8 +141,9 @@ func bringAll(from, to string, names []string) error {
 	for worker := range errs {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(names)) && errs[worker] == nil; i = next.Add(1) - 1 {
+				share := func(info fs.FileInfo) bool { return mayShare(names[i], info) }
 				name := filepath.FromSlash(names[i])
-				errs[worker] = bring(filepath.Join(from, name), filepath.Join(to, name), &left)
+				errs[worker] = bring(filepath.Join(from, name), filepath.Join(to, name), share, &left)
 			}
 		})
 	}
@@ -149,10 +154,9 @@ func bringAll(from, to string, names []string) error {
 // bring makes an object, or a file of a pack, available under another name. It does nothing if the file has vanished
 // meanwhile, or if the name is taken.
 //
-// Loose objects are copied: what somebody does to the inode of one must not reach the other. Packs are too large for
-// that. They are cloned where the file system can, and else linked: git makes them read-only and never writes into
-// one again.
-func bring(from, to string, left *atomic.Int64) error {
+// Packs are cloned where the file system can, and else linked: they are too large to copy, and git makes them read-only
+// and never writes into one again. Loose objects that may be shared are linked too, the others are copied.
+func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
 	}
@@ -164,10 +168,9 @@ func bring(from, to string, left *atomic.Int64) error {
 		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to),
 			tree.Reason(err)).Because(err)
 	}
-	if filepath.Base(filepath.Dir(to)) == "pack" {
-		if write(from, to, info, clone) == nil || os.Link(from, to) == nil {
-			return nil
-		}
+	pack := filepath.Base(filepath.Dir(to)) == "pack"
+	if pack && write(from, to, info, clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+		return nil
 	}
 	if left.Add(-info.Size()) < 0 {
 		return fault.New(fault.FieldTooLarge, "the objects of git that have to be copied are too large: %s", from)
@@ -209,6 +212,7 @@ type objects struct {
 	gitDir string // relative to the root
 	pinned string // a directory of the store
 	names  []string
+	loose  map[string][32]byte // those that can be repaired
 }
 
 // lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
@@ -219,7 +223,9 @@ func (p *place) lacking(root, gitDir, id string, actions []action) (objects, err
 		removed[a.path] = a.was == nil
 	}
 	common := filepath.Join(root, filepath.FromSlash(gitDir))
-	o := objects{gitDir: gitDir, pinned: filepath.Join(p.pinned(common), "objects")}
+	o := objects{
+		gitDir: gitDir, pinned: filepath.Join(p.pinned(common), "objects"), loose: p.looseSums(key(common)),
+	}
 	list := filepath.Join(p.turn(id), "objects-"+key(common))
 	if !exists(list) { // it was not a repository
 		return objects{}, nil
@@ -229,7 +235,11 @@ func (p *place) lacking(root, gitDir, id string, actions []action) (objects, err
 		if _, has := slices.BinarySearch(there, name); has && !removed[path.Join(gitDir, "objects", name)] {
 			continue
 		}
-		if err := git.CheckObject(o.pinned, name); err != nil {
+		err := git.CheckObject(o.pinned, name)
+		if sum, kept := o.loose[name]; err != nil && kept {
+			_, err = p.looseObjects().Get(sum, looseLimit) // it can be repaired
+		}
+		if err != nil {
 			return o, fault.New(fault.Unsafe, "the snapshot is damaged: %v", err).Because(err)
 		}
 		o.names = append(o.names, name)
@@ -272,5 +282,8 @@ func (o objects) giveBack(root *os.Root) error {
 			return err
 		}
 	}
-	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names)
+	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names, func(name string, _ fs.FileInfo) bool {
+		_, kept := o.loose[name]
+		return kept
+	})
 }

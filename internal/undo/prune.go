@@ -155,14 +155,16 @@ func (p *place) sweep() error {
 			return err
 		}
 	}
+	var repositories []string
 	for _, name := range names {
 		if repository, is := strings.CutPrefix(name, "objects-"); is {
 			if err := p.sweepPins(repository, turns); err != nil {
 				return err
 			}
+			repositories = append(repositories, repository)
 		}
 	}
-	return nil
+	return p.sweepLoose(repositories)
 }
 
 // sweepPins deletes the objects that no turn lists, and that the repository did not have at the last snapshot.

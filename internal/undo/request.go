@@ -349,6 +349,9 @@ func (p *place) tidy(before *tree.Index, staging string) {
 
 // restore makes the workspace what it was before out.Turn, and records that.
 func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapshots, is now, staging string) error {
+	if err := p.repair(out.Turn.ID); err != nil {
+		return err
+	}
 	plans := p.each(out, then, is, func(c *plan, before *tree.Index, contents *tree.Contents) []string {
 		return p.carryOut(c, before, contents, staging)
 	})

@@ -9,7 +9,7 @@
 //
 // A snapshot is the index of package tree, with the content of every file that git does not have, and the state of git
 // as files: HEAD, refs, logs, index, stash, a merge or rebase in progress, configuration, hooks. Git's objects are
-// pinned, so that they survive whatever happens to the repository: the store has a copy of each loose object, and a
+// pinned, so that they survive whatever happens to the repository: the store has the bytes of each loose object, and a
 // clone of each pack or, where the file system has no clones, a hard link to it. Git never writes into a pack again;
 // a pack that somebody else damaged is noticed by its checksum and not given back. Nothing is written into the
 // repository until a turn is taken back.
