@@ -82,7 +82,11 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 
 // announced are the agent's own commands, without those whose name is one of ours.
 func (c *Chat) announced() (names []string) {
-	for _, name := range c.Conversation().Facts().Commands {
+	with := c.Conversation()
+	if with == nil {
+		return nil
+	}
+	for _, name := range with.Facts().Commands {
 		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
 			names = append(names, name)
 		}
