@@ -95,7 +95,7 @@ func TestCommandOfThePerson(t *testing.T) {
 	w.await("err")
 	w.await("[exit code 3]")
 	w.enters("@!seq 1 20")
-	w.await("… 15 more lines, /show 2")
+	w.await("... (truncated 15 lines), /show 2")
 	w.enters("/show 2")
 	w.await("\n20\n")
 	w.enters("@!")
