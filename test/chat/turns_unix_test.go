@@ -42,7 +42,7 @@ func TestQuestions(t *testing.T) {
 	w.await("touch made")
 	w.await("a always")
 	w.enters("a")
-	w.await("more lines, /show ")
+	w.await("lines), /show ")
 	w.await("Said.")
 	w.enters("third")
 	w.await("+LINE 2")
