@@ -320,6 +320,11 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if c.Bool("list") {
 		return undoList(store, q)
 	}
+	if c.Attended() && !c.Bool("keep-mine") && !q.TakeOld && !q.DryRun {
+		if q.Overwrite, err = askAbout(ctx, c, store, q); err != nil {
+			return contract.Result{}, err
+		}
+	}
 	out, err := store.Undo(ctx, q)
 	if err != nil {
 		return contract.Result{}, err
@@ -337,6 +342,25 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		return result, f
 	}
 	return result, nil
+}
+
+// askAbout asks a person about each path that was changed after the turn, and returns those to restore.
+func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Request) (chosen []string, err error) {
+	q.DryRun = true
+	out, err := store.Undo(ctx, q)
+	if err != nil || out.Resumed {
+		return nil, nil // Undo says it, or completes what was decided before
+	}
+	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() }) {
+		yes, err := c.Agree(ctx, text.Visible(k.Path)+": "+text.Visible(k.Reason)+"; restore it all the same")
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			chosen = append(chosen, k.Path)
+		}
+	}
+	return chosen, nil
 }
 
 // undoList lists the turns that a request names.

@@ -59,8 +59,11 @@ func (p *plan) keepsStateOf(path string) bool {
 type options struct {
 	gitDir  bool // the root is itself a directory .git
 	takeOld bool // also what was changed after the turn
-	dryRun  bool // the snapshot of now has kept nothing
-	resumed bool // an earlier process has done some of it
+	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
+	overwrite []string
+	name      func(path string) string
+	dryRun    bool // the snapshot of now has kept nothing
+	resumed   bool // an earlier process has done some of it
 	// start is what was there when the earlier process began; nil: there was none.
 	start *tree.Index
 	// lacking finds what a repository needs of the objects that it had.
@@ -136,10 +139,15 @@ func (c *comparison) unfinished(a action) bool {
 // changed reports whether a path was changed after the turn; if that is wanted, whether it was changed after a restore
 // began which was killed.
 func (c *comparison) changed(a action, left *tree.File) bool {
-	if c.takeOld {
+	if c.overwrites(a.path) {
 		return c.start != nil && !tree.SameFile(a.is, c.start.Find(a.path))
 	}
 	return !tree.SameFile(a.is, left) || left != nil && left.Later()
+}
+
+// overwrites reports whether a path is restored although it was changed after the turn.
+func (c *comparison) overwrites(path string) bool {
+	return c.takeOld || slices.Contains(c.overwrite, c.name(path))
 }
 
 // saved reports whether what is there now can be brought back once it is overwritten.
@@ -206,12 +214,8 @@ func (c *comparison) considerState(dir string, actions []action) {
 		}
 	}
 	if reason != "" {
-		name := dir
-		if c.gitDir {
-			name = c.root
-		}
 		c.keptPaths[dir], c.keptState = true, append(c.keptState, dir)
-		c.kept = append(c.kept, Kept{name, reason})
+		c.kept = append(c.kept, Kept{dir, reason})
 		return
 	}
 	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
@@ -235,7 +239,7 @@ func (c *comparison) obstacle(dir string, actions []action) string {
 		}
 	}
 	left := c.after
-	if c.takeOld {
+	if c.overwrites(dir) {
 		left = c.start
 	}
 	if left != nil {

@@ -25,7 +25,9 @@ type Request struct {
 	Run     string // only a turn of this run
 	Redo    bool   // take back the last undo instead
 	TakeOld bool   // also overwrite what was changed after the turn
-	DryRun  bool   // only say what would be done
+	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn.
+	Overwrite []string
+	DryRun    bool // only say what would be done
 }
 
 // Fits reports whether a record is one that a request names. One that names none means all.
@@ -48,7 +50,9 @@ type journal struct {
 	ID      string `json:"id"` // of the record of the restore
 	Of      string `json:"of"`
 	TakeOld bool   `json:"take_old"`
-	Staging string `json:"staging"` // the file in the root that has no name of its own yet
+	// Overwrite is that of the request.
+	Overwrite []string `json:"overwrite,omitempty"`
+	Staging   string   `json:"staging"` // the file in the root that has no name of its own yet
 }
 
 // Undo takes a turn back, or an undo.
@@ -122,7 +126,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 	}
 	defer t.release()
 	t.record.Undoes = out.Turn.ID
-	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, ".omniagent-undo-" + ident.Hex(8) + ".tmp"}
+	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.Overwrite, ".omniagent-undo-" + ident.Hex(8) + ".tmp"}
 	if err = p.write(t.record); err == nil {
 		err = writeJSON(filepath.Join(p.dir, journalFile), j)
 	}
@@ -130,7 +134,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 		t.Drop()
 		return out, err
 	}
-	err = p.restore(ctx, t, &out, then, now{indexes: t.before, options: options{takeOld: j.TakeOld}}, j.Staging)
+	err = p.restore(ctx, t, &out, then, j.now(t.before), j.Staging)
 	return out, err
 }
 
@@ -204,10 +208,11 @@ func find(places []*place, q Request) (f found, err error) {
 // rehearse says what Undo would do. It writes nothing.
 func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, err error) {
 	out.Turn = f.turn
-	o := options{takeOld: q.TakeOld, dryRun: true, limit: cmp.Or(p.store.FileLimit, fileLimit)}
+	o := options{takeOld: q.TakeOld, overwrite: q.Overwrite, dryRun: true, limit: cmp.Or(p.store.FileLimit, fileLimit)}
 	is := now{options: o}
 	if f.journal != nil {
-		out.Resumed, is.takeOld, is.resumed = true, f.journal.TakeOld, true
+		is = f.journal.now(nil)
+		out.Resumed, is.dryRun, is.limit, is.resumed = true, o.dryRun, o.limit, true
 		if r, err := p.read(f.journal.ID); err == nil {
 			is.starts, _ = p.load(r.ID, "before", len(r.Roots))
 		}
@@ -270,6 +275,11 @@ type now struct {
 	starts  []*tree.Index // when the restore began whose process has died
 }
 
+// now is what a restore is to do, and the indexes with which it begins.
+func (j journal) now(indexes []*tree.Index) now {
+	return now{options: options{takeOld: j.TakeOld, overwrite: j.Overwrite}, indexes: indexes}
+}
+
 // resume completes a restore whose process has died.
 func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) {
 	out.Resumed = true
@@ -298,7 +308,8 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	for _, x := range t.before {
 		p.tidy(x, j.Staging)
 	}
-	is := now{options: options{takeOld: j.TakeOld, resumed: true}, starts: t.before}
+	is := j.now(nil)
+	is.resumed, is.starts = true, t.before
 	if is.indexes, err = p.take(ctx, out.Turn.Roots, nil); err != nil {
 		return out, err
 	}
@@ -416,7 +427,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 			continue
 		}
 		o := is.options
-		o.gitDir = i > 0
+		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
 		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {
 			o.start = is.starts[start]
 		}

@@ -174,7 +174,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 
 // nameIn is how a path of a root is told.
 func nameIn(i int, roots []string, path string) string {
-	if i == 0 {
+	if i == 0 || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(roots[i], filepath.FromSlash(path))
