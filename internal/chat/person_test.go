@@ -54,7 +54,8 @@ func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
 	}
 	go func() {
-		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(), opened(c))
+		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(),
+			opened(c))
 		if err != nil {
 			t.Error(err)
 		}

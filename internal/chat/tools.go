@@ -75,7 +75,8 @@ func folded(r *event.Result, number int) []string {
 	return lines
 }
 
-// truncated returns the first lines of a text. If something is left out, the end says how much, with the note behind it.
+// truncated returns the first lines of a text. If something is left out, the end says how much, with the note behind
+// it.
 func truncated(output, note string) []string {
 	all := strings.Split(output, "\n")
 	lines, room := all[:min(len(all), mostLines)], longestResult

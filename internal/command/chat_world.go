@@ -170,7 +170,7 @@ func keepRecord(
 		log("the record beneath ~/.eidolon cannot be written: %v", err)
 		return nil
 	}
-	record.Begin(facts)
+	record.Begin(facts, with.Instructions())
 	events, done := with.Events(record.Seq()+1), make(chan struct{})
 	go func() {
 		defer close(done)
