@@ -46,13 +46,13 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 		known := namesIn(listed)
 		names := objectsIn(common)
 		prepare(common, to)
-		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 			_, there := slices.BinarySearch(known, name)
 			return there
 		})
-		err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), missing, isSmall)
+		err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), fresh, isSmall)
 		if err == nil {
-			err = p.keepLoose(key(common), missing)
+			err = p.keepLoose(key(common), fresh)
 		}
 		if err != nil {
 			return err

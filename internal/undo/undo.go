@@ -37,6 +37,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -134,16 +135,16 @@ func resolve(dir string) (string, error) {
 	if err != nil {
 		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
 	}
-	missing := ""
+	rest := ""
 	for at := full; ; at = filepath.Dir(at) {
 		real, err := filepath.EvalSymlinks(at)
 		if err == nil {
-			return filepath.Join(real, missing), nil
+			return filepath.Join(real, rest), nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+		if !missing(err) || at == filepath.Dir(at) {
 			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
 		}
-		missing = filepath.Join(filepath.Base(at), missing)
+		rest = filepath.Join(filepath.Base(at), rest)
 	}
 }
 
@@ -331,7 +332,7 @@ func (s Store) all() (places []*place, err error) {
 // namesOf returns the names in a directory of the store that begin so. The directory need not be there.
 func namesOf(dir, prefix string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !missing(err) {
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, tree.Reason(err)).Because(err)
 	}
 	for _, e := range entries {
@@ -384,8 +385,11 @@ const jsonLimit = 16 << 20
 // exists reports whether there is something at a path. What cannot be looked at counts as there.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+	return !missing(err)
 }
+
+// missing reports whether an error says that there is nothing at a path, or a file above it.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 func readJSON(path string, to any) error {
 	data, err := workspace.ReadFile(path, jsonLimit)
