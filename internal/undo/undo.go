@@ -389,7 +389,9 @@ func exists(path string) bool {
 }
 
 // missing reports whether an error says that there is nothing at a path, or a file above it.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 func readJSON(path string, to any) error {
 	data, err := workspace.ReadFile(path, jsonLimit)
