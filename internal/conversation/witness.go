@@ -20,15 +20,15 @@ type Snapshots interface {
 	// Start is called before the agent gets the message. It may hold that up for a moment, where an agent does not tell
 	// what it does before it does it.
 	Start(ctx context.Context)
-	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told; for one
-	// that waits for that, it is so complete before anything changes.
+	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told; for
+	// one that waits for that, it is so complete before anything changes.
 	Ready()
 	// End takes the second snapshot. The turn ended at the given time: what changed later does not belong to it.
 	End(at time.Time)
 }
 
-// watch is Snapshots whose end does not hold up the turn: only the next turn and the end of the conversation wait for it.
-// A nil watch takes none.
+// watch is Snapshots whose end does not hold up the turn: only the next turn and the end of the conversation wait for
+// it. A nil watch takes none.
 type watch struct {
 	snapshots Snapshots
 	once      sync.Once

@@ -360,6 +360,49 @@ func TestADamagedSnapshotEndsARestore(t *testing.T) {
 	t.Error("no restore was killed in the middle")
 }
 
+// TestADamagedJournalIsNoObstacle damages the journal of a killed restore.
+func TestADamagedJournalIsNoObstacle(t *testing.T) {
+	const test = "TestAnEditAfterTheKillStays"
+	for range 20 {
+		s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()
+		sh(t, root, `for i in $(seq 2000); do echo $i > n$i; done`)
+		was := look(t, root)
+		turn := begin(t, s, root)
+		sh(t, root, `rm n*`)
+		end(t, turn)
+		kill(t, test, s, root, func() bool { files, _ := os.ReadDir(root); return len(files) > 5 })
+		journals, _ := filepath.Glob(filepath.Join(s.Dir, "*", "journal.json"))
+		if len(journals) == 0 {
+			continue
+		}
+		put(t, journals[0], "")
+		if out := back(t, s, undo.Request{Dir: root}); !out.Resumed || len(out.Kept) > 0 {
+			t.Errorf("resumed: %v, kept %v", out.Resumed, out.Kept)
+		}
+		same(t, "after the undo", was, look(t, root))
+		return
+	}
+	t.Error("no restore was killed in the middle")
+}
+
+// TestPathsAreOverwrittenByName restores some of what was changed by hand.
+func TestPathsAreOverwrittenByName(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
+	was := look(t, root)
+	turn := begin(t, s, root)
+	sh(t, root, `echo agent > src/f1.go; echo agent > src/f2.go; git commit -qam agent`)
+	end(t, turn)
+	sh(t, root, `echo mine > src/f1.go; echo mine > src/f2.go; git commit -qam mine`)
+	left := look(t, root)
+	out := back(t, s, undo.Request{Dir: root, Overwrite: []string{"src/f2.go", ".git"}})
+	same(t, "kept", []string{"src/f1.go"}, keeps(out))
+	want := maps.Clone(was)
+	want["src/f1.go"] = left["src/f1.go"]
+	same(t, "after the undo", want, look(t, root))
+	back(t, s, undo.Request{Dir: root, Redo: true})
+	same(t, "after redo", left, look(t, root))
+}
+
 // TestConfigurationOfTheUsersStays changes what the turn changed too.
 func TestConfigurationOfTheUsersStays(t *testing.T) {
 	for name, change := range map[string]string{

@@ -3,6 +3,7 @@ package undo
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/ident"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -52,8 +52,10 @@ type journal struct {
 	TakeOld bool   `json:"take_old"`
 	// Overwrite is that of the request.
 	Overwrite []string `json:"overwrite,omitempty"`
-	Staging   string   `json:"staging"` // the file in the root that has no name of its own yet
 }
+
+// staging is the file in the root in which a content is written before it gets its name.
+func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
 
 // Undo takes a turn back, or an undo.
 func (s Store) Undo(ctx context.Context, q Request) (Outcome, error) {
@@ -126,7 +128,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 	}
 	defer t.release()
 	t.record.Undoes = out.Turn.ID
-	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.Overwrite, ".omniagent-undo-" + ident.Hex(8) + ".tmp"}
+	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.Overwrite}
 	if err = p.write(t.record); err == nil {
 		err = writeJSON(filepath.Join(p.dir, journalFile), j)
 	}
@@ -134,7 +136,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 		t.Drop()
 		return out, err
 	}
-	err = p.restore(ctx, t, &out, then, j.now(t.before), j.Staging)
+	err = p.restore(ctx, t, &out, then, j.now(t.before), j.staging())
 	return out, err
 }
 
@@ -148,8 +150,18 @@ func (p *place) busy(r Record) error {
 // interrupted returns what a restore was asked for whose process has died.
 func (p *place) interrupted() (j journal, there bool, err error) {
 	err = readJSON(filepath.Join(p.dir, journalFile), &j)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
 		return j, false, nil
+	case errors.As(err, &syntax): // a power failure; the record says most of it
+		records, err := p.list()
+		for _, r := range records {
+			if r.Kind != OfTurn && r.Ended.IsZero() {
+				j = journal{ID: r.ID, Of: r.Undoes}
+			}
+		}
+		return j, err == nil, err
 	}
 	return j, err == nil, err
 }
@@ -172,7 +184,9 @@ func find(places []*place, q Request) (f found, err error) {
 		}
 		if interrupted {
 			f.place, f.journal = p, &j
-			f.turn, err = p.read(j.Of)
+			if f.turn, err = p.read(j.Of); err != nil && !q.DryRun {
+				err = nil // resume says it, once
+			}
 			return f, err
 		}
 	}
@@ -306,14 +320,14 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	}
 	defer t.release()
 	for _, x := range t.before {
-		p.tidy(x, j.Staging)
+		p.tidy(x, j.staging())
 	}
 	is := j.now(nil)
 	is.resumed, is.starts = true, t.before
 	if is.indexes, err = p.take(ctx, out.Turn.Roots, nil); err != nil {
 		return out, err
 	}
-	err = p.restore(ctx, t, &out, then, is, j.Staging)
+	err = p.restore(ctx, t, &out, then, is, j.staging())
 	return out, err
 }
 
@@ -325,6 +339,9 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 	before, err := p.load(j.ID, "before", max(len(t.record.Roots), 1))
 	if err == nil && len(t.record.Roots) > 0 {
 		t.before = before
+		for _, x := range before {
+			p.tidy(x, j.staging())
+		}
 		_, err = t.end(ctx, nil)
 		f = f.Hint("omniagent undo %s takes back what it has done", j.ID)
 	}
@@ -344,9 +361,7 @@ func (p *place) tidy(before *tree.Index, staging string) {
 		return
 	}
 	defer root.Close()
-	if staging != "" {
-		_ = root.Remove(staging)
-	}
+	_ = root.Remove(staging)
 	before.EachDir(func(path string, f *tree.File) {
 		if f.Mode.Perm()&0o300 == 0o300 {
 			return

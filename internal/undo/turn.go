@@ -212,8 +212,11 @@ func (p *place) close(ctx context.Context) {
 		case err != nil, !t.record.Ended.IsZero():
 			t.over()
 			continue
-		case t.record.Kind != OfTurn: // Undo completes it
+		case t.record.Kind != OfTurn && exists(filepath.Join(p.dir, journalFile)): // Undo completes it
 			t.release()
+			continue
+		case t.record.Kind != OfTurn: // it died before it restored anything
+			t.Drop()
 			continue
 		}
 		t.record.Abandoned = true
@@ -323,7 +326,7 @@ func (p *place) except() func(dir, name string) bool {
 		paths = append(paths, p.store.Placeholders()...)
 	}
 	if j, interrupted, _ := p.interrupted(); interrupted {
-		paths = append(paths, filepath.Join(p.root, j.Staging))
+		paths = append(paths, filepath.Join(p.root, j.staging()))
 	}
 	return tree.Except(p.root, paths)
 }
