@@ -66,8 +66,9 @@ func (p Parts) app() contract.App {
 			Name: "agents", Summary: "what each agent does with the flags",
 			Text: func() string { return matrixHelp(p.Agents) },
 		}},
-		Keys:   slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
-		Direct: func() *contract.Direct { return directCalls(p.Agents) },
+		Complete: p.completions,
+		Keys:     slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
+		Direct:   func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: []*contract.Command{
 			p.acpCommand(),
 			p.agentsAllow(),

@@ -25,6 +25,9 @@ func (c *Call) format() string {
 	if c.Bool("stream") {
 		return "jsonl"
 	}
+	if c.Command.Script && !c.Given("output") && !c.describes() {
+		return "plain"
+	}
 	for _, wanted := range []string{c.String("output"), c.Config.String("output"), c.Host.env(prefix + "OUTPUT")} {
 		if slices.Contains([]string{"json", "jsonl", "tsv", "plain", "id"}, wanted) {
 			return wanted
