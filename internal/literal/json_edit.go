@@ -68,12 +68,9 @@ func UnsetJSON(data []byte, path []string) (out []byte, found bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	object, rest, err := deepest(before, path[:len(path)-1])
-	if err != nil {
-		return nil, false, err
-	}
-	if _, ok := object.Member(path[len(path)-1]); len(rest) > 0 || !ok {
-		return bytes.Clone(data), false, nil
+	object, rest, err := deepest(before, path)
+	if err != nil || len(rest) > 0 {
+		return bytes.Clone(data), false, err
 	}
 	out = cutMember(data, object, path[len(path)-1])
 	after, err := ParseJSON5(out)
@@ -86,7 +83,7 @@ func UnsetJSON(data []byte, path []string) (out []byte, found bool, err error) {
 	return out, true, nil
 }
 
-// deepest walks down through objects and returns the last one that exists, and what is left of the path.
+// deepest walks down through objects. It returns the last one on the path, and the rest of the path if that is missing.
 func deepest(v Value, path []string) (object Value, rest []string, err error) {
 	for i, name := range path {
 		if v.Kind != Object {
@@ -101,12 +98,9 @@ func deepest(v Value, path []string) (object Value, rest []string, err error) {
 			return v, path[i:], nil
 		}
 		if i == len(path)-1 {
-			return v, nil, nil
+			break
 		}
 		v = m.Value
-	}
-	if v.Kind != Object {
-		return Value{}, nil, &SyntaxError{Pos: v.Pos, Message: "it is not an object"}
 	}
 	return v, nil, nil
 }

@@ -55,6 +55,7 @@ func TestUnsetJSON(t *testing.T) {
 		{"one line, last", `{"b": 2, "a": 1}`, "a", `{"b": 2}`},
 		{"comma at the end", "{\n  \"b\": 2,\n  \"a\": 1,\n}", "a", "{\n  \"b\": 2,\n}"},
 		{"comment before the comma", "{\n  \"a\": 1 /* x */,\n  \"b\": 2\n}", "a", "{\n  /* x */\n  \"b\": 2\n}"},
+		{"deep", "{\n  \"a\": {\n    \"b\": 1,\n    \"c\": 2\n  }\n}", "a.c", "{\n  \"a\": {\n    \"b\": 1\n  }\n}"},
 		{"missing", "{\n}", "a.b", "{\n}"},
 		{"empty", "", "a", ""},
 	} {
