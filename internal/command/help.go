@@ -40,7 +40,7 @@ func tasks() []contract.Task {
 		{Title: "Talk, or hand over a task:", Words: []string{"chat", "session", "run", "runs", "answer", "review"}},
 		{Title: "For programs, editors and other agents:", Words: []string{"start", "acp", "mcp"}},
 		{Title: "Stay safe:", Words: []string{"undo", "sandbox", "trust", "audit-log"}},
-		{Title: "Settings and upkeep:", Words: []string{"config", "status", "cleanup", "help"}},
+		{Title: "Settings and upkeep:", Words: []string{"config", "usage", "status"}},
 	}
 }
 

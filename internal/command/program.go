@@ -131,6 +131,7 @@ func (p Parts) app() contract.App {
 			p.trust(),
 			trustList(),
 			undoLast(),
+			p.usage(),
 			version(),
 			xnlCheck(),
 			xnlFormat(),

@@ -78,7 +78,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
-		Path: "review", Summary: "have an agent review a diff: findings with lines, and an exit code by severity",
+		Path: "review", Summary: "have an agent review a diff: findings, and exit codes by severity",
 		Detail: "The diff comes from standard input, or is that of the working tree: against --base, or else against " +
 			"the last commit.\n" +
 			"The agent reads and changes nothing. A line of its answer that cannot be read is told and makes the " +
