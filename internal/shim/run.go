@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -122,6 +123,10 @@ func (c *call) spec() (agent.Spec, error) {
 	home, err := c.temp.home(c.settings.State)
 	if err != nil {
 		return s, err
+	}
+	state := filepath.Join(home, ".local", "state", filepath.Base(c.settings.State))
+	if err := c.settings.Trust.CopyInto(state); err != nil {
+		return s, notMade(state, err)
 	}
 	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, c.dir, home)
 	if err != nil {
