@@ -34,19 +34,18 @@ func hookupCommand(c contract.Command, programs []string, place func(*contract.C
 	c.Params = append([]contract.Param{
 		{
 			Name: "program", Kind: contract.Enum, Enum: programs, Position: 1, Required: true,
-			Help: "whose configuration gets the entry",
+			Help: "who gets the entry",
 		},
 		{Name: "name", Kind: contract.ID, MaxLen: 64, Help: "of the entry"},
-		{Name: "remove", Kind: contract.Bool, Help: "take the entry out again"},
-		{Name: "replace", Kind: contract.Bool, Help: "also an entry of this name that starts another program"},
+		{Name: "remove", Kind: contract.Bool, Help: "take it out again"},
+		{Name: "replace", Kind: contract.Bool, Help: "also an entry of another program"},
 	}, c.Params...)
 	c.Exits = append([]contract.Exit{{
-		Code: contract.Success, When: "the entry is there, or with --remove it is not",
+		Code: contract.Success, When: "it is done, or was so already",
 	}}, append(c.Exits,
-		contract.Exit{Code: contract.PreconditionFailed, When: "no home directory, or a link in the place of the file"},
-		contract.Exit{Code: contract.NotFound, When: "the program would not read the file: its directory is missing"},
-		contract.Exit{Code: contract.Conflict, When: "the entry starts another program, or the file was just changed"},
-		contract.Exit{Code: contract.PermissionDenied, When: "the file cannot be read or written"},
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or a link in place of the file"},
+		contract.Exit{Code: contract.Conflict, When: "another program's entry, or the file just changed"},
+		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)...)
 	c.Run = func(ctx context.Context, call *contract.Call) (contract.Result, error) {
 		if home, _ := call.Host.Lookup("HOME"); home == "" {
@@ -134,13 +133,13 @@ func (p Parts) mcpInstall() *contract.Command {
 		}
 	}
 	return hookupCommand(contract.Command{
-		Path: "mcp install", Summary: "let an agent ask the others: write omniagent into its MCP servers",
+		Path: "mcp install", Summary: "write omniagent into an agent's MCP servers",
 		Detail: "Writes one entry into the agent's own file for its user, and leaves every other byte as it is. The " +
 			"agent sees it when it is started again.",
 		Files: files,
 		Params: []contract.Param{{
 			Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read),
-			Help: "what an agent may do at most that is asked",
+			Help: "the most that an asked agent may do",
 		}},
 		Examples: []contract.Example{
 			{Description: "Claude Code may ask the others", Command: "omniagent mcp install claude"},
@@ -184,20 +183,21 @@ func (p Parts) acpInstall() *contract.Command {
 		})
 	}
 	return hookupCommand(contract.Command{
-		Path: "acp install", Summary: "let an editor use an agent: write omniagent into its agents",
+		Path: "acp install", Summary: "write omniagent into an editor's agents",
 		Detail: "Writes one entry into the editor's own file, and leaves every other byte as it is. For Neovim it is " +
 			"a file of its own,\n" +
 			"which lazy.nvim reads for CodeCompanion and avante.nvim.",
 		Files: files,
 		Params: []contract.Param{{
 			Name: "agent", Kind: contract.Text, Default: native.Name, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]*$`,
-			Help: "who answers in the editor",
+			Help: "who answers",
 		}},
 		Examples: []contract.Example{
 			{Description: "The native agent in Zed", Command: "omniagent acp install zed"},
 			{Description: "Codex in the IDEs of JetBrains", Command: "omniagent acp install jetbrains --agent codex"},
 			{Description: "No longer", Command: "omniagent acp install jetbrains --agent codex --remove"},
 		},
+		Exits: []contract.Exit{{Code: contract.NotFound, When: "the editor's directory is missing"}},
 	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {
 		if argv = append(argv, "acp"); c.Given("agent") {
 			argv = append(argv, "--agent", c.String("agent"))

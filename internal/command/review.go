@@ -86,25 +86,25 @@ func (p Parts) review() *contract.Command {
 		Params: append(append([]contract.Param{
 			{
 				Name: "base", Kind: contract.Text, MaxLen: 256, Pattern: `^[^-].*$`,
-				Help: "compare with where the branch left this one, such as origin/main",
+				Help: "branch to compare with, such as origin/main",
 			},
-			{Name: "agent", Kind: contract.Text, Help: "who reviews; with several, the next one if one cannot begin"},
+			{Name: "agent", Kind: contract.Text, Help: "who reviews"},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
 				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", "never"},
-				Default: string(review.Warning), Help: "the mildest finding that makes the exit code other than 0",
+				Default: string(review.Warning), Help: "the mildest finding that fails",
 			},
-			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what to look at in particular"},
-			{Name: "sarif", Kind: contract.File, Help: "write the findings to this file as well, as SARIF 2.1.0"},
-		}, runApproval()...), runStart()[:2]...),
+			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
+			{Name: "sarif", Kind: contract.File, Help: "write them to this file, as SARIF 2.1.0"},
+		}, runApproval()[0]), runStart()[:2]...),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "nothing was found that counts"},
-			contract.Specific(80, foundNote, "the worst finding is a note, and --fail-on note was given"),
+			contract.Specific(80, foundNote, "the worst finding is a note"),
 			contract.Specific(81, foundWarning, "the worst finding is a warning"),
 			contract.Specific(82, foundError, "the worst finding is an error"),
-			contract.Specific(83, unreadAnswer, "nothing else counts, and a part of the answer could not be read"),
-			{Code: contract.NotFound, When: "no such agent, or it is not installed, or there is no repository"},
+			contract.Specific(83, unreadAnswer, "the answer could not be read whole"),
+			{Code: contract.NotFound, When: "no such agent, or no repository"},
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
@@ -121,6 +121,7 @@ func (p Parts) review() *contract.Command {
 	})
 	c.Output, c.Background, c.Job = contract.TypeOf[reviewData](), nil, nil
 	c.Volatile = []string{"run_id", "usage"}
+	c.Exits = slices.DeleteFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.Conflict })
 	c.Children = append([]contract.Subprocess{{Binary: "git", FixedArgs: []string{"diff"}}}, c.Children...)
 	return c
 }

@@ -41,7 +41,7 @@ type usageData struct {
 // usage declares the command that adds up what agents used.
 func (p Parts) usage() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "usage", Summary: "show the tokens and the cost of agents, by day, agent and model",
+		Path: "usage", Summary: "show tokens and cost by day, agent and model",
 		Danger: contract.Safe,
 		Detail: "Sums over the conversations and runs that are kept here, as the agents told them turn by turn. What " +
 			"an agent does not tell is unknown, and no sum guesses it.",
@@ -54,11 +54,11 @@ func (p Parts) usage() *contract.Command {
 		Params: []contract.Param{
 			{
 				Name: "by", Kind: contract.Enum, Enum: []string{"all", "day", "agent", "model"}, Default: "all",
-				Help: "one row for each day, agent or model; all: for each of the three together",
+				Help: "what a row is for; all: the three together",
 			},
 			{
 				Name: "since", Kind: contract.Text, MaxLen: 40,
-				Help: "only turns from then on: a time, or a span such as 30d",
+				Help: "from then on: a time, or a span such as 30d",
 			},
 			agentParam(), hereParam(), allParam(),
 		},

@@ -37,7 +37,7 @@ func (p *Program) Completion(w io.Writer, shell string) error {
 	first, rest, _ := strings.Cut(script.String(), "\n")
 	rest = strings.Replace(rest, wordsOfPackage, wordsOfLine, 1)
 	if err == nil {
-		_, err = fmt.Fprintf(w, "%s\n# %s %s\n%s", first, p.Name, p.Version, rest)
+		_, err = fmt.Fprintf(w, "%s\n# %s %s\n%s\n", first, p.Name, p.Version, strings.TrimRight(rest, "\n"))
 	}
 	return err
 }

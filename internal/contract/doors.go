@@ -209,9 +209,8 @@ func (r *arriving) take(b block) {
 	limit := int(r.call.Config.Int("max_stdin_bytes"))
 	r.err = b.err
 	for data := b.data; len(data) > 0; {
-		line, rest, ends := bytes.Cut(data, []byte("\n"))
-		line = data[:len(data)-len(rest)]
-		if r.part = append(r.part, line...); len(r.part) > limit {
+		_, rest, ends := bytes.Cut(data, []byte("\n"))
+		if r.part = append(r.part, data[:len(data)-len(rest)]...); len(r.part) > limit {
 			r.err = r.call.tooMuchStdin(len(r.part)+len(rest)+r.rest(), limit)
 			return
 		}

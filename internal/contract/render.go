@@ -76,6 +76,9 @@ func (c *Call) Emits() bool { return c.Command.Emits && c.streams() }
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
+	if status != 0 && c.Command.Script && !c.Given("output") && c.Host.machine() {
+		format = "json" // there is no script
+	}
 	if a.bare {
 		return []byte(a.human)
 	}
