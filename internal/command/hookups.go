@@ -43,8 +43,8 @@ func hookupCommand(c contract.Command, programs []string, place func(*contract.C
 	c.Exits = append([]contract.Exit{{
 		Code: contract.Success, When: "it is done, or was so already",
 	}}, append(c.Exits,
-		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or a link in place of the file"},
-		contract.Exit{Code: contract.Conflict, When: "another program's entry, or the file just changed"},
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or the file is a link"},
+		contract.Exit{Code: contract.Conflict, When: "another's entry, or the file just changed"},
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)...)
 	c.Run = func(ctx context.Context, call *contract.Call) (contract.Result, error) {

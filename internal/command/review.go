@@ -78,7 +78,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
-		Path: "review", Summary: "have an agent review a diff: findings, and exit codes by severity",
+		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
 		Detail: "The diff comes from standard input, or is that of the working tree: against --base, or else against " +
 			"the last commit.\n" +
 			"The agent reads and changes nothing. A line of its answer that cannot be read is told and makes the " +
@@ -95,14 +95,14 @@ func (p Parts) review() *contract.Command {
 				Default: string(review.Warning), Help: "the mildest finding that fails",
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
-			{Name: "sarif", Kind: contract.File, Help: "write them to this file, as SARIF 2.1.0"},
+			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
 		}, runApproval()[0]), runStart()[:2]...),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "nothing was found that counts"},
-			contract.Specific(80, foundNote, "the worst finding is a note"),
-			contract.Specific(81, foundWarning, "the worst finding is a warning"),
-			contract.Specific(82, foundError, "the worst finding is an error"),
+			contract.Specific(80, foundNote, "the worst is a note"),
+			contract.Specific(81, foundWarning, "the worst is a warning"),
+			contract.Specific(82, foundError, "the worst is an error"),
 			contract.Specific(83, unreadAnswer, "the answer could not be read whole"),
 			{Code: contract.NotFound, When: "no such agent, or no repository"},
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},

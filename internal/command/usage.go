@@ -24,12 +24,12 @@ type usageRow struct {
 	Model     string   `json:"model" doc:"empty: all models, or it is not known"`
 	Turns     int      `json:"turns"`
 	Input     *int64   `json:"input_tokens" doc:"cached ones too; null: unknown"`
-	Cached    *int64   `json:"cached_tokens" doc:"null: unknown"`
+	Cached    *int64   `json:"cached" doc:"null: unknown"`
 	Output    *int64   `json:"output_tokens" doc:"null: unknown"`
 	Cost      *float64 `json:"cost_usd" doc:"of the turns whose cost is known; null: unknown"`
 	Unknown   int      `json:"unknown_turns" doc:"turns whose tokens nobody told; they are in no sum"`
-	Unpriced  int      `json:"unpriced_turns" doc:"turns whose cost nobody told"`
-	Estimated int      `json:"estimated_turns" doc:"turns whose tokens were counted here, since nobody told them"`
+	Unpriced  int      `json:"unpriced" doc:"turns whose cost nobody told"`
+	Estimated int      `json:"estimated" doc:"turns whose tokens were counted here, since nobody told them"`
 	Elsewhere int      `json:"elsewhere" doc:"with --all: conversations that the agent keeps by itself; what they used is unknown"`
 }
 
@@ -54,15 +54,15 @@ func (p Parts) usage() *contract.Command {
 		Params: []contract.Param{
 			{
 				Name: "by", Kind: contract.Enum, Enum: []string{"all", "day", "agent", "model"}, Default: "all",
-				Help: "what a row is for; all: the three together",
+				Help: "what a row is for; all: all three",
 			},
 			{
 				Name: "since", Kind: contract.Text, MaxLen: 40,
-				Help: "from then on: a time, or a span such as 30d",
+				Help: "a time, or a span such as 30d",
 			},
 			agentParam(), hereParam(), allParam(),
 		},
-		Exits: []contract.Exit{{Code: contract.Success, When: "it is shown"}},
+		Exits: []contract.Exit{{Code: contract.Success, When: "shown"}},
 		Examples: []contract.Example{
 			{Description: "Everything that is known", Command: "omniagent usage"},
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
