@@ -103,7 +103,7 @@ func (p Parts) review() *contract.Command {
 			contract.Specific(80, foundNote, "the worst is a note"),
 			contract.Specific(81, foundWarning, "the worst is a warning"),
 			contract.Specific(82, foundError, "the worst is an error"),
-			contract.Specific(83, unreadAnswer, "the answer could not be read whole"),
+			contract.Specific(83, unreadAnswer, "the answer is not whole"),
 			{Code: contract.NotFound, When: "no such agent, or no repository"},
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
