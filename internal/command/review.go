@@ -112,7 +112,7 @@ func (p Parts) review() *contract.Command {
 			{Description: "What is not committed yet", Command: "omniagent review --agent claude"},
 			{
 				Description: "In CI, with a file that the forge shows at the lines",
-				Command:     "omniagent review --agent codex --base origin/main --fail-on error --sarif review.sarif",
+				Command:     "omniagent review --agent codex --base origin/main --sarif review.sarif",
 			},
 			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
 		},
