@@ -33,7 +33,7 @@ type reviewFinding struct {
 type reviewData struct {
 	Findings []contract.Foreign[reviewFinding] `json:"findings"`
 	Worst    string                            `json:"worst" enum:"none,note,warning,error"`
-	Whole    bool                              `json:"whole" doc:"every line of the answer was read, and none is missing"`
+	Whole    bool                              `json:"whole" doc:"no line of the answer is missing or unread"`
 	Unread   []contract.Foreign[string]        `json:"unread" doc:"lines of the answer in no form that was asked for"`
 	Files    int                               `json:"files" doc:"of the diff"`
 	Run      string                            `json:"run_id" doc:"omniagent runs show has all of it; empty: a dry run"`
