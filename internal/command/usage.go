@@ -50,6 +50,7 @@ func (p Parts) usage() *contract.Command {
 			Key: "usage", ID: "id", Order: "given", Limit: 200, Columns: []string{
 				"day", "agent", "model", "turns", "input_tokens", "output_tokens", "cost_usd", "unknown_turns",
 			},
+			Null: "unknown",
 		},
 		Params: []contract.Param{
 			{
