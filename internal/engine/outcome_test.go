@@ -39,7 +39,9 @@ func TestAllowRulesForFiles(t *testing.T) {
 		{setting.AskAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Asks},
 		{setting.DenyAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Denied},
 		{setting.Prompt, []string{"Edit"}, nil, "/etc/a", engine.Denied},
-		{setting.Prompt, []string{"Edit"}, nil, ".git/hooks/a", engine.Denied},
+		{setting.Prompt, []string{"Edit"}, nil, ".git/hooks/a", engine.Asks},
+		{setting.Yolo, []string{"Edit"}, nil, ".git/hooks/a", engine.Asks},
+		{setting.Prompt, []string{"Edit(.git/hooks/**)"}, nil, ".git/hooks/a", engine.Runs},
 		{setting.Prompt, nil, always, "b", engine.Runs},
 		{setting.Prompt, nil, always, "c", engine.Asks},
 	} {
@@ -68,7 +70,8 @@ func TestWithoutTheWallsThatWereWanted(t *testing.T) {
 	rules := guard.Judge{Known: tool.Ours().Specs(), Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
 	for line, want := range map[string]string{
 		"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks,
-		"ls; touch x": engine.Asks, "rm -rf x": engine.Denied,
+		"ls; touch x": engine.Asks, "rm -rf x": engine.Asks,
+		"cat /etc/shadow": engine.Denied,
 	} {
 		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
 		for _, mode := range []setting.Approval{setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {

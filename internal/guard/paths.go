@@ -136,17 +136,17 @@ func (s Set) Write(path string, p Place) Verdict {
 	case strings.TrimSpace(path) == "":
 		return one(Ask, path, "no path is named")
 	case strings.ContainsFunc(path, control):
-		return one(Deny, path, "the path has control characters")
+		return barred(path, "the path has control characters")
 	case foreign(path):
-		return one(Deny, path, "the path is outside the workspace")
+		return barred(path, "the path is outside the workspace")
 	}
 	full := resolve(p.Dir, path)
 	if secret := p.credential(full, false); secret != "" {
-		return one(Deny, path, "credentials are kept there")
+		return barred(path, "credentials are kept there")
 	}
 	root := p.root(full)
 	if root == "" {
-		return one(Deny, path, "the path is outside the workspace")
+		return barred(path, "the path is outside the workspace: --add-dir DIR opens a directory")
 	}
 	name := p.Agents.protectedName(full, root)
 	if name == "" && inRepository(full, root) {
@@ -166,7 +166,7 @@ func (s Set) Write(path string, p Place) Verdict {
 		return Verdict{}
 	// a person may have a reason, and looks at it
 	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name):
-		v := one(Ask, path, name+" is protected: it decides what is run or obeyed later")
+		v := one(Ask, path, name+decidesLater)
 		v.Firm = true
 		return v
 	}
@@ -212,14 +212,14 @@ func secretName(name string) bool {
 // Read reports whether a tool may read path, which it may not where credentials are.
 func (s Set) Read(path string, p Place) Verdict {
 	if strings.ContainsFunc(path, control) {
-		return one(Deny, path, "the path has control characters")
+		return barred(path, "the path has control characters")
 	}
 	full := resolve(p.Dir, path)
 	if p.credential(full, false) != "" {
-		return one(Deny, path, "credentials are kept there")
+		return barred(path, "credentials are kept there")
 	}
 	if alias(full) {
-		return one(Deny, path, "it is a second way to files and variables of processes")
+		return barred(path, "it is a second way to files and variables of processes")
 	}
 	return Verdict{}
 }
