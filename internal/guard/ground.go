@@ -79,7 +79,7 @@ func (p *piece) settle(place Place) {
 	case p.beyond == nothing || p.beyond == network && place.Ground.Network:
 		p.word, p.firm = Allow, false
 	default:
-		p.word, p.why = Ask, p.because
+		p.word, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
 	}
 }
 
