@@ -207,6 +207,11 @@ func expandHome(path, home string) string {
 // judge fills in what the rules and the modes decide about a call.
 func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
 	v := judge.Call(engine.Described(name, a))
+	if v.Word == guard.Allow { // the modes that ask about what is held say why
+		careful := judge
+		careful.Place.Ground.Cover = guard.Cover{}
+		v = careful.Call(engine.Described(name, a))
+	}
 	row := callRow{Tool: name, Word: v.Word.String(), Reasons: []guardReason{}}
 	for _, r := range v.Reasons {
 		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})

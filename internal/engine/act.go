@@ -261,7 +261,7 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	s.start(ctx)
 	result := l.await(s)
 	if s.shut != "" {
-		result.Text += "\n\nOf this command: " + s.shut + "."
+		result.Text += "\n\n(" + strings.ReplaceAll(s.shut, "; ", ";\n") + ")"
 	}
 	return result
 }

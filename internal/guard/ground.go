@@ -176,7 +176,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	}
 }
 
-const needsNetwork = "it needs the network, which the walls keep closed: --network HOST opens it to a host"
+const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
 
 // asksForHelp reports whether a program only says what it is.
 func asksForHelp(args []string) bool {
@@ -310,7 +310,7 @@ func (w *walker) changes(p *piece, path string, whole bool) {
 }
 
 const (
-	outsideWorkspace = "it writes outside the workspace, which the walls refuse: --add-dir DIR opens a directory"
+	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
 	decidesLater     = " is protected: it decides what is run or obeyed later"
 )
 

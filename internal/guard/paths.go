@@ -146,7 +146,7 @@ func (s Set) Write(path string, p Place) Verdict {
 	}
 	root := p.root(full)
 	if root == "" {
-		return barred(path, "the path is outside the workspace: --add-dir DIR opens a directory")
+		return barred(path, "the path is outside the workspace; --add-dir DIR opens a directory")
 	}
 	name := p.Agents.protectedName(full, root)
 	if name == "" && inRepository(full, root) {
