@@ -263,7 +263,7 @@ func (w *walker) target(p *piece, a word, whole bool, at dirs) {
 	switch {
 	case !a.known || at.lost && !filepath.IsAbs(a.text):
 		if whole && len(place.Ground.Cover.Gaps) > 0 {
-			p.reaches(uncovered, "what it removes is not known before it runs, and "+place.Ground.Cover.Gaps[0].words())
+			p.reaches(uncovered, "what it removes is not known before it runs, and "+place.lacks(place.Ground.Cover.Gaps[0]))
 		}
 		return
 	case a.text == "" || a.text == "-":
@@ -305,7 +305,7 @@ func (w *walker) changes(p *piece, path string, whole bool) {
 		}
 	}
 	if g, ok := place.Ground.Cover.gap(path, whole); ok {
-		p.reaches(uncovered, g.words())
+		p.reaches(uncovered, place.lacks(g))
 	}
 }
 
@@ -324,7 +324,14 @@ func (c Cover) gap(path string, whole bool) (Gap, bool) {
 	return Gap{}, false
 }
 
-func (g Gap) words() string { return "undo does not cover " + filepath.Base(g.Path) + ": " + g.Why }
+// lacks says what a snapshot does not have.
+func (p Place) lacks(g Gap) string {
+	name := g.Path
+	if rel, err := filepath.Rel(p.Root, g.Path); err == nil && filepath.IsLocal(rel) {
+		name = rel
+	}
+	return "undo does not cover " + name + ": " + g.Why
+}
 
 // gitLoses notes what git throws away that no snapshot has.
 func (w *walker) gitLoses(p *piece, words []string) {
@@ -337,7 +344,7 @@ func (w *walker) gitLoses(p *piece, words []string) {
 	}
 	for _, g := range w.place.Ground.Cover.Gaps {
 		if words[0] == "clean" || g.Loose {
-			p.reaches(uncovered, g.words())
+			p.reaches(uncovered, w.place.lacks(g))
 			return
 		}
 	}

@@ -156,8 +156,8 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 				}
 			}
 			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path), false); gone && c.Kind == "write" {
-				say(Ask, path, g.words())
-				pieces[len(pieces)-1].reaches(uncovered, g.words())
+				say(Ask, path, j.Place.lacks(g))
+				pieces[len(pieces)-1].reaches(uncovered, j.Place.lacks(g))
 			}
 		}
 		if c.Kind == "write" && len(c.Paths) == 0 {
