@@ -151,7 +151,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 			for _, r := range v.Reasons {
 				say(r.Word, r.Piece, r.Text)
 				p := &pieces[len(pieces)-1]
-				if p.firm, p.never = v.Firm || r.Word == Deny, v.never; c.Kind == "write" {
+				if p.firm, p.never = v.Firm, v.never; c.Kind == "write" {
 					p.reaches(guarded, r.Text)
 				}
 			}

@@ -131,7 +131,6 @@ func (p Place) credential(path string, whole bool) string {
 // Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
 // workspace needs a question depends on the mode.
 func (s Set) Write(path string, p Place) Verdict {
-	const asked = "only a person may change what is run or obeyed later"
 	switch {
 	case strings.TrimSpace(path) == "":
 		return one(Ask, path, "no path is named")
@@ -161,16 +160,12 @@ func (s Set) Write(path string, p Place) Verdict {
 			}
 		}
 	}
-	switch {
-	case name == "":
+	if name == "" {
 		return Verdict{}
-	// a person may have a reason, and looks at it
-	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name):
-		v := one(Ask, path, name+decidesLater)
-		v.Firm = true
-		return v
 	}
-	return one(Deny, path, name+" is protected: "+asked)
+	v := one(Ask, path, name+decidesLater) // a person may have a reason, and looks at it
+	v.Firm = true
+	return v
 }
 
 // protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
@@ -202,11 +197,6 @@ func (a Agents) protectedName(full, root string) string {
 func inRepository(full, root string) bool {
 	rel, err := filepath.Rel(root, full)
 	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
-}
-
-// secretName reports whether a protected name holds credentials.
-func secretName(name string) bool {
-	return slices.Contains([]string{".npmrc", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg"}, name)
 }
 
 // Read reports whether a tool may read path, which it may not where credentials are.

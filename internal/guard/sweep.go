@@ -250,7 +250,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		}
 	case at.lost:
 		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
-		if v := w.set.Write(got.text, w.place); v.Word == Deny && w.place.Agents.protectedAnywhere(got.text) {
+		if v := w.set.Write(got.text, w.place); v.Word > Allow && w.place.Agents.protectedAnywhere(got.text) {
 			p.word, p.why = Deny, v.Reasons[0].Text
 			p.reaches(guarded, p.why)
 		}
