@@ -39,9 +39,14 @@ type verdict struct {
 // host is what a hook has decided before. Its approval answers the questions that the built-in tables and the mode
 // raise. It does not override a denial, a question that a rule of the user wants, or a question that every mode asks.
 func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
-	p.rules.Place.Ground = p.under(p.rules.Place.Ground)
+	p.rules.Place.Ground.Walls = p.walls == Whole
+	held := p.rules.Place.Holds()
+	p.rules.Place.Ground = p.under(p.rules.Place.Ground, a)
 	said := p.rules.Call(call)
 	v = p.unheard(said, a)
+	if held && a.Lasts && p.mode == setting.Default && v.word == guard.Ask && !said.Explicit {
+		v.reason = "it goes on when the turn has ended, and undo does not cover what it does then"
+	}
 	defer func() { v.shut = said.Shut }()
 	switch {
 	case v.word == guard.Deny:
@@ -57,10 +62,10 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 
 // under returns what counts in the mode of what lies beneath a call. The stricter modes ask about what is contained,
 // too; auto-edit does not ask about what no snapshot has.
-func (p policy) under(g guard.Ground) guard.Ground {
-	switch g.Walls = p.walls == Whole; p.mode {
-	case setting.Default, setting.Yolo:
-	case setting.AutoEdit:
+func (p policy) under(g guard.Ground, a tool.Action) guard.Ground {
+	switch {
+	case p.mode == setting.Yolo, p.mode == setting.Default && !a.Lasts:
+	case p.mode == setting.AutoEdit:
 		g.Cover.Gaps = nil
 	default:
 		g.Cover = guard.Cover{}

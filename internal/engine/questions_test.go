@@ -14,55 +14,51 @@ import (
 	"omniagent/internal/tool"
 )
 
-// limit is a way to be asked, and how many of a thousand commands may come to it.
+// limit is how many of a thousand commands may come to something.
 type limit struct {
 	mode   setting.Approval
 	canAsk bool
-	ends   string
-	most   float64
+	asked  float64
+	denied float64 // or asked about where nobody is there
 }
 
-// TestHowMuchIsAsked counts the questions and refusals of a session of work: the commands of a public agent at real
-// projects, a quarter of its runs. OMNIAGENT_COMMANDS names another file of that form.
+// TestHowMuchIsAsked counts the questions and refusals about the commands of a public agent at real projects, a quarter
+// of the runs that are known. OMNIAGENT_COMMANDS names another file of that form. docs/decisions/0029 has the figures.
 func TestHowMuchIsAsked(t *testing.T) {
+	t.Parallel()
 	lines := publicCommands(t)
-	place := guard.Place{Root: "/testbed", Dir: "/testbed", Home: "/root"}
-	held := place
-	held.Ground.Cover.Roots = []string{place.Root}
-	for _, c := range []struct {
-		ground string
-		place  guard.Place
-		walls  engine.Walls
-		limits []limit
-	}{
-		{"whole walls and a snapshot", held, engine.Whole, []limit{
-			{setting.Yolo, false, engine.Asks, 1},
-			{setting.Default, true, engine.Asks, 20},
-			{setting.Default, false, engine.Asks, 1},
-			{setting.Yolo, false, engine.Denied, 1},
-			{setting.Default, true, engine.Denied, 1},
-			{setting.Default, false, engine.Denied, 1},
-		}},
-		{"whole walls", place, engine.Whole, []limit{{setting.Default, true, engine.Asks, 1000}}},
-		{"no walls", place, engine.Missing, []limit{{setting.Default, true, engine.Asks, 1000}}},
-	} {
-		for _, l := range c.limits {
-			n := 0
+	judge := guard.Judge{
+		Known: tool.Ours().Specs(), Place: guard.Place{Root: "/testbed", Dir: "/testbed", Home: "/root"},
+	}
+	for _, covered := range []bool{true, false} {
+		limits := []limit{{setting.Yolo, false, 0, 1}, {setting.Default, true, 20, 1}, {setting.Default, false, 0, 1}}
+		if judge.Place.Ground.Cover.Roots = nil; covered {
+			judge.Place.Ground.Cover.Roots = []string{"/testbed"}
+		} else {
+			limits = []limit{{setting.Default, true, 1000, 1}} // the closed grammars
+		}
+		for _, l := range limits {
+			asked, denied := 0.0, 0.0
 			for _, line := range lines {
 				a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
-				judge := guard.Judge{Known: tool.Ours().Specs(), Place: c.place}
-				what, why := engine.Outcome(l.mode, judge, c.walls, "Bash", a, l.canAsk)
-				if what == l.ends {
-					if n++; testing.Verbose() && l.most < 1000 {
-						t.Logf("%s: %s: %.200q", what, why, line)
-					}
+				what, why := engine.Outcome(l.mode, judge, engine.Whole, "Bash", a, l.canAsk)
+				switch {
+				case what == engine.Runs:
+					continue
+				case what == engine.Asks && l.canAsk:
+					asked++
+				default:
+					denied++
+				}
+				if covered {
+					t.Logf("%s: %s: %.200q", what, why, line)
 				}
 			}
-			share := 1000 * float64(n) / float64(len(lines))
-			t.Logf("%s, mode %s, somebody there: %v: %s %.1f of 1000", c.ground, l.mode, l.canAsk, l.ends,
-				share)
-			if share > l.most {
-				t.Errorf("more than %v", l.most)
+			asked, denied = asked*1000/float64(len(lines)), denied*1000/float64(len(lines))
+			t.Logf("snapshot %v, mode %s, somebody there: %v: of 1000 %.1f asked about, %.1f refused", covered, l.mode,
+				l.canAsk, asked, denied)
+			if asked > l.asked || denied > l.denied {
+				t.Errorf("at most %.1f and %.1f are right", l.asked, l.denied)
 			}
 		}
 	}

@@ -33,7 +33,9 @@ func TestCover(t *testing.T) {
 		return cover
 	}
 	want := event.Cover{Roots: []string{root}, Gaps: []event.Gap{
-		{Path: root + "/.env"}, {Path: root + "/dist"}, {Path: root + "/large", Loose: true},
+		{Path: root + "/.env"},
+		{Path: root + "/dist"},
+		{Path: root + "/large", Loose: true},
 		{Path: root + "/src/f1.go", Loose: true},
 	}}
 	if diff := cmp.Diff(want, covers(filepath.Join(root, "src"))); diff != "" {

@@ -86,7 +86,7 @@ func TestOnlyBeyondIsAsked(t *testing.T) {
 		open string // where nobody is there it runs, and its result has this
 	}{
 		"curl -s http://127.0.0.1:9/ ":              {"it needs the network", "--network HOST"},
-		"echo x > /usr/outside-of-all":                       {"it writes outside the workspace", "--add-dir DIR"},
+		"echo x > /usr/outside-of-all":              {"it writes outside the workspace", "--add-dir DIR"},
 		"git push":                                  {"nothing takes it back", ""},
 		"bash -c 'npm publish'":                     {"nothing takes it back", ""},
 		"echo '[alias]' >> .git/config":             {".git/config is protected", ""},
@@ -168,8 +168,12 @@ func TestWithoutASnapshot(t *testing.T) {
 			"rm -rf dist": "undo does not cover dist", "rm -rf *": "undo does not cover",
 			"git clean -fdx": "undo does not cover",
 		}, []string{"rm -rf src", "git reset --hard"}},
-		"a directory elsewhere": {[]string{"--add-dir", "{more}"}, "", map[string]string{"rm -rf src": "removes more"},
-			nil},
+		"a directory elsewhere": {
+			[]string{"--add-dir", "{more}"},
+			"",
+			map[string]string{"rm -rf src": "removes more"},
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
