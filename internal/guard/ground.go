@@ -263,7 +263,8 @@ func (w *walker) target(p *piece, a word, whole bool, at dirs) {
 	switch {
 	case !a.known || at.lost && !filepath.IsAbs(a.text):
 		if whole && len(place.Ground.Cover.Gaps) > 0 {
-			p.reaches(uncovered, "what it removes is not known before it runs, and "+place.lacks(place.Ground.Cover.Gaps[0]))
+			p.reaches(uncovered, "what it removes is not known before it runs, and "+
+				place.lacks(place.Ground.Cover.Gaps[0]))
 		}
 		return
 	case a.text == "" || a.text == "-":

@@ -83,7 +83,8 @@ func TestBeyond(t *testing.T) {
 	} {
 		for _, line := range c.lines {
 			v := Judge{Known: known(), Place: held()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			if v.Word != Ask || v.Grave != c.grave || v.Firm != (c.why == "is protected") || !strings.Contains(v.Reasons[0].Text, c.why) ||
+			if v.Word != Ask || v.Grave != c.grave || v.Firm != (c.why == "is protected") ||
+				!strings.Contains(v.Reasons[0].Text, c.why) ||
 				(v.Shut == "") != c.grave {
 				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Word, v.Grave, v.Shut, c.why,
 					v.Reasons)

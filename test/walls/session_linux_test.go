@@ -179,8 +179,8 @@ func TestArguments(t *testing.T) {
 	}, namespaces(), landlock())
 }
 
-// TestNeverRun: the text of what would harm this machine runs in no mode without a person, unless whole walls contain it
-// and a snapshot takes it back. It is only explained here, and run by nobody. A fork bomb comes to the limit of
+// TestNeverRun: the text of what would harm this machine runs in no mode without a person, unless whole walls contain
+// it and a snapshot takes it back. It is only explained here, and run by nobody. A fork bomb comes to the limit of
 // processes, which TestHoles fills.
 func TestNeverRun(t *testing.T) {
 	t.Parallel()
