@@ -172,8 +172,9 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		w.gitLoses(p, words)
 	}
 	for _, target := range changed(name, argv) {
-		w.target(p, target, removes(name), at)
+		w.target(p, target, tollOf(name), at)
 	}
+	w.mayChange(p, name, argv, at)
 }
 
 const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
@@ -257,56 +258,98 @@ func removes(name string) bool {
 	return slices.Contains([]string{"rm", "rmdir", "shred", "mv", "find", "unlink"}, name)
 }
 
+// toll is what a command takes of a file that it changes.
+type toll struct {
+	beneath bool // all that is beneath it as well
+	link    bool // where it is a link, the link and not what it leads to
+}
+
+func tollOf(name string) toll {
+	return toll{removes(name), slices.Contains([]string{"rm", "rmdir", "unlink"}, name)}
+}
+
 // target notes what is beyond about a file that a command changes.
-func (w *walker) target(p *piece, a word, whole bool, at dirs) {
-	place := w.place
-	switch {
-	case !a.known || at.lost && !filepath.IsAbs(a.text):
-		if whole && len(place.Ground.Cover.Gaps) > 0 {
-			p.reaches(uncovered, "what it removes is not known before it runs, and "+
-				place.lacks(place.Ground.Cover.Gaps[0]))
-		}
-		return
-	case a.text == "" || a.text == "-":
-		return
+func (w *walker) target(p *piece, a word, takes toll, at dirs) {
+	texts := []string{a.text}
+	if !a.known {
+		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
 	}
-	list := at.list
-	if filepath.IsAbs(a.text) {
-		list = []string{"/"}
+	if at.lost { // a loop or a function is judged from nowhere
+		at = w.begin
 	}
-	for _, dir := range list {
-		path := resolve(dir, a.text)
-		if a.pattern {
-			fixed, _, _ := strings.Cut(path, "*")
-			fixed, _, _ = strings.Cut(fixed, "?")
-			path = filepath.Dir(fixed + "x")
+	for _, text := range texts {
+		list := at.list
+		switch {
+		case text == "" || text == "-":
+			continue
+		case strings.HasPrefix(text, anything), at.lost && !filepath.IsAbs(text):
+			if list = []string{w.place.Root}; strings.Contains(text, "..") {
+				text = ""
+			}
+			text = anything + "/" + text
+		case filepath.IsAbs(text):
+			list = []string{"/"}
 		}
-		w.changes(p, path, whole || a.pattern)
+		for _, dir := range list {
+			w.changes(p, resolve(dir, text), a.pattern || !a.known, takes)
+		}
 	}
 }
 
-// changes notes what is beyond about a path that is written, or removed with all beneath it.
-func (w *walker) changes(p *piece, path string, whole bool) {
+// changes notes what is beyond about a path that is written or removed, or about those that a pattern may become.
+func (w *walker) changes(p *piece, path string, pattern bool, takes toll) {
+	fixed := path
+	if pattern {
+		fixed = fixedPart(path)
+	}
+	w.changesThere(p, path, fixed, takes)
+	// one that is not there yet is where the directory above it leads
+	up := path
+	if strings.Contains(path, anything) {
+		up = fixed
+	} else if takes.link {
+		up = filepath.Dir(path)
+	}
+	for ; w.place.root(up) != ""; up = filepath.Dir(up) {
+		reals := w.place.leads(up)
+		for _, real := range reals {
+			real = filepath.Join(real, strings.TrimPrefix(path, up))
+			w.changesThere(p, real, fixedPart(real), takes)
+		}
+		if len(reals) > 0 {
+			return
+		}
+	}
+}
+
+// changesThere notes what is beyond about a pattern for paths, of which the first part is fixed.
+func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
 	place := w.place
-	root := place.root(path)
+	root := place.root(fixed)
 	if root == "" {
-		if !temporary(path) {
+		if !temporary(fixed) {
 			p.reaches(outside, outsideWorkspace)
 		}
 		return
 	}
-	if name := place.Agents.protectedName(path, root); name != "" {
+	if name := place.Agents.protectedName(fixed, root); name != "" {
 		p.reaches(guarded, name+decidesLater)
 	}
 	if place.Kept != nil {
 		for _, kept := range place.Kept() {
-			if foldedWithin(kept, path) {
+			if foldedWithin(kept, fixed) {
 				p.reaches(guarded, kept+" is protected: git's configuration names it")
 			}
 		}
 	}
-	if g, ok := place.Ground.Cover.gap(path, whole); ok {
-		p.reaches(uncovered, place.lacks(g))
+	for _, g := range place.Ground.Cover.Gaps {
+		switch meets := overlaps(path, g.Path, takes.beneath); {
+		case !meets:
+		case strings.Contains(path, anything):
+			p.reaches(uncovered, place.mayLack(g))
+		default:
+			p.reaches(uncovered, place.lacks(g))
+		}
 	}
 }
 
@@ -315,14 +358,13 @@ const (
 	decidesLater     = " is protected: it decides what is run or obeyed later"
 )
 
-// gap returns what a snapshot does not have of a path or, with whole, of what is beneath it.
-func (c Cover) gap(path string, whole bool) (Gap, bool) {
-	for _, g := range c.Gaps {
-		if within(g.Path, path) || whole && within(path, g.Path) {
-			return g, true
-		}
+// gap returns what a snapshot does not have of a path.
+func (c Cover) gap(path string) (Gap, bool) {
+	i := slices.IndexFunc(c.Gaps, func(g Gap) bool { return within(g.Path, path) })
+	if i < 0 {
+		return Gap{}, false
 	}
-	return Gap{}, false
+	return c.Gaps[i], true
 }
 
 // lacks says what a snapshot does not have.
@@ -332,6 +374,12 @@ func (p Place) lacks(g Gap) string {
 		name = rel
 	}
 	return "undo does not cover " + name + ": " + g.Why
+}
+
+// mayLack says it of a path that is not known before it runs.
+func (p Place) mayLack(g Gap) string {
+	name, why, _ := strings.Cut(strings.TrimPrefix(p.lacks(g), "undo does not cover "), ": ")
+	return "it may change " + name + ", which undo does not cover: " + why
 }
 
 // gitLoses notes what git throws away that no snapshot has.

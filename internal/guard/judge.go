@@ -155,7 +155,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 					p.reaches(guarded, r.Text)
 				}
 			}
-			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path), false); gone && c.Kind == "write" {
+			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path)); gone && c.Kind == "write" {
 				say(Ask, path, j.Place.lacks(g))
 				pieces[len(pieces)-1].reaches(uncovered, j.Place.lacks(g))
 			}

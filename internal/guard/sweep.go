@@ -248,8 +248,10 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		if strings.HasPrefix(slice(w.source, r.Word), "/dev/tcp") {
 			p.connects()
 		}
+		w.target(&p, got, toll{}, at)
 	case at.lost:
 		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
+		w.target(&p, got, toll{}, at)
 		if v := w.set.Write(got.text, w.place); v.Word > Allow && w.place.Agents.protectedAnywhere(got.text) {
 			p.word, p.why = Deny, v.Reasons[0].Text
 			p.reaches(guarded, p.why)
@@ -258,7 +260,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		for _, dir := range at.list {
 			path := resolve(dir, got.text)
 			p.writes = append(p.writes, path)
-			w.changes(&p, path, false)
+			w.changes(&p, path, false, toll{})
 			v := w.set.Write(path, w.place)
 			switch {
 			case v.Word == Allow:
