@@ -169,7 +169,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		p.reaches(published, name+" acts outside of this machine, where nothing takes it back")
 	}
 	if name == "git" {
-		w.gitLoses(p, words)
+		w.gitLoses(p, words, argv, at)
 	}
 	for _, target := range changed(name, argv) {
 		w.target(p, target, tollOf(name), at)
@@ -380,23 +380,6 @@ func (p Place) lacks(g Gap) string {
 func (p Place) mayLack(g Gap) string {
 	name, why, _ := strings.Cut(strings.TrimPrefix(p.lacks(g), "undo does not cover "), ": ")
 	return "it may change " + name + ", which undo does not cover: " + why
-}
-
-// gitLoses notes what git throws away that no snapshot has.
-func (w *walker) gitLoses(p *piece, words []string) {
-	switch words[0] {
-	case "clean":
-	case "reset", "checkout", "restore", "switch", "stash", "rebase", "branch", "gc", "prune", "reflog", "update-ref",
-		"filter-branch", "worktree":
-	default:
-		return
-	}
-	for _, g := range w.place.Ground.Cover.Gaps {
-		if words[0] == "clean" || g.Loose {
-			p.reaches(uncovered, w.place.lacks(g))
-			return
-		}
-	}
 }
 
 // temporary reports whether a path is one that commands have for themselves, behind walls.
