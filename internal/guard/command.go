@@ -49,6 +49,7 @@ type piece struct {
 	denied string   // the program that the tables deny: only a rule that names it lifts that
 	inner  bool     // it is in the text of another command, which has to be covered
 	unread bool     // it runs a text that is not known before it runs
+	told   bool     // it runs a text that is known
 	never  bool     // nothing lifts the denial
 	blind  bool     // nor, where somebody would have to judge it: nobody sees what it is
 	reads  []string // absolute paths

@@ -220,6 +220,10 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 				if p.shape == simple {
 					said(Ask, p.text)
 				}
+			default:
+				if r.mentioned(p) {
+					said(Ask, p.text)
+				}
 			}
 		}
 		if line != nil && line.broken {

@@ -110,12 +110,13 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		}
 	}
 	switch {
-	case how == unknownText:
+	case how == unknownText, foreignText(name, argv):
 		p.unread = true
 	case how == knownText && w.depth >= maxInner:
 		p.say(Deny, "texts of shells in texts of shells")
 	case how == knownText:
 		p.say(Ask, "a shell runs a text")
+		p.told = true
 		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
 		inner.text(text, at)
 	}

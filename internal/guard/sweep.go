@@ -108,8 +108,11 @@ func (w *walker) assign(n *syntax.Assign) {
 		return
 	}
 	w.say(Ask, n, "a variable is set")
-	w.survey.pieces[len(w.survey.pieces)-1].unread = slices.Contains(
-		[]string{"IFS", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE"}, name)
+	value := word{known: n.Value == nil && n.Array == nil}
+	if n.Value != nil {
+		value = read(n.Value, w.source, w.place.Home)
+	}
+	w.survey.pieces[len(w.survey.pieces)-1].unread = runsValue(name, value)
 }
 
 // poisoned reports whether no command may set a variable. Behind whole walls, what it decides it decides only there.
