@@ -148,10 +148,19 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		name, args, argv = args[1], args[2:], argv[2:]
 	}
 	words := args
+	if w.place.Ground.Network && !argv[0].literal() {
+		p.reaches(published, "which program this is is not known before it runs, and the network is open")
+	}
 	switch name {
 	case "git":
 		sub, rest := gitVerb(args)
 		words = append([]string{sub}, rest...)
+		if w.place.Ground.Network && slices.ContainsFunc(argv[1:len(argv)-len(rest)], func(a word) bool {
+			return !a.known || strings.HasPrefix(strings.ToLower(a.text), "alias.") ||
+				strings.HasPrefix(a.text, "--config-env")
+		}) {
+			p.reaches(published, "git is given an alias, which may publish, and the network is open")
+		}
 	case "go":
 		if len(args) > 1 && (args[0] == "install" || args[0] == "run") &&
 			strings.Contains(strings.Join(args, " "), "@") {

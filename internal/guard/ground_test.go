@@ -93,7 +93,11 @@ func TestBeyond(t *testing.T) {
 	}
 	open := held()
 	open.Ground.Network = true
-	for line, want := range map[string]Word{"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Ask} {
+	for line, want := range map[string]Word{
+		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Ask, "git -c alias.p=push p": Ask,
+		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
+		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow, "ls | xargs rm": Allow,
+	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
 			Command: line,
