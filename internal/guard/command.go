@@ -57,6 +57,8 @@ type piece struct {
 
 	beyond  beyond
 	because string // it is beyond
+	remote  bool   // it needs the network, or may
+	held    bool   // the walls keep the protected name from being changed
 }
 
 func (p *piece) say(word Word, why string) {

@@ -43,11 +43,8 @@ func lossesOf(sub string, rest []string) losses {
 		staged := long(rest, "--staged") || short(rest, "S")
 		return losses{files: !staged || long(rest, "--worktree") || short(rest, "W"), paths: true}
 	case "reset":
-		if long(rest, "--hard", "--merge", "--keep") {
-			all.state = true
-			return all
-		}
-		return losses{state: first != "" && first != "HEAD" && !slices.Contains(rest, "--")}
+		moved := first != "" && first != "HEAD" && !slices.Contains(rest, "--")
+		return losses{state: moved, files: long(rest, "--hard", "--merge", "--keep"), ignored: moved}
 	case "rebase", "filter-branch", "bisect":
 		all.state = true
 		return all

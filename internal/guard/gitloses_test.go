@@ -24,7 +24,7 @@ func TestWhatGitLoses(t *testing.T) {
 		}},
 		{ignored, false, []string{
 			"clean -fd", "clean -fdx src", "clean -ndx", "stash", "stash -u", "stash list", "checkout .", "restore .",
-			"checkout -- src", "checkout -b x", "switch -c x", "reset", "reset HEAD", "branch -D x", "rm -r src",
+			"checkout -- src", "checkout -b x", "switch -c x", "reset", "reset HEAD", "reset --hard", "reset --hard HEAD", "branch -D x", "rm -r src",
 			"commit -am x", "log", "status", "diff", "add .", "reflog", "apply --check x", "gc",
 		}},
 		{loose, true, []string{
@@ -38,7 +38,7 @@ func TestWhatGitLoses(t *testing.T) {
 		}},
 		{state, false, []string{
 			"branch", "branch -a", "branch x", "stash list", "reflog", "worktree list", "checkout -b x", "switch -c x",
-			"restore .", "reset HEAD", "checkout -- a", "checkout .", "tag", "merge x", "commit -am x", "stash show",
+			"restore .", "reset HEAD", "reset --hard", "checkout -- a", "checkout .", "tag", "merge x", "commit -am x", "stash show",
 		}},
 	} {
 		place := held()

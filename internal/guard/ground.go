@@ -10,9 +10,12 @@ import (
 // Ground is what lies beneath a call, whatever its text is: what contains it, and what takes it back. With both of them
 // only those calls need a person that reach beyond; see Verdict.
 type Ground struct {
-	Walls   bool // nothing that a command does reaches beyond the workspace
+	Walls   bool // no command writes beyond the workspace and Ways, nor what is protected there
 	Network bool // but for the hosts that the user has opened
 	Cover   Cover
+	// Trees are the repositories in which walls hold what is protected of git's; Ways are directories outside of the
+	// workspace that the walls leave open, such as the repository of a linked work tree.
+	Trees, Ways []string
 }
 
 // Cover is what a snapshot from before the call can give back. The zero value is nothing.
@@ -59,6 +62,7 @@ func (b beyond) grave() bool { return b > outside }
 
 // reaches notes what a piece does beyond.
 func (p *piece) reaches(b beyond, why string) {
+	p.remote = p.remote || b == network || b == published || b == another
 	if b > p.beyond {
 		p.beyond, p.because = b, why
 	}
@@ -67,16 +71,23 @@ func (p *piece) reaches(b beyond, why string) {
 // shut reports whether the walls refuse what a piece does beyond.
 func (p *piece) shut(g Ground) bool { return p.beyond == outside || p.beyond == network && !g.Network }
 
+// opens reports whether a yes has to open the network, without which it would change nothing.
+func (p *piece) opens(g Ground) bool {
+	return g.Walls && !g.Network && p.remote
+}
+
 // settle makes the word of a table the word for this call. What holds lets everything run that does not reach beyond;
 // where it does not hold, a denial of a table is a question that every mode asks.
 func (p *piece) settle(place Place) {
 	switch holds := place.Holds(); {
 	case p.never:
+	case p.beyond == guarded && p.held && place.Ground.Walls:
+		p.word, p.why, p.firm = Deny, p.because+heldBack, false // a yes would change nothing
 	case !holds:
 		if p.word == Deny && !p.blind {
 			p.word, p.firm = Ask, true
 		}
-	case p.beyond == nothing || p.beyond == network && place.Ground.Network:
+	case p.beyond == nothing || p.beyond == outside || p.beyond == network && place.Ground.Network:
 		p.word, p.firm = Allow, false
 	default:
 		p.word, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
@@ -336,18 +347,21 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
-		if !temporary(fixed) {
+		switch way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return within(dir, fixed) }); {
+		case way >= 0:
+			p.reaches(uncovered, "undo does not cover "+place.Ground.Ways[way]+": it lies outside the workspace")
+		case !temporary(fixed):
 			p.reaches(outside, outsideWorkspace)
 		}
 		return
 	}
 	if name := place.Agents.protectedName(fixed, root); name != "" {
-		p.reaches(guarded, name+decidesLater)
+		p.protects(name+decidesLater, place.wallsHold(name, fixed, root))
 	}
 	if place.Kept != nil {
 		for _, kept := range place.Kept() {
 			if foldedWithin(kept, fixed) {
-				p.reaches(guarded, kept+" is protected: git's configuration names it")
+				p.protects(kept+" is protected: git's configuration names it", true)
 			}
 		}
 	}
@@ -365,7 +379,29 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
 const (
 	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
 	decidesLater     = " is protected: it decides what is run or obeyed later"
+	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user what to do"
 )
+
+// protects notes a protected name. One that no wall holds outweighs, because there a yes changes something.
+func (p *piece) protects(why string, held bool) {
+	if p.beyond < guarded {
+		p.held = held
+	}
+	p.held = p.held && held
+	p.reaches(guarded, why)
+}
+
+// wallsHold reports whether the walls hold a protected name beneath a directory of the workspace: each at its top, and
+// those of git's in the repositories that were there when the walls were built.
+func (p Place) wallsHold(name, path, root string) bool {
+	tops := []string{root}
+	if strings.HasPrefix(name, ".git/") || name == ".git" {
+		tops = append(tops, p.Ground.Trees...)
+	}
+	return slices.ContainsFunc(tops, func(top string) bool {
+		return foldedWithin(filepath.Join(top, filepath.FromSlash(name)), path)
+	})
+}
 
 // gap returns what a snapshot does not have of a path.
 func (c Cover) gap(path string) (Gap, bool) {

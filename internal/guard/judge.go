@@ -51,6 +51,7 @@ func (j Judge) Call(c Call) Verdict {
 			if v.Shut == "" && j.Place.Ground.Walls && p.shut(j.Place.Ground) {
 				v.Shut = p.because
 			}
+			v.Opens = v.Opens || c.Kind == "command" && p.opens(j.Place.Ground)
 		}
 		if p.word == Ask {
 			if r, ok := j.lifts(lax, *p, c, line); ok {
@@ -78,7 +79,7 @@ func (j Judge) Call(c Call) Verdict {
 			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
 		case said == Allow && built < Deny && explicit == Allow:
-			v.Word, v.Firm, v.Grave, built, lifted = Allow, false, false, Allow, true
+			v.Word, v.Firm, v.Grave, built, lifted, v.Answered = Allow, false, false, Allow, true, true
 			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
 		}
 	}
