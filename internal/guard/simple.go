@@ -101,7 +101,9 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
-		p.reaches(another, p.why)
+		if name != agent || len(argv) != 2 || !slices.Contains([]string{"--version", "--help"}, argv[1].text) {
+			p.reaches(another, p.why)
+		}
 	}
 	text, how := shellText(name, argv)
 	if how == noText && readsText(name, argv) {

@@ -93,8 +93,8 @@ func TestOnlyBeyondIsAsked(t *testing.T) {
 		open string // where nobody is there it runs, and its result has this
 	}{
 		"curl -s http://127.0.0.1:9/ ": {"it needs the network", "--network HOST"},
-		"git push":                     {"nothing takes it back", ""},
-		"bash -c 'npm publish'":        {"nothing takes it back", ""},
+		"git push":                     {"nothing takes that back", ""},
+		"bash -c 'npm publish'":        {"nothing takes that back", ""},
 		"mkdir -p sub/.vscode ":        {".vscode is protected", ""},
 		"claude -p hi":                 {"it starts the agent claude", ""},
 	}
