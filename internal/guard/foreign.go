@@ -27,7 +27,8 @@ func foreignText(name string, argv []word) bool {
 	case name == "make" || name == "gmake":
 		return long(args, "--eval")
 	}
-	return slices.Contains([]string{"rscript", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sqlite3"}, name)
+	return slices.Contains([]string{"rscript", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sqlite3"},
+		name)
 }
 
 // executesSed finds the command e of sed, and the flag e of its command s, and more.
@@ -121,7 +122,8 @@ func runsValue(name string, value word) bool {
 		return false
 	}
 	return slices.Contains([]string{
-		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
+		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "GIT_PAGER", "GIT_EDITOR",
+		"GIT_SEQUENCE_EDITOR",
 		"GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND",
 		"PROMPT_COMMAND", "PS0", "PS4", "PERL5OPT", "PERL5DB", "RUBYOPT", "MAKEFLAGS", "RSYNC_RSH", "ENV",
 	}, upper) || strings.HasPrefix(upper, "GIT_CONFIG") || strings.HasPrefix(upper, "BASH_FUNC_")

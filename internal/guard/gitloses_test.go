@@ -24,21 +24,27 @@ func TestWhatGitLoses(t *testing.T) {
 		}},
 		{ignored, false, []string{
 			"clean -fd", "clean -fdx src", "clean -ndx", "stash", "stash -u", "stash list", "checkout .", "restore .",
-			"checkout -- src", "checkout -b x", "switch -c x", "reset", "reset HEAD", "reset --hard", "reset --hard HEAD", "branch -D x", "rm -r src",
+			"checkout -- src", "checkout -b x", "switch -c x", "reset", "reset HEAD", "reset --hard",
+			"reset --hard HEAD", "branch -D x", "rm -r src",
 			"commit -am x", "log", "status", "diff", "add .", "reflog", "apply --check x", "gc",
 		}},
 		{loose, true, []string{
 			"checkout .", "restore .", "checkout -- data", "restore data/big.bin", "rm -rf data", "reset --hard",
 			"clean -fd", "stash -u", "checkout side", "restore \"$x\"", "restore :/",
 		}},
-		{loose, false, []string{"restore src", "checkout -- src", "restore --staged .", "stash", "reset HEAD", "rm src/a"}},
+		{loose, false, []string{
+			"restore src", "checkout -- src", "restore --staged .", "stash", "reset HEAD",
+			"rm src/a",
+		}},
 		{state, true, []string{
 			"branch -D x", "branch -m a b", "tag -d v1", "stash drop", "stash clear", "reflog expire --all", "gc",
 			"update-ref -d refs/heads/x", "worktree remove x", "reset --hard x", "reset HEAD~1", "rebase x", "prune",
 		}},
 		{state, false, []string{
-			"branch", "branch -a", "branch x", "stash list", "reflog", "worktree list", "checkout -b x", "switch -c x",
-			"restore .", "reset HEAD", "reset --hard", "checkout -- a", "checkout .", "tag", "merge x", "commit -am x", "stash show",
+			"branch", "branch -a", "branch x", "stash list", "reflog", "worktree list", "checkout -b x",
+			"switch -c x",
+			"restore .", "reset HEAD", "reset --hard", "checkout -- a", "checkout .", "tag", "merge x",
+			"commit -am x", "stash show",
 		}},
 	} {
 		place := held()

@@ -208,7 +208,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 
 const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
 
-// pathOfRemote returns the directory that git takes for a remote repository, or "" if it is no directory.
+// pathOfRemote returns the directory that git takes for a remote repository, or "" if it takes none.
 func pathOfRemote(words []string) string {
 	if !slices.Contains([]string{"clone", "fetch", "pull", "push", "ls-remote"}, words[0]) {
 		return ""
@@ -407,7 +407,8 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
 const (
 	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
 	decidesLater     = " is protected: it decides what is run or obeyed later"
-	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user what to do"
+	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user " +
+		"what to do"
 )
 
 // protects notes a protected name. One that no wall holds outweighs, because there a yes changes something.

@@ -32,8 +32,10 @@ func TestHeldRuns(t *testing.T) {
 		"echo git push", "git commit -m 'npm publish'", "cargo build", "go test ./...",
 		"mkdir -p /tmp/x && rm -rf /tmp/x",
 		"rm -rf node_modules", "sleep 100 &", "systemctl stop x", strings.Repeat("echo x; ", maxLine/8+1),
-		"python - <<E\nx\nE", "git clone . /tmp/x", "git fetch .", "git push .", "git push ./bare main", "git pull ./bare x",
-		"git clone file:///w/ws /tmp/x", "npm ci --offline", "npm init -y", "cargo fetch --offline", "goose --version",
+		"python - <<E\nx\nE", "git clone . /tmp/x", "git fetch .", "git push .", "git push ./bare main",
+		"git pull ./bare x",
+		"git clone file:///w/ws /tmp/x", "npm ci --offline", "npm init -y", "cargo fetch --offline",
+		"goose --version",
 		"claude --version",
 	} {
 		j := Judge{Known: known(), Place: held()}
@@ -62,10 +64,12 @@ func TestBeyond(t *testing.T) {
 			"kubectl -n x get pods", "gh pr view 1", "aws s3 ls", "git clone https://x ./y", "git fetch ./x:y://z",
 		}},
 		{"is protected", true, []string{
-			"echo x > sub/.vscode/x", "touch sub/.git/hooks/x", "cp x new/.npmrc", "rm -rf sub/.git", "mkdir -p a/.husky",
+			"echo x > sub/.vscode/x", "touch sub/.git/hooks/x", "cp x new/.npmrc", "rm -rf sub/.git",
+			"mkdir -p a/.husky",
 		}},
 		{"nothing takes that back", true, []string{
-			"git push", "git push --force", "git push origin .", "kubectl get x || kubectl delete x", "git -C a push origin main", "npm publish", "npm --tag x publish",
+			"git push", "git push --force", "git push origin .", "kubectl get x || kubectl delete x",
+			"git -C a push origin main", "npm publish", "npm --tag x publish",
 			"cargo publish",
 			"twine upload dist/*", "python -m twine upload x", "gh pr create", "docker push x", "gem push x",
 			"uv publish",
@@ -92,7 +96,8 @@ func TestBeyond(t *testing.T) {
 	for line, want := range map[string]Word{
 		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Allow, "git -c alias.p=push p": Ask,
 		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
-		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow, "ls | xargs rm": Allow,
+		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow,
+		"ls | xargs rm": Allow,
 	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
@@ -120,7 +125,10 @@ func TestWhatWallsRefuse(t *testing.T) {
 			"tee .mcp.json", "mv x .claude", "sed -i s/a/b/ .envrc", "ln -s a .npmrc", "touch tree/.git/hooks/x",
 			"echo x > tree/.git/config", "bash -c 'touch .vscode/x'",
 		},
-		"it lies outside": {"rm -rf ../main/.git/objects", "echo x > /w/main/.git/refs/heads/x", "rm -rf ../../w/main/.git"},
+		"it lies outside": {
+			"rm -rf ../main/.git/objects", "echo x > /w/main/.git/refs/heads/x",
+			"rm -rf ../../w/main/.git",
+		},
 	} {
 		for _, line := range lines {
 			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: line})

@@ -190,7 +190,7 @@ func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
 	return []string{anything}
 }
 
-// fixedPart returns the directory beneath which all matches of a pattern lie, or the path if it is none.
+// fixedPart returns the directory beneath which all matches of a pattern lie, or the path if it has no wildcard.
 func fixedPart(pattern string) string {
 	fixed := pattern
 	if i := strings.IndexAny(pattern, "*?"); i >= 0 {

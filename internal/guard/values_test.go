@@ -34,7 +34,8 @@ func TestWaysToGaps(t *testing.T) {
 	}{
 		{"undo does not cover", []string{
 			"rm -rf dd/*", "echo x > lk", "find dd/ -delete", "truncate -s 0 dd/out", "echo x > dd/new", "cp a lk",
-			"f=dist/out; : > $f", "f=dist; rm -rf \"$f\"", "for f in a dist; do rm -rf $f; done", "d=dist; : > $d/out",
+			"f=dist/out; : > $f", "f=dist; rm -rf \"$f\"", "for f in a dist; do rm -rf $f; done",
+			"d=dist; : > $d/out",
 			"sort -o dist/out y", "gzip dist/out", "x=$(mktemp); python3 y.py dist/out", "tool --output=dist/out",
 			": > $f", "rm -rf \"$x\"", "while read f; do rm -rf \"$f\"; done", "rm -rf $(cat list)", "rm -r d*",
 			"sh -c 'rm -rf dist'", "cd sub; for f in dist; do rm -rf ../$f; done", "uniq a dist/out",
@@ -46,7 +47,8 @@ func TestWaysToGaps(t *testing.T) {
 		{"", []string{
 			"rm dd", "for f in *.c; do rm -f $f.o; done", "for f in *.c; do rm -f ${f%.c}.o; done",
 			"t=$(mktemp -d); cp a $t; rm -rf \"$t\"", "t=`mktemp`; echo > $t", "rm -f *.o", "rm -f src/*.pyc",
-			"x=a; echo y > $x.txt", "echo y > out-$(date +%s).log", "rm -rf /tmp/$x", "cat dist/out", "ls -la $x dist",
+			"x=a; echo y > $x.txt", "echo y > out-$(date +%s).log", "rm -rf /tmp/$x", "cat dist/out",
+			"ls -la $x dist",
 			"node dist/cli.js a", ". dist/bin/activate", "dist/run x", "grep -r x dist", "sort dist/out",
 			"tar --exclude=dist -czf x.tgz .", "find . -path './dist/*' -prune -o -name x -exec cat {} +",
 			"d=$PWD/build; rm -rf $d", "echo x > $PWD/y", "timeout 5 cat dist/out", "git diff dist", "cd dist && ls",

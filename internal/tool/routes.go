@@ -126,7 +126,9 @@ func (env *Env) runner() fsapi.Run {
 // Runner runs commands for an fsapi.FS.
 func Runner(commands Shell) fsapi.Run {
 	return func(ctx context.Context, c fsapi.Command) (fsapi.Output, error) {
-		o, err := commands.Run(ctx, shell.Command{Line: c.Line, At: c.At, Timeout: c.Timeout, Network: c.Network}, c.Progress)
+		o, err := commands.Run(ctx, shell.Command{
+			Line: c.Line, At: c.At, Timeout: c.Timeout, Network: c.Network,
+		}, c.Progress)
 		if err != nil {
 			return fsapi.Output{}, err
 		}
