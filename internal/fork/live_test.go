@@ -1,0 +1,175 @@
+package fork_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/process"
+)
+
+// serve is a program that listens on port 3000 of its network, and answers each connection with a word.
+func serve(word string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:3000")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		_, _ = io.WriteString(conn, word)
+		_ = conn.Close()
+	}
+}
+
+// Eight forks serve the same port, each its own word, and can be reached from outside; a second program in a fork sees
+// the files and the network of the first.
+func TestForksServe(t *testing.T) {
+	g := newRepository(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		f := g.make(name, fork.Overlay)
+		in, hold := io.Pipe()
+		ready, said := io.Pipe()
+		work, err := f.Start(t.Context(), process.Plan{
+			Argv: []string{"serve", "serves", name}, Path: self, Dir: g.dir, Env: os.Environ(), Stdin: in, Stdout: said,
+			Stderr: os.Stderr,
+		}, fork.Net{Word: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(ready).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, ready) }()
+		t.Cleanup(func() {
+			_ = hold.Close()
+			if _, err := work.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+		dialer, err := f.Dial("127.0.0.1:3000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			conn, err := dialer.Connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := io.ReadAll(conn); string(got) != name {
+				t.Errorf("fork %s serves %q", name, got)
+			}
+			_ = conn.Close()
+		}
+		dialer.Close()
+		other, err := f.Dial("127.0.0.1:3001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Connect(); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("a port where nobody listens: %v", err)
+		}
+		other.Close()
+		g.run(f, "echo "+name+" >mine")
+		var out bytes.Buffer
+		second := g.start(f, "cat mine; exec 3<>/dev/tcp/127.0.0.1/3000 && cat <&3", &out)
+		if _, err := second.Wait(); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasPrefix(out.String(), name+"\n") {
+			t.Errorf("the second program sees %q", out.String())
+		}
+		if _, err := f.Delete(t.Context()); !errors.Is(err, fault.Conflicting) {
+			t.Errorf("deleted while it is in use: %v", err)
+		}
+		_, err = f.Start(t.Context(), process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: g.dir},
+			fork.Net{Word: "on"})
+		if !errors.Is(err, fault.Conflicting) {
+			t.Errorf("another network: %v", err)
+		}
+	}
+}
+
+// A fork has no forks, and cannot be applied from inside.
+func TestInside(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		f := g.make("outer", tier)
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		work, err := f.Start(t.Context(), process.Plan{
+			Argv: []string{"inside", "inside", g.store.Dir, filepath.Dir(g.dir)}, Path: self, Dir: g.dir,
+			Env: os.Environ(), Stdout: &out, Stderr: &out,
+		}, fork.Net{Word: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = work.Wait()
+		if got := out.String(); got != "this is the fork outer already, and a fork has no forks\n" {
+			t.Error(got)
+		}
+	})
+}
+
+// Another user of the machine does it all too.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is one already")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "fork-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "test")
+	data, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, program} {
+		if err := os.Chown(path, 54321, 54321); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", "Test", "-test.v")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS: TestForksServe") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,44 @@
+package fork_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"omniagent/internal/fork"
+	"omniagent/internal/hermetic"
+	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
+	"omniagent/internal/undo"
+)
+
+func TestMain(m *testing.M) {
+	hermetic.Signals()
+	if process.IsGuard(os.Args) {
+		os.Exit(process.Guard())
+	}
+	if sandbox.IsStage(os.Args) {
+		syscall.Exit(sandbox.Stage())
+	}
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "serves":
+			finish(serve(os.Args[2]))
+		case "inside":
+			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
+			_, err := store.Make(context.Background(), fork.Wanted{Dir: "."})
+			finish(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func finish(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		syscall.Exit(3)
+	}
+	syscall.Exit(0)
+}
