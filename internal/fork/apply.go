@@ -58,6 +58,7 @@ type journal struct {
 	InPlace bool              `json:"in_place"`
 	Results map[string]string `json:"results"`
 	Stage   string            `json:"stage"` // the name of files that are not whole yet
+	Ref     string            `json:"ref,omitempty"`
 }
 
 const journalFile = "apply.json"
@@ -72,6 +73,7 @@ type step struct {
 	perm   fs.FileMode
 	result string // what is there afterwards
 	marked bool
+	before *appliedFileState // nil: what was there is not the base
 }
 
 // applying is an Apply.
@@ -85,6 +87,8 @@ type applying struct {
 	journal
 	out  Outcome
 	took map[string]appliedFileState // what counts as the base from now on
+	// what counted before, where that was still there
+	before map[string]*appliedFileState
 }
 
 // Apply brings home what the fork has changed. A snapshot is taken before, by which undo takes it back.
@@ -94,7 +98,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return Outcome{}, err
 	}
 	defer func() { _ = held.Unlock() }()
-	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}}
+	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
 	if a.root, err = f.openRoot(); err != nil {
 		return a.out, err
 	}
@@ -103,7 +107,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return a.out, fault.New(fault.Conflicting, "this is a fork, and %s has to be called outside of it",
 			"omniagent fork apply")
 	}
-	if a.was, err = f.bases(); err != nil {
+	if a.was, err = f.bases(ctx); err != nil {
 		return a.out, err
 	}
 	defer a.was.close()
@@ -139,6 +143,9 @@ func (a *applying) resume(dryRun bool) error {
 			Hint("remove %s, and call this again", filepath.Join(a.dir, journalFile))
 	}
 	a.out.Resumed = true
+	if a.GitDir != "" && !dryRun {
+		move{fork: a.Fork, ref: a.old.Ref, stage: a.old.Stage}.tidy()
+	}
 	for name := range a.old.Results {
 		if !dryRun {
 			_ = a.root.Remove(filepath.Join(filepath.Dir(filepath.FromSlash(name)), a.old.Stage))
@@ -222,7 +229,9 @@ func (a *applying) decide(name string, m, t *side) error {
 		if t != nil {
 			s.perm = t.status.Mode.Perm()
 		}
-		s.result, err = describe(t)
+		if s.result, err = describe(t); err == nil {
+			s.before, err = a.stateOf(m)
+		}
 		a.steps = append(a.steps, s)
 		return err
 	}
@@ -299,26 +308,39 @@ func (a *applying) reachable(name string) bool {
 
 // accept records that the base of a path is what the fork has now.
 func (a *applying) accept(name string, t *side) {
-	s := appliedFileState{Gone: t == nil}
+	if s, err := a.stateOf(t); err == nil {
+		a.took[name] = *s
+	}
+}
+
+// stateOf describes a file, and keeps its content if that can be merged later.
+func (a *applying) stateOf(f *side) (*appliedFileState, error) {
+	s := &appliedFileState{Gone: f == nil}
 	switch {
-	case t == nil:
-	case t.isDir():
+	case f == nil:
+	case f.isDir():
 		s.Dir = true
-	case t.isLink():
-		s.Target = t.target
+	case f.isLink():
+		s.Target = f.target
 	default:
-		s.Perm, s.Size = t.status.Mode.Perm(), t.status.Size
-		sum, err := t.digest()
+		s.Perm, s.Size = f.status.Mode.Perm(), f.status.Size
+		sum, err := f.digest()
 		if err != nil {
-			return
+			return nil, err
 		}
 		s.Sum = sum
-		if data, err := t.content(); err == nil && isText(data) {
+		if data, err := f.content(); err == nil && isText(data) {
 			put, err := a.was.store.Put(data)
 			s.Kept = err == nil && put == sum
 		}
 	}
-	a.took[name] = s
+	return s, nil
+}
+
+// same reports whether two files are the same.
+func (s appliedFileState) same(o appliedFileState) bool {
+	s.Turn, s.Kept, o.Turn, o.Kept = "", false, "", false
+	return s == o
 }
 
 // foresee says what would be done.
@@ -345,7 +367,8 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	if err != nil {
 		return err
 	}
-	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8)}
+	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
+	move.stage = a.Stage
 	for name, result := range a.old.Results {
 		a.Results[name] = result
 	}
@@ -362,7 +385,10 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 			a.finish(s, a.put(s))
 		}
 	}
-	err = move.carryOut(a.ctx)
+	err = move.carryOut()
+	if err == nil && move.inPlace {
+		err = a.standsNow(move, turn.ID())
+	}
 	if err == nil {
 		err = a.conclude()
 	}
@@ -407,6 +433,7 @@ func (a *applying) finish(s step, err error) {
 	case err == nil:
 		a.note(s)
 		a.accept(s.name, s.theirs)
+		a.before[s.name] = s.before
 	case errors.Is(err, errChanged):
 		a.conflict(s.name, justChanged)
 	default:
@@ -497,7 +524,14 @@ func (a *applying) stage(s step, staged string) error {
 // conclude makes what was brought home the base of what comes.
 func (a *applying) conclude() error {
 	for name, s := range a.took {
-		a.was.applied[name] = s
+		if last, ok := a.was.lastApplied(name); ok && last.same(s) {
+			continue
+		}
+		s.Turn = a.journal.Turn
+		if before := a.before[name]; before != nil && len(a.was.applied[name]) == 0 {
+			a.was.applied[name] = append(a.was.applied[name], *before) // which an undo brings back
+		}
+		a.was.applied[name] = append(a.was.applied[name], s)
 	}
 	a.was.store.Close()
 	if err := writeJSON(filepath.Join(a.dir, appliedFile), a.was.applied); err != nil {

@@ -65,6 +65,13 @@ func TestApply(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		again := g.apply(f)
+		if len(again.Applied) != len(want.Applied) {
+			t.Errorf("once it was taken back: %+v", again)
+		}
+		if _, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir}); err != nil {
+			t.Fatal(err)
+		}
 		after := look(t, g.dir)
 		for name, was := range before {
 			mode, _, _ := strings.Cut(was, " ")
@@ -102,6 +109,18 @@ func TestApplyCommits(t *testing.T) {
 		}
 		if got := g.sh(g.dir, "git fsck --no-dangling --no-progress 2>&1"); got != "" {
 			t.Error(got)
+		}
+		g.run(f, "git commit -qam third")
+		if out = g.apply(f); out.Commits != 1 || !out.InPlace {
+			t.Errorf("the next: %+v", out)
+		}
+		for range 2 {
+			if _, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out = g.apply(f); out.Commits != 2 || !out.InPlace {
+			t.Errorf("once they were taken back: %+v", out)
 		}
 		g.run(other, "git checkout -qb feature; echo f >src/f; git add src/f; git commit -qm feature")
 		out = g.apply(other)

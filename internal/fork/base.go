@@ -2,12 +2,14 @@ package fork
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,7 @@ func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
 
 func (f *Fork) contents() *tree.Store { return tree.OpenStore(filepath.Join(f.dir, contentsDir)) }
 
-// remember takes the base, if there is none. What git's index vouches for is not in it, because that index is kept too.
+// remember takes the base, if there is none. Of several forks that are made at a time, one does it for all.
 func (f *Fork) remember(ctx context.Context) error {
 	to := filepath.Join(f.dir, baseFile)
 	if _, err := os.Lstat(to); err == nil {
@@ -47,6 +49,55 @@ func (f *Fork) remember(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, baseTime)
 	defer cancel()
+	at := filepath.Join(f.store.Dir, ".base-"+f.key())
+	held, err := workspace.Lock(ctx, at, baseTime)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Unlock() }()
+	var last walked
+	if readJSON(at+".json", &last) == nil && !last.Began.Before(f.Made) && f.borrow(last.Fork) == nil {
+		return nil
+	}
+	last = walked{f.Name, time.Now()}
+	if err := f.takeBase(ctx, to); err != nil {
+		return err
+	}
+	return writeSoon(at+".json", last)
+}
+
+// walked is the last walk through a workspace.
+type walked struct {
+	Fork  string    `json:"fork"`
+	Began time.Time `json:"began"`
+}
+
+// borrow gives the files of another fork's base names of this one.
+func (f *Fork) borrow(name string) error {
+	from := f.store.at(name)
+	files := []string{reposFile}
+	for _, pattern := range []string{"index-?", "index-??", "index-???", contentsDir + "/*"} {
+		found, _ := filepath.Glob(filepath.Join(from, filepath.FromSlash(pattern)))
+		for _, path := range found {
+			rel, _ := filepath.Rel(from, path)
+			files = append(files, rel)
+		}
+	}
+	for _, rel := range append(files, baseFile) { // the last one says that there is a base
+		to := filepath.Join(f.dir, rel)
+		_ = os.Remove(to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Link(filepath.Join(from, rel), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBase walks through the workspace. What git's index vouches for is not in the base, because that index is kept too.
+func (f *Fork) takeBase(ctx context.Context, to string) error {
 	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
 	if f.store.Except != nil {
 		o.Except = tree.Except(f.Workspace, f.store.Except())
@@ -72,6 +123,9 @@ func (f *Fork) remember(ctx context.Context) error {
 	}
 }
 
+// key is a short name of the workspace.
+func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
+
 // keepIndexes keeps the indexes of the repositories. It reports whether they were the same all the while.
 func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
 	var repos []repository
@@ -94,7 +148,7 @@ func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
 			_ = keepFile(from, to)
 		}
 	})
-	return writeJSON(filepath.Join(f.dir, reposFile), repos) == nil && settled
+	return writeSoon(filepath.Join(f.dir, reposFile), repos) == nil && settled
 }
 
 func sameIndexFile(a, b fs.FileInfo) bool {
@@ -108,7 +162,7 @@ type bases struct {
 	contents *tree.Contents
 	store    *tree.Store
 	repos    []*tracked
-	applied  map[string]appliedFileState
+	applied  map[string][]appliedFileState
 }
 
 // tracked is the kept index of a repository.
@@ -129,10 +183,16 @@ type appliedFileState struct {
 	Dir    bool        `json:"dir,omitempty"`
 	Gone   bool        `json:"gone,omitempty"`
 	Kept   bool        `json:"kept,omitempty"` // the store has the content
+	Turn   string      `json:"turn,omitempty"` // by which it can be taken back, and then does not count
 }
 
-func (f *Fork) bases() (*bases, error) {
-	b := &bases{fork: f, store: f.contents(), applied: map[string]appliedFileState{}}
+func (f *Fork) bases(ctx context.Context) (*bases, error) {
+	f.turns = nil
+	missing := f.remember(ctx) // the process that had begun it may have died
+	if ctx.Err() != nil {
+		return nil, missing
+	}
+	b := &bases{fork: f, store: f.contents(), applied: map[string][]appliedFileState{}}
 	b.contents = tree.OpenContents(b.store, func(dir string) string { return dir })
 	var err error
 	b.index, err = tree.LoadFile(filepath.Join(f.dir, baseFile))
@@ -174,7 +234,7 @@ type base struct {
 
 // of returns what a path was. mine is what it is in the workspace.
 func (b *bases) of(name string, mine *side) base {
-	if a, ok := b.applied[name]; ok {
+	if a, ok := b.lastApplied(name); ok {
 		return b.ofApplied(a)
 	}
 	still := base{known: true, there: true, mine: mine, dir: mine.isDir(), link: mine.isLink()}
@@ -206,6 +266,30 @@ func (b *bases) of(name string, mine *side) base {
 		}
 	}
 	return b.ofTracked(name)
+}
+
+// lastApplied returns what was brought home last, and not taken back.
+func (b *bases) lastApplied(name string) (a appliedFileState, ok bool) {
+	for _, a := range slices.Backward(b.applied[name]) {
+		if !b.fork.undone(a.Turn) {
+			return a, true
+		}
+	}
+	return a, false
+}
+
+// undone reports whether a turn was taken back, after which what it brought home is not there any more.
+func (f *Fork) undone(turn string) bool {
+	if turn == "" || f.store.Undone == nil {
+		return false
+	}
+	if _, known := f.turns[turn]; !known {
+		if f.turns == nil {
+			f.turns = map[string]bool{}
+		}
+		f.turns[turn] = f.store.Undone(f.Workspace, turn)
+	}
+	return f.turns[turn]
 }
 
 func (b *bases) ofApplied(a appliedFileState) base {

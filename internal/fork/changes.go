@@ -168,7 +168,7 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, err := f.bases()
+	was, err := f.bases(ctx)
 	if err != nil {
 		return nil, err
 	}

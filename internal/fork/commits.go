@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -23,6 +24,33 @@ import (
 type head struct {
 	Ref    string `json:"ref,omitempty"` // such as refs/heads/main; empty: no branch is checked out
 	Commit string `json:"commit,omitempty"`
+	Index  string `json:"index,omitempty"` // the file that keeps what was staged then
+	Turn   string `json:"turn,omitempty"`  // by which it can be taken back, and then does not count
+}
+
+// at reports whether two heads are at the same place.
+func (h head) at(o head) bool { return h.Ref == o.Ref && h.Commit == o.Commit }
+
+// stood returns where the workspace stood at the beginning, or after commits were brought home.
+func (f *Fork) stood() (h head, known bool) {
+	for _, h := range slices.Backward(f.Heads) {
+		if !f.undone(h.Turn) {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// standsNow records where the workspace stands once commits were brought home.
+func (f *Fork) standsNow(m move, turn string) error {
+	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: "index-" + turn}
+	to := filepath.Join(f.dir, h.Index)
+	_ = os.Remove(to)
+	if err := keepFile(filepath.Join(f.GitDir, "index"), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.Heads = append(f.Heads, h)
+	return f.write()
 }
 
 // refs reads branches. A path is that of the workspace's repository.
@@ -109,22 +137,24 @@ type move struct {
 	count   int
 	inPlace bool
 	index   string // the file that becomes the index; empty: it stays
+	stage   string // the name of a file that is not whole yet
 }
 
 // commits finds out what the fork has committed, and brings its objects, which change nothing by themselves.
 func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	m := move{fork: f}
-	if f.GitDir == "" || f.Head.Commit == "" && f.Head.Ref == "" {
+	stood, known := f.stood()
+	if f.GitDir == "" || !known {
 		return m, nil
 	}
 	there, err := f.inside().head()
-	if err != nil || there.Commit == "" || there == f.Head {
+	if err != nil || there.Commit == "" || there.at(stood) && !old.InPlace {
 		return m, nil // a fork that has removed its repository brings no commits
 	}
 	if m.from, err = f.home().head(); err != nil {
 		return m, fault.New(fault.Unsafe, "the repository of %s cannot be read: %v", f.Workspace, err)
 	}
-	if m.from == there && !old.InPlace || there.Commit == f.Head.Commit && there.Ref == f.Head.Ref {
+	if m.from.at(there) && !old.InPlace {
 		return m, nil
 	}
 	if process.Find("git", os.LookupEnv) == "" {
@@ -140,13 +170,13 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 		return m, fault.New(fault.Unsafe, "the commits of the fork %s are not whole", f.Name).
 			Hint("omniagent fork run --name %s -- git fsck", f.Name)
 	}
-	if m.inPlace = f.unmoved(m.from, there, old); m.inPlace {
+	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace {
 		m.ref = there.Ref
 		if is := f.real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
 			m.index = is
 		}
 	} else {
-		m.ref = f.freeBranch(there.Commit)
+		m.ref = f.freeBranch(ctx, there.Commit)
 	}
 	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
 	if !m.inPlace && m.ref == "" {
@@ -157,11 +187,12 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 
 // unmoved reports whether the workspace stands where it stood at the beginning, with the same things staged and nothing
 // under way in either, so that it can become what the fork is.
-func (f *Fork) unmoved(here, there head, old journal) bool {
-	if there.Ref == "" || !old.InPlace && here != f.Head || old.InPlace && here != f.Head && here != there {
+func (f *Fork) unmoved(stood, here, there head, old journal) bool {
+	arrived := old.InPlace && here.at(there)
+	if there.Ref == "" || !here.at(stood) && !arrived {
 		return false
 	}
-	if there.Ref != f.Head.Ref && here != there {
+	if there.Ref != stood.Ref && !arrived {
 		if taken, err := f.home().commit(there.Ref); err != nil || taken != "" && taken != there.Commit {
 			return false
 		}
@@ -180,7 +211,7 @@ func (f *Fork) unmoved(here, there head, old journal) bool {
 	if old.InPlace {
 		return true
 	}
-	was, errWas := workspace.ReadFile(filepath.Join(f.dir, gitIndex(0)), refLimit*16)
+	was, errWas := workspace.ReadFile(filepath.Join(f.dir, stood.Index), refLimit*16)
 	is, errIs := workspace.ReadFile(filepath.Join(f.GitDir, "index"), refLimit*16)
 	if errWas != nil || errIs != nil {
 		return errWas != nil && errIs != nil
@@ -188,8 +219,8 @@ func (f *Fork) unmoved(here, there head, old journal) bool {
 	return git.SameIndex(was, is, len(there.Commit)/2)
 }
 
-// freeBranch returns a new ref for commits of the fork; "": an earlier one has them.
-func (f *Fork) freeBranch(commit string) string {
+// freeBranch returns the ref for commits of the fork; "": it has them.
+func (f *Fork) freeBranch(ctx context.Context, commit string) string {
 	for n := 1; ; n++ {
 		ref := "refs/heads/fork/" + f.Name
 		if n > 1 {
@@ -200,6 +231,10 @@ func (f *Fork) freeBranch(commit string) string {
 			return ""
 		case err == nil && at == "":
 			return ref
+		case err == nil:
+			if _, err := f.git(ctx, "merge-base", "--is-ancestor", at, commit); err == nil {
+				return ref // it has earlier ones
+			}
 		}
 	}
 }
@@ -266,11 +301,7 @@ func (f *Fork) countCommits(ctx context.Context, commit string) int {
 	if _, err := f.git(ctx, "rev-list", "--quiet", "--objects", commit, "--not", "--all"); err != nil {
 		return -1
 	}
-	args := []string{"rev-list", "--count", commit}
-	if f.Head.Commit != "" {
-		args = append(args, "^"+f.Head.Commit)
-	}
-	text, err := f.git(ctx, args...)
+	text, err := f.git(ctx, "rev-list", "--count", commit, "--not", "--all")
 	n, errCount := strconv.Atoi(text)
 	if err != nil || errCount != nil {
 		return -1
@@ -278,57 +309,113 @@ func (f *Fork) countCommits(ctx context.Context, commit string) int {
 	return n
 }
 
-// carryOut moves the branch: nothing is lost if it was moved meanwhile, because git compares and swaps.
-func (m move) carryOut(ctx context.Context) error {
+// carryOut moves the branch, unless it was moved meanwhile.
+func (m move) carryOut() error {
 	if m.to == "" {
 		return nil
 	}
-	f, why := m.fork, "omniagent fork apply "+m.fork.Name
+	f := m.fork
 	was, err := f.home().commit(m.ref)
 	if err == nil && was != m.to {
-		old := was
-		if old == "" {
-			old = strings.Repeat("0", len(m.to))
-		}
-		_, err = f.git(ctx, "update-ref", "-m", why, m.ref, m.to, old)
+		err = m.swap(filepath.Join(f.Common, filepath.FromSlash(m.ref)), []byte(m.to+"\n"), func() error {
+			if is, err := f.home().commit(m.ref); err != nil || is != was {
+				return errors.Join(err, errChanged)
+			}
+			m.note(f.Common, m.ref, was)
+			if m.inPlace && m.from.Ref == m.ref {
+				m.note(f.GitDir, "HEAD", was)
+			}
+			return nil
+		})
 	}
 	if err == nil && m.inPlace && m.from.Ref != m.ref {
-		_, err = f.git(ctx, "symbolic-ref", "-m", why, "HEAD", m.ref)
+		err = m.swap(filepath.Join(f.GitDir, "HEAD"), []byte("ref: "+m.ref+"\n"), func() error {
+			m.note(f.GitDir, "HEAD", m.from.Commit)
+			return nil
+		})
 	}
 	if err == nil && m.inPlace && m.index != "" {
-		err = m.replaceIndex()
+		var data []byte
+		if data, err = workspace.ReadFile(m.index, refLimit*16); err == nil {
+			err = m.swap(filepath.Join(f.GitDir, "index"), data, func() error { return nil })
+		}
 	}
 	if err != nil {
-		return fault.New(fault.Conflicting, "the files are brought home, and the commits are not: %v", err).
+		return fault.New(fault.Conflicting, "the files are brought home, and the commits are not: %s",
+			tree.Reason(err)).
 			Hint("omniagent fork apply %s, again", f.Name).Because(err)
 	}
 	return nil
 }
 
-// replaceIndex makes the index of the fork that of the workspace, with the lock that git itself takes.
-func (m move) replaceIndex() error {
-	data, err := workspace.ReadFile(m.index, refLimit*16)
+// swap replaces a file of git under the lock that git itself takes: the name with .lock behind it. The lock is another
+// name of the staged file, by which a later process knows that it is ours.
+func (m move) swap(path string, data []byte, check func() error) error {
+	perm := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		perm = info.Mode().Perm()
+	}
+	staged := m.staged()
+	_ = os.Remove(staged)
+	if err := workspace.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	err := os.WriteFile(staged, data, perm)
+	if err == nil {
+		defer os.Remove(staged)
+		err = os.Link(staged, path+".lock")
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s.lock is there, so git is at work", path)
+	}
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(m.fork.GitDir, "index")
-	info, err := os.Stat(path)
-	perm := fs.FileMode(0o644)
-	if err == nil {
-		perm = info.Mode().Perm()
-	}
-	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return fmt.Errorf("the index of the workspace is locked: %s", tree.Reason(err))
-	}
-	_, err = lock.Write(data)
-	if err = errors.Join(err, lock.Close()); err == nil {
+	if err = check(); err == nil {
 		err = os.Rename(path+".lock", path)
 	}
 	if err != nil {
 		_ = os.Remove(path + ".lock")
 	}
 	return err
+}
+
+func (m move) staged() string { return filepath.Join(m.fork.GitDir, m.stage) }
+
+// tidy removes the locks of an Apply that was killed.
+func (m move) tidy() {
+	mine, err := os.Stat(m.staged())
+	if m.stage == "" || err != nil {
+		return
+	}
+	f := m.fork
+	for _, path := range []string{
+		filepath.Join(f.GitDir, "index"), filepath.Join(f.GitDir, "HEAD"),
+		filepath.Join(f.Common, filepath.FromSlash(m.ref)),
+	} {
+		if lock, err := os.Stat(path + ".lock"); err == nil && os.SameFile(lock, mine) {
+			_ = os.Remove(path + ".lock")
+		}
+	}
+	_ = os.Remove(m.staged())
+}
+
+// note writes a line into the log of a ref, where git keeps one.
+func (m move) note(dir, ref, was string) {
+	path := filepath.Join(dir, "logs", filepath.FromSlash(ref))
+	if _, err := os.Stat(filepath.Join(dir, "logs")); err != nil || os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	if was == "" {
+		was = strings.Repeat("0", len(m.to))
+	}
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return
+	}
+	defer log.Close()
+	_, _ = fmt.Fprintf(log, "%s %s omniagent <> %d +0000\tomniagent fork apply %s\n", was, m.to, time.Now().Unix(),
+		m.fork.Name)
 }
 
 func sumOf(data []byte) [32]byte { return sha256.Sum256(data) }

@@ -74,6 +74,8 @@ type Store struct {
 	Root func(dir string) (string, error)
 	// Except are files in the workspace that are no part of it; nil: there are none.
 	Except func() []string
+	// Undone reports whether a turn of a workspace was taken back; nil: none was.
+	Undone func(workspace, turn string) bool
 }
 
 // Wanted describes a fork to make.
@@ -91,7 +93,7 @@ type Record struct {
 	Tier      Tier            `json:"tier"`
 	Made      time.Time       `json:"made"`
 	Applied   time.Time       `json:"applied,omitzero"` // the last time
-	Head      head            `json:"head,omitzero"`    // of the workspace's repository
+	Heads     []head          `json:"heads,omitempty"`  // of the workspace's repository: at the beginning, after an Apply
 	GitDir    string          `json:"git_dir,omitempty"`
 	Common    string          `json:"common,omitempty"`
 	Layers    []sandbox.Layer `json:"layers,omitempty"`
@@ -103,7 +105,7 @@ type Fork struct {
 	Record
 	store Store
 	dir   string
-	files map[string]bool // of the directory, when it was made
+	turns map[string]bool // that were taken back or not, as far as it is known
 }
 
 const (
@@ -229,7 +231,10 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if opened, err := git.Open(root); err == nil {
 		f.GitDir, f.Common = opened.Dir(), opened.Common()
 		opened.Close()
-		f.Head, _ = f.home().head() // without one no commits can be brought home
+		if h, err := f.home().head(); err == nil { // else no commits can be brought home
+			h.Index = gitIndex(0)
+			f.Heads = append(f.Heads, h)
+		}
 	}
 	f.dir = filepath.Join(s.Dir, making+f.ID)
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
@@ -269,7 +274,7 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 			continue
 		}
 		f.Layers = f.layersIn(to)
-		if err := writeJSON(filepath.Join(f.dir, recordFile), f.Record); err != nil {
+		if err := writeSoon(filepath.Join(f.dir, recordFile), f.Record); err != nil {
 			return err
 		}
 		if err := os.Rename(f.dir, to); err == nil { // fails if another process was faster
@@ -327,7 +332,7 @@ func (f *Fork) Delete(ctx context.Context) (freed int64, err error) {
 	return freed, nil
 }
 
-// Size is how many bytes the fork takes on disk.
+// Size is how many bytes the fork takes on disk. What others have too, such as git's index, is not counted.
 func (f *Fork) Size() int64 {
 	var bytes int64
 	_ = filepath.WalkDir(f.dir, func(_ string, e fs.DirEntry, err error) error {
@@ -386,12 +391,17 @@ func readJSON(path string, to any) error {
 	return err
 }
 
-func writeJSON(path string, from any) error {
+func writeJSON(path string, from any) error { return writeAs(path, from, workspace.Replace) }
+
+// writeSoon does not wait for the disk.
+func writeSoon(path string, from any) error { return writeAs(path, from, workspace.WriteDerived) }
+
+func writeAs(path string, from any, write func(string, []byte, os.FileMode) error) error {
 	data, err := json.Marshal(from)
 	if err != nil {
 		return fault.New(fault.Internal, "%s cannot be written: %v", path, err)
 	}
-	return workspace.Replace(path, data, 0o600)
+	return write(path, data, 0o600)
 }
 
 // Running are the processes that have started programs in the fork.
@@ -443,5 +453,6 @@ type Work struct {
 	spaces sandbox.Spaces
 	alive  *workspace.FileLock
 	file   string
-	based  chan error
+	over   chan struct{} // closed when it has ended
+	based  chan error    // why there is no base
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -12,10 +13,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/process"
+	"omniagent/internal/undo"
 )
 
 // serve is a program that listens on port 3000 of its network, and answers each connection with a word.
@@ -135,6 +138,74 @@ func TestInside(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// An Apply that is killed at any moment has lost nothing, and the next one completes it.
+func TestKilled(t *testing.T) {
+	g := newGround(t)
+	g.must(g.dir, `git init -q -b main; mkdir d; for i in $(seq 120); do seq 30 >d/$i; done; git add .
+		git commit -qm first`)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, resumed := 0, 0
+	for round := range 12 {
+		f := g.make("try", "")
+		g.run(f, `sed -i s/^3$/three/ d/*; for i in $(seq 20); do rm d/$i; done; mkdir e; cp d/1?? e; git add .
+			git commit -qm second; echo staged >staged; git add staged`)
+		g.must(g.dir, "for i in $(seq 40 60); do sed -i s/^20$/twenty/ d/$i; done")
+		cmd := exec.CommandContext(t.Context(), self, "applies", g.store.Dir, g.snapshots.Dir, filepath.Dir(g.dir),
+			"try")
+		said, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = bufio.NewReader(said).ReadString('\n')
+		timer := time.AfterFunc(time.Duration(rand.N(120_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+		if cmd.Wait() != nil {
+			killed++
+		}
+		timer.Stop()
+		out := g.apply(f)
+		if out.Resumed {
+			resumed++
+		}
+		if len(out.Conflicts) > 0 {
+			t.Errorf("round %d: %+v", round, out.Conflicts)
+		}
+		want := "21 21 100\n"
+		got := g.sh(g.dir, `echo $(ls e | wc -l) $(grep -lx twenty d/* | wc -l) $(grep -lx three d/* | wc -l)`)
+		if got != want {
+			t.Errorf("round %d: %s, want %s", round, got, want)
+		}
+		if got := g.sh(g.dir, `git fsck --no-dangling --no-progress 2>&1; git log --format=%s
+			git status --porcelain | grep -v '^ M d/[456][0-9]$'; find . -name '.omniagent*' -o -name '*.lock'`); got !=
+			"second\nfirst\nA  staged\n" {
+			t.Errorf("round %d: %s", round, got)
+		}
+		if out.Resumed && out.Turn != "" { // what both have done is one turn
+			back, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir})
+			if err != nil || len(back.Kept) > 0 {
+				t.Errorf("round %d: %v %+v", round, err, back.Kept)
+			}
+			if got := g.sh(g.dir, `git log --format=%s; ls; grep -lx three d/* | wc -l`); got != "first\nd\n0\n" {
+				t.Errorf("round %d, undone: %s", round, got)
+			}
+		}
+		if _, err := f.Delete(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		g.must(g.dir, "git reset -q --hard $(git rev-list --max-parents=0 HEAD); git clean -qfdx")
+	}
+	t.Logf("%d were killed, of which %d had begun", killed, resumed)
+	if killed == 0 {
+		t.Error("no one was killed in time")
+	}
 }
 
 // Another user of the machine does it all too.

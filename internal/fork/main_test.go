@@ -26,6 +26,15 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "serves":
 			finish(serve(os.Args[2]))
+		case "applies":
+			snapshots := undo.Store{Dir: os.Args[3], Home: os.Args[4]}
+			store := fork.Store{Dir: os.Args[2], Root: snapshots.Root, Undone: snapshots.TakenBack}
+			f, err := store.Open(os.Args[5])
+			if err == nil {
+				fmt.Println("begins")
+				_, err = f.Apply(context.Background(), snapshots, false)
+			}
+			finish(err)
 		case "inside":
 			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
 			_, err := store.Make(context.Background(), fork.Wanted{Dir: "."})

@@ -17,10 +17,14 @@ func sameOwner(path string, like fs.FileInfo) error {
 	return os.Lchown(path, int(s.Uid), int(s.Gid))
 }
 
-// onDisk is how many bytes a file takes, each of its names its part.
+// onDisk is how many bytes a file takes: none if it has other names.
 func onDisk(info fs.FileInfo) int64 {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return s.Blocks * 512 / max(1, int64(s.Nlink)) //nolint:unconvert // it is smaller on some systems
+	s, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return info.Size()
+	case s.Nlink > 1 && !info.IsDir():
+		return 0
 	}
-	return info.Size()
+	return s.Blocks * 512
 }

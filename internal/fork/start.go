@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
@@ -13,6 +14,9 @@ import (
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
+
+// baseDelay is how long the base waits for the program to come up.
+const baseDelay = 300 * time.Millisecond
 
 // Start starts a program in the fork. Dir of the plan is a directory of the workspace. If programs run there already,
 // it joins them. The base is taken meanwhile, if there is none yet.
@@ -29,7 +33,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	if err := workspace.MkdirAll(filepath.Join(f.dir, openDir)); err != nil {
 		return nil, err
 	}
-	w := &Work{fork: f, based: make(chan error, 1)}
+	w := &Work{fork: f, over: make(chan struct{}), based: make(chan error, 1)}
 	p.Dir = f.Place(p.Dir)
 	if f.Tier == Overlay {
 		err = w.enter(p, n)
@@ -46,7 +50,13 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 		w.spaces.Close()
 		return nil, err
 	}
-	go func() { w.based <- f.remember(ctx) }()
+	go func() { // but not in the way of its start
+		select {
+		case <-time.After(baseDelay):
+		case <-w.over:
+		}
+		w.based <- f.remember(ctx)
+	}()
 	return w, nil
 }
 
@@ -124,7 +134,7 @@ func (w *Work) register(ctx context.Context, n Net) (err error) {
 	if w.spaces.Network != nil {
 		m.Network = uint64(w.spaces.Network.Fd())
 	}
-	return writeJSON(path+".json", m)
+	return writeSoon(path+".json", m)
 }
 
 // spaces opens the namespaces that another process has open.
@@ -153,6 +163,7 @@ func (m member) spaces() (s sandbox.Spaces, err error) {
 // were changed in the workspace too are not merged but listed.
 func (w *Work) Wait() (ending process.Ending, missing error) {
 	ending = w.Child.Wait()
+	close(w.over)
 	_ = os.Remove(w.file + ".json")
 	_ = os.Remove(w.file)
 	_ = w.alive.Unlock()

@@ -75,7 +75,7 @@ func (f *Fork) overlay() error {
 	if err := f.try(); err != nil {
 		return err
 	}
-	return workspace.Replace(tried, []byte(key), 0o600)
+	return workspace.WriteDerived(tried, []byte(key), 0o600)
 }
 
 // layersIn are the layers of a fork that lies in a directory: over the workspace, over what is mounted in it, and over

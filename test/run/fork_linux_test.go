@@ -1,0 +1,101 @@
+package run
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/measure"
+)
+
+// forked is the answer of a command about forks.
+type forked struct {
+	Data struct {
+		Name  string
+		Fork  string
+		Turn  string
+		ID    string `json:"run_id"`
+		Files []struct{ Path, Result, Status string }
+		Forks []struct{ Name, Tier string }
+	}
+	Error *struct{ Code, Message string }
+}
+
+func (p *place) fork(want int, args ...string) (f forked) {
+	p.t.Helper()
+	a := p.call(args...)
+	if err := json.Unmarshal([]byte(a.Stdout), &f); err != nil || a.Code != want {
+		p.t.Fatalf("%v: want %d: %v\n%s", args, want, err, a)
+	}
+	return f
+}
+
+// TestARunInAFork lets an agent destroy everything in a fork, and brings home what another one has made.
+func TestARunInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; rm -rf src; echo "I wrote it."`).
+		agent("vandal", `cat >/dev/null; rm -rf ./* .git; echo "It is clean."`)
+	p.put("src/a.txt", "a\n")
+	was, err := measure.Oracle(p.work, p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func() {
+		t.Helper()
+		if is, err := measure.Oracle(p.work, p.env); err != nil || is != was {
+			t.Errorf("the workspace is %s\nand was %s: %v", is, was, err)
+		}
+	}
+	p.run("vandal", "--yolo", "--fork").is(t, 0, "succeeded", "done")
+	unchanged()
+	a := p.run("scribe", "--yolo", "--fork")
+	a.is(t, 0, "succeeded", "done")
+	unchanged()
+	if !strings.Contains(a.Stdout, `"fork":"work-2"`) || a.Data.Changed == nil || a.Data.Changed.Count != 2 {
+		t.Errorf("%s", a)
+	}
+	if next := strings.Join(a.Data.Summary.Next, ";"); !strings.Contains(next, "omniagent fork apply work-2") {
+		t.Errorf("next is %s", next)
+	}
+	if d := p.fork(0, "fork", "diff", "work-2"); len(d.Data.Files) != 3 {
+		t.Errorf("%+v", d)
+	}
+	if d := p.fork(0, "fork", "apply", "work-2"); len(d.Data.Files) != 3 || d.Data.Turn == "" {
+		t.Errorf("%+v", d)
+	}
+	if p.read("first.txt") != "one\n" {
+		t.Error("nothing was brought home")
+	}
+	p.fork(0, "undo")
+	unchanged()
+	for _, name := range []string{"work-1", "work-2"} {
+		p.fork(2, "fork", "delete", name)
+		p.fork(0, "fork", "delete", name, "--confirm-destructive")
+	}
+	if d := p.fork(0, "fork", "list"); len(d.Data.Forks) > 0 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(2, "run", "--agent", "scribe", "-p", "x", "--fork", "--detach")
+	p.nothing()
+}
+
+// TestARunInAForkGoesOn answers the question of a run that works in a fork, from outside of it.
+func TestARunInAForkGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >answer.txt; echo "I wrote it."`)
+	asked := p.run("scribe", "--yolo", "--fork", "--require", "colour=Which colour?")
+	asked.is(t, 4, "needs_input", asked.Data.Reason)
+	done := p.call("answer", asked.Data.ID, "blue")
+	done.is(t, 0, "succeeded", "done")
+	if _, err := os.Stat(filepath.Join(p.work, "answer.txt")); err == nil {
+		t.Error("it worked in the workspace")
+	}
+	p.fork(0, "fork", "apply", "work-1")
+	if got := p.read("answer.txt"); !strings.Contains(got, "blue") {
+		t.Errorf("%q", got)
+	}
+	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	p.nothing()
+}
