@@ -65,6 +65,8 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
+	standby := process.Prepare(false)
+	defer standby.Dismiss()
 	f, err := forkFor(ctx, c, c.String("name"))
 	if err != nil {
 		return 0, err
@@ -76,7 +78,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		}
 		n = fork.Net{Word: "on", Network: sandbox.Network{Open: true}}
 	}
-	return workIn(ctx, c, f, c.Strings("command"), n, signals)
+	return work{c, f, n, signals, standby}.carryOut(ctx, c.Strings("command"))
 }
 
 // forkNetwork returns the network that a call asks for.
@@ -126,11 +128,18 @@ func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) 
 	return nil
 }
 
-// workIn runs a program in a fork with the streams of the call.
-func workIn(ctx context.Context, c *contract.Call, f *fork.Fork, argv []string, n fork.Net, signals <-chan os.Signal) (
-	int, error,
-) {
-	plan := process.Plan{Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin}
+// work is a program in a fork, with the streams of a call.
+type work struct {
+	call    *contract.Call
+	fork    *fork.Fork
+	net     fork.Net
+	signals <-chan os.Signal
+	standby *process.Standby // nil: none was prepared
+}
+
+func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
+	c, f := w.call, w.fork
+	plan := process.Plan{Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby}
 	if !strings.Contains(argv[0], "/") { // else it is looked for in the fork
 		var err error
 		if plan.Path, err = process.Locate(argv, c.Dir(), plan.Env); err != nil {
@@ -142,18 +151,18 @@ func workIn(ctx context.Context, c *contract.Call, f *fork.Fork, argv []string, 
 		plan.Terminal = os.Stdin
 	}
 	network := "a loopback of its own"
-	if n.Open {
+	if w.net.Open {
 		network = "the network of this machine"
 	}
 	logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name, f.Workspace,
 		f.Tier, network, f.Name)
-	work, err := f.Start(ctx, plan, n)
+	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {
 		return 0, err
 	}
-	stop := enclosure.Forward(signals, work.Child)
+	stop := enclosure.Forward(w.signals, running.Child)
 	defer stop()
-	ending, missing := work.Wait()
+	ending, missing := running.Wait()
 	if missing != nil {
 		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
@@ -195,7 +204,7 @@ func againIn(ctx context.Context, c *contract.Call, f *fork.Fork, args []string,
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
 	on := fork.Net{Word: "on", Network: sandbox.Network{Open: true}} // agents have to reach their models
-	return workIn(ctx, c, f, append([]string{self}, args...), on, signals)
+	return work{c, f, on, signals, nil}.carryOut(ctx, append([]string{self}, args...))
 }
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.

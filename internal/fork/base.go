@@ -96,7 +96,8 @@ func (f *Fork) borrow(name string) error {
 	return nil
 }
 
-// takeBase walks through the workspace. What git's index vouches for is not in the base, because that index is kept too.
+// takeBase walks through the workspace. What git's index vouches for is not in the base, because that index is kept
+// too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
 	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
 	if f.store.Except != nil {

@@ -167,22 +167,21 @@ func (s Store) List() ([]*Fork, error) {
 
 // Around returns the fork in which this process works in a directory, or nil.
 func (s Store) Around(dir string) *Fork {
-	all, err := s.List()
-	if err != nil {
-		return nil
-	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil
 	}
-	for _, f := range all {
-		switch {
-		case f.Tier != Overlay:
-			if within(f.tree(), real) {
-				return f
-			}
-		case within(f.Workspace, real):
-			if _, name := sandbox.MountsBeneath(f.Workspace); name == f.mark() {
+	if rel, err := filepath.Rel(s.Dir, real); err == nil && filepath.IsLocal(rel) {
+		name, _, _ := strings.Cut(rel, string(filepath.Separator))
+		if f, err := s.Open(name); err == nil && within(f.tree(), real) {
+			return f
+		}
+	}
+	_, in := sandbox.MountsBeneath(real)
+	if id, ours := strings.CutPrefix(in, markPrefix); ours {
+		all, _ := s.List()
+		for _, f := range all {
+			if f.ID == id {
 				return f
 			}
 		}
@@ -191,7 +190,9 @@ func (s Store) Around(dir string) *Fork {
 }
 
 // mark is what mount tables call the layers.
-func (f *Fork) mark() string { return "omniagent-fork-" + f.ID }
+func (f *Fork) mark() string { return markPrefix + f.ID }
+
+const markPrefix = "omniagent-fork-"
 
 // tree is where a fork that is a copy lies.
 func (f *Fork) tree() string { return filepath.Join(f.dir, copyDir) }

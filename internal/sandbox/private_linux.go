@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -460,32 +459,30 @@ func dial(o *order) int {
 	}
 }
 
-// MountsBeneath returns the directories beneath one at which something is mounted, and what is mounted at the directory
-// itself, as mount tables call it; "": nothing.
-func MountsBeneath(dir string) (at []string, name string) {
+// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies in,
+// as mount tables call it.
+func MountsBeneath(dir string) (at []string, in string) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, ""
 	}
 	defer f.Close()
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	in := bufio.NewReader(f)
-	for {
-		line, err := in.ReadString('\n')
-		if errors.Is(err, io.EOF) && line == "" {
-			return at, name
+	unescape, depth := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`), 0
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		rest := slices.Index(fields, "-")
+		if rest < 5 || len(fields) <= rest+2 {
+			continue
 		}
-		fields := strings.Fields(line)
-		if rest := slices.Index(fields, "-"); rest > 4 && len(fields) > rest+2 {
-			switch path := unescape.Replace(fields[4]); {
-			case path == dir:
-				name = unescape.Replace(fields[rest+2])
-			case within(dir, path):
-				at = append(at, path)
-			}
+		path := unescape.Replace(fields[4])
+		if path != dir && within(dir, path) {
+			at = append(at, path)
 		}
-		if err != nil {
-			return at, name
+		if within(path, dir) && len(path) >= depth {
+			in, depth = unescape.Replace(fields[rest+2]), len(path)
 		}
 	}
+	return at, in
 }

@@ -37,4 +37,4 @@ func (*Dialer) Connect() (net.Conn, error) { return nil, errors.ErrUnsupported }
 func (*Dialer) Close() {}
 
 // MountsBeneath returns nothing: mount points are not looked at here.
-func MountsBeneath(string) (at []string, name string) { return nil, "" }
+func MountsBeneath(string) (at []string, in string) { return nil, "" }
