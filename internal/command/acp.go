@@ -31,12 +31,12 @@ func (p Parts) acpCommand() *contract.Command {
 		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an " +
 			"installed one, and ends with its input.\n" +
 			"docs/acp.md has the settings of editors.",
-		Scopes: []string{},
+		Scopes: []string{}, Auth: p.modelKey(),
 		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: " + p.apiWords(),
+				Help: "model API: " + p.apiWords(),
 			},
 			{
 				Name: "model", Short: "m", Kind: contract.Text,
@@ -108,7 +108,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	}
 	host := &acp.Host{
 		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
-		Signals: signals, Mask: known.String,
+		Signals: signals, Mask: known.String, Undo: undoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
 				Model:   fromFlag(first),

@@ -29,7 +29,7 @@ func (p Parts) chat() *contract.Command {
 		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
 		{
 			Name: "resume", Short: "r", Kind: contract.Text, Optional: true,
-			Help: "conversation to go on with, or the beginning of its id; without one, choose from a list",
+			Help: "conversation to go on with; alone, choose from a list",
 		},
 	}
 	like := p.start()
@@ -55,7 +55,7 @@ func (p Parts) chat() *contract.Command {
 		Files: append(slices.Clone(like.Files), contract.FileEffect{
 			Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
 		}, contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"}),
-		Scopes: []string{}, Params: params, Network: like.Network,
+		Scopes: []string{}, Params: params, Network: like.Network, Auth: like.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{Code: contract.GeneralError, When: "what the agent says cannot be written"},

@@ -28,8 +28,13 @@ type authMethod struct {
 func accountParam() contract.Param {
 	return contract.Param{
 		Name: "provider", Kind: contract.ID, Position: 1, MaxLen: 64, Stdin: true,
-		Help: "whose key: a word of --provider, or the provider of a profile",
+		Help: "whose key: a word of --provider, or of a profile",
 	}
+}
+
+// modelKey declares that a command needs the key of a model API.
+func (p Parts) modelKey() *contract.Auth {
+	return &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}
 }
 
 func (p Parts) login() *contract.Command {
@@ -41,7 +46,7 @@ func (p Parts) login() *contract.Command {
 			"keyring keeps it where there is one,\n" +
 			"a file that only you can read otherwise. A key in the environment is used before a stored one.\n" +
 			"Installed agents have logins of their own.",
-		Auth: &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}, Interactive: true,
+		Auth: p.modelKey(), Interactive: true,
 		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true,
 		Timeout: loginTime,
 		Output:  contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),

@@ -43,7 +43,7 @@ func (p Parts) mcpServer() *contract.Command {
 			},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: " + p.apiWords(),
+				Help: "model API: " + p.apiWords(),
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{
@@ -103,7 +103,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 			error,
 		) {
 			return askable(c, p.Agents, reads)
-		}, Open: o.converse,
+		}, Open: o.converse, Undo: undoFor(c),
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: depthOf(c),
 		Timeout: timeout, Most: turn, Connect: connect,
 	})
