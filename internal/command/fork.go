@@ -42,7 +42,7 @@ func forkNamed(c *contract.Call) (*fork.Fork, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(c.String("name"))
+	return store.Open(c.String("id"))
 }
 
 // forkCommand adds what the commands share that answer with an envelope.
@@ -57,7 +57,10 @@ func forkCommand(c contract.Command) *contract.Command {
 }
 
 func forkParam() contract.Param {
-	return contract.Param{Name: "name", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64, Help: "the fork"}
+	return contract.Param{
+		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64,
+		Help: "name of the fork",
+	}
 }
 
 func forkFiles() contract.FileEffect {
@@ -117,6 +120,8 @@ type forkDiffData struct {
 	Name  string                       `json:"name"`
 	Files []contract.Foreign[forkFile] `json:"files"`
 	Patch contract.Foreign[string]     `json:"patch" doc:"empty: without --patch"`
+
+	root string // of the workspace
 }
 
 type forkFile struct {
@@ -125,6 +130,11 @@ type forkFile struct {
 	Added   *int   `json:"added" doc:"lines; null: not counted"`
 	Removed *int   `json:"removed"`
 	Meets   bool   `json:"changed_in_workspace" doc:"since the fork was made, too"`
+}
+
+// shownIn is a file of a workspace as a person sees it.
+func shownIn(root, path string) string {
+	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
 }
 
 // PlainText shows the patch, or the files.
@@ -145,7 +155,7 @@ func (d forkDiffData) PlainText() string {
 		if f.Value.Meets {
 			note = "changed in the workspace too"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, text.Visible(f.Value.Path), lines, note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, shownIn(d.root, f.Value.Path), lines, note)
 	}
 	_ = w.Flush() // into memory
 	return b.String()
@@ -172,11 +182,12 @@ func forkDiff() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil)}
+			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil), root: f.Workspace}
 			var patch strings.Builder
 			for _, change := range changes {
 				d.Files = append(d.Files, contract.Foreign[forkFile]{Value: forkFile{
-					change.Path, string(change.Status), change.Added, change.Removed, change.Meets,
+					filepath.Join(f.Workspace, filepath.FromSlash(change.Path)), string(change.Status), change.Added,
+					change.Removed, change.Meets,
 				}})
 				if err := change.Patch(&patch); err != nil {
 					return contract.Result{}, err
@@ -200,6 +211,7 @@ type forkApplied struct {
 	Resumed bool                           `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
 
 	dryRun bool
+	root   string // of the workspace
 }
 
 type forkResult struct {
@@ -208,12 +220,14 @@ type forkResult struct {
 	Reason string `json:"reason" doc:"why it is marked or kept"`
 }
 
-func forkAppliedOf(name string, out fork.Outcome, dryRun bool) forkApplied {
+func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
-		Name: name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
+		Name: f.Name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
 		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun,
+		root: f.Workspace,
 	}
 	add := func(path, result, reason string) {
+		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
 		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, result, reason}})
 	}
 	for _, k := range out.Conflicts {
@@ -248,7 +262,7 @@ func (d forkApplied) PlainText() string {
 		case "merged":
 			merged++
 		case "marked", "kept":
-			decide = append(decide, "  "+text.Visible(f.Value.Path)+": "+text.Visible(f.Value.Reason))
+			decide = append(decide, "  "+shownIn(d.root, f.Value.Path)+": "+text.Visible(f.Value.Reason))
 		}
 	}
 	lines := []string{fmt.Sprintf("%s %s, of which %d merged with changes of the workspace.", verb,
@@ -281,7 +295,7 @@ func forkApply() *contract.Command {
 			noFork(),
 			{Code: contract.Conflict, When: "an agent is at work there, or this is the fork"},
 		},
-		Examples: []contract.Example{{Description: "Look first", Command: "omniagent fork apply try --dry-run"}},
+		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			f, err := forkNamed(c)
 			if err != nil {
@@ -300,7 +314,7 @@ func forkApply() *contract.Command {
 				return contract.Result{}, err
 			}
 			result := contract.Result{
-				Data: forkAppliedOf(f.Name, out, c.DryRun()), Effect: contract.Updated,
+				Data: forkAppliedOf(f, out, c.DryRun()), Effect: contract.Updated,
 				Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}
 			if len(out.Conflicts) > 0 && !c.DryRun() {

@@ -135,7 +135,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 // resume finds out what an Apply that was killed was about to do, and removes its files that are not whole.
 func (a *applying) resume(dryRun bool) error {
 	err := readJSON(filepath.Join(a.dir, journalFile), &a.old)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+	if absent(err) {
 		return nil
 	}
 	if err != nil {
@@ -299,7 +299,7 @@ func (a *applying) reachable(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := a.root.Lstat(filepath.FromSlash(dir))
 		if err == nil && !info.IsDir() {
-			up, errUp := theirs(a.real(filepath.Join(a.Workspace, filepath.FromSlash(dir))))
+			up, errUp := theirs(a.Real(filepath.Join(a.Workspace, filepath.FromSlash(dir))))
 			return errUp == nil && up.isDir() && info.Mode()&fs.ModeSymlink == 0
 		}
 	}

@@ -43,6 +43,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -139,7 +140,7 @@ func (s Store) Open(name string) (*Fork, error) {
 	f := &Fork{store: s, dir: s.at(name)}
 	err := readJSON(filepath.Join(f.dir, recordFile), &f.Record)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
+	case absent(err):
 		return nil, fault.New(fault.NotFoundCode, "there is no fork %s", name).Hint("omniagent fork list")
 	case err != nil:
 		return nil, fault.New(fault.Unsafe, "the record of the fork %s is damaged: %v", name, err).
@@ -152,7 +153,7 @@ func (s Store) Open(name string) (*Fork, error) {
 func (s Store) List() ([]*Fork, error) {
 	s.sweep()
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !absent(err) {
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", s.Dir, tree.Reason(err)).Because(err)
 	}
 	var all []*Fork
@@ -376,6 +377,11 @@ func purge(dir string) error {
 		return nil
 	})
 	return os.RemoveAll(dir)
+}
+
+// absent reports whether an error says that there is nothing at a path, or a file above it.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // within reports whether a path is a directory or beneath it.

@@ -1,10 +1,15 @@
 package run
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/measure"
@@ -97,5 +102,59 @@ func TestARunInAForkGoesOn(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	p.nothing()
+}
+
+// TestAForkIsOpened reaches a server in a fork from outside, twice, until the relay is interrupted.
+func TestAForkIsOpened(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3, which serves")
+	}
+	p := newPlace(t)
+	p.put("page.html", "in the workspace\n")
+	server := p.command("fork", "run", "--name", "web", "--", "sh", "-c", "echo in the fork >page.html; exec "+python+
+		" -u -m http.server 3000 --bind 127.0.0.1")
+	said, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "Serving") {
+		t.Fatalf("%q %v", line, err)
+	}
+	relay := p.command("fork", "open", "web", ":3000")
+	out, err := relay.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := relay.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		answer, err := http.Get(strings.TrimSpace(address) + "/page.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if string(text) != "in the fork\n" {
+			t.Errorf("%q", text)
+		}
+	}
+	_ = relay.Process.Signal(syscall.SIGTERM)
+	if err := relay.Wait(); err != nil {
+		t.Errorf("the relay: %v", err)
+	}
+	_ = server.Process.Signal(syscall.SIGTERM)
+	_ = server.Wait()
+	p.fork(0, "fork", "delete", "web", "--confirm-destructive")
 	p.nothing()
 }
