@@ -515,7 +515,7 @@ func (a *applying) stage(s step, staged string) error {
 			_ = in.Close()
 		}
 	}
-	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+	if err = errors.Join(err, out.Close()); err == nil {
 		err = a.root.Chmod(staged, s.perm)
 	}
 	return err

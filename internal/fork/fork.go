@@ -88,17 +88,18 @@ type Wanted struct {
 
 // Record is what is known of a fork.
 type Record struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Workspace string          `json:"workspace"` // its top
-	Tier      Tier            `json:"tier"`
-	Made      time.Time       `json:"made"`
-	Applied   time.Time       `json:"applied,omitzero"` // the last time
-	Heads     []head          `json:"heads,omitempty"`  // of the workspace's repository: at the beginning, after an Apply
-	GitDir    string          `json:"git_dir,omitempty"`
-	Common    string          `json:"common,omitempty"`
-	Layers    []sandbox.Layer `json:"layers,omitempty"`
-	Copies    map[Tier]string `json:"-"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"` // its top
+	Tier      Tier      `json:"tier"`
+	Made      time.Time `json:"made"`
+	Applied   time.Time `json:"applied,omitzero"` // the last time
+	// of the workspace's repository: at the beginning, after an Apply
+	Heads  []head          `json:"heads,omitempty"`
+	GitDir string          `json:"git_dir,omitempty"`
+	Common string          `json:"common,omitempty"`
+	Layers []sandbox.Layer `json:"layers,omitempty"`
+	Copies map[Tier]string `json:"-"`
 }
 
 // Fork is a fork.
@@ -200,6 +201,9 @@ func (f *Fork) tree() string { return filepath.Join(f.dir, copyDir) }
 
 // Place returns where a directory of the workspace is for the programs of the fork.
 func (f *Fork) Place(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
 	rel, err := filepath.Rel(f.Workspace, dir)
 	if f.Tier == Overlay || err != nil || !filepath.IsLocal(rel) {
 		return dir

@@ -207,6 +207,33 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// Where no tier works, the reason and the fix are told for each.
+func TestNoTier(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newRepository(t)
+	for tier, words := range map[string][]string{
+		"overlay": {"overlay: ", "user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000"},
+		"reflink": {"reflink: files cannot share blocks", "btrfs or XFS"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "unshare", "-Ur", "/bin/sh", "-c",
+			`echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh", self, "makes", g.store.Dir,
+			filepath.Dir(g.dir), tier)
+		cmd.Dir = g.dir
+		out, _ := cmd.CombinedOutput()
+		if tier == "reflink" && len(out) == 0 {
+			continue // the file system can
+		}
+		for _, word := range words {
+			if !strings.Contains(string(out), word) {
+				t.Errorf("%s does not say %q: %s", tier, word, out)
+			}
+		}
+	}
+}
+
 // Another user of the machine does it all too.
 func TestOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 				_, err = f.Apply(context.Background(), snapshots, false)
 			}
 			finish(err)
+		case "makes":
+			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
+			_, err := store.Make(context.Background(), fork.Wanted{Dir: ".", Tier: fork.Tier(os.Args[4])})
+			finish(err)
 		case "inside":
 			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
 			_, err := store.Make(context.Background(), fork.Wanted{Dir: "."})
