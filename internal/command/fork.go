@@ -50,7 +50,7 @@ func forkCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute
 	c.Exits = append(c.Exits,
-		contract.Exit{Code: contract.PreconditionFailed, When: "no home"},
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or another process has it locked"},
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)
 	return &c
@@ -293,7 +293,7 @@ func forkApply() *contract.Command {
 			{Code: contract.Success, When: "all of it is in the workspace"},
 			{Code: contract.PartialFailure, When: "data.files says what is not", Changed: contract.Some},
 			noFork(),
-			{Code: contract.Conflict, When: "an agent is at work there, or this is the fork"},
+			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -312,6 +312,9 @@ func forkApply() *contract.Command {
 			out, err := f.Apply(ctx, store, c.DryRun())
 			if err != nil {
 				return contract.Result{}, err
+			}
+			if told := undo.Sentence(out.Gaps); told != "" {
+				c.Warn("UNDO", "%s", told)
 			}
 			result := contract.Result{
 				Data: forkAppliedOf(f, out, c.DryRun()), Effect: contract.Updated,

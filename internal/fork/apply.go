@@ -33,6 +33,7 @@ type Outcome struct {
 	Branch    string     // which has them
 	InPlace   bool       // it is the one that is checked out
 	Resumed   bool       // an earlier Apply, whose process had died, was completed
+	Gaps      []tree.Gap // what undo could not bring back
 }
 
 // Conflict is a path that is not as in the fork.
@@ -98,6 +99,11 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return Outcome{}, err
 	}
 	defer func() { _ = held.Unlock() }()
+	alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { _ = alone.Unlock() }()
 	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
 	if a.root, err = f.openRoot(); err != nil {
 		return a.out, err
@@ -367,6 +373,7 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	if err != nil {
 		return err
 	}
+	a.out.Gaps = turn.Gaps()
 	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
 	move.stage = a.Stage
 	for name, result := range a.old.Results {
