@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
+	"omniagent/internal/event"
 	"omniagent/internal/undo"
 )
 
@@ -102,6 +103,14 @@ func (l *snapshots) Ready() {
 		l.late.Store(!l.waits)
 		<-l.begun
 	}
+}
+
+// Cover waits for the first snapshot and returns what it has.
+func (l *snapshots) Cover() event.Cover {
+	if <-l.begun; l.turn == nil {
+		return event.Cover{}
+	}
+	return l.turn.Cover()
 }
 
 // End takes the second snapshot.
