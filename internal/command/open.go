@@ -52,7 +52,7 @@ func (o opener) env() opening.Env {
 		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
-		Undo: snapshots(c), Run: o.of,
+		Undo: snapshots(c), Fork: forkRoots(c), Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""

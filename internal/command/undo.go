@@ -84,6 +84,14 @@ func forkAround(c *contract.Call) *fork.Fork {
 	return forksOf(c.Paths, c.Host.Lookup).Around(c.Dir())
 }
 
+// forkRoots are the directories of the fork in which a call is.
+func forkRoots(c *contract.Call) []string {
+	if f := forkAround(c); f != nil {
+		return f.Roots()
+	}
+	return nil
+}
+
 type undoTurn struct {
 	ID        string                         `json:"id"`
 	Kind      string                         `json:"kind" enum:"turn,undo,redo"`

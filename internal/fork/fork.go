@@ -211,6 +211,17 @@ func (f *Fork) Place(dir string) string {
 	return filepath.Join(f.tree(), rel)
 }
 
+// Roots are the directories that are private, as the programs of the fork see them.
+func (f *Fork) Roots() (dirs []string) {
+	for _, l := range f.Layers {
+		dirs = append(dirs, l.Lower)
+	}
+	if len(dirs) == 0 {
+		dirs = []string{f.tree()}
+	}
+	return dirs
+}
+
 // Make makes a fork. If no tier is possible, the fault says why for each.
 func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if w.Name != "" {

@@ -86,6 +86,23 @@ func TestARunInAFork(t *testing.T) {
 	p.nothing()
 }
 
+// TestTheNativeAgentInAFork removes files without a question, because the fork covers them, and behind walls.
+func TestTheNativeAgentInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"calls":[{"shell":"rm -rf src && echo new >new.txt && echo removed"}]},{"say":"${result}"}]`)
+	p.put("src/a.txt", "a\n")
+	a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--fork")
+	a.is(t, 0, "succeeded", "done")
+	if !strings.Contains(a.Data.Text.Value, "removed") || p.read("src/a.txt") != "a\n" {
+		t.Errorf("%s", a)
+	}
+	if d := p.fork(0, "fork", "diff", "work-1"); len(d.Data.Files) != 3 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	p.nothing()
+}
+
 // TestARunInAForkGoesOn answers the question of a run that works in a fork, from outside of it.
 func TestARunInAForkGoesOn(t *testing.T) {
 	t.Parallel()
