@@ -167,7 +167,7 @@ func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
-		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+		Placeholders: func() []string { return sandbox.Placeholders(wallsState(c)) },
 	}, err
 }
 

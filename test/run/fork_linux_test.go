@@ -103,6 +103,51 @@ func TestTheNativeAgentInAFork(t *testing.T) {
 	p.nothing()
 }
 
+// TestWallsInAFork has walls in a fork and outside of it at a time: what they make for a moment is removed in both.
+func TestWallsInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("a.txt", "a\n")
+	was, err := os.ReadDir(p.work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := p.command("fork", "run", "--name", "try", "--", program, "sandbox", "run", "--", "sh", "-c",
+		"echo ready; read x; echo done")
+	in, err := inside.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := inside.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inside.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(said)
+	if line, err := lines.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	if out, err := p.command("sandbox", "run", "--", "true").CombinedOutput(); err != nil {
+		t.Errorf("%v %s", err, out)
+	}
+	if is, err := os.ReadDir(p.work); err != nil || len(is) != len(was) {
+		t.Errorf("it left %v %v", is, err)
+	}
+	_ = in.Close()
+	if line, err := lines.ReadString('\n'); line != "done\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	if err := inside.Wait(); err != nil {
+		t.Error(err)
+	}
+	if d := p.fork(0, "fork", "diff", "try"); len(d.Data.Files) > 0 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(0, "fork", "delete", "try", "--confirm-destructive")
+}
+
 // TestARunInAForkGoesOn answers the question of a run that works in a fork, from outside of it.
 func TestARunInAForkGoesOn(t *testing.T) {
 	t.Parallel()
