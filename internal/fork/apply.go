@@ -99,11 +99,13 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return Outcome{}, err
 	}
 	defer func() { _ = held.Unlock() }()
-	alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
-	if err != nil {
-		return Outcome{}, err
+	if !dryRun { // two forks of one workspace, one after the other
+		alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
+		if err != nil {
+			return Outcome{}, err
+		}
+		defer func() { _ = alone.Unlock() }()
 	}
-	defer func() { _ = alone.Unlock() }()
 	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
 	if a.root, err = f.openRoot(); err != nil {
 		return a.out, err

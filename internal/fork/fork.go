@@ -196,7 +196,8 @@ func (f *Fork) mark() string { return markPrefix + f.ID }
 
 const markPrefix = "omniagent-fork-"
 
-// State is a directory for what belongs to the paths of the workspace, which are others in the fork: the record of walls.
+// State is a directory for what belongs to the paths of the workspace, which are others in the fork: the record of
+// walls.
 func (f *Fork) State() string { return filepath.Join(f.dir, "state") }
 
 // tree is where a fork that is a copy lies.
