@@ -286,6 +286,7 @@ func forkOpen() *contract.Command {
 				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`,
 				Help: "such as :3000",
 			},
+			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it was interrupted"},
