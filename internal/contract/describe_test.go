@@ -267,7 +267,8 @@ func TestManifest(t *testing.T) {
 	})
 	t.Run("size", func(t *testing.T) {
 		t.Parallel()
-		// An agent pays for every byte: 8 KiB for what is shared, 800 bytes a command and 110 a flag of its own, and 96 KiB in all.
+		// An agent pays for every byte: 8 KiB for what is shared, 800 bytes a command and 110 a flag of its own, and 96
+		// KiB in all.
 		flags := 0
 		for _, c := range p.Commands {
 			flags += len(c.Params)
