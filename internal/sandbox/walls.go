@@ -71,7 +71,9 @@ func (w *Walls) Claim() Claim { return w.claim }
 func (w *Walls) Plan(p process.Plan) (process.Plan, error) { return w.planned(p, w.policy.Network) }
 
 // PlanOpen is Plan with all of the network, which a person has opened for this program.
-func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) { return w.planned(p, Network{Open: true}) }
+func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
+	return w.planned(p, Network{Open: true})
+}
 
 func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
 	w.mu.Lock()
