@@ -263,27 +263,3 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 	}
 	return 0, nil
 }
-
-func runsDiff() *contract.Command {
-	return &contract.Command{
-		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it", Class: contract.Stream,
-		Prints: true,
-		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
-		Params: []contract.Param{printedRun(), whereParam()},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is printed"},
-			{Code: contract.GeneralError, When: "it cannot be read or written"},
-			{Code: contract.ArgError, When: "wrong call"},
-			{Code: contract.PreconditionFailed, When: "no home"},
-			{Code: contract.NotFound, When: "no such run, or it is not over"},
-		},
-		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
-		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
-			store, err := runStore(c)
-			if err != nil {
-				return 0, err
-			}
-			return 0, store.Diff(ctx, c.String("id"), printer{c.Host.Stdout})
-		},
-	}
-}
