@@ -61,8 +61,7 @@ func forkRun() *contract.Command {
 }
 
 func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	n, err := forkNetwork(c)
-	if err != nil {
+	if _, err := forkNetwork(c); err != nil { // before a fork is made
 		return 0, err
 	}
 	standby := process.Prepare(false)
@@ -71,12 +70,9 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
-	if f.Tier != fork.Overlay {
-		if n.Word != "" && n.Word != "on" {
-			return 0, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine", f.Tier).
-				Hint("--network on")
-		}
-		n = fork.Net{Word: "on", Network: sandbox.Network{Open: true}}
+	n, err := networkIn(c, f)
+	if err != nil {
+		return 0, err
 	}
 	return work{c, f, n, signals, standby}.carryOut(ctx, c.Strings("command"))
 }
@@ -139,7 +135,9 @@ type work struct {
 
 func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	c, f := w.call, w.fork
-	plan := process.Plan{Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby}
+	plan := process.Plan{
+		Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
+	}
 	if !strings.Contains(argv[0], "/") { // else it is looked for in the fork
 		var err error
 		if plan.Path, err = process.Locate(argv, c.Dir(), plan.Env); err != nil {
@@ -176,7 +174,7 @@ func forkFlag() contract.Param {
 
 // inFork carries a call out in a fork that is made for it, by this program once more, unless it is in one already.
 func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	if !c.Bool("fork") || c.DryRun() {
+	if !c.Bool("fork") || c.DryRun() || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
 	store, err := forkStore(c)
@@ -191,20 +189,40 @@ func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (st
 	if at := f.Place(c.Dir()); at != c.Dir() {
 		args = elsewhere(args, at)
 	}
-	status, err = againIn(ctx, c, f, args, signals)
+	n := wholeNetwork()
+	if c.Given("network") {
+		if n, err = networkIn(c, f); err != nil {
+			return 0, false, err
+		}
+	}
+	status, err = againIn(ctx, c, f, n, args, signals)
 	return status, err == nil, err
 }
 
+// wholeNetwork is the network of this machine. Agents have to reach their models.
+func wholeNetwork() fork.Net { return fork.Net{Word: "on", Network: sandbox.Network{Open: true}} }
+
+// networkIn returns the network that a call asks for, if the fork can have that.
+func networkIn(c *contract.Call, f *fork.Fork) (fork.Net, error) {
+	if f.Tier == fork.Overlay {
+		return forkNetwork(c)
+	}
+	if word := c.String("network"); word != "" && word != "on" {
+		return fork.Net{}, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine",
+			f.Tier).Hint("--network on")
+	}
+	return wholeNetwork(), nil
+}
+
 // againIn starts this program in a fork.
-func againIn(ctx context.Context, c *contract.Call, f *fork.Fork, args []string, signals <-chan os.Signal) (int,
-	error,
-) {
+func againIn(ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, args []string,
+	signals <-chan os.Signal,
+) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
-	on := fork.Net{Word: "on", Network: sandbox.Network{Open: true}} // agents have to reach their models
-	return work{c, f, on, signals, nil}.carryOut(ctx, append([]string{self}, args...))
+	return work{c, f, n, signals, nil}.carryOut(ctx, append([]string{self}, args...))
 }
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.
@@ -232,7 +250,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, c, f, c.Host.Args, signals)
+	status, err = againIn(ctx, c, f, wholeNetwork(), c.Host.Args, signals)
 	return status, err == nil, err
 }
 

@@ -61,13 +61,19 @@ func (p Parts) run() *contract.Command {
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "without a sign of life; default: run.idle_timeout",
 			},
-			forkFlag(),
-		}, runApproval()...), runStart()...),
-		Rules:   []contract.Rule{{If: "fork", Not: []string{"detach"}}},
+		}, slices.Concat(runForks(), runApproval())...), runStart()...),
+		Rules: []contract.Rule{
+			{If: "fork", Not: []string{"detach"}},
+			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
+			{If: "batch", Not: []string{"task", "detach"}},
+			{If: "parallel", Then: []string{"batch", "fork"}},
+		},
 		Instead: inFork,
 		Stdin:   &contract.Stdin{Format: "text"},
+		Output:  contract.TypeOf[handedOver](),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
+			{Code: contract.PartialFailure, When: "some tasks are not done; see runs[]", Changed: contract.Some},
 			{Code: contract.NotFound, When: "no such agent, or it is not installed"},
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
@@ -90,6 +96,18 @@ func (p Parts) run() *contract.Command {
 	})
 }
 
+// runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
+func runForks() []contract.Param {
+	return []contract.Param{
+		forkFlag(),
+		{Name: "check", Kind: contract.Text, Help: "command that has to succeed afterwards"},
+		{Name: "race", Kind: contract.Text, Help: "A,B*2: each in a fork; see docs/races.md"},
+		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
+		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
+		{Name: "network", Kind: contract.Text, Help: "of the fork, as in fork run"},
+	}
+}
+
 // runApproval returns the flags that say what runs unasked.
 func runApproval() []contract.Param { return hostParams()[:5] }
 
@@ -109,7 +127,9 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Network = modelAPI()
 	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
-	c.Output = contract.TypeOf[runData]()
+	if c.Output == nil {
+		c.Output = contract.TypeOf[runData]()
+	}
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
@@ -152,6 +172,11 @@ func validateRun(c *contract.Call) []fault.Problem {
 				})
 			}
 		}
+	}
+	if c.Given("network") && !c.Bool("fork") && !c.Given("race") {
+		problems = append(problems, fault.Problem{
+			Param: "network", Code: fault.ArgError, Message: "--network needs --fork or --race",
+		})
 	}
 	if _, _, err := approvalOf(c); err != nil {
 		problems = append(problems, fault.Problem{
@@ -212,17 +237,18 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Model: c.String("model"), Dir: c.Dir(),
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
 		return t, err
 	}
 	t.Approval = cmp.Or(approval, setting.Default)
-	names := cmp.Or(c.String("agent"), c.Config.String("agent"))
-	for name := range strings.SplitSeq(names, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
+	names, err := agentWords(c)
+	if err != nil {
+		return t, err
+	}
+	for _, name := range names {
 		driver, err := p.named(c, name)
 		if err != nil {
 			return t, err
@@ -234,6 +260,19 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 			Hint("--agent claude; omniagent agents list shows what is installed")
 	}
 	return t, nil
+}
+
+// agentWords returns the agents that a call names, one after the other.
+func agentWords(c *contract.Call) (names []string, err error) {
+	if c.Given("race") {
+		return contestants(c.String("race"))
+	}
+	for name := range strings.SplitSeq(cmp.Or(c.String("agent"), c.Config.String("agent")), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // clockOf returns the limit of a flag, or else that of a key.
@@ -290,6 +329,9 @@ func requirements(c *contract.Call, r *run.Run) error {
 
 // runTask begins a run and carries it out, or leaves that to a process that stays.
 func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	if c.Given("batch") {
+		return p.batch(ctx, c)
+	}
 	task, err := p.taskOf(ctx, c)
 	if err != nil {
 		return contract.Result{}, err
@@ -301,6 +343,11 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if c.DryRun() {
 		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
 	}
+	if c.Given("race") {
+		return p.race(ctx, c, store, task)
+	}
+	stop := relayLoopback(ctx, c)
+	defer stop()
 	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {

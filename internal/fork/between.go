@@ -36,7 +36,7 @@ func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 			return nil, unreadable(b, name, err)
 		}
 		if equal, err := same(was, is); err == nil && equal || was.isDir() && is == nil || was == nil && is.isDir() {
-			continue // an empty directory is no file
+			continue // a directory is listed by its files
 		}
 		from := base{known: true, there: was != nil, mine: was, link: was.isLink(), dir: was.isDir()}
 		c := Change{Path: name, Status: statusOf(from, is)}

@@ -16,8 +16,8 @@ import (
 )
 
 // Branch makes a branch of the workspace's repository that has what the fork has: its commits, and one more with what
-// it has not committed. Files that the repository ignores are left out. Neither the files of the workspace nor its index
-// nor its HEAD change. count is the number of commits that are new; 0: a branch had them.
+// it has not committed. Files that the repository ignores are left out. Neither the files of the workspace change, nor
+// its index, nor its HEAD. count is the number of commits that are new; 0: a branch had them.
 func (f *Fork) Branch(ctx context.Context, message string) (branch string, count int, err error) {
 	held, err := f.lock(ctx)
 	if err != nil {

@@ -67,7 +67,9 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 		t.Error(text)
 	}
 
-	var d struct{ Data struct{ Patch struct{ Value string } } }
+	var d struct {
+		Data struct{ Patch struct{ Value string } }
+	}
 	a := p.call("runs", "apply", one, "--as", "patch")
 	if err := json.Unmarshal([]byte(a.Stdout), &d); err != nil || !strings.Contains(d.Data.Patch.Value, "+one") {
 		t.Errorf("%v: %s", err, a)
