@@ -42,7 +42,7 @@ func forkNamed(c *contract.Call) (*fork.Fork, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(c.String("name"))
+	return store.Open(c.String("id"))
 }
 
 // forkCommand adds what the commands share that answer with an envelope.
@@ -50,14 +50,17 @@ func forkCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute
 	c.Exits = append(c.Exits,
-		contract.Exit{Code: contract.PreconditionFailed, When: "no home"},
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or another process has it locked"},
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)
 	return &c
 }
 
 func forkParam() contract.Param {
-	return contract.Param{Name: "name", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64, Help: "the fork"}
+	return contract.Param{
+		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64,
+		Help: "name of the fork",
+	}
 }
 
 func forkFiles() contract.FileEffect {
@@ -117,6 +120,8 @@ type forkDiffData struct {
 	Name  string                       `json:"name"`
 	Files []contract.Foreign[forkFile] `json:"files"`
 	Patch contract.Foreign[string]     `json:"patch" doc:"empty: without --patch"`
+
+	root string // of the workspace
 }
 
 type forkFile struct {
@@ -125,6 +130,11 @@ type forkFile struct {
 	Added   *int   `json:"added" doc:"lines; null: not counted"`
 	Removed *int   `json:"removed"`
 	Meets   bool   `json:"changed_in_workspace" doc:"since the fork was made, too"`
+}
+
+// shownIn is a file of a workspace as a person sees it.
+func shownIn(root, path string) string {
+	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
 }
 
 // PlainText shows the patch, or the files.
@@ -145,7 +155,7 @@ func (d forkDiffData) PlainText() string {
 		if f.Value.Meets {
 			note = "changed in the workspace too"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, text.Visible(f.Value.Path), lines, note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, shownIn(d.root, f.Value.Path), lines, note)
 	}
 	_ = w.Flush() // into memory
 	return b.String()
@@ -172,11 +182,12 @@ func forkDiff() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil)}
+			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil), root: f.Workspace}
 			var patch strings.Builder
 			for _, change := range changes {
 				d.Files = append(d.Files, contract.Foreign[forkFile]{Value: forkFile{
-					change.Path, string(change.Status), change.Added, change.Removed, change.Meets,
+					filepath.Join(f.Workspace, filepath.FromSlash(change.Path)), string(change.Status), change.Added,
+					change.Removed, change.Meets,
 				}})
 				if err := change.Patch(&patch); err != nil {
 					return contract.Result{}, err
@@ -200,6 +211,7 @@ type forkApplied struct {
 	Resumed bool                           `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
 
 	dryRun bool
+	root   string // of the workspace
 }
 
 type forkResult struct {
@@ -208,12 +220,14 @@ type forkResult struct {
 	Reason string `json:"reason" doc:"why it is marked or kept"`
 }
 
-func forkAppliedOf(name string, out fork.Outcome, dryRun bool) forkApplied {
+func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
-		Name: name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
+		Name: f.Name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
 		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun,
+		root: f.Workspace,
 	}
 	add := func(path, result, reason string) {
+		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
 		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, result, reason}})
 	}
 	for _, k := range out.Conflicts {
@@ -248,7 +262,7 @@ func (d forkApplied) PlainText() string {
 		case "merged":
 			merged++
 		case "marked", "kept":
-			decide = append(decide, "  "+text.Visible(f.Value.Path)+": "+text.Visible(f.Value.Reason))
+			decide = append(decide, "  "+shownIn(d.root, f.Value.Path)+": "+text.Visible(f.Value.Reason))
 		}
 	}
 	lines := []string{fmt.Sprintf("%s %s, of which %d merged with changes of the workspace.", verb,
@@ -279,9 +293,9 @@ func forkApply() *contract.Command {
 			{Code: contract.Success, When: "all of it is in the workspace"},
 			{Code: contract.PartialFailure, When: "data.files says what is not", Changed: contract.Some},
 			noFork(),
-			{Code: contract.Conflict, When: "an agent is at work there, or this is the fork"},
+			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
-		Examples: []contract.Example{{Description: "Look first", Command: "omniagent fork apply try --dry-run"}},
+		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			f, err := forkNamed(c)
 			if err != nil {
@@ -305,11 +319,14 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 		return forkApplied{}, err
 	}
 	out, err := f.Apply(ctx, store, c.DryRun())
+	if told := undo.Sentence(out.Gaps); told != "" {
+		c.Warn("UNDO", "%s", told)
+	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names, or: omniagent undo")
 	}
-	return forkAppliedOf(f.Name, out, c.DryRun()), err
+	return forkAppliedOf(f, out, c.DryRun()), err
 }
 
 type forkDeleted struct {

@@ -49,6 +49,7 @@ func forkRun() *contract.Command {
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.Conflict, When: "the name is that of another workspace's fork, or this is a fork"},
 			{Code: contract.PermissionDenied, When: "no access"},
 			{Code: contract.Unavailable, When: "no tier works here; the message says why"},
@@ -66,7 +67,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	}
 	standby := process.Prepare(false)
 	defer standby.Dismiss()
-	f, err := forkFor(ctx, c, c.String("name"))
+	f, fresh, err := forkFor(ctx, c, c.String("name"))
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +75,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
-	return work{c, f, n, signals, standby}.carryOut(ctx, c.Strings("command"))
+	return work{c, f, n, signals, standby, fresh}.carryOut(ctx, c.Strings("command"))
 }
 
 // forkNetwork returns the network that a call asks for.
@@ -88,23 +89,27 @@ func forkNetwork(c *contract.Call) (fork.Net, error) {
 	return fork.Net{Word: w.Network, Network: through}, err
 }
 
-// forkFor returns the fork of a name, or makes one.
-func forkFor(ctx context.Context, c *contract.Call, name string) (*fork.Fork, error) {
+// forkFor returns the fork of a name, or makes one if there is a program to run in it.
+func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
 	store, err := forkStore(c)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	tier := fork.Tier(c.String("tier"))
 	if name != "" {
 		f, err := store.Open(name)
 		if err == nil {
-			return f, sameFork(c, store, f, tier)
+			return f, false, sameFork(c, store, f, tier)
 		}
 		if fault.Of(err).Code != fault.NotFoundCode {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return store.Make(ctx, fork.Wanted{Dir: c.Dir(), Name: name, Tier: tier})
+	if _, err := process.Locate(c.Strings("command"), c.Dir(), os.Environ()); err != nil {
+		return nil, false, err
+	}
+	f, err = store.Make(ctx, fork.Wanted{Dir: c.Dir(), Name: name, Tier: tier})
+	return f, true, err
 }
 
 // sameFork checks that a fork which is there is the one that is meant.
@@ -131,6 +136,7 @@ type work struct {
 	net     fork.Net
 	signals <-chan os.Signal
 	standby *process.Standby // nil: none was prepared
+	fresh   bool             // the fork was just made, and its name is told
 }
 
 func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
@@ -138,22 +144,29 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	plan := process.Plan{
 		Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
 	}
-	if !strings.Contains(argv[0], "/") { // else it is looked for in the fork
-		var err error
-		if plan.Path, err = process.Locate(argv, c.Dir(), plan.Env); err != nil {
-			return 0, err
-		}
+	var err error
+	if !strings.Contains(argv[0], "/") {
+		plan.Path, err = process.Locate(argv, c.Dir(), plan.Env)
+	} else if file := f.Real(c.Abs(argv[0])); file == "" || !process.Runs(file) {
+		err = fault.New(fault.FileMissing, "%s is not an executable file in the fork %s", argv[0], f.Name).
+			Hint("Give the path of an executable file.")
+	}
+	if err != nil {
+		return 0, err
 	}
 	plan.Stdout, plan.Stderr = c.Host.Stdout, io.Writer(os.Stderr)
 	if c.Host.StdinTerminal {
 		plan.Terminal = os.Stdin
 	}
-	network := "a loopback of its own"
-	if w.net.Open {
-		network = "the network of this machine"
+	if w.fresh {
+		network := "a loopback of its own"
+		if w.net.Open {
+			network = "the network of this machine"
+		}
+		logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name,
+			f.Workspace,
+			f.Tier, network, f.Name)
 	}
-	logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name, f.Workspace,
-		f.Tier, network, f.Name)
 	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {
 		return 0, err
@@ -195,7 +208,7 @@ func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (st
 			return 0, false, err
 		}
 	}
-	status, err = againIn(ctx, c, f, n, args, signals)
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true}, args)
 	return status, err == nil, err
 }
 
@@ -215,14 +228,12 @@ func networkIn(c *contract.Call, f *fork.Fork) (fork.Net, error) {
 }
 
 // againIn starts this program in a fork.
-func againIn(ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, args []string,
-	signals <-chan os.Signal,
-) (int, error) {
+func againIn(ctx context.Context, w work, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
-	return work{c, f, n, signals, nil}.carryOut(ctx, append([]string{self}, args...))
+	return w.carryOut(ctx, append([]string{self}, args...))
 }
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.
@@ -250,7 +261,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, c, f, wholeNetwork(), c.Host.Args, signals)
+	status, err = againIn(ctx, work{call: c, fork: f, net: wholeNetwork(), signals: signals}, c.Host.Args)
 	return status, err == nil, err
 }
 
@@ -283,17 +294,19 @@ func forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, 
 
 func forkOpen() *contract.Command {
 	return &contract.Command{
-		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Terminal,
-		Danger: contract.Safe, Scopes: []string{},
+		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Stream,
+		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Params: []contract.Param{
 			forkParam(),
 			{
 				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`,
 				Help: "such as :3000",
 			},
+			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it was interrupted"},
+			{Code: contract.PreconditionFailed, When: "no home"},
 			noFork(),
 			{Code: contract.Conflict, When: "nothing runs in it, or it has the network of this machine"},
 			{Code: contract.PermissionDenied, When: "no access"},

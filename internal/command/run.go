@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
 	"omniagent/internal/sandbox"
@@ -36,7 +37,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
 				Name: "agent", Kind: contract.Text,
-				Help: "who does it; of claude,codex the second if the first cannot begin",
+				Help: "who does it; the next one if the first cannot begin",
 			},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
@@ -50,12 +51,12 @@ func (p Parts) run() *contract.Command {
 					"auto", agent.ByACP,
 					agent.ByStream,
 				},
-				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
+				Help: "how the agent is talked to: docs/run.md",
 			},
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool,
-				Help: "wait until the service's limit is over, and go on",
+				Help: "wait for the end of a limit of the service",
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
@@ -72,10 +73,10 @@ func (p Parts) run() *contract.Command {
 		Stdin:   &contract.Stdin{Format: "text"},
 		Output:  contract.TypeOf[handedOver](),
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
-			{Code: contract.PartialFailure, When: "some tasks are not done; see runs[]", Changed: contract.Some},
-			{Code: contract.NotFound, When: "no such agent, or it is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.Success, When: "it is done; with --detach, begun"},
+			{Code: contract.PartialFailure, When: "see data.runs", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
 			{
@@ -100,8 +101,8 @@ func (p Parts) run() *contract.Command {
 func runForks() []contract.Param {
 	return []contract.Param{
 		forkFlag(),
-		{Name: "check", Kind: contract.Text, Help: "command that has to succeed afterwards"},
-		{Name: "race", Kind: contract.Text, Help: "A,B*2: each in a fork; see docs/races.md"},
+		{Name: "check", Kind: contract.Text, Help: "command that has to succeed then"},
+		{Name: "race", Kind: contract.Text, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
 		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
 		{Name: "network", Kind: contract.Text, Help: "of the fork, as in fork run"},
@@ -144,20 +145,20 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
-		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
+		contract.Exit{Code: contract.GeneralError, When: "it failed, or nobody saw the end", Changed: some},
 		contract.Exit{
-			Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Code: contract.PreconditionFailed, When: "a person has to answer data.questions",
 			Changed: some,
 		},
-		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
+		contract.Exit{Code: contract.Conflict, When: "it is over, or another process has it"},
 		contract.Exit{
-			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed",
 			Changed: some,
 		},
-		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
-		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
-		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
-		contract.Exit{Code: contract.RateLimited, When: "the model's service asks for fewer calls", Changed: some},
+		contract.Exit{Code: contract.AuthRequired, When: "not logged in", Changed: some},
+		contract.Exit{Code: contract.PaymentRequired, When: "the quota is used up", Changed: some},
+		contract.Exit{Code: contract.TimedOut, When: "it took too long, or fell silent", Changed: some},
+		contract.Exit{Code: contract.RateLimited, When: "the service asks for fewer calls", Changed: some},
 	)
 	return &c
 }
@@ -173,9 +174,13 @@ func validateRun(c *contract.Call) []fault.Problem {
 			}
 		}
 	}
-	if c.Given("network") && !c.Bool("fork") && !c.Given("race") {
+	err := enclosure.CheckNetwork(c.String("network"))
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") {
+		err = fault.New(fault.ArgError, "--network needs --fork or --race")
+	}
+	if err != nil {
 		problems = append(problems, fault.Problem{
-			Param: "network", Code: fault.ArgError, Message: "--network needs --fork or --race",
+			Param: "network", Code: fault.ArgError, Message: fault.Of(err).Message,
 		})
 	}
 	if _, _, err := approvalOf(c); err != nil {
@@ -192,7 +197,7 @@ func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
-		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
+		Placeholders: func() []string { return sandbox.Placeholders(wallsState(c)) },
 	}, err
 }
 

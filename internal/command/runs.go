@@ -179,8 +179,8 @@ func (p Parts) runsContinue() *contract.Command {
 		Params: append([]contract.Param{runParam()}, runStart()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the task is done"},
-			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such run, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
@@ -215,13 +215,13 @@ func (p Parts) answer() *contract.Command {
 			{Name: "approve", Kind: contract.Bool, Help: "the tool may run"},
 			{Name: "reject", Kind: contract.Bool, Help: "the tool may not run; the text says why"},
 			{Name: "secret", Kind: contract.Text, Secret: true, Help: "the answer, which is kept nowhere"},
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 		}, runStart()...),
 		Rules: []contract.Rule{{If: "approve", Not: []string{"reject"}}},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it goes on"},
-			{Code: contract.NotFound, When: "no such run or question, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.Success, When: "it is done; with --detach, it goes on"},
+			{Code: contract.NotFound, When: "no such run, question, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
 			{Description: "A text", Command: "omniagent answer run-1a2b3c4d blue"},

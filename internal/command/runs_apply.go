@@ -47,16 +47,16 @@ func runsApply() *contract.Command {
 		Params: []contract.Param{
 			runParam(), {
 				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
-				Help: "as what",
+				Help: "how",
 			},
 		},
 		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here"},
-			{Code: contract.PartialFailure, When: "data.files says what is not", Changed: contract.Some},
+			{Code: contract.PartialFailure, When: "see data.files", Changed: contract.Some},
 			{Code: contract.NotFound, When: "no such run or fork"},
-			{Code: contract.Conflict, When: "an agent is at work there, or it had no fork"},
+			{Code: contract.Conflict, When: "an agent is at work here"},
 		},
 		Examples: []contract.Example{{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"}},
 		Run:      inRuns(applyRun),
@@ -72,7 +72,7 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 	if err != nil {
 		return contract.Result{}, err
 	}
-	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f.Name, fork.Outcome{}, c.DryRun())}
+	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
 		d.Patch.Value, err = patchOf(ctx, runs, r)
@@ -94,7 +94,7 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 // forkOf returns the fork in which a run worked.
 func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 	if r.Fork == "" {
-		return nil, fault.New(fault.Conflicting, "%s worked in no fork, but in %s itself", r.ID, r.Dir).
+		return nil, fault.New(fault.NotFoundCode, "%s worked in no fork, but in %s itself", r.ID, r.Dir).
 			With("run_id", r.ID).Hint("omniagent runs diff %s; omniagent undo --run %s", r.ID, r.ID)
 	}
 	store, err := forkStore(c)

@@ -14,13 +14,13 @@ import (
 
 func runsDiff() *contract.Command {
 	return &contract.Command{
-		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it; of two, how they differ",
+		Path: "runs diff", Summary: "print what a run has changed, or how two differ",
 		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
 		LooseConfig: true,
 		Params: []contract.Param{
 			printedRun(),
 			{Name: "other", Kind: contract.ID, Position: 2, MaxLen: 128, Help: "a run in another fork"},
-			{Name: "json", Kind: contract.Bool, Help: "a line of JSON for each file"},
+			{Name: "json", Kind: contract.Bool, Help: "a line of JSON a file"},
 			whereParam(),
 		},
 		Exits: []contract.Exit{
@@ -28,8 +28,7 @@ func runsDiff() *contract.Command {
 			{Code: contract.GeneralError, When: "it cannot be read or written"},
 			{Code: contract.ArgError, When: "wrong call"},
 			{Code: contract.PreconditionFailed, When: "no home"},
-			{Code: contract.NotFound, When: "no such run, or it is not over"},
-			{Code: contract.Conflict, When: "two runs without a fork each"},
+			{Code: contract.NotFound, When: "no such run or fork, or it is not over"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
 		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {

@@ -19,20 +19,20 @@ import (
 // runsRetry declares the command that begins the task of a run anew, or sends comments on what the run has changed.
 func (p Parts) runsRetry() *contract.Command {
 	return p.runCommand(contract.Command{
-		Path: "runs retry", Summary: "do the task of a run again, in a run of its own; or send comments on its changes",
+		Path: "runs retry", Summary: "do a run's task again, or send comments on its changes",
 		Detail: "The answers that were given count again. What the first run has changed stays as it is.",
 		Params: append([]contract.Param{
 			runParam(),
 			{
 				Name: "comment", Kind: contract.Text, Repeat: true,
-				Help: "FILE:LINE=TEXT: on a line of runs diff; goes on in the same session and fork",
+				Help: "FILE:LINE=TEXT, of runs diff: goes on in that session",
 			},
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 		}, runStart()...),
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
-			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.Success, When: "it is done; with --detach, begun"},
+			{Code: contract.NotFound, When: "no such run, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs retry run-1a2b3c4d"}},
 		Validate: func(c *contract.Call) (problems []fault.Problem) {

@@ -84,6 +84,22 @@ func forkAround(c *contract.Call) *fork.Fork {
 	return forksOf(c.Paths, c.Host.Lookup).Around(c.Dir())
 }
 
+// wallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
+func wallsState(c *contract.Call) string {
+	if f := forkAround(c); f != nil {
+		return f.State()
+	}
+	return c.Paths.State
+}
+
+// forkRoots are the directories of the fork in which a call is.
+func forkRoots(c *contract.Call) []string {
+	if f := forkAround(c); f != nil {
+		return f.Roots()
+	}
+	return nil
+}
+
 type undoTurn struct {
 	ID        string                         `json:"id"`
 	Kind      string                         `json:"kind" enum:"turn,undo,redo"`

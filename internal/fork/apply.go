@@ -33,6 +33,7 @@ type Outcome struct {
 	Branch    string     // which has them
 	InPlace   bool       // it is the one that is checked out
 	Resumed   bool       // an earlier Apply, whose process had died, was completed
+	Gaps      []tree.Gap // what undo could not bring back
 }
 
 // Conflict is a path that is not as in the fork.
@@ -98,6 +99,13 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return Outcome{}, err
 	}
 	defer func() { _ = held.Unlock() }()
+	if !dryRun { // two forks of one workspace, one after the other
+		alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
+		if err != nil {
+			return Outcome{}, err
+		}
+		defer func() { _ = alone.Unlock() }()
+	}
 	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
 	if a.root, err = f.openRoot(); err != nil {
 		return a.out, err
@@ -135,7 +143,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 // resume finds out what an Apply that was killed was about to do, and removes its files that are not whole.
 func (a *applying) resume(dryRun bool) error {
 	err := readJSON(filepath.Join(a.dir, journalFile), &a.old)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+	if absent(err) {
 		return nil
 	}
 	if err != nil {
@@ -299,7 +307,7 @@ func (a *applying) reachable(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := a.root.Lstat(filepath.FromSlash(dir))
 		if err == nil && !info.IsDir() {
-			up, errUp := theirs(a.real(filepath.Join(a.Workspace, filepath.FromSlash(dir))))
+			up, errUp := theirs(a.Real(filepath.Join(a.Workspace, filepath.FromSlash(dir))))
 			return errUp == nil && up.isDir() && info.Mode()&fs.ModeSymlink == 0
 		}
 	}
@@ -367,6 +375,7 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	if err != nil {
 		return err
 	}
+	a.out.Gaps = turn.Gaps()
 	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
 	move.stage = a.Stage
 	for name, result := range a.old.Results {
@@ -515,7 +524,7 @@ func (a *applying) stage(s step, staged string) error {
 			_ = in.Close()
 		}
 	}
-	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+	if err = errors.Join(err, out.Close()); err == nil {
 		err = a.root.Chmod(staged, s.perm)
 	}
 	return err

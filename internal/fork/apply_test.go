@@ -215,3 +215,84 @@ func TestRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A linked worktree has its repository elsewhere, which is covered too: what is destroyed there and what is committed.
+func TestLinkedWorktree(t *testing.T) {
+	g := newRepository(t)
+	g.must(g.dir, "git commit -qam all; git worktree add -q -b side ../linked")
+	main, linked := look(t, g.dir), filepath.Join(filepath.Dir(g.dir), "linked")
+	w := &ground{t: t, dir: linked, store: g.store, snapshots: g.snapshots}
+	f := w.make("linked", fork.Overlay)
+	w.run(f, "echo l >l; git add l; git commit -qm linked; git gc -q --prune=now; git branch -D main 2>/dev/null "+
+		"|| true")
+	if diff := cmp.Diff(main, look(t, g.dir)); diff != "" {
+		t.Errorf("the repository was changed: %s", diff)
+	}
+	out := w.apply(f)
+	if out.Commits != 1 || !out.InPlace || out.Branch != "side" {
+		t.Errorf("%+v", out)
+	}
+	if got := w.sh(linked,
+		"git log -1 --format=%s; git status --porcelain; git fsck --no-dangling 2>&1 | grep -v Check"); got !=
+		"linked\n" {
+		t.Error(got)
+	}
+	ruin := w.make("ruin", fork.Overlay)
+	main = look(t, g.dir)
+	w.run(ruin, "rm -rf ./* \"$(git rev-parse --git-common-dir)\"/* || true")
+	if diff := cmp.Diff(main, look(t, g.dir)); diff != "" {
+		t.Errorf("the repository was changed: %s", diff)
+	}
+}
+
+// A submodule's files come home, and its repository is as private as all else.
+func TestSubmodule(t *testing.T) {
+	g := newRepository(t)
+	g.must(filepath.Dir(g.dir), "git init -q -b main part; cd part; echo p >p; git add p; git commit -qm p")
+	g.must(g.dir, "git -c protocol.file.allow=always submodule add -q ../part part; git commit -qam part")
+	before := look(t, g.dir)
+	f := g.make("", "")
+	g.run(f, "cd part; echo q >q; git add q; git commit -qm q; git gc -q --prune=now; rm p")
+	if diff := cmp.Diff(before, look(t, g.dir)); diff != "" {
+		t.Errorf("the workspace was changed: %s", diff)
+	}
+	if out := g.apply(f); !cmp.Equal(out.Applied, []string{"part/p", "part/q"}) || len(out.Conflicts) > 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// What the user has staged since stays staged, and commits arrive beside.
+func TestDirtyIndex(t *testing.T) {
+	g := newRepository(t)
+	f := g.make("try", "")
+	g.run(f, "echo c >c; git add c; git commit -qm c")
+	g.must(g.dir, "echo own >own; git add own")
+	if out := g.apply(f); out.InPlace || out.Branch != "fork/try" || !cmp.Equal(out.Applied, []string{"c"}) {
+		t.Errorf("%+v", out)
+	}
+	if got := g.sh(g.dir, "git diff --cached --name-only; git log -1 --format=%s"); got != "own\nstaged\nfirst\n" {
+		t.Error(got)
+	}
+	g.run(f, "echo d >d; git add d; git commit -qm d")
+	if out := g.apply(f); out.Branch != "fork/try" || out.Commits != 1 {
+		t.Errorf("%+v", out)
+	}
+	if got := g.sh(g.dir, "git log --format=%s fork/try"); got != "d\nc\nfirst\n" {
+		t.Error(got)
+	}
+}
+
+// A workspace that is reached over a link is the same one.
+func TestOverALink(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		g.must(filepath.Dir(g.dir), "ln -s project link")
+		before := look(t, g.dir)
+		w := &ground{t: t, dir: filepath.Join(filepath.Dir(g.dir), "link"), store: g.store, snapshots: g.snapshots}
+		f := w.make("", tier)
+		w.run(f, "rm -rf src; echo x >x")
+		if diff := cmp.Diff(before, look(t, g.dir)); diff != "" {
+			t.Errorf("the workspace was changed: %s", diff)
+		}
+	})
+}

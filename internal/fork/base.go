@@ -3,7 +3,6 @@ package fork
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
@@ -206,7 +204,7 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 		b.repos = append(b.repos, &tracked{repository: r, file: filepath.Join(f.dir, gitIndex(i))})
 	}
 	err = readJSON(filepath.Join(f.dir, appliedFile), &b.applied)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
+	if absent(err) {
 		err = nil
 	}
 	return b, err

@@ -48,7 +48,7 @@ func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 
 // at returns where the file is that the programs of the fork see at a path of the workspace; "": they see nothing.
 func (f *Fork) at(name string) string {
-	return f.real(filepath.Join(f.Workspace, filepath.FromSlash(name)))
+	return f.Real(filepath.Join(f.Workspace, filepath.FromSlash(name)))
 }
 
 func unreadable(f *Fork, name string, err error) error {

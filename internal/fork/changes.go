@@ -133,9 +133,9 @@ func (f *Fork) lost(low, up string, all map[string]string) {
 	})
 }
 
-// real returns where a file is that the programs of the fork see at a path of the workspace or its repository; "": they
+// Real returns where a file is that the programs of the fork see at a path of the workspace or its repository; "": they
 // see nothing there.
-func (f *Fork) real(path string) string {
+func (f *Fork) Real(path string) string {
 	if f.Tier != Overlay {
 		return f.Place(path)
 	}

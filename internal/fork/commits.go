@@ -62,7 +62,7 @@ type refs struct {
 // home reads those of the workspace, and inside those that the programs of the fork see.
 func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
 
-func (f *Fork) inside() refs { return refs{f.GitDir, f.Common, f.real} }
+func (f *Fork) inside() refs { return refs{f.GitDir, f.Common, f.Real} }
 
 const refLimit = 64 << 20
 
@@ -103,7 +103,7 @@ func (r refs) commit(ref string) (string, error) {
 	}
 	packed, err := r.read(r.common, "packed-refs")
 	if err != nil {
-		return "", unlessAbsent(err)
+		return "", unlessMissing(err)
 	}
 	for line := range strings.Lines(packed) {
 		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " "+ref); ok {
@@ -111,13 +111,6 @@ func (r refs) commit(ref string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func unlessAbsent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) {
-		return nil
-	}
-	return err
 }
 
 func checkCommit(name string) error {
@@ -172,7 +165,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	}
 	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace {
 		m.ref = there.Ref
-		if is := f.real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
+		if is := f.Real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
 			m.index = is
 		}
 	} else {
@@ -202,7 +195,7 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 		if _, err := os.Lstat(path); err == nil {
 			return false
 		}
-		if inside := f.real(path); inside != "" && inside != path {
+		if inside := f.Real(path); inside != "" && inside != path {
 			if _, err := os.Lstat(inside); err == nil {
 				return false
 			}

@@ -43,6 +43,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -87,17 +88,18 @@ type Wanted struct {
 
 // Record is what is known of a fork.
 type Record struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Workspace string          `json:"workspace"` // its top
-	Tier      Tier            `json:"tier"`
-	Made      time.Time       `json:"made"`
-	Applied   time.Time       `json:"applied,omitzero"` // the last time
-	Heads     []head          `json:"heads,omitempty"`  // of the workspace's repository: at the beginning, after an Apply
-	GitDir    string          `json:"git_dir,omitempty"`
-	Common    string          `json:"common,omitempty"`
-	Layers    []sandbox.Layer `json:"layers,omitempty"`
-	Copies    map[Tier]string `json:"-"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"` // its top
+	Tier      Tier      `json:"tier"`
+	Made      time.Time `json:"made"`
+	Applied   time.Time `json:"applied,omitzero"` // the last time
+	// of the workspace's repository: at the beginning, after an Apply
+	Heads  []head          `json:"heads,omitempty"`
+	GitDir string          `json:"git_dir,omitempty"`
+	Common string          `json:"common,omitempty"`
+	Layers []sandbox.Layer `json:"layers,omitempty"`
+	Copies map[Tier]string `json:"-"`
 }
 
 // Fork is a fork.
@@ -139,7 +141,7 @@ func (s Store) Open(name string) (*Fork, error) {
 	f := &Fork{store: s, dir: s.at(name)}
 	err := readJSON(filepath.Join(f.dir, recordFile), &f.Record)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
+	case absent(err):
 		return nil, fault.New(fault.NotFoundCode, "there is no fork %s", name).Hint("omniagent fork list")
 	case err != nil:
 		return nil, fault.New(fault.Unsafe, "the record of the fork %s is damaged: %v", name, err).
@@ -152,7 +154,7 @@ func (s Store) Open(name string) (*Fork, error) {
 func (s Store) List() ([]*Fork, error) {
 	s.sweep()
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !absent(err) {
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", s.Dir, tree.Reason(err)).Because(err)
 	}
 	var all []*Fork
@@ -194,16 +196,34 @@ func (f *Fork) mark() string { return markPrefix + f.ID }
 
 const markPrefix = "omniagent-fork-"
 
+// State is a directory for what belongs to the paths of the workspace, which are others in the fork: the record of
+// walls.
+func (f *Fork) State() string { return filepath.Join(f.dir, "state") }
+
 // tree is where a fork that is a copy lies.
 func (f *Fork) tree() string { return filepath.Join(f.dir, copyDir) }
 
 // Place returns where a directory of the workspace is for the programs of the fork.
 func (f *Fork) Place(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
 	rel, err := filepath.Rel(f.Workspace, dir)
 	if f.Tier == Overlay || err != nil || !filepath.IsLocal(rel) {
 		return dir
 	}
 	return filepath.Join(f.tree(), rel)
+}
+
+// Roots are the directories that are private, as the programs of the fork see them.
+func (f *Fork) Roots() (dirs []string) {
+	for _, l := range f.Layers {
+		dirs = append(dirs, l.Lower)
+	}
+	if len(dirs) == 0 {
+		dirs = []string{f.tree()}
+	}
+	return dirs
 }
 
 // Make makes a fork. If no tier is possible, the fault says why for each.
@@ -376,6 +396,11 @@ func purge(dir string) error {
 		return nil
 	})
 	return os.RemoveAll(dir)
+}
+
+// absent reports whether an error says that there is nothing at a path, or a file above it.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // within reports whether a path is a directory or beneath it.

@@ -147,13 +147,6 @@ func (g *ground) apply(f *fork.Fork) fork.Outcome {
 	return out
 }
 
-func (g *ground) write(name, text string) {
-	g.t.Helper()
-	if err := os.WriteFile(filepath.Join(g.dir, name), []byte(text), 0o644); err != nil {
-		g.t.Fatal(err)
-	}
-}
-
 func (g *ground) read(name string) string {
 	data, _ := os.ReadFile(filepath.Join(g.dir, name))
 	return string(data)

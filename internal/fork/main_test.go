@@ -3,6 +3,8 @@ package fork_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"syscall"
 	"testing"
@@ -35,6 +37,10 @@ func TestMain(m *testing.M) {
 				_, err = f.Apply(context.Background(), snapshots, false)
 			}
 			finish(err)
+		case "makes":
+			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
+			_, err := store.Make(context.Background(), fork.Wanted{Dir: ".", Tier: fork.Tier(os.Args[4])})
+			finish(err)
 		case "inside":
 			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root}
 			_, err := store.Make(context.Background(), fork.Wanted{Dir: "."})
@@ -50,4 +56,27 @@ func finish(err error) {
 		syscall.Exit(3)
 	}
 	syscall.Exit(0)
+}
+
+// serve is a program that listens on port 3000 of its network, and answers each connection with a word.
+func serve(word string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:3000")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		_, _ = io.WriteString(conn, word)
+		_ = conn.Close()
+	}
 }

@@ -3,9 +3,7 @@ package fork
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -52,7 +50,7 @@ func mine(root *os.Root, name string) (*side, error) {
 }
 
 func unlessMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if absent(err) {
 		return nil
 	}
 	return err

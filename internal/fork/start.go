@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -35,6 +36,15 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	}
 	w := &Work{fork: f, over: make(chan struct{}), based: make(chan error, 1)}
 	p.Dir = f.Place(p.Dir)
+	if f.Tier != Overlay {
+		if !within(f.tree(), p.Dir) {
+			return nil, fault.New(fault.Conflicting, "%s does not lie in the fork %s", p.Dir, f.Name).
+				Hint("call it in %s", f.Workspace)
+		}
+		p.Env = append(slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
+			return strings.HasPrefix(entry, "PWD=")
+		}), "PWD="+p.Dir)
+	}
 	if f.Tier == Overlay {
 		err = w.enter(p, n)
 	} else {
@@ -207,8 +217,11 @@ func (f *Fork) try() error {
 		return err
 	}
 	child, err := process.Start(entry.Plan)
-	if err != nil {
-		return fmt.Errorf("no namespaces can be made: %s", tree.Reason(err))
+	if err == nil {
+		err = entry.Try(child)
 	}
-	return entry.Try(child)
+	if reason, fix := sandbox.NamespaceSettings("user.max_net_namespaces"); err != nil && reason != "" {
+		return fault.New(fault.Down, "namespaces are denied, because %s", reason).Hint("%s", fix).Because(err)
+	}
+	return err
 }

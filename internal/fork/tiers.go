@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -45,14 +46,17 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 		if ctx.Err() != nil {
 			return fault.New(fault.Interrupted, "the making of the fork was interrupted").Because(ctx.Err())
 		}
-		why := tree.Reason(err)
-		reasons = append(reasons, fmt.Sprintf("%s: %s; %s", t, why, fixes[t]))
+		why, fix := tree.Reason(err), fixes[t]
+		if f := fault.Of(err); f.Code == fault.Down {
+			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s; to mend it: %s", t, why, fix))
 		failed = failed.With(string(t), why)
 		_ = purge(f.tree())
 		_ = purge(filepath.Join(f.dir, layersDir))
 	}
 	failed.Message += ": " + strings.Join(reasons, ". ")
-	return failed.Hint("do what the message says of one of the tiers")
+	return failed.Hint("mend what the message says of one of the tiers")
 }
 
 // overlay prepares the layers, and tries them where that has not been done since the machine was started.

@@ -459,8 +459,8 @@ func dial(o *order) int {
 	}
 }
 
-// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies in,
-// as mount tables call it.
+// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies
+// in, as mount tables call it.
 func MountsBeneath(dir string) (at []string, in string) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

@@ -100,9 +100,9 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	}
 
 	plain := p.run("one", "--yolo")
-	p.fork(6, "runs", "apply", plain.Data.ID)
+	p.fork(5, "runs", "apply", plain.Data.ID)
 	if out, err := p.command("runs", "diff", one, plain.Data.ID).Output(); err == nil ||
-		!strings.Contains(string(out), "CONFLICT") {
+		!strings.Contains(string(out), "NOT_FOUND") {
 		t.Errorf("%v: %s", err, out)
 	}
 	p.fork(5, "runs", "apply", "run-nobody")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,34 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/process"
 	"omniagent/internal/undo"
 )
-
-// serve is a program that listens on port 3000 of its network, and answers each connection with a word.
-func serve(word string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:3000")
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
-		return err
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		_, _ = io.WriteString(conn, word)
-		_ = conn.Close()
-	}
-}
 
 // Eight forks serve the same port, each its own word, and can be reached from outside; a second program in a fork sees
 // the files and the network of the first.
@@ -113,6 +91,27 @@ func TestForksServe(t *testing.T) {
 		if !errors.Is(err, fault.Conflicting) {
 			t.Errorf("another network: %v", err)
 		}
+	}
+}
+
+// Eight programs that destroy everything at a time reach nothing but their forks.
+func TestEightVandals(t *testing.T) {
+	g := newRepository(t)
+	before := look(t, g.dir)
+	var works []*fork.Work
+	var outs [8]bytes.Buffer
+	for i := range outs {
+		f := g.make("", fork.Overlay)
+		works = append(works, g.start(f, `git reset -q --hard; git clean -qfdx; git reflog expire --expire=now --all
+			git gc -q --prune=now; rm -rf .git; rm -rf ./*; ls -A | wc -l`, &outs[i]))
+	}
+	for i, work := range works {
+		if _, err := work.Wait(); err != nil || outs[i].String() != "1\n" {
+			t.Errorf("%d: %v %q", i, err, outs[i].String())
+		}
+	}
+	if diff := cmp.Diff(before, look(t, g.dir)); diff != "" {
+		t.Errorf("the workspace was changed: %s", diff)
 	}
 }
 
@@ -205,6 +204,33 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d were killed, of which %d had begun", killed, resumed)
 	if killed == 0 {
 		t.Error("no one was killed in time")
+	}
+}
+
+// Where no tier works, the reason and the fix are told for each.
+func TestNoTier(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newRepository(t)
+	for tier, words := range map[string][]string{
+		"overlay": {"overlay: ", "user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000"},
+		"reflink": {"reflink: files cannot share blocks", "btrfs or XFS"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "unshare", "-Ur", "/bin/sh", "-c",
+			`echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh", self, "makes", g.store.Dir,
+			filepath.Dir(g.dir), tier)
+		cmd.Dir = g.dir
+		out, _ := cmd.CombinedOutput()
+		if tier == "reflink" && len(out) == 0 {
+			continue // the file system can
+		}
+		for _, word := range words {
+			if !strings.Contains(string(out), word) {
+				t.Errorf("%s does not say %q: %s", tier, word, out)
+			}
+		}
 	}
 }
 
