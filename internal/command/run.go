@@ -42,10 +42,10 @@ func (p Parts) run() *contract.Command {
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
 				Name: "require", Kind: contract.Text, Repeat: true,
-				Help: "KEY=QUESTION: what has to be known before it begins",
+				Help: "KEY=QUESTION: what it has to know",
 			},
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
-			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
+			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same"},
 			{
 				Name: "transport", Kind: contract.Enum, Default: agent.ByChoice, Enum: []string{
 					"auto", agent.ByACP,
@@ -60,7 +60,7 @@ func (p Parts) run() *contract.Command {
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
-				Help: "without a sign of life; default: run.idle_timeout",
+				Help: "without a sign of life",
 			},
 		}, slices.Concat(runForks(), runApproval())...), runStart()...),
 		Rules: []contract.Rule{

@@ -170,6 +170,7 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 		out.Target["tasks"] = tasks
 		return out, nil
 	}
+	began := time.Now()
 	l, closeLedger, err := openLedger(ctx, store, file, c.Dir())
 	if err != nil {
 		return contract.Result{}, err
@@ -179,7 +180,7 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	if err != nil {
 		return contract.Result{}, err
 	}
-	return batched(task, rows)
+	return batched(run.Record{Task: task, State: run.Succeeded, Created: began}, rows)
 }
 
 // workOff does the tasks that are left.
@@ -231,8 +232,8 @@ func (l *ledger) workOff(ctx context.Context, c *contract.Call, store run.Store,
 }
 
 // batched is the answer of a batch.
-func batched(task run.Task, rows []severalRow) (contract.Result, error) {
-	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Succeeded}), Runs: foreign(rows)}
+func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
+	d := handedOver{runData: runDataOf(whole), Runs: foreign(rows)}
 	var left []severalRow
 	for _, r := range rows {
 		if !r.Passed {

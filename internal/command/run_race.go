@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -44,6 +45,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	if err != nil {
 		return contract.Result{}, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
+	began := time.Now()
 	var entries []entry
 	for i, name := range task.Agents {
 		f, err := forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
@@ -58,7 +60,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 		})
 	}
 	rows := several{c, store, self, len(entries)}.carryOut(ctx, entries)
-	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Failed})}
+	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Failed, Created: began})}
 	d.Runs = foreign(rows)
 	best := winner(rows)
 	if best < 0 {
