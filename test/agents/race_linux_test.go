@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/hermetic"
 )
 
-// TestRace lets three of the real agents do one task, each in a fork with a loopback of its own, while their model is on
-// that of this machine.
+// TestRace lets three of the real agents do one task, each in a fork with a loopback of its own, while their model is
+// on that of this machine.
 func TestRace(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")

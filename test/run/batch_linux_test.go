@@ -87,8 +87,8 @@ func TestABatchHere(t *testing.T) {
 	p.nothing()
 }
 
-// TestComments sends comments on what a run has changed: in the session, where the agent goes on with it, and else with
-// the task.
+// TestComments sends comments on what a run has changed: in the session, where the agent can resume that, and else
+// with the task.
 func TestComments(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("scribe", `cat >>said.txt; echo one >new.txt; echo ok`).
