@@ -51,13 +51,15 @@ func namesProxy(entry string) bool {
 	return value != "" && slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy"}, name)
 }
 
-// modelsHere are the addresses of this machine that the environment or a flag names, such as that of a local model.
+// modelsHere are the addresses of models on this machine, as far as a flag or the environment names them.
 func modelsHere(c *contract.Call) (all []string) {
-	said := []string{c.String("api-base")}
+	said := []string{c.String("api-base"), c.Config.String("native.api_base")}
 	for _, entry := range os.Environ() {
-		if !namesProxy(entry) {
-			_, value, _ := strings.Cut(entry, "=")
-			said = append(said, value)
+		name, value, _ := strings.Cut(entry, "=")
+		for _, part := range []string{"BASE_URL", "API_BASE", "ENDPOINT"} {
+			if strings.Contains(name, part) {
+				said = append(said, value)
+			}
 		}
 	}
 	for _, text := range said {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fork"
@@ -43,12 +44,12 @@ func runsDiff() *contract.Command {
 			if !c.Bool("json") {
 				return 0, store.Diff(ctx, c.String("id"), out)
 			}
-			changes, err := store.Changes(c.String("id"))
+			dir, changes, err := store.Changes(c.String("id"))
 			if err != nil {
 				return 0, err
 			}
 			for _, f := range changes {
-				if err := printChange(out, f); err != nil {
+				if err := printChange(out, dir, f); err != nil {
 					return 0, err
 				}
 			}
@@ -74,7 +75,7 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 	changes, err := fork.Between(ctx, forks[0], forks[1])
 	for _, change := range changes {
 		if err == nil && c.Bool("json") {
-			err = printChange(out, tree.Change{
+			err = printChange(out, forks[0].Workspace, tree.Change{
 				Path: change.Path, Status: change.Status, Added: change.Added, Removed: change.Removed,
 			})
 		} else if err == nil {
@@ -84,7 +85,9 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 	return err
 }
 
-func printChange(out io.Writer, f tree.Change) error {
+// printChange prints a change of a file in a directory.
+func printChange(out io.Writer, dir string, f tree.Change) error {
+	f.Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
 	line, err := text.Line(f)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))

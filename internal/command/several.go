@@ -204,6 +204,9 @@ func (s several) one(ctx context.Context, e entry) severalRow {
 			last.Error = now.Error
 			return
 		}
+		if last.Run != "" && now.Run == "" { // an event does not say of which run it is
+			line = fmt.Appendf(nil, `{"run_id":%q,%s`, last.Run, line[1:])
+		}
 		c.Emit(append(bytes.Clone(line), '\n'))
 		if now.Run != "" && last.Run == "" {
 			last.Run = now.Run

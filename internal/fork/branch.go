@@ -129,7 +129,8 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
 			continue
 		}
-		mode, data := "100644", []byte{}
+		mode := "100644"
+		var data []byte
 		switch {
 		case file.isLink():
 			mode, data = "120000", []byte(file.target)

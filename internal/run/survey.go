@@ -94,16 +94,16 @@ func differ(c *Changes) *bool {
 	return &yes
 }
 
-// Changes returns the files that a run has changed.
-func (s Store) Changes(id string) ([]tree.Change, error) {
+// Changes returns the files that a run has changed in its directory.
+func (s Store) Changes(id string) (dir string, files []tree.Change, err error) {
 	r, err := s.read(id)
 	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
 		err = unknownChanges(id)
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return r.Result.Changed.Files, nil
+	return r.Dir, r.Result.Changed.Files, nil
 }
 
 func unknownChanges(id string) *fault.Fault {

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,11 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		files[f.Path] = f.Status
+		name, err := filepath.Rel(p.work, f.Path)
+		if err != nil {
+			t.Error(err)
+		}
+		files[name] = f.Status
 	}
 	if len(files) != 3 || files["only.txt"] != "deleted" || files["both.txt"] != "modified" {
 		t.Errorf("%v", files)

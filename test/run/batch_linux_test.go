@@ -61,6 +61,37 @@ echo ok`)
 	p.nothing()
 }
 
+// TestABatchGoesOn kills a batch in the middle of its second task, and calls it again.
+func TestABatchGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.agent("worker", `cat >task.txt; cat task.txt >>`+p.home+`/times; echo >>`+p.home+`/times
+grep -q two task.txt && test ! -e `+p.home+`/mended && { : >`+p.home+`/stuck; mkfifo w; read x <w; }
+echo ok`)
+	p.put("TASKS.md", "- one\n- two\n- three\n")
+	args := []string{"--batch", "TASKS.md", "--agent", "worker", "--fork"}
+	cmd := p.command(append([]string{"run", "--yolo", "--output", "json"}, args...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.exists("../home/stuck")
+	if a := p.call(append([]string{"run", "--yolo"}, args...)...); a.Code != 6 {
+		t.Errorf("two calls work on the same list: %s", a)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	p.nothing()
+	if a := p.call("runs", "list", "--status", "unknown_outcome"); strings.Count(a.Stdout, `"run_id":"run-`) != 1 {
+		t.Errorf("%s", a)
+	}
+	p.put(filepath.Join(p.home, "mended"), "")
+	c := p.contest(0, args...)
+	if is := p.read("../home/times"); is != "one\ntwo\ntwo\nthree\n" || len(c.Runs) != 3 {
+		t.Errorf("%q: %s", is, c.answer)
+	}
+	p.nothing()
+}
+
 // TestABatchHere does tasks one after the other in the workspace itself.
 func TestABatchHere(t *testing.T) {
 	t.Parallel()

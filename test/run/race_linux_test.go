@@ -265,7 +265,7 @@ func (p *place) recorded(n int, status string) {
 		d := p.fork(0, "fork", "diff", fmt.Sprintf("work-%d", i+1))
 		found := false
 		for _, f := range d.Data.Files {
-			found = found || f.Path == "new.txt"
+			found = found || filepath.Base(f.Path) == "new.txt"
 		}
 		if !found {
 			p.t.Errorf("%+v", d)
