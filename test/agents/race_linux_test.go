@@ -5,19 +5,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"omniagent/internal/hermetic"
 )
 
-// TestRace lets three of the real agents do one task, each in a fork with a loopback of its own, while their model is
-// on that of this machine.
+// TestRace lets the real agents do one task, each in a fork with a loopback of its own, while their model is on that of
+// this machine.
 func TestRace(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
 	model := scripted(t, `[{"write":{"path":"new.txt","content":"x\n"}},{"say":"I wrote it."}]`)
 	env := b.environ()
-	agents := []string{"claude", "codex", "gemini"}
+	agents := []string{"claude", "codex", "gemini", "copilot", "opencode"}
 	for _, agent := range agents {
 		one := *b
 		one.agent = agent
@@ -28,8 +29,8 @@ func TestRace(t *testing.T) {
 		}
 		env = append(env, more...)
 	}
-	cmd := exec.Command(program, "run", "--race", "claude,codex,gemini", "--check", "grep -q x new.txt", "--yolo", "-p",
-		"the task", "--output", "json")
+	cmd := exec.Command(program, "run", "--race", strings.Join(agents, ","), "--check", "grep -q x new.txt", "--yolo",
+		"-p", "the task", "--output", "json")
 	cmd.Dir, cmd.Env, cmd.Stderr = b.work, env, os.Stderr
 	out, err := cmd.Output()
 	var r struct {
