@@ -37,7 +37,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
 				Name: "agent", Kind: contract.Text,
-				Help: "who does it; the next one if the first cannot begin",
+				Help: "who does it; of claude,codex the second if the first cannot begin",
 			},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
@@ -51,7 +51,7 @@ func (p Parts) run() *contract.Command {
 					"auto", agent.ByACP,
 					agent.ByStream,
 				},
-				Help: "how the agent is talked to: docs/run.md",
+				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
 			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
@@ -60,7 +60,7 @@ func (p Parts) run() *contract.Command {
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
-				Help: "without a sign of life",
+				Help: "without a sign of life; default: run.idle_timeout",
 			},
 		}, slices.Concat(runForks(), runApproval())...), runStart()...),
 		Rules: []contract.Rule{

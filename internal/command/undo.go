@@ -26,7 +26,7 @@ const undoKey = "undo.snapshots"
 func undoParam() contract.Param {
 	return contract.Param{
 		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
-		Help: "keep what undo needs",
+		Help: "keep what undo needs; default: undo.snapshots",
 	}
 }
 
