@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +26,9 @@ type Turn struct {
 	place  *place
 	record Record
 	before []*tree.Index
-	alive  *workspace.FileLock // as long as this process has the turn
+	packs  map[string]workspace.Status // of git, by path, after they were pinned
+	began  time.Time                   // when the snapshot was complete; zero: not known
+	alive  *workspace.FileLock         // as long as this process has the turn
 }
 
 // Begin takes the snapshot before a turn.
@@ -71,7 +74,49 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 		t.Drop()
 		return nil, err
 	}
+	t.lookAtPacks()
 	return t, nil
+}
+
+// lookAtPacks notes what the packs of git are like before the agent acts.
+func (t *Turn) lookAtPacks() {
+	t.packs, t.began = map[string]workspace.Status{}, time.Now()
+	for _, common := range commons(t.before) {
+		dir := filepath.Join(common, "objects", "pack")
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil {
+				t.packs[filepath.Join(dir, e.Name())] = workspace.StatusOf(info)
+			}
+		}
+	}
+}
+
+// written tells of the objects in a repository that may have been written since the turn began.
+func (t *Turn) written(common string) touched {
+	if t.began.IsZero() {
+		return writtenSince(t.record.Began)
+	}
+	since := writtenSince(t.began)
+	return func(name string, info fs.FileInfo) bool {
+		if was, known := t.packs[filepath.Join(common, "objects", filepath.FromSlash(name))]; known {
+			return was != workspace.StatusOf(info)
+		}
+		return since(name, info)
+	}
+}
+
+// lostObjects returns the directories of objects, as nameIn has them, of which the turn destroyed some.
+func (t *Turn) lostObjects() (names []string) {
+	for i, x := range t.before {
+		for _, dir := range repositoriesOf(x) {
+			if common := filepath.Join(x.Root, filepath.FromSlash(dir)); t.place.lost(common, t.record.ID,
+				t.written(common)) {
+				names = append(names, nameIn(i, t.record.Roots, path.Join(dir, "objects")))
+			}
+		}
+	}
+	return names
 }
 
 // ID names the turn.
@@ -164,6 +209,10 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 				r.Changed = append(r.Changed, nameIn(i, r.Roots, path))
 			}
 		})
+	}
+	if r.Kind == OfTurn {
+		lost := t.lostObjects()
+		r.Files, r.Changed = r.Files+len(lost), append(lost, r.Changed...)
 	}
 	if r.Files == 0 && r.Kind == OfTurn {
 		t.Drop()
