@@ -95,3 +95,43 @@ func TestObjectsOfHiddenRepositoriesComeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWritesIntoAPackDoesNotReachTheSnapshot writes into packs in place, in several ways, while the turn has a
+// second name of them.
+func TestWhoWritesIntoAPackDoesNotReachTheSnapshot(t *testing.T) {
+	for _, script := range []string{
+		`: > $f`, `echo x >> $f`, `until truncate -s 100 $f 2>/dev/null; do :; done`, `dd if=/dev/zero of=$f bs=1 seek=30 count=9 conv=notrunc 2>/dev/null`,
+		`cp -p $f ../was; echo x >> $f; touch -r ../was $f`,
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+		said := sh(t, root, `git fsck 2>&1; git log --stat`+unreachable)
+		turn := begin(t, s, root)
+		for _, g := range turn.Cover().Gaps {
+			if g.Path == root {
+				t.Skipf("this file system has no leases: %s", g.Why)
+			}
+		}
+		sh(t, root, `for f in .git/objects/pack/*; do chmod u+w $f; `+script+`; done`)
+		if sh(t, root, `git fsck 2>&1; git log --stat`+unreachable) == said {
+			t.Fatalf("%s destroys nothing", script)
+		}
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		same(t, script, said, sh(t, root, `git fsck 2>&1; git log --stat`+unreachable))
+	}
+}
+
+// TestPacksThatAreDamagedInBothPlacesAreNamed damages them without a turn's notice.
+func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	turn := begin(t, s, root)
+	for _, pattern := range []string{root + "/.git/objects/pack/*", s.Dir + "/*/git/*/objects/pack/*"} {
+		sh(t, root, `for f in `+pattern+`; do chmod u+w $f; : > $f; done`)
+	}
+	end(t, turn)
+	out := back(t, s, undo.Request{Dir: root})
+	same(t, "kept", []string{".git"}, keeps(out))
+	if !strings.Contains(out.Kept[0].Reason, "damaged") {
+		t.Errorf("kept is %v", out.Kept)
+	}
+}

@@ -173,7 +173,7 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 			tree.Reason(err)).Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
-	if pack && write(from, to, info, clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+	if pack && clone(from, to, info) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
 		return nil
 	}
 	if left.Add(-info.Size()) < 0 {

@@ -27,6 +27,8 @@ type Turn struct {
 	record Record
 	before []*tree.Index
 	packs  map[string]workspace.Status // of git, by path, after they were pinned
+	leases *leases                     // nil: none
+	bare   []string                    // directories with packs that somebody could damage in the store too
 	began  time.Time                   // when the snapshot was complete; zero: not known
 	alive  *workspace.FileLock         // as long as this process has the turn
 }
@@ -42,7 +44,11 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	}
 	defer p.unlock()
 	p.close(ctx)
-	return p.begin(ctx, o, OfTurn)
+	t, err := p.begin(ctx, o, OfTurn)
+	if err == nil {
+		t.leases, t.bare = p.guardPacks(commons(t.before))
+	}
+	return t, err
 }
 
 // begin needs the lock.
@@ -131,6 +137,10 @@ func (t *Turn) Cover() event.Cover {
 		return event.Cover{}
 	}
 	c := event.Cover{Roots: t.record.Roots}
+	for _, dir := range t.bare {
+		c.Gaps = append(c.Gaps, event.Gap{Path: t.record.Roots[0], Why: "git's packs in " + dir +
+			" are shared with the snapshot, and this file system does not tell who writes into them"})
+	}
 	for i, x := range t.before {
 		for _, g := range x.Gaps {
 			path, f := filepath.FromSlash(g.Path), x.Find(g.Path)
@@ -167,6 +177,10 @@ func (t *Turn) over() {
 
 // release gives the turn up: if it has no end yet, another call makes it.
 func (t *Turn) release() {
+	if t.leases != nil {
+		t.leases.close()
+		t.leases = nil
+	}
 	if t.alive != nil {
 		_ = t.alive.Unlock()
 	}
