@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -57,4 +58,54 @@ func (p *place) separate(from, to string) error {
 		return nil // another process has done it
 	}
 	return write(to, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
+}
+
+// noteShared notes in a snapshot which repositories have objects with other names, as git clone makes them of a
+// repository on the same disk.
+func (p *place) noteShared(snapshot []*tree.Index) {
+	for _, common := range commons(snapshot) {
+		objects := filepath.Join(common, "objects")
+		if !p.shared(common, objects) {
+			continue
+		}
+		x, name := snapshot[0], objects
+		if rel, err := filepath.Rel(x.Root, objects); err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
+		}
+		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: tree.OtherName})
+	}
+}
+
+// mostLooked is how many objects of a repository are looked at. Who links some links all that there are.
+const mostLooked = 512
+
+// shared reports whether objects have names that are neither in the repository nor in a store of snapshots.
+func (p *place) shared(common, objects string) bool {
+	names := objectsIn(common)
+	var pins []string
+	places, _ := namesOf(p.store.Dir, "")
+	for _, name := range places {
+		pins = append(pins, filepath.Join(p.store.Dir, name, "git", key(common), "objects"))
+	}
+	step := 1 + len(names)/mostLooked
+	for i := 0; i < len(names); i += step {
+		name := filepath.FromSlash(names[i])
+		info, err := os.Lstat(filepath.Join(objects, name))
+		if err != nil {
+			continue
+		}
+		left := workspace.Links(info)
+		for _, dir := range pins {
+			if left == 1 {
+				break
+			}
+			if pin, err := os.Lstat(filepath.Join(dir, name)); err == nil && os.SameFile(info, pin) {
+				left--
+			}
+		}
+		if left > 1 {
+			return true
+		}
+	}
+	return false
 }

@@ -71,6 +71,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 		if err = p.pin(snapshot, t.record.ID); err == nil {
 			err = p.keepLatest(t.record.ID, snapshot)
 		}
+		p.noteShared(snapshot)
 		t.record.Gaps = gaps(snapshot)
 		if err == nil {
 			err = p.write(t.record)
@@ -142,12 +143,12 @@ func (t *Turn) Cover() event.Cover {
 			" are shared with the snapshot, and this file system does not tell who writes into them"})
 	}
 	for i, x := range t.before {
-		for _, g := range x.Gaps {
+		for j, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
 			path, f := filepath.FromSlash(g.Path), x.Find(g.Path)
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(t.record.Roots[i], path)
 			}
-			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: f == nil || !f.Ignored()})
+			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: j < len(x.Gaps) && (f == nil || !f.Ignored())})
 		}
 	}
 	return c
@@ -264,7 +265,7 @@ func nameIn(i int, roots []string, path string) string {
 
 func gaps(snapshot []*tree.Index) (all []tree.Gap) {
 	for i, x := range snapshot {
-		for _, g := range x.Gaps {
+		for _, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
 			if len(all) == mostListed {
 				return all
 			}
