@@ -45,9 +45,18 @@ func TestCover(t *testing.T) {
 	linked := filepath.Join(t.TempDir(), "linked")
 	sh(t, root, "git worktree add -q "+linked)
 	store.FileLimit = 0
-	git := event.Gap{Path: root + "/.git/worktrees/linked", Loose: true}
-	if diff := cmp.Diff(event.Cover{Roots: []string{linked}, Gaps: []event.Gap{git}}, covers(linked)); diff != "" {
+	shared := []event.Gap{{Path: linked}, {Path: root + "/.git/worktrees/linked", Loose: true}}
+	if diff := cmp.Diff(event.Cover{Roots: []string{linked}, Gaps: shared}, covers(linked)); diff != "" {
 		t.Errorf("in a linked worktree (-want +is):\n%s", diff)
+	}
+	inside := root + "/inside"
+	sh(t, root, "git worktree add -q "+inside)
+	if cover := covers(root); len(cover.Gaps) > 0 && cover.Gaps[0].Path == root || slices.ContainsFunc(cover.Gaps,
+		func(g event.Gap) bool { return filepath.Base(g.Path) == "inside" }) {
+		t.Errorf("with a linked worktree inside: %v", cover.Gaps)
+	}
+	if gaps := covers(inside).Gaps; len(gaps) == 0 || gaps[0].Path != inside {
+		t.Errorf("in the linked worktree inside: %v", gaps)
 	}
 	store.FileLimit = 40_000
 	for i := range 120 {

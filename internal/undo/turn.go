@@ -138,8 +138,14 @@ func (t *Turn) Cover() event.Cover {
 		return event.Cover{}
 	}
 	c := event.Cover{Roots: t.record.Roots}
+	top := t.record.Roots[0]
+	if r, err := git.Open(top); err == nil && r.Common() != r.Dir() && !beneath(top, r.Common()) {
+		// Commands can write there. It is not restored, because what other working trees did meanwhile is there too.
+		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "it is a linked worktree, so commands can change its " +
+			"repository, " + r.Common()})
+	}
 	for _, dir := range t.bare {
-		c.Gaps = append(c.Gaps, event.Gap{Path: t.record.Roots[0], Why: "git's packs in " + dir +
+		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "git's packs in " + dir +
 			" are shared with the snapshot, and this file system does not tell who writes into them"})
 	}
 	for i, x := range t.before {
@@ -380,8 +386,7 @@ func worthKeeping(old, is *tree.Index) bool {
 // outside returns the repositories that are not beneath the root of an index.
 func outside(x *tree.Index) (dirs []string) {
 	for _, dir := range x.GitDirs() {
-		rel, err := filepath.Rel(x.Root, dir)
-		if err == nil && filepath.IsLocal(rel) {
+		if beneath(x.Root, dir) {
 			continue
 		}
 		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
@@ -391,10 +396,15 @@ func outside(x *tree.Index) (dirs []string) {
 	return dirs
 }
 
-// linked are the gaps of working trees whose repository is elsewhere and has other working trees too.
+func beneath(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// linked are the gaps of working trees whose repository is outside of the root and has other working trees too.
 func linked(x *tree.Index) (gaps []tree.Gap) {
 	for _, dir := range x.GitDirs() {
-		if opened, err := git.At(dir); err == nil && opened.Common() != dir {
+		if opened, err := git.At(dir); err == nil && opened.Common() != dir && !beneath(x.Root, opened.Common()) {
 			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
 		}
 	}
