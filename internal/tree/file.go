@@ -148,6 +148,23 @@ func (x *Index) GitDirs() []string {
 	return dirs
 }
 
+// Repositories returns the directories in the root that are a repository's own, with its objects: also those of
+// submodules without a working tree, and of repositories in ignored directories. They are relative to the root.
+func (x *Index) Repositories() (dirs []string) {
+	for _, f := range x.folders {
+		dir, is := strings.CutSuffix(f.path, "refs")
+		if !is || dir != "" && !strings.HasSuffix(dir, "/") {
+			continue
+		}
+		dir = strings.TrimSuffix(dir, "/")
+		head := x.Find(path.Join(dir, "HEAD"))
+		if head != nil && head.OfGit() && x.Find(path.Join(dir, "config")) != nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // Sums calls do with the name of each content of the index that a store keeps.
 func (x *Index) Sums(do func(sum [32]byte)) {
 	for _, f := range x.folders {

@@ -19,7 +19,9 @@ func TestCover(t *testing.T) {
 	t.Parallel()
 	root := workspaceOf(t)
 	store := undo.Store{Dir: t.TempDir(), FileLimit: 40_000, IgnoredLimit: 5}
-	sh(t, root, "head -c 50000 /dev/urandom > large; head -c 50000 /dev/urandom > src/f1.go; head -c 50000 /dev/urandom > dist/big")
+	sh(t, root,
+		"head -c 50000 /dev/urandom > large; head -c 50000 /dev/urandom > src/f1.go; head -c 50000 /dev/urandom > "+
+			"dist/big")
 	covers := func(dir string) event.Cover {
 		t.Helper()
 		turn := begin(t, store, dir)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"omniagent/internal/git"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -21,24 +20,6 @@ import (
 
 // clockTick is how much earlier than its write the time of a file may be.
 const clockTick = 20 * time.Millisecond
-
-// repositoriesOf returns the directories of an index that have the objects of a repository, relative to its root: also
-// those of submodules without a working tree, and of repositories in ignored directories.
-func repositoriesOf(x *tree.Index) (dirs []string) {
-	x.EachDir(func(name string, f *tree.File) {
-		if !f.OfGit() || path.Base(name) != "refs" {
-			return
-		}
-		dir := path.Dir(name)
-		if dir == "." {
-			dir = ""
-		}
-		if x.Find(path.Join(dir, "HEAD")) != nil && x.Find(path.Join(dir, "config")) != nil {
-			dirs = append(dirs, dir)
-		}
-	})
-	return dirs
-}
 
 // touched reports whether a file may have been written since a moment.
 type touched func(name string, info fs.FileInfo) bool

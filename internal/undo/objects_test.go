@@ -100,7 +100,8 @@ func TestObjectsOfHiddenRepositoriesComeBack(t *testing.T) {
 // second name of them.
 func TestWhoWritesIntoAPackDoesNotReachTheSnapshot(t *testing.T) {
 	for _, script := range []string{
-		`: > $f`, `echo x >> $f`, `until truncate -s 100 $f 2>/dev/null; do :; done`, `dd if=/dev/zero of=$f bs=1 seek=30 count=9 conv=notrunc 2>/dev/null`,
+		`: > $f`, `echo x >> $f`, `until truncate -s 100 $f 2>/dev/null; do :; done`,
+		`dd if=/dev/zero of=$f bs=1 seek=30 count=9 conv=notrunc 2>/dev/null`,
 		`cp -p $f ../was; echo x >> $f; touch -r ../was $f`,
 	} {
 		s, root := undo.Store{Dir: t.TempDir()}, packed(t)
@@ -133,5 +134,28 @@ func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
 	same(t, "kept", []string{".git"}, keeps(out))
 	if !strings.Contains(out.Kept[0].Reason, "damaged") {
 		t.Errorf("kept is %v", out.Kept)
+	}
+}
+
+// TestALinkedWorktreeInsideComesBack: its state is in the repository of the workspace.
+func TestALinkedWorktreeInsideComesBack(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	sh(t, root, `echo trees/ > .gitignore; git add .gitignore; git commit -qm ignore; git worktree add -q trees/side; echo x > trees/side/x
+		git -C trees/side add x; echo y > trees/side/y`)
+	is := func() string {
+		return sh(t, root, `git worktree list; git -C trees/side status --porcelain=v2 --branch; git -C trees/side log --oneline
+			git -C trees/side fsck --no-dangling 2>&1`)
+	}
+	was, said := look(t, root), is()
+	for _, script := range []string{
+		`git -C trees/side commit -qam agent`, `git worktree remove --force trees/side`, `rm -rf trees`,
+		`rm -rf .git`, `git -C trees/side checkout -q -f --detach HEAD~1; git -C trees/side clean -qfdx`,
+	} {
+		turn := begin(t, s, root)
+		sh(t, root, script)
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		same(t, script, said, is())
+		same(t, script, was, look(t, root))
 	}
 }

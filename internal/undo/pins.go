@@ -30,7 +30,7 @@ func (p *place) pinned(common string) string { return filepath.Join(p.dir, "git"
 func commons(snapshot []*tree.Index) (dirs []string) {
 	for _, x := range snapshot {
 		all := x.GitDirs()
-		for _, dir := range repositoriesOf(x) {
+		for _, dir := range x.Repositories() {
 			all = append(all, filepath.Join(x.Root, filepath.FromSlash(dir)))
 		}
 		for _, dir := range all {
@@ -42,9 +42,10 @@ func commons(snapshot []*tree.Index) (dirs []string) {
 	return dirs
 }
 
-// pin brings the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
-func (p *place) pin(snapshot []*tree.Index, id string) error {
-	for _, common := range commons(snapshot) {
+// pin brings the objects of repositories, given by their common directories, into the store, and keeps their names with
+// the turn.
+func (p *place) pin(commons []string, id string) error {
+	for _, common := range commons {
 		to := p.pinned(common)
 		listed := filepath.Join(p.dir, "objects-"+key(common))
 		known := namesIn(listed)

@@ -100,7 +100,7 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 	for dir, actions := range states {
 		c.considerState(dir, actions)
 	}
-	for _, dir := range repositoriesOf(before) {
+	for _, dir := range before.Repositories() {
 		c.considerObjects(dir)
 	}
 	slices.SortFunc(c.actions, func(a, b action) int { return strings.Compare(a.path, b.path) })

@@ -62,13 +62,13 @@ func (p *place) separate(from, to string) error {
 
 // noteShared notes in a snapshot which repositories have objects with other names, as git clone makes them of a
 // repository on the same disk.
-func (p *place) noteShared(snapshot []*tree.Index) {
-	for _, common := range commons(snapshot) {
+func (p *place) noteShared(commons []string, x *tree.Index) {
+	for _, common := range commons {
 		objects := filepath.Join(common, "objects")
 		if !p.shared(common, objects) {
 			continue
 		}
-		x, name := snapshot[0], objects
+		name := objects
 		if rel, err := filepath.Rel(x.Root, objects); err == nil && filepath.IsLocal(rel) {
 			name = filepath.ToSlash(rel)
 		}

@@ -27,6 +27,7 @@ type Turn struct {
 	record Record
 	before []*tree.Index
 	packs  map[string]workspace.Status // of git, by path, after they were pinned
+	common []string                    // the directories with the objects of the repositories
 	leases *leases                     // nil: none
 	bare   []string                    // directories with packs that somebody could damage in the store too
 	began  time.Time                   // when the snapshot was complete; zero: not known
@@ -46,7 +47,7 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	p.close(ctx)
 	t, err := p.begin(ctx, o, OfTurn)
 	if err == nil {
-		t.leases, t.bare = p.guardPacks(commons(t.before))
+		t.leases, t.bare = p.guardPacks(t.common)
 	}
 	return t, err
 }
@@ -60,7 +61,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.before = snapshot
+	t.before, t.common = snapshot, commons(snapshot)
 	for _, x := range snapshot {
 		t.record.Roots = append(t.record.Roots, x.Root)
 	}
@@ -68,10 +69,10 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 		return nil, err
 	}
 	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), 0); err == nil {
-		if err = p.pin(snapshot, t.record.ID); err == nil {
+		if err = p.pin(t.common, t.record.ID); err == nil {
 			err = p.keepLatest(t.record.ID, snapshot)
 		}
-		p.noteShared(snapshot)
+		p.noteShared(t.common, snapshot[0])
 		t.record.Gaps = gaps(snapshot)
 		if err == nil {
 			err = p.write(t.record)
@@ -88,7 +89,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 // lookAtPacks notes what the packs of git are like before the agent acts.
 func (t *Turn) lookAtPacks() {
 	t.packs, t.began = map[string]workspace.Status{}, time.Now()
-	for _, common := range commons(t.before) {
+	for _, common := range t.common {
 		dir := filepath.Join(common, "objects", "pack")
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
@@ -116,7 +117,7 @@ func (t *Turn) written(common string) touched {
 // lostObjects returns the directories of objects, as nameIn has them, of which the turn destroyed some.
 func (t *Turn) lostObjects() (names []string) {
 	for i, x := range t.before {
-		for _, dir := range repositoriesOf(x) {
+		for _, dir := range x.Repositories() {
 			if common := filepath.Join(x.Root, filepath.FromSlash(dir)); t.place.lost(common, t.record.ID,
 				t.written(common)) {
 				names = append(names, nameIn(i, t.record.Roots, path.Join(dir, "objects")))
@@ -154,7 +155,8 @@ func (t *Turn) Cover() event.Cover {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(t.record.Roots[i], path)
 			}
-			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: j < len(x.Gaps) && (f == nil || !f.Ignored())})
+			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: j < len(x.Gaps) &&
+				(f == nil || !f.Ignored())})
 		}
 	}
 	return c
