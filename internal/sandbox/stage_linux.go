@@ -30,8 +30,15 @@ func Stage() int {
 		fmt.Fprintln(os.Stderr, "omniagent: the walls were not told what to hold:", err)
 		return exitNoWalls
 	}
-	if o.Hold {
+	switch {
+	case o.Hold:
 		return hold(&o)
+	case len(os.Args) > 2 && os.Args[2] == toDial && o.Call != "":
+		return dial(&o)
+	case o.To == toLayer:
+		return enter(&o)
+	case o.To == toJoin:
+		return join(&o, signals)
 	}
 	env, err := build(&o)
 	if err != nil {

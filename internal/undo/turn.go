@@ -52,6 +52,29 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	return t, err
 }
 
+// Resume returns a turn that has no end because its process has died, to be ended by this one.
+func (s Store) Resume(ctx context.Context, dir, id string) (*Turn, error) {
+	p, err := s.place(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
+	t := &Turn{place: p}
+	if t.record, err = p.read(id); err == nil && !t.record.Ended.IsZero() {
+		err = fault.New(fault.Conflicting, "the turn %s is over", id)
+	}
+	if err == nil {
+		t.before, err = p.load(id, "before", len(t.record.Roots))
+	}
+	if err == nil {
+		t.alive, err = workspace.Lock(ctx, p.alive(id), 0)
+	}
+	return t, err
+}
+
 // begin needs the lock.
 func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	t := &Turn{place: p, record: Record{
