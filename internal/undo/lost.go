@@ -79,7 +79,7 @@ func (p *place) lost(common, id string, written touched) bool {
 	}
 	opened, err := git.At(common)
 	if err != nil {
-		return false // it is no repository any more, which the index has noticed
+		return false // the repository is gone, which the index has noticed
 	}
 	defer opened.Close()
 	for _, name := range missing {

@@ -140,7 +140,8 @@ func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
 // TestALinkedWorktreeInsideComesBack: its state is in the repository of the workspace.
 func TestALinkedWorktreeInsideComesBack(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
-	sh(t, root, `echo trees/ > .gitignore; git add .gitignore; git commit -qm ignore; git worktree add -q trees/side; echo x > trees/side/x
+	sh(t, root, `echo trees/ > .gitignore; git add .gitignore; git commit -qm ignore
+		git worktree add -q trees/side; echo x > trees/side/x
 		git -C trees/side add x; echo y > trees/side/y`)
 	is := func() string {
 		return sh(t, root, `git worktree list; git -C trees/side status --porcelain=v2 --branch; git -C trees/side log --oneline

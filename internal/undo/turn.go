@@ -170,7 +170,7 @@ func (t *Turn) Cover() event.Cover {
 	}
 	for _, dir := range t.bare {
 		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "git's packs in " + dir +
-			" are shared with the snapshot, and this file system does not tell who writes into them"})
+			" are shared with the snapshot, and this file system does not tell when they are written"})
 	}
 	for i, x := range t.before {
 		for j, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
