@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leases are held on the packs that a repository and the store share by hard links. The kernel makes a program wait that
-// opens such a file for writing, or truncates it, until the lease is given up, and before that the store gets a copy of
-// its own. So a pack is copied only when something is about to damage it.
+// leases are held on the packs that a repository and the store share by hard links. The kernel makes a program wait
+// that opens such a file for writing, or truncates it, until the lease is given up, and before that the store gets a
+// copy of its own. So a pack is copied only when something is about to damage it.
 type leases struct {
 	signals chan os.Signal
 	done    chan struct{}
