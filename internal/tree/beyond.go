@@ -39,6 +39,8 @@ func (w *walk) beyond() (all []Gap) {
 		for i := range f.entries {
 			e, reason := &f.entries[i], ""
 			switch {
+			case e.about&stateOfGit != 0 && e.name == "index":
+				continue // git replaces it and never writes into it, so a fork keeps it under another name
 			case e.linked && w.names[inode{e.Device, e.Inode}] > 0:
 				reason = OtherName
 			case e.about&stateOfGit == 0 && e.Mode.Type()&^(fs.ModeDir|fs.ModeSymlink) != 0:
