@@ -17,7 +17,6 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -165,7 +164,6 @@ func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
-		Placeholders: func() []string { return sandbox.Placeholders(c.Paths.State) },
 	}, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 
 	"omniagent/internal/fault"
@@ -22,25 +21,11 @@ func (r *Run) survey(ctx context.Context) error {
 		return nil
 	}
 	store := r.store.contents(r.ID)
-	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: r.except()})
+	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store})
 	if err != nil {
 		return err
 	}
 	return save(before, path)
-}
-
-// except tells of the names in the workspace that are there only while commands run behind walls.
-func (r *Run) except() func(dir, name string) bool {
-	if r.store.Placeholders == nil {
-		return nil
-	}
-	names := map[string]bool{}
-	for _, place := range r.store.Placeholders() {
-		if rel, err := filepath.Rel(r.Dir, place); err == nil {
-			names[filepath.ToSlash(rel)] = true
-		}
-	}
-	return func(dir, name string) bool { return len(names) > 0 && names[path.Join(dir, name)] }
 }
 
 func save(x *tree.Index, path string) error {
@@ -63,7 +48,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 		return nil, nil, err
 	}
 	store := r.store.contents(r.ID)
-	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before, Except: r.except()})
+	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before})
 	if err != nil {
 		return nil, nil, err
 	}

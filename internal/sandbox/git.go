@@ -104,24 +104,21 @@ func isGitDir(dir string) bool {
 // kept is a name beneath a writable directory that commands cannot change.
 type kept struct {
 	base, name string
-	content    string // of the file that stands in for an absent name; empty: a directory does
+	config     bool // a configuration of git, of which git may change some keys
+	hooks      bool // a directory of hooks, in which git puts samples when it makes one
 }
 
 func (k kept) path() string { return filepath.Join(k.base, k.name) }
-
-// sameDirectory is a commondir file without effect. If commondir is absent, neither a directory nor an empty file can
-// stand in for it: git would not work.
-const sameDirectory = ".\n"
 
 // kept returns all names that commands cannot change.
 func (p Policy) kept() []kept {
 	var all []kept
 	for _, root := range append([]string{p.Root}, p.Roots...) {
+		for _, dir := range p.repository(root) { // these first: they say more about a name
+			all = append(all, gitNames(root, dir)...)
+		}
 		for _, name := range p.Protected {
 			all = append(all, kept{base: root, name: filepath.Clean(name)})
-		}
-		for _, dir := range p.repository(root) {
-			all = append(all, gitNames(root, dir)...)
 		}
 		all = append(all, bareName(root)...)
 		all = append(all, p.pointers(root, "")...)
@@ -177,14 +174,13 @@ func gitNames(base, dir string) []kept {
 	add := func(under string) {
 		_, err := os.Lstat(filepath.Join(base, under, "config.worktree"))
 		for _, name := range []string{"hooks", "config", "commondir", "config.worktree"} {
-			k := kept{base: base, name: filepath.Join(under, name)}
-			switch {
-			case name == "commondir":
-				k.content = sameDirectory
-			case name == "config.worktree" && err != nil:
+			if name == "config.worktree" && err != nil {
 				continue // git reads it only if config says so, and config is protected
 			}
-			all = append(all, k)
+			all = append(all, kept{
+				base: base, name: filepath.Join(under, name), config: name == "config",
+				hooks: name == "hooks",
+			})
 		}
 	}
 	add(dir)
@@ -238,7 +234,7 @@ func bareName(root string) []kept {
 		return []kept{
 			{base: root, name: "config"},
 			{base: root, name: "hooks"},
-			{base: root, name: "commondir", content: sameDirectory},
+			{base: root, name: "commondir"},
 		}
 	}
 	return []kept{{base: root, name: "HEAD"}}

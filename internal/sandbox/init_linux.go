@@ -12,11 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace. A shell in its place would ignore signals that it does not catch. When process 1
+// watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A shell in its place would ignore signals that it does not catch. When process 1
 // ends, the kernel kills everything in the namespace. It is in the group of the command, so a signal to the group
 // reaches the command without its help.
 func watch(o order, env []string, signals chan os.Signal) int {
 	asked := false
+	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	}
 	early := pending(signals)
 	if len(early) > 0 { // the command has not started yet
 		return died(early[0])
@@ -100,6 +103,9 @@ func dieWithCaller() {
 			continue
 		}
 		if n <= 0 {
+			if os.Getpid() != 1 { // no namespace ends with us
+				_ = syscall.Kill(0, syscall.SIGKILL)
+			}
 			syscall.Exit(128 + int(syscall.SIGKILL))
 		}
 	}

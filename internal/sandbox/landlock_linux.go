@@ -63,7 +63,11 @@ func landlock(o *order) error {
 		if o.Tier == Namespaces && dir == o.Temp {
 			continue // it may be out of reach, as /tmp is
 		}
-		if err := r.allow(dir, r.all&^rightsOfNodes); err != nil {
+		rights := r.all &^ rightsOfNodes
+		if o.Supervised && dir != o.Temp {
+			rights = rightsToRead | rightsToList
+		}
+		if err := r.allow(dir, rights); err != nil {
 			return err
 		}
 	}

@@ -13,9 +13,6 @@ import (
 // Git's configuration names further files from which git runs something: a directory of hooks, included configuration,
 // programs of filters. A repository in the workspace has a configuration of its own.
 
-// noConfiguration is a configuration without effect, which stands in for an absent file that is included.
-const noConfiguration = "#\n"
-
 const (
 	mostIncludes     = 32      // files of configuration that are read for one repository
 	longestConfig    = 1 << 20 // bytes of such a file
@@ -97,10 +94,10 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	for _, dir := range p.repository(tree) {
 		files = append(files, filepath.Join(tree, dir, "config"), filepath.Join(tree, dir, "config.worktree"))
 	}
-	add := func(path, content string) {
+	add := func(path string) {
 		for _, base := range append([]string{root}, p.Write...) {
 			if name, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(name) {
-				all = append(all, kept{base: base, name: name, content: content})
+				all = append(all, kept{base: base, name: name})
 				return
 			}
 		}
@@ -109,18 +106,18 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 		for _, s := range gitSettings(files[i]) {
 			switch {
 			case s.key == "core.hookspath":
-				add(homely(s.value, tree), "")
+				add(homely(s.value, tree))
 			case s.key == "core.attributesfile":
-				add(homely(s.value, tree), noConfiguration)
+				add(homely(s.value, tree))
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
-				add(path, noConfiguration)
+				add(path)
 				files = append(files, path)
 			case runs(s.key):
 				for _, word := range words(s.value) {
 					path := homely(word, tree)
 					if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-						add(path, "")
+						add(path)
 					}
 				}
 			}

@@ -237,7 +237,6 @@ func holes(t Tier, abi int) []string {
 		list = append(list,
 			"chmod, chown and utimes of files outside the workspace",
 			"setting extended attributes of files outside the workspace",
-			"writes to .git inside the workspace",
 		)
 		if abi < 3 {
 			list = append(list, "truncating files outside the workspace")

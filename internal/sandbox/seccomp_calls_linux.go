@@ -73,3 +73,56 @@ func bpfRefused() []uint32 {
 		unix.SYS_SETDOMAINNAME,
 	}
 }
+
+// bpfHeld adds the calls that a supervisor makes for programs.
+func bpfHeld(calls map[uint32][]unix.SockFilter) {
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	for _, n := range append(oldCalls(),
+		unix.SYS_TRUNCATE, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_RENAMEAT,
+		unix.SYS_RENAMEAT2, unix.SYS_UNLINKAT, unix.SYS_UMASK) {
+		calls[n] = held
+	}
+	toWrite := func(flags uint32) []unix.SockFilter {
+		return append([]unix.SockFilter{bpfLoad(bpfArguments + 8*flags)},
+			bpfIf(unix.BPF_JSET, writing, held, bpfAllow())...)
+	}
+	calls[unix.SYS_OPENAT] = toWrite(2)
+	if n, ok := oldOpen(); ok {
+		calls[n] = toWrite(1)
+	}
+	calls[unix.SYS_OPENAT2] = bpfRefuse(unix.ENOSYS) // no filter can see its flags
+}
+
+// deedOf returns what a held call asks for.
+func deedOf(number uint32, a [6]uint64) (deed, bool) {
+	dir := func(i int) int32 { return int32(uint32(a[i])) }
+	one := func(what act, flags uint64, mode uint64) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{dir(0)}, paths: [2]uint64{a[1]}, flags: flags, mode: uint32(mode)}, true
+	}
+	two := func(what act, flags uint64) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{dir(0), dir(2)}, paths: [2]uint64{a[1], a[3]}, flags: flags}, true
+	}
+	switch number {
+	case unix.SYS_OPENAT:
+		return one(opensFile, a[2]&0xffffffff, a[3])
+	case unix.SYS_MKDIRAT:
+		return one(makesDirectory, 0, a[2])
+	case unix.SYS_MKNODAT:
+		return one(makesNode, 0, a[2])
+	case unix.SYS_UNLINKAT:
+		return one(removes, a[2]&0xffffffff, 0)
+	case unix.SYS_SYMLINKAT:
+		return deed{act: makesLink, dirs: [2]int32{here, dir(1)}, paths: [2]uint64{a[0], a[2]}}, true
+	case unix.SYS_LINKAT:
+		return two(makesName, a[4]&0xffffffff)
+	case unix.SYS_RENAMEAT:
+		return two(moves, 0)
+	case unix.SYS_RENAMEAT2:
+		return two(moves, a[4]&0xffffffff)
+	case unix.SYS_TRUNCATE:
+		return deed{act: truncates, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, size: int64(a[1])}, true
+	case unix.SYS_UMASK:
+		return deed{act: masks}, true
+	}
+	return oldDeed(number, a)
+}

@@ -199,7 +199,7 @@ func attempts(inet bool) []attempt {
 func TestRefusedCalls(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		inet := strings.HasSuffix(role, "+inet")
-		leave(errors.Join(lower(role), install(systemCalls(inet)), refusedCalls(inet)))
+		leave(errors.Join(lower(role), install(systemCalls(inet, false)), refusedCalls(inet)))
 	}
 	for _, user := range users() {
 		for _, role := range []string{user, user + "+inet"} {
@@ -230,7 +230,7 @@ func TestPairsReachNobody(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true)); err != nil {
+			if err := install(systemCalls(true, false)); err != nil {
 				leave(err)
 			}
 		}
@@ -270,7 +270,7 @@ func TestOtherMachines(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true)); err != nil {
+			if err := install(systemCalls(true, false)); err != nil {
 				leave(err)
 			}
 		}
@@ -408,7 +408,7 @@ func run(t *testing.T, filter []unix.SockFilter, machine, number uint32, args ..
 // TestEveryNumber holds the program against the table it was made of, and counts.
 func TestEveryNumber(t *testing.T) {
 	for _, inet := range []bool{false, true} {
-		filter := systemCalls(inet)
+		filter := systemCalls(inet, false)
 		machine, last, calls := bpfCalls(inet)
 		if machine == 0 {
 			t.Skip("no filter is known for", runtime.GOARCH)
@@ -475,7 +475,7 @@ func TestFilterCost(t *testing.T) {
 			return best
 		}
 		free := cost()
-		err := install(systemCalls(false))
+		err := install(systemCalls(false, false))
 		filtered := cost()
 		fmt.Printf("ioctl %v, filtered %v\n", free, filtered)
 		if err == nil && filtered > free+20*time.Microsecond {

@@ -43,7 +43,7 @@ func Stage() int {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
-	if o.Tier == Namespaces {
+	if o.Tier == Namespaces || o.Supervised {
 		return watch(o, env, signals)
 	}
 	if o.Limits.Memory > 0 {
@@ -100,20 +100,41 @@ func build(o *order) (env []string, err error) {
 	if err := limit(o); err != nil {
 		return nil, fmt.Errorf("the limits: %w", err)
 	}
+	if o.Dir == "" {
+		if o.Dir, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("the directory of the command: %w", err)
+		}
+	}
 	if err := dropPrivileges(); err != nil {
 		return nil, fmt.Errorf("the privileges cannot be given up: %w", err)
+	}
+	if err := filtered(o); err != nil {
+		return nil, fmt.Errorf("the filter of system calls: %w", err)
 	}
 	if err := landlock(o); err != nil {
 		return nil, fmt.Errorf("landlock: %w", err)
 	}
-	calls := systemCalls(o.Network != "off")
-	if len(calls) == 0 {
-		return nil, errors.New("no filter of system calls is known for this machine")
-	}
-	if err := install(calls); err != nil {
-		return nil, fmt.Errorf("the filter of system calls: %w", err)
-	}
 	return env, nil
+}
+
+// filtered sets the filter of system calls, and starts the supervisor of those that it holds. A process can have only
+// one: where one stands around us already, it protects its own workspace, and with Landlock alone we do without.
+func filtered(o *order) error {
+	inet := o.Network != "off"
+	if len(systemCalls(inet, false)) == 0 {
+		return errors.New("none is known for this machine")
+	}
+	umask := unix.Umask(0) // to ask for it later would wait for a supervisor that has not begun
+	unix.Umask(umask)
+	listener, err := listenTo(systemCalls(inet, true))
+	switch {
+	case err == nil:
+		o.Supervised = true
+		return supervise(listener, uint32(umask), o)
+	case o.Tier == Landlock && (errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EINVAL)):
+		return install(systemCalls(inet, false))
+	}
+	return err
 }
 
 // tell sends a word to the caller. The buffer of the socket is large enough, so this never blocks.

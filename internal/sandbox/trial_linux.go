@@ -23,7 +23,7 @@ type trial struct {
 // report makes the attempts, on the thread that would start a command, and sends the results. It fails if something
 // that has to hold does not.
 func report(o order) int {
-	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
+	t := trial{OldProcesses: o.OldProcesses, Names: !o.Supervised}
 	t.ABI, _ = landlockABI()
 	for _, attempt := range []func(order, *trial) error{
 		triesOutside, triesHidden, triesHomes, triesNames, triesNetwork,
@@ -124,32 +124,52 @@ func triesHidden(o order, _ *trial) error {
 	return nil
 }
 
-func triesNames(o order, _ *trial) error {
-	for _, path := range o.Covers {
+func triesNames(o order, t *trial) error {
+	if t.Names {
+		return nil
+	}
+	for i, path := range o.Kept {
+		if i == mostTried {
+			break
+		}
 		if err := refused("the removal of "+path,
-			busy(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+			notThere(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+			return err
+		}
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		if err := refused("a write to "+path, notThere(err)); err != nil {
 			return err
 		}
 	}
 	if o.Tier != Namespaces {
 		return nil
 	}
-	for _, path := range append(o.Pins, o.Root) {
-		to := filepath.Join(filepath.Dir(path), ".omniagent-trial") // not a longer name, which may be too long
-		err := unix.Rename(path, to)
-		if err == nil {
-			_ = unix.Rename(to, path)
-		}
-		if err := refused("the renaming of "+path, busy(err)); err != nil {
-			return err
-		}
+	to := filepath.Join(filepath.Dir(o.Root), ".omniagent-trial") // not a longer name, which may be too long
+	err := unix.Rename(o.Root, to)
+	if err == nil {
+		_ = unix.Rename(to, o.Root)
 	}
-	return nil
+	return refused("the renaming of "+o.Root, busy(err))
+}
+
+// mostTried is how many of the protected names a trial tries: each takes a moment, and they all go the same way.
+const mostTried = 40
+
+// notThere counts what leads nowhere as a refusal.
+func notThere(err error) error {
+	if unreachable(err) {
+		return unix.EACCES
+	}
+	return busy(err)
 }
 
 // busy counts as a refusal too, and so does a file instead of a directory.
 func busy(err error) error {
-	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) {
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) ||
+		errors.Is(err, unix.EXDEV) {
 		return unix.EACCES
 	}
 	return err
@@ -198,9 +218,9 @@ func (t trial) holes(p Policy, tier Tier) []string {
 		}
 	}
 	weak := tier == Landlock
-	add(weak, "chmod, chown and utimes of files outside the workspace")
+	add(weak, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
 	add(weak, "setting extended attributes of files outside the workspace")
-	add(weak, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
+	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
 	add(weak && hides, "the names of hidden files, and hidden files where commands may write")
 	add(weak, "seeing which processes run outside")

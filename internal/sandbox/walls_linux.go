@@ -23,7 +23,6 @@ import (
 
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
-	names *names // nil: the tier cannot protect names
 	homes *homes // nil: none are covered
 }
 
@@ -31,7 +30,7 @@ type wallsOf struct {
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	homeFile    = 5 // where it receives home directories, if there are any; behind it a lease, which has to be held
+	homeFile    = 5 // where it receives home directories, if there are any
 )
 
 const (
@@ -41,14 +40,17 @@ const (
 
 // order is what the caller sends to a stage.
 type order struct {
-	Tier   Tier
-	Root   string
-	Write  exact
-	Read   exact
-	All    bool  // everything is readable except Hidden
-	Pins   exact // directories that stay in their place
-	Covers exact // names that commands cannot change
-	Hidden exact
+	Tier    Tier
+	Root    string
+	Write   exact
+	Read    exact
+	All     bool  // everything is readable except Hidden
+	Kept    exact // names that commands cannot change
+	Covers  exact // those of them that exist
+	Configs exact // those that git may change in part
+	Hooks   exact // those that git may make
+	Stay    exact // names that stay in their place
+	Hidden  exact
 
 	Homes    exact  // home directories, empty but for what follows
 	Seen     exact  // pairs: what is seen, and where
@@ -71,6 +73,7 @@ type order struct {
 	Dir          string
 	OldProcesses bool
 	ProxyPort    int
+	Supervised   bool
 }
 
 func private(info os.FileInfo) bool {
@@ -87,18 +90,6 @@ func (w *Walls) open(r Report, o Options) error {
 	for _, path := range realPaths(w.policy.Hidden) { // a command could remove a link before the next command starts
 		if !slices.Contains(w.policy.Hidden, path) {
 			w.policy.Hidden = append(slices.Clone(w.policy.Hidden), path)
-		}
-	}
-	if w.claim.Tier == Namespaces {
-		dir, err := recordDir(o.State)
-		if err != nil {
-			return err
-		}
-		if w.system.names, err = openNames(dir); err != nil {
-			return err
-		}
-		if err := w.hideRecord(); err != nil {
-			return err
 		}
 	}
 	if err := w.openHomes(o.State); err != nil {
@@ -134,25 +125,6 @@ func recordDir(state string) (string, error) {
 func recordDirs(state string) [2]string {
 	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
 	return [2]string{filepath.Join(state, "walls"), filepath.Join(own, "walls")}
-}
-
-// hideRecord hides the record from commands if it is in a directory that they may write, such as a home directory that
-// is the workspace. A command that could write the record could have us remove the names in it.
-func (w *Walls) hideRecord() error {
-	dir, err := filepath.EvalSymlinks(w.system.names.dir)
-	if err != nil {
-		return fault.New(fault.PermissionDenied, "the record of the walls cannot be found").Because(err)
-	}
-	switch writable := w.policy.writable(dir); {
-	case writable == "":
-		return nil
-	// covering it would not work, or would cover what has to be writable
-	case within(w.policy.Temp, dir) || within(dir, writable):
-		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir,
-			writable).With("path", dir)
-	}
-	w.policy.Hidden = append(slices.Clone(w.policy.Hidden), dir)
-	return nil
 }
 
 // try runs a stage that builds the sandbox and tries to break out of it.
@@ -233,11 +205,8 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 	if run.home, err = w.furnish(&o, trial); err != nil {
 		return p, err
 	}
-	if w.system.names != nil {
-		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy, trial); err != nil {
-			return p, err
-		}
-		run.drop = w.system.names.drop
+	if err := w.policy.protect(&o); err != nil {
+		return p, err
 	}
 	if err := run.prepare(o); err != nil {
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
@@ -315,10 +284,8 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 // running is what belongs to a command that runs.
 type running struct {
 	order, theirs *os.File
-	lease         *os.File // owned by names
 	home          *os.File // where the stage receives home directories
 	control       int      // our end, -1: none
-	drop          func()
 	network       Network
 	say           func(string)
 
@@ -355,9 +322,6 @@ func (r *running) files() []*os.File {
 	files := []*os.File{r.order, r.theirs}
 	if r.home != nil {
 		files = append(files, r.home)
-	}
-	if r.lease != nil {
-		files = append(files, r.lease)
 	}
 	return files
 }
@@ -462,15 +426,6 @@ func (r *running) end(e *process.Ending) {
 			}
 		}
 	}
-	if r.drop != nil {
-		r.drop()
-	}
 }
 
-func (w *Walls) release() error {
-	err := w.system.homes.close(w.policy.Scratch)
-	if w.system.names == nil {
-		return err
-	}
-	return errors.Join(err, w.system.names.close())
-}
+func (w *Walls) release() error { return w.system.homes.close(w.policy.Scratch) }

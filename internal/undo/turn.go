@@ -306,14 +306,6 @@ func orElse(a, b int64) int64 {
 
 // except tells of names in the workspace that are no part of it.
 func (p *place) except() func(dir, name string) bool {
-	names := map[string]bool{}
-	if p.store.Placeholders != nil {
-		for _, path := range p.store.Placeholders() {
-			if rel, err := filepath.Rel(p.root, path); err == nil {
-				names[filepath.ToSlash(rel)] = true
-			}
-		}
-	}
 	inside := ""
 	if rel, err := filepath.Rel(p.root, p.store.Dir); err == nil && filepath.IsLocal(rel) {
 		inside = filepath.ToSlash(rel)
@@ -322,11 +314,7 @@ func (p *place) except() func(dir, name string) bool {
 		if dir == "" && name == staging {
 			return true
 		}
-		if len(names) == 0 && inside == "" {
-			return false
-		}
-		full := path.Join(dir, name)
-		return names[full] || full == inside
+		return inside != "" && path.Join(dir, name) == inside
 	}
 }
 

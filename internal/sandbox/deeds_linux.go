@@ -1,0 +1,364 @@
+package sandbox
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// act is a kind of change.
+type act int
+
+const (
+	opensFile act = iota + 1
+	truncates
+	makesDirectory
+	makesNode
+	makesLink
+	makesName
+	moves
+	removes
+	masks
+)
+
+// deed is what a system call asks for. What has two paths has the old one first.
+type deed struct {
+	act   act
+	dirs  [2]int32
+	paths [2]uint64
+	flags uint64
+	mode  uint32
+	size  int64
+}
+
+// here is the working directory, for calls that take no other one.
+const here = int32(unix.AT_FDCWD)
+
+// do does what is asked for. It returns errGoOn for what is the kernel's alone.
+func (r *request) do(d deed) error {
+	if d.act == moves {
+		r.moves.Lock()
+		defer r.moves.Unlock()
+		return r.move(d)
+	}
+	r.moves.RLock()
+	defer r.moves.RUnlock()
+	switch d.act {
+	case opensFile:
+		return r.open(d)
+	case makesName:
+		return r.link(d)
+	case makesLink:
+		return r.symlink(d)
+	case masks:
+		r.unmask.Store(true)
+		return errGoOn
+	}
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	s, err := r.spot(d.dirs[0], path, d.act == truncates)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	switch {
+	case s.own >= 0:
+		return errGoOn
+	case s.name == ".":
+		return dotted(d)
+	}
+	switch d.act {
+	case truncates:
+		return r.truncate(s, d.size)
+	case makesDirectory:
+		if !r.names.mayMakeDirectory(s.path) {
+			return refusedName
+		}
+		return unix.Mkdirat(s.dir, s.name, d.mode&0o7777&^r.mask())
+	case makesNode:
+		if kind := d.mode & unix.S_IFMT; kind != 0 && kind != unix.S_IFREG && kind != unix.S_IFIFO {
+			return unix.EPERM
+		}
+		if !r.names.mayMake(s.path) {
+			return refusedName
+		}
+		return unix.Mknodat(s.dir, s.name, d.mode&^r.mask(), 0)
+	case removes:
+		if !r.names.mayRemove(s.path) {
+			return refusedName
+		}
+		if s.slash && d.flags == 0 {
+			return unix.ENOTDIR
+		}
+		return unix.Unlinkat(s.dir, s.name, int(d.flags))
+	}
+	return errGoOn
+}
+
+// refusedName is the error for a protected name, the same as where its file system is read-only.
+const refusedName = unix.EROFS
+
+// dotted is the error of a call for a directory by the name of a dot.
+func dotted(d deed) error {
+	switch {
+	case d.act == makesDirectory || d.act == makesNode:
+		return unix.EEXIST
+	case d.act == removes && d.flags != 0:
+		return unix.EINVAL
+	}
+	return unix.EISDIR
+}
+
+// writing are the flags of a call that a filter holds.
+const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+
+func (r *request) open(d deed) error {
+	flags := int(d.flags)
+	if flags&unix.O_PATH != 0 {
+		return errGoOn
+	}
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && flags&(unix.O_CREAT|unix.O_EXCL) !=
+		unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if s.own >= 0 {
+		return r.reopen(s.own, flags)
+	}
+	if s.slash && flags&unix.O_CREAT != 0 {
+		return unix.EISDIR
+	}
+	switch {
+	case s.name != "." && !r.names.mayWrite(s.path):
+		return refusedName
+	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
+		flags &^= unix.O_CREAT | unix.O_EXCL
+	}
+	mode := d.mode & 0o7777
+	if flags&(unix.O_CREAT|unix.O_TMPFILE) != 0 {
+		mode &^= r.mask()
+	}
+	fd, err := unix.Openat(s.dir, s.name, flags|ours, mode)
+	switch {
+	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
+		return errMoved
+	case errors.Is(err, unix.ENXIO) && flags&unix.O_NONBLOCK == 0:
+		return r.wait(s, flags)
+	case err != nil:
+		return err
+	}
+	return r.give(fd, flags)
+}
+
+// ours are the flags with which the supervisor opens: it follows nothing, waits for nothing, and gets no terminal.
+const ours = unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+
+// give hands over a file that was opened without waiting.
+func (r *request) give(fd, flags int) error {
+	if flags&unix.O_NONBLOCK == 0 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&(unix.O_APPEND|unix.O_DIRECT|unix.O_NOATIME|
+			unix.O_ASYNC)); err != nil {
+			_ = unix.Close(fd)
+			return err
+		}
+	}
+	return r.hand(fd, flags)
+}
+
+// wait opens a pipe that has no reader yet. Others are not kept waiting.
+func (r *request) wait(s spot, flags int) error {
+	dir, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if r.waiting.Add(1) > mostWaiting {
+		r.waiting.Add(-1)
+		_ = unix.Close(dir)
+		return unix.EAGAIN
+	}
+	go func() {
+		defer r.waiting.Add(-1)
+		fd, err := unix.Openat(dir, s.name, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC)|
+			ours&^unix.O_NONBLOCK, 0)
+		_ = unix.Close(dir)
+		if err == nil {
+			err = r.hand(fd, flags)
+		}
+		var errno unix.Errno
+		if errors.As(err, &errno) {
+			r.send(&answer{id: r.id, errno: -int32(errno)})
+		}
+	}()
+	return errAnswered
+}
+
+// reopen opens what a descriptor of the caller is once more, as for /dev/stdout.
+func (r *request) reopen(number, flags int) error {
+	fd, path, err := r.held(number)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if !r.names.mayWrite(path) {
+		return refusedName
+	}
+	again, err := unix.Open(own(fd), flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|ours&^unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return r.give(again, flags)
+}
+
+func (r *request) truncate(s spot, size int64) error {
+	if !r.names.mayWrite(s.path) {
+		return refusedName
+	}
+	fd, err := unix.Openat(s.dir, s.name, unix.O_WRONLY|ours, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Ftruncate(fd, size)
+}
+
+// second follows the new path of a call that has two.
+func (r *request) second(d deed) (spot, error) {
+	path, err := r.text(d.paths[1])
+	if err != nil {
+		return spot{}, err
+	}
+	s, err := r.spot(d.dirs[1], path, false)
+	if err == nil && s.own >= 0 {
+		return spot{}, errGoOn
+	}
+	return s, err
+}
+
+func (r *request) symlink(d deed) error {
+	target, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	s, err := r.second(d)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	switch {
+	case s.name == ".":
+		return unix.EEXIST
+	case !r.names.mayMake(s.path):
+		return refusedName
+	}
+	return unix.Symlinkat(target, s.dir, s.name)
+}
+
+// link gives a file a second name. That of a protected file would be a way to change it.
+func (r *request) link(d deed) error {
+	to, err := r.second(d)
+	if err != nil {
+		return err // Landlock refuses a new name outside for a file inside
+	}
+	defer to.close()
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	from := spot{dir: -1, own: int(d.dirs[0])}
+	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
+		if from, err = r.spot(d.dirs[0], path, d.flags&unix.AT_SYMLINK_FOLLOW != 0); err != nil {
+			return elsewhere(err)
+		}
+	}
+	defer from.close()
+	if to.name == "." {
+		return unix.EEXIST
+	}
+	if !r.names.mayMake(to.path) {
+		return refusedName
+	}
+	if from.own < 0 {
+		if !r.names.mayWrite(from.path) {
+			return refusedName
+		}
+		return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
+	}
+	fd, path, err := r.held(from.own)
+	if err != nil {
+		return elsewhere(err)
+	}
+	defer unix.Close(fd)
+	if !r.names.mayWrite(path) {
+		return refusedName
+	}
+	return unix.Linkat(unix.AT_FDCWD, own(fd), to.dir, to.name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// elsewhere is the error of a call with one path in the workspace and one outside, as between two file systems.
+func elsewhere(err error) error {
+	if errors.Is(err, errGoOn) {
+		return unix.EXDEV
+	}
+	return err
+}
+
+func (r *request) move(d deed) error {
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	from, errFrom := r.spot(d.dirs[0], path, false)
+	if errFrom == nil {
+		defer from.close()
+	}
+	to, errTo := r.second(d)
+	if errTo == nil {
+		defer to.close()
+	}
+	switch outside := errors.Is(errFrom, errGoOn); {
+	case outside && errors.Is(errTo, errGoOn):
+		return errGoOn
+	case errFrom != nil && !outside:
+		return errFrom
+	case outside && errTo == nil && !there(r, d.dirs[0], path):
+		return unix.ENOENT
+	case outside || errTo != nil:
+		return elsewhere(errors.Join(errFrom, errTo))
+	case from.own >= 0:
+		return errGoOn
+	case from.name == "." || to.name == ".":
+		return unix.EBUSY
+	case d.flags&^uint64(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
+		return unix.EINVAL
+	}
+	if r.names.configures(from.path, to.path) && d.flags == 0 {
+		return configure(from, to)
+	}
+	if !r.names.mayMove(from.path) || !r.names.mayMove(to.path) {
+		return refusedName
+	}
+	return unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(d.flags))
+}
+
+// there reports whether a path of the caller that leads out of the workspace leads to something.
+func there(r *request, dir int32, path string) bool {
+	at, err := unix.AT_FDCWD, error(nil)
+	if path != "" && path[0] != '/' {
+		if at, err = r.base(dir); err != nil {
+			return true
+		}
+		defer unix.Close(at)
+	}
+	var s unix.Stat_t
+	return !errors.Is(unix.Fstatat(at, path, &s, unix.AT_SYMLINK_NOFOLLOW), unix.ENOENT)
+}

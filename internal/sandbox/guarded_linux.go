@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
+// already.
+type guarded struct {
+	kept   map[string]bool // protected, with all beneath
+	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
+	above  map[string]bool // directories on the way to what stays in its place
+	roots  map[string]bool
+	hidden map[string]bool
+	config map[string]bool // configurations of git, of which git may change some keys
+	hooks  map[string]bool // directories of hooks, where git puts samples
+}
+
+func newGuarded(o *order) *guarded {
+	g := &guarded{
+		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
+		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
+	}
+	for _, path := range o.Kept {
+		g.kept[path] = true
+		if strings.HasPrefix(filepath.Base(path), ".") || strings.Contains(path, "/.git/") {
+			g.folded[strings.ToLower(path)] = true
+		}
+		g.stays(path)
+	}
+	for _, path := range o.Stay {
+		g.stays(path)
+	}
+	for _, root := range append([]string{o.Root}, o.Write...) {
+		g.roots[root], g.above[root] = true, true
+	}
+	for _, path := range o.Hidden {
+		g.hidden[path] = true
+	}
+	for _, path := range o.Configs {
+		g.config[path] = true
+	}
+	for _, path := range o.Hooks {
+		g.hooks[path] = true
+	}
+	return g
+}
+
+// stays keeps the directories above a path in their places.
+func (g *guarded) stays(path string) {
+	for dir := filepath.Dir(path); dir != "/" && !g.above[dir]; dir = filepath.Dir(dir) {
+		g.above[dir] = true
+	}
+}
+
+// protects reports whether a path is a protected or hidden name, or beneath one.
+func (g *guarded) protects(path string) bool {
+	lower := strings.ToLower(path)
+	for at, low := path, lower; at != "/" && at != "."; at, low = filepath.Dir(at), filepath.Dir(low) {
+		if g.kept[at] || g.folded[low] || g.hidden[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo reports whether a path is a directory above a protected name, whether or not it exists.
+func (g *guarded) leadsTo(path string) bool { return g.above[path] }
+
+// sample reports whether a path is an example of a hook, which git never runs.
+func (g *guarded) sample(path string) bool {
+	return g.hooks[filepath.Dir(path)] && strings.HasSuffix(path, ".sample")
+}
+
+// mayWrite reports whether a command may change or make a file.
+func (g *guarded) mayWrite(path string) bool { return !g.protects(path) || g.sample(path) }
+
+// mayMake reports whether a command may make a name that is no directory.
+func (g *guarded) mayMake(path string) bool { return !g.protects(path) && !g.above[path] }
+
+func (g *guarded) mayMakeDirectory(path string) bool { return !g.protects(path) || g.hooks[path] }
+
+func (g *guarded) mayRemove(path string) bool {
+	return !g.protects(path) && !g.roots[path] || g.sample(path)
+}
+
+// mayMove reports whether a command may move a name, or something else to that name.
+func (g *guarded) mayMove(path string) bool { return !g.protects(path) && !g.above[path] }
+
+// configures reports whether a move is how git changes a configuration.
+func (g *guarded) configures(from, to string) bool { return g.config[to] && from == to+".lock" }

@@ -1,0 +1,434 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command has no right to change a name in its workspace, nor to open a file there for writing: Landlock refuses it.
+// A supervisor does that for it. Seccomp holds each such system call and tells the supervisor, which finds out where
+// the path leads, refuses protected names, and else acts in the place of the command.
+//
+//	command ── open, mkdir, rename … ─▶ seccomp holds the call
+//	supervisor ◀─ notification ── path ─▶ parent directory, opened ─▶ protected? ─▶ act there, without links
+//	command ◀─ descriptor, or number of the error
+//
+// Nothing is mounted for that and nothing is made, so that nothing can come off or be left behind. A path that leads
+// out of the workspace is left to the kernel, with which Landlock decides once more: whoever changes the path meanwhile
+// gains nothing. Reading goes straight to the files.
+//
+// The supervisor is a few threads of the stage, outside of the sandbox. If they end, what they would do is refused.
+type supervisor struct {
+	listener int
+	names    *guarded
+	roots    []string // where it acts
+
+	umask   uint32      // of the command
+	unmask  atomic.Bool // a process has asked for another one
+	strange bool        // /proc has other numbers for processes
+
+	moves   sync.RWMutex // a rename changes where other paths lead
+	waiting atomic.Int32 // calls that wait for the other end of a pipe
+}
+
+const (
+	supervisors = 3  // threads
+	mostWaiting = 6  // calls that wait for pipes
+	mostAgain   = 16 // times that a path is followed anew because it was changed
+)
+
+// notification is struct seccomp_notif.
+type notification struct {
+	id      uint64
+	pid     uint32
+	flags   uint32
+	number  uint32
+	machine uint32
+	from    uint64
+	args    [6]uint64
+}
+
+// answer is struct seccomp_notif_resp.
+type answer struct {
+	id    uint64
+	value int64
+	errno int32
+	flags uint32
+}
+
+// handing is struct seccomp_notif_addfd.
+type handing struct {
+	id      uint64
+	flags   uint32
+	from    uint32
+	to      uint32
+	toFlags uint32
+}
+
+const (
+	ioctlReceive = unix.SECCOMP_IOCTL_NOTIF_RECV
+	ioctlAnswer  = unix.SECCOMP_IOCTL_NOTIF_SEND
+	ioctlValid   = unix.SECCOMP_IOCTL_NOTIF_ID_VALID
+	ioctlHand    = unix.SECCOMP_IOCTL_NOTIF_ADDFD
+	ioctlFlags   = unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS
+)
+
+var (
+	errGoOn     = errors.New("the kernel decides")
+	errAnswered = errors.New("it was answered")
+	errMoved    = errors.New("the path leads elsewhere by now")
+)
+
+// supervise starts the supervisor of what this thread starts.
+func supervise(listener int, umask uint32, o *order) error {
+	s := &supervisor{
+		listener: listener, names: newGuarded(o), roots: append([]string{o.Root}, o.Write...),
+		strange: o.OldProcesses, umask: umask,
+	}
+	signal.Notify(make(chan os.Signal, 1), unix.SIGXFSZ) // a file that would be too large is an error, not our end
+	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,
+		unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	begun := make(chan error, supervisors)
+	for range supervisors {
+		go s.serve(begun)
+	}
+	for range supervisors {
+		if err := <-begun; err != nil {
+			return fmt.Errorf("the supervisor of the workspace: %w", err)
+		}
+	}
+	return nil
+}
+
+// serve answers on a thread that has a umask of its own.
+func (s *supervisor) serve(begun chan<- error) {
+	runtime.LockOSThread()
+	err := unix.Unshare(unix.CLONE_FS)
+	unix.Umask(0)
+	begun <- err
+	for n := new(notification); err == nil; *n = (notification{}) {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
+		switch errno {
+		case 0:
+			s.handle(n)
+		case unix.EINTR, unix.ENOENT: // the process was killed meanwhile
+		default:
+			return
+		}
+	}
+}
+
+func (s *supervisor) handle(n *notification) {
+	r := &request{supervisor: s, id: n.id, pid: int(n.pid)}
+	d, known := deedOf(n.number, n.args)
+	err := errGoOn
+	if known {
+		for again := 0; again == 0 || errors.Is(err, errMoved) && again < mostAgain; again++ {
+			err = r.do(d)
+		}
+	}
+	a := answer{id: n.id}
+	var errno unix.Errno
+	switch {
+	case errors.Is(err, errAnswered):
+		return
+	case errors.Is(err, errGoOn):
+		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	case errors.As(err, &errno):
+		a.errno = -int32(errno)
+	case err != nil:
+		a.errno = -int32(unix.EACCES)
+	}
+	s.send(&a)
+}
+
+func (s *supervisor) send(a *answer) {
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAnswer, uintptr(unsafe.Pointer(a)))
+}
+
+// request is one call that waits for its answer.
+type request struct {
+	*supervisor
+	id  uint64
+	pid int // of the thread that calls, in our numbers
+}
+
+// valid reports whether the caller still waits, so that what was read belongs to it.
+func (r *request) valid() bool {
+	id := r.id
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(r.listener), ioctlValid, uintptr(unsafe.Pointer(&id)))
+	return errno == 0
+}
+
+// text reads a string of the caller, page by page.
+func (r *request) text(at uint64) (string, error) {
+	var text [unix.PathMax]byte
+	for got := 0; got < len(text); {
+		size := min(len(text)-got, int(4096-(at+uint64(got))%4096))
+		local := []unix.Iovec{{Base: &text[got], Len: uint64(size)}}
+		remote := []unix.RemoteIovec{{Base: uintptr(at) + uintptr(got), Len: size}}
+		n, err := unix.ProcessVMReadv(r.pid, local, remote, 0)
+		if err != nil || n <= 0 {
+			return "", errGoOn // the kernel will find the same, or else Landlock refuses
+		}
+		for i := got; i < got+n; i++ {
+			if text[i] == 0 {
+				return string(text[:i]), nil
+			}
+		}
+		got += n
+	}
+	return "", unix.ENAMETOOLONG
+}
+
+// proc returns the directory of the caller in /proc.
+func (r *request) proc() (string, error) {
+	if !r.strange {
+		return "/proc/" + strconv.Itoa(r.pid), nil
+	}
+	fd, err := unix.PidfdOpen(r.pid, unix.O_EXCL) // of a thread, since Linux 6.9
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.PidfdOpen(r.pid, 0)
+	}
+	if err != nil {
+		return "", errGoOn // a thread that is not the first of its process
+	}
+	defer unix.Close(fd)
+	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		return "", errGoOn
+	}
+	for line := range strings.Lines(string(text)) {
+		if number, found := strings.CutPrefix(line, "Pid:"); found {
+			return "/proc/" + strings.TrimSpace(number), nil
+		}
+	}
+	return "", errGoOn
+}
+
+// mask returns the umask of the caller.
+func (r *request) mask() uint32 {
+	if !r.unmask.Load() {
+		return r.umask
+	}
+	if proc, err := r.proc(); err == nil {
+		text, _ := os.ReadFile(proc + "/status")
+		for line := range strings.Lines(string(text)) {
+			if number, found := strings.CutPrefix(line, "Umask:"); found {
+				if mask, err := strconv.ParseUint(strings.TrimSpace(number), 8, 12); err == nil {
+					return uint32(mask)
+				}
+			}
+		}
+	}
+	return 0o077
+}
+
+// hand gives a descriptor to the caller, and closes ours before the caller goes on: a program that it has just written
+// could not be started while somebody else has it open.
+func (r *request) hand(fd int, flags int) error {
+	h := handing{id: r.id, from: uint32(fd), toFlags: uint32(flags & unix.O_CLOEXEC)}
+	theirs, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(r.listener), ioctlHand, uintptr(unsafe.Pointer(&h)))
+	_ = unix.Close(fd)
+	if errno != 0 {
+		return errno
+	}
+	r.send(&answer{id: r.id, value: int64(theirs)})
+	return errAnswered
+}
+
+// spot is where a path leads: to a name in a directory. Close it.
+type spot struct {
+	dir   int    // of the name, open without rights; -1: none
+	name  string // a dot: the directory itself
+	path  string // of the directory and the name, by what the kernel says
+	slash bool   // the path had one at its end
+	own   int    // or it leads to this descriptor of the caller; -1: it does not
+}
+
+func (s spot) close() {
+	if s.dir >= 0 {
+		_ = unix.Close(s.dir)
+	}
+}
+
+// spot follows a path of the caller, and the last element too if it says so. It fails with errGoOn if the path leads
+// out of the workspace.
+func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
+	at, owned := unix.AT_FDCWD, false
+	drop := func() {
+		if owned {
+			_ = unix.Close(at)
+		}
+	}
+	if path == "" {
+		return spot{}, unix.ENOENT
+	}
+	if n, ok := descriptor(path); ok {
+		return spot{dir: -1, own: n}, nil
+	}
+	if strings.HasPrefix(path, "/proc/") { // part of it is another one for each process
+		return spot{}, errGoOn
+	}
+	if path[0] != '/' {
+		base, err := r.base(dir)
+		if err != nil {
+			return spot{}, err
+		}
+		at, owned = base, true
+	}
+	for range mostLinks + 1 {
+		s, target, err := step(at, path, follow)
+		if err != nil {
+			drop()
+			return s, err
+		}
+		if target == "" {
+			drop()
+			if !r.inside(s.path) {
+				s.close()
+				return s, errGoOn
+			}
+			if !r.valid() {
+				s.close()
+				return s, errAnswered
+			}
+			return s, nil
+		}
+		if n, ok := descriptor(target); ok {
+			drop()
+			s.close()
+			return spot{dir: -1, own: n}, nil
+		}
+		drop()
+		if strings.HasPrefix(target, "/proc/") {
+			s.close()
+			return s, errGoOn
+		}
+		if at, owned, path = s.dir, true, target; s.slash {
+			path += "/"
+		}
+	}
+	drop()
+	return spot{}, unix.ELOOP
+}
+
+// step finds the directory of the last element of a path. If that is a link which is to be followed, it returns where
+// it leads.
+func step(at int, path string, follow bool) (s spot, target string, err error) {
+	s = spot{dir: -1, own: -1}
+	trimmed := strings.TrimRight(path, "/")
+	s.slash = len(trimmed) < len(path)
+	parent, name := ".", trimmed
+	if i := strings.LastIndexByte(trimmed, '/'); i >= 0 {
+		parent, name = trimmed[:i+1], trimmed[i+1:]
+	} else if trimmed == "" {
+		parent, name = "/", "."
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS}
+	if name == "." || name == ".." {
+		parent, name = trimmed+"/", "."
+	}
+	if s.dir, err = unix.Openat2(at, parent, &how); err != nil {
+		s.dir = -1
+		if errors.Is(err, unix.ELOOP) {
+			err = errGoOn // over /proc, where each process has its own
+		}
+		return s, "", err
+	}
+	s.name = name
+	real, err := pathOf(s.dir)
+	if err != nil || strings.HasPrefix(real, "/proc/") || real[0] != '/' {
+		s.close()
+		return s, "", errGoOn
+	}
+	if s.path = real; name == "." {
+		return s, "", nil
+	}
+	if s.path = filepath.Join(real, name); !follow && !s.slash {
+		return s, "", nil
+	}
+	var text [unix.PathMax]byte
+	if n, err := unix.Readlinkat(s.dir, name, text[:]); err == nil && n > 0 {
+		return s, string(text[:n]), nil
+	}
+	return s, "", nil
+}
+
+// pathOf returns the path of an open file, as the kernel knows it.
+func pathOf(fd int) (string, error) {
+	var text [unix.PathMax]byte
+	n, err := unix.Readlink(own(fd), text[:])
+	if err != nil || n == 0 {
+		return "", unix.EACCES
+	}
+	return string(text[:n]), nil
+}
+
+// own is the name of a descriptor of ours.
+func own(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// descriptor returns the number of the descriptor of the caller that a path names.
+func descriptor(path string) (int, bool) {
+	for i, name := range []string{"/dev/stdin", "/dev/stdout", "/dev/stderr"} {
+		if path == name {
+			return i, true
+		}
+	}
+	for _, dir := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"} {
+		if number, found := strings.CutPrefix(path, dir); found {
+			n, err := strconv.ParseUint(number, 10, 31)
+			return int(n), err == nil
+		}
+	}
+	return 0, false
+}
+
+// base opens the directory from which a relative path begins.
+func (r *request) base(dir int32) (int, error) {
+	proc, err := r.proc()
+	if err != nil {
+		return -1, err
+	}
+	name := proc + "/cwd"
+	if dir != unix.AT_FDCWD {
+		name = proc + "/fd/" + strconv.Itoa(int(dir))
+	}
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, errGoOn
+	}
+	return fd, nil
+}
+
+// held opens what a descriptor of the caller is, without rights.
+func (r *request) held(number int) (fd int, path string, err error) {
+	proc, err := r.proc()
+	if err != nil {
+		return -1, "", err
+	}
+	fd, err = unix.Open(proc+"/fd/"+strconv.Itoa(number), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, "", errGoOn
+	}
+	if path, err = pathOf(fd); err != nil || !r.inside(path) || !r.valid() {
+		_ = unix.Close(fd)
+		return -1, "", errGoOn
+	}
+	return fd, path, nil
+}
+
+// inside reports whether a path is or lies in a directory where the supervisor acts.
+func (r *request) inside(path string) bool { return first(r.roots, path) != "" }
