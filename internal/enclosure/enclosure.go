@@ -86,7 +86,11 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	case "on":
 		p.Network.Open = true
 	default:
-		through, err := gate.New(gate.Options{Hosts: Hosts(w.Network), Advice: w.advice, Log: func(r gate.Request) {
+		hosts, err := w.hosts()
+		if err != nil {
+			return p, err
+		}
+		through, err := gate.New(gate.Options{Hosts: hosts, Advice: w.advice, Log: func(r gate.Request) {
 			if w.Refused != nil && r.Refusal != "" {
 				w.Refused(r.Host, r.Refusal)
 			}
@@ -121,7 +125,7 @@ func CheckNetwork(network string) error {
 	if network == "" || network == "off" || network == "on" {
 		return nil
 	}
-	const forms = "Give off, on, or hosts separated by commas: example.com,*.example.org"
+	const forms = "Give off, on, packages, or hosts separated by commas: example.com,*.example.org"
 	hosts := Hosts(network)
 	if len(hosts) == 0 {
 		return fault.New(fault.ArgError, "the network %q names no host", network).Hint(forms)
@@ -274,14 +278,16 @@ func (e *Enclosure) Sentence() string {
 	if e == nil {
 		return "Nothing holds commands back but the rights of the user."
 	}
-	network := "They have no network, not even to this machine."
+	network := "They have no network, not even to this machine. A person opens it to hosts with --network HOST,HOST, " +
+		"and to where the package managers here take packages from with --network packages."
 	switch e.network {
 	case "off":
 	case "on":
 		network = "They have the network."
 	default:
 		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") +
-			", through the proxy in their environment."
+			", through the proxy in their environment; the word packages stands for where the package managers here " +
+			"take packages from. A person opens another host with --network " + e.network + ",HOST."
 	}
 	where := "the working directory"
 	if len(e.roots) > 0 {

@@ -32,7 +32,7 @@ func newGuarded(o *order) *guarded {
 	for _, path := range o.Stay {
 		g.stays(path)
 	}
-	for _, root := range append([]string{o.Root}, o.Write...) {
+	for _, root := range o.supervised() {
 		g.roots[root], g.above[root] = true, true
 	}
 	for _, path := range o.Hidden {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A shell in its place would ignore signals that it does not catch. When process 1
-// ends, the kernel kills everything in the namespace. It is in the group of the command, so a signal to the group
-// reaches the command without its help.
+// watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A
+// shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
+// the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
 func watch(o order, env []string, signals chan os.Signal) int {
 	asked := false
 	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls

@@ -59,26 +59,17 @@ func landlock(o *order) error {
 	if err := r.readable(o); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{o.Root, o.Temp}, o.Write...) {
-		if o.Tier == Namespaces && dir == o.Temp {
-			continue // it may be out of reach, as /tmp is
-		}
-		rights := r.all &^ rightsOfNodes
-		if o.Supervised && dir != o.Temp {
-			rights = rightsToRead | rightsToList
-		}
-		if err := r.allow(dir, rights); err != nil {
+	for _, dir := range append([]string{o.Root}, o.Write...) {
+		if err := r.allow(dir, r.toWrite(o, dir)); err != nil {
 			return err
 		}
 	}
 	if err := r.homes(o); err != nil {
 		return err
 	}
-	if o.Tier == Namespaces {
-		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-			if err := r.allow(dir, r.all&^rightsOfNodes); err != nil && !errors.Is(err, unix.ENOENT) {
-				return err
-			}
+	for _, dir := range o.temporary() {
+		if err := r.allow(dir, r.toWrite(o, dir)); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
 		}
 	}
 	if err := r.devices(); err != nil {
@@ -121,6 +112,42 @@ func newRules(o *order, abi int) (rules, error) {
 		}
 	}
 	return r, nil
+}
+
+// toWrite returns the rights in a directory that commands may change. Where a supervisor does that, they may only read.
+func (r rules) toWrite(o *order, dir string) uint64 {
+	if o.Supervised && slices.Contains(o.supervised(), dir) {
+		return rightsToRead | rightsToList
+	}
+	return r.all &^ rightsOfNodes
+}
+
+// temporary returns the directories of temporary files. In namespaces that of the policy may be out of reach, and what
+// lies in it has other names.
+func (o *order) temporary() []string {
+	if o.Tier == Namespaces {
+		return []string{"/tmp", "/var/tmp", "/dev/shm"}
+	}
+	return []string{o.Temp}
+}
+
+// supervised returns the directories in which commands change nothing by themselves: those with protected names, and
+// others above them, since a right in a directory is one in all that lies there.
+func (o *order) supervised() []string {
+	list := append([]string{o.Root}, o.Write...)
+	others := o.temporary()
+	for pair := range slices.Chunk(o.Own, 2) {
+		others = append(others, pair[1])
+	}
+	for copied := range slices.Chunk(o.Copies, 3) {
+		others = append(others, copied[2])
+	}
+	for _, dir := range others {
+		if slices.ContainsFunc(list, func(root string) bool { return root != dir && within(dir, root) }) {
+			list = append(list, dir)
+		}
+	}
+	return list
 }
 
 // allow grants rights to a path and everything beneath it. Only some of them apply to a file.
@@ -173,7 +200,7 @@ func (r rules) homes(o *order) error {
 	for i, path := range slices.Concat(write, read) {
 		rights := uint64(rightsToRead | rightsToList)
 		if i < len(write) {
-			rights = r.all &^ rightsOfNodes
+			rights = r.toWrite(o, path)
 		}
 		if err := r.allow(path, rights); err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
 			return err

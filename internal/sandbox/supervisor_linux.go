@@ -93,7 +93,7 @@ var (
 // supervise starts the supervisor of what this thread starts.
 func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
-		listener: listener, names: newGuarded(o), roots: append([]string{o.Root}, o.Write...),
+		listener: listener, names: newGuarded(o), roots: o.supervised(),
 		strange: o.OldProcesses, umask: umask,
 	}
 	signal.Notify(make(chan os.Signal, 1), unix.SIGXFSZ) // a file that would be too large is an error, not our end

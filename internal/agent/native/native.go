@@ -56,7 +56,7 @@ type Options struct {
 	Agents  guard.Agents
 	Others  tool.Agents // that do what the model delegates; nil: none
 	Sandbox string      // workspace-write, or off
-	Network string      // what commands reach: off, on, or hosts separated by commas
+	Network string      // what commands reach: off, on, packages, or hosts separated by commas
 	Memory  int64       // limit in bytes of each process of a command behind walls; 0: none
 	Read    []string    // what commands see of the home directory besides places of tools
 	Home    string      // the user's home directory

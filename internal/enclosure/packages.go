@@ -1,0 +1,167 @@
+package enclosure
+
+import (
+	"context"
+	_ "embed" // where package managers say it
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+//go:embed packages.txt
+var packagesText string
+
+// packagesWord stands in a list of hosts for those from which the package managers of this machine take packages.
+const packagesWord = "packages"
+
+const (
+	packagesPatience = 10 * time.Second
+	longestSettings  = 1 << 20 // bytes of a file of configuration
+)
+
+// hosts returns the hosts of the list, with those of the package managers in place of their word.
+func (w Wanted) hosts() ([]string, error) {
+	var list []string
+	for _, host := range Hosts(w.Network) {
+		if host != packagesWord {
+			list = append(list, host)
+			continue
+		}
+		found := w.packageHosts()
+		if len(found) == 0 {
+			return nil, fault.New(fault.ArgError, "no package manager here says from which host it takes packages").
+				With("network", w.Network).
+				Hint("Name the hosts: --network HOST,HOST, or a registry in the configuration of the package manager.")
+		}
+		list = append(list, found...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// packageHosts asks the package managers that are there, and reads their configuration and their variables. Programs
+// run in the home directory, so that no workspace has a say.
+func (w Wanted) packageHosts() []string {
+	var (
+		mu    sync.Mutex
+		asked sync.WaitGroup
+		list  []string
+	)
+	add := func(text string, bare bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, hostsIn(text, bare)...)
+	}
+	for line := range strings.Lines(packagesText) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch kind {
+		case "ask":
+			argv := strings.Fields(rest)
+			if name, script, ok := strings.Cut(rest, " -c "); ok {
+				argv = []string{name, "-c", script}
+			}
+			if path := process.Find(argv[0], w.lookup); path != "" && !w.ofWorkspace(path) {
+				asked.Go(func() { add(w.ask(append([]string{path}, argv[1:]...)), argv[0] == "go") })
+			}
+		case "variable":
+			for _, entry := range os.Environ() {
+				name, _, _ := strings.Cut(entry, "=")
+				if same, _ := path.Match(rest, name); same {
+					add(w.variable(name), strings.HasPrefix(name, "GO"))
+				}
+			}
+		case "file":
+			name, words, _ := strings.Cut(rest, "  ")
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(w.Home, filepath.FromSlash(name))
+			}
+			add(linesWith(name, strings.Fields(words)), false)
+		}
+	}
+	asked.Wait()
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (w Wanted) lookup(name string) (string, bool) {
+	value := w.variable(name)
+	return value, value != ""
+}
+
+// ofWorkspace reports whether a program lies where commands may write.
+func (w Wanted) ofWorkspace(program string) bool {
+	real, err := filepath.EvalSymlinks(program)
+	return err != nil || slices.ContainsFunc(slices.Concat([]string{w.Root}, w.Roots, w.Write), func(dir string) bool {
+		at, err := filepath.EvalSymlinks(dir)
+		return err != nil || beneath(at, real)
+	})
+}
+
+// ask returns what a program prints, or nothing.
+func (w Wanted) ask(argv []string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), packagesPatience)
+	defer cancel()
+	r, err := process.Run(ctx, process.Spec{Argv: argv, Dir: w.Home, MaxOutput: 64 << 10})
+	if err != nil {
+		return ""
+	}
+	return string(r.Stdout)
+}
+
+// linesWith returns the lines of a file that have one of the words.
+func linesWith(file string, words []string) string {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > longestSettings {
+		return ""
+	}
+	text, _ := os.ReadFile(file)
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+			continue
+		}
+		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) }) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+var (
+	addressText = regexp.MustCompile(`https?://[^\s"'<>,|]+`)
+	bareHost    = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}$`)
+)
+
+// hostsIn returns the hosts of the addresses in a text, with a port that is not the usual one. With bare a word that
+// looks like a name of a host is one.
+func hostsIn(text string, bare bool) (list []string) {
+	for _, address := range addressText.FindAllString(text, -1) {
+		u, err := url.Parse(address)
+		if err != nil || u.Hostname() == "" {
+			continue
+		}
+		host := strings.ToLower(u.Hostname())
+		if port := u.Port(); port != "" && port != "80" && port != "443" {
+			host = strings.ToLower(u.Host)
+		}
+		list = append(list, host)
+	}
+	if bare {
+		for _, word := range strings.FieldsFunc(text,
+			func(r rune) bool { return strings.ContainsRune(" \t\r\n,|+", r) }) {
+			if bareHost.MatchString(word) {
+				list = append(list, word)
+			}
+		}
+	}
+	return list
+}
