@@ -83,8 +83,17 @@ func (c *Child) groupLeft() bool {
 func (c *Child) reapAdopted() { c.adopted() }
 
 // adopted returns the living processes that we adopted from this child. It reaps dead ones, whichever child they came
-// from: nobody else waits for them.
+// from: nobody else waits for them. What a dead one had started became ours when it died, so it looks again.
 func (c *Child) adopted() []int {
+	for {
+		found, reaped := c.adoptedNow()
+		if len(found) > 0 || !reaped {
+			return found
+		}
+	}
+}
+
+func (c *Child) adoptedNow() (found []int, reaped bool) {
 	guard := c.guard.process()
 	syscall.ForkLock.Lock() // what a starter makes cannot be told from an adopted process before it has a pidfd
 	kept := slices.DeleteFunc(ourChildren(), func(pid int) bool { return pid == c.pid || pid == guard })
@@ -97,22 +106,24 @@ func (c *Child) adopted() []int {
 	tracked := c.tracked
 	c.mu.Unlock()
 	if len(kept) == 0 || tracked < 0 {
-		return c.onlyMarked(kept) // without pidfds a child that other code waits for looks like an adopted one
+		return c.onlyMarked(kept), false // without pidfds a child that other code waits for looks like an adopted one
 	}
-	var found []int
 	for _, pid := range kept {
 		ours := c.inGroup(pid)
 		if held[pid] && !ours {
 			continue
 		}
-		if reaped, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid || err != nil {
+		if dead, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); dead == pid || err != nil {
+			reaped = reaped || dead == pid
 			continue
 		}
 		if ours || c.owns(pid, held) {
 			found = append(found, pid)
+		} else if syscall.Kill(pid, 0) == syscall.ESRCH { // it was reaped there
+			reaped = true
 		}
 	}
-	return found
+	return found, reaped
 }
 
 // inGroup works even if the process has lost its environment, as a dying one has. The number of the group is not reused

@@ -141,12 +141,13 @@ func reapAll() bool {
 func othersInGroup() bool {
 	own, _ := syscall.Getpgid(0)
 	entries, err := os.ReadDir("/proc")
-	if self, _ := os.Readlink("/proc/self"); err != nil || self != "1" {
+	us := strconv.Itoa(os.Getpid())
+	if self, _ := os.Readlink("/proc/self"); err != nil || self != us {
 		return true
 	}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == 1 {
+		if err != nil || entry.Name() == us {
 			continue
 		}
 		if group, err := syscall.Getpgid(pid); err == nil && group == own {
