@@ -50,7 +50,10 @@ func (p Parts) acpCommand() *contract.Command {
 				},
 				Help: "what commands can change",
 			},
-			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, packages, or hosts: a.org,b.org"},
+			{
+				Name: "network", Kind: contract.Text,
+				Help: "what commands reach: off, on, packages, or hosts: a.org,b.org",
+			},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
 			{
 				Name: "cwd", Short: "d", Kind: contract.File,

@@ -136,15 +136,15 @@ func linesWith(file string, words []string) string {
 	return b.String()
 }
 
-var (
-	addressText = regexp.MustCompile(`https?://[^\s"'<>,|]+`)
-	bareHost    = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}$`)
+const (
+	addressText = `https?://[^\s"'<>,|]+`
+	bareHost    = `^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}$`
 )
 
 // hostsIn returns the hosts of the addresses in a text, with a port that is not the usual one. With bare a word that
 // looks like a name of a host is one.
 func hostsIn(text string, bare bool) (list []string) {
-	for _, address := range addressText.FindAllString(text, -1) {
+	for _, address := range regexp.MustCompile(addressText).FindAllString(text, -1) {
 		u, err := url.Parse(address)
 		if err != nil || u.Hostname() == "" {
 			continue
@@ -155,10 +155,10 @@ func hostsIn(text string, bare bool) (list []string) {
 		}
 		list = append(list, host)
 	}
-	if bare {
+	if host := regexp.MustCompile(bareHost); bare {
 		for _, word := range strings.FieldsFunc(text,
 			func(r rune) bool { return strings.ContainsRune(" \t\r\n,|+", r) }) {
-			if bareHost.MatchString(word) {
+			if host.MatchString(word) {
 				list = append(list, word)
 			}
 		}

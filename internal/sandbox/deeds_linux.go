@@ -60,7 +60,7 @@ func (r *request) do(d deed) error {
 	}
 	s, err := r.spot(d.dirs[0], path, d.act == truncates)
 	if err != nil {
-		return err
+		return r.kernels(err, d.act == truncates)
 	}
 	defer s.close()
 	switch {
@@ -97,6 +97,14 @@ func (r *request) do(d deed) error {
 	return errGoOn
 }
 
+// kernels refuses what the kernel would do without a look by Landlock.
+func (r *request) kernels(err error, truncates bool) error {
+	if truncates && r.blunt && errors.Is(err, errGoOn) {
+		return unix.EACCES
+	}
+	return err
+}
+
 // refusedName is the error for a protected name, the same as where its file system is read-only.
 const refusedName = unix.EROFS
 
@@ -126,7 +134,7 @@ func (r *request) open(d deed) error {
 	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && flags&(unix.O_CREAT|unix.O_EXCL) !=
 		unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
-		return err
+		return r.kernels(err, flags&(unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_TRUNC)
 	}
 	defer s.close()
 	if s.own >= 0 {
@@ -145,7 +153,11 @@ func (r *request) open(d deed) error {
 	if flags&(unix.O_CREAT|unix.O_TMPFILE) != 0 {
 		mode &^= r.mask()
 	}
-	fd, err := unix.Openat(s.dir, s.name, flags|ours, mode)
+	how := flags | ours
+	if flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL { // it cannot be a pipe
+		how &^= unix.O_NONBLOCK &^ flags
+	}
+	fd, err := unix.Openat(s.dir, s.name, how, mode)
 	switch {
 	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
 		return errMoved
@@ -153,6 +165,9 @@ func (r *request) open(d deed) error {
 		return r.wait(s, flags)
 	case err != nil:
 		return err
+	}
+	if how&unix.O_NONBLOCK == 0 {
+		return r.hand(fd, flags)
 	}
 	return r.give(fd, flags)
 }
@@ -183,6 +198,7 @@ func (r *request) wait(s spot, flags int) error {
 		_ = unix.Close(dir)
 		return unix.EAGAIN
 	}
+	r = &request{supervisor: r.supervisor, id: r.id, pid: r.pid} // the thread takes other calls meanwhile
 	go func() {
 		defer r.waiting.Add(-1)
 		fd, err := unix.Openat(dir, s.name, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC)|

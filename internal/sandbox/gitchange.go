@@ -9,9 +9,10 @@ import (
 // A command may change the configuration of a repository by git as far as nothing runs by it, and nothing goes
 // elsewhere: a clone tells where it comes from, a new branch what it follows. All else stays as it was, line by line.
 
-var (
-	gitSection = regexp.MustCompile(`^\[([A-Za-z0-9-]+)(?:[ \t]+"([^"\\\x00-\x1f]*)")?\]$`)
-	gitLine    = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^"\\\x00-\x1f]*)$`)
+// The forms of a line.
+const (
+	gitSection = `^\[([A-Za-z0-9-]+)(?:[ \t]+"([^"\\\x00-\x1f]*)")?\]$`
+	gitLine    = `^([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^"\\\x00-\x1f]*)$`
 )
 
 // gitEntry is a line of a configuration with the section that it is in.
@@ -21,6 +22,7 @@ type gitEntry struct{ section, name, key, value string }
 // it.
 func gitEntries(text string) (entries []gitEntry, ok bool) {
 	var at gitEntry
+	begins, sets := regexp.MustCompile(gitSection), regexp.MustCompile(gitLine)
 	for line := range strings.Lines(text) {
 		line = strings.Trim(strings.TrimSuffix(line, "\n"), " \t")
 		if line == "" || line[0] == '#' || line[0] == ';' {
@@ -29,11 +31,11 @@ func gitEntries(text string) (entries []gitEntry, ok bool) {
 			}
 			continue
 		}
-		if m := gitSection.FindStringSubmatch(line); m != nil {
+		if m := begins.FindStringSubmatch(line); m != nil {
 			at = gitEntry{section: strings.ToLower(m[1]), name: m[2]}
 			continue
 		}
-		m := gitLine.FindStringSubmatch(line)
+		m := sets.FindStringSubmatch(line)
 		if m == nil || at.section == "" {
 			return nil, false
 		}

@@ -76,7 +76,7 @@ func (g *guarded) sample(path string) bool {
 // mayWrite reports whether a command may change or make a file.
 func (g *guarded) mayWrite(path string) bool { return !g.protects(path) || g.sample(path) }
 
-// mayMake reports whether a command may make a name that is no directory.
+// mayMake reports whether a command may make a name that does not stand for a directory.
 func (g *guarded) mayMake(path string) bool { return !g.protects(path) && !g.above[path] }
 
 func (g *guarded) mayMakeDirectory(path string) bool { return !g.protects(path) || g.hooks[path] }

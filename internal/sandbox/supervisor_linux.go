@@ -25,7 +25,7 @@ import (
 //	command ◀─ descriptor, or number of the error
 //
 // Nothing is mounted for that and nothing is made, so that nothing can come off or be left behind. A path that leads
-// out of the workspace is left to the kernel, with which Landlock decides once more: whoever changes the path meanwhile
+// out of the workspace is left to the kernel, with which Landlock decides once more: a path that changes meanwhile
 // gains nothing. Reading goes straight to the files.
 //
 // The supervisor is a few threads of the stage, outside of the sandbox. If they end, what they would do is refused.
@@ -37,6 +37,7 @@ type supervisor struct {
 	umask   uint32      // of the command
 	unmask  atomic.Bool // a process has asked for another one
 	strange bool        // /proc has other numbers for processes
+	blunt   bool        // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
 
 	moves   sync.RWMutex // a rename changes where other paths lead
 	waiting atomic.Int32 // calls that wait for the other end of a pipe
@@ -96,6 +97,8 @@ func supervise(listener int, umask uint32, o *order) error {
 		listener: listener, names: newGuarded(o), roots: o.supervised(),
 		strange: o.OldProcesses, umask: umask,
 	}
+	abi, err := landlockABI()
+	s.blunt = err == nil && abi < 3 && o.Tier == Namespaces
 	signal.Notify(make(chan os.Signal, 1), unix.SIGXFSZ) // a file that would be too large is an error, not our end
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,
@@ -118,11 +121,12 @@ func (s *supervisor) serve(begun chan<- error) {
 	err := unix.Unshare(unix.CLONE_FS)
 	unix.Umask(0)
 	begun <- err
+	r := &request{supervisor: s}
 	for n := new(notification); err == nil; *n = (notification{}) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
 		switch errno {
 		case 0:
-			s.handle(n)
+			r.handle(n)
 		case unix.EINTR, unix.ENOENT: // the process was killed meanwhile
 		default:
 			return
@@ -130,8 +134,8 @@ func (s *supervisor) serve(begun chan<- error) {
 	}
 }
 
-func (s *supervisor) handle(n *notification) {
-	r := &request{supervisor: s, id: n.id, pid: int(n.pid)}
+func (r *request) handle(n *notification) {
+	r.id, r.pid = n.id, int(n.pid)
 	d, known := deedOf(n.number, n.args)
 	err := errGoOn
 	if known {
@@ -139,7 +143,8 @@ func (s *supervisor) handle(n *notification) {
 			err = r.do(d)
 		}
 	}
-	a := answer{id: n.id}
+	a := &r.answer
+	*a = answer{id: n.id}
 	var errno unix.Errno
 	switch {
 	case errors.Is(err, errAnswered):
@@ -151,7 +156,7 @@ func (s *supervisor) handle(n *notification) {
 	case err != nil:
 		a.errno = -int32(unix.EACCES)
 	}
-	s.send(&a)
+	r.send(a)
 }
 
 func (s *supervisor) send(a *answer) {
@@ -163,6 +168,12 @@ type request struct {
 	*supervisor
 	id  uint64
 	pid int // of the thread that calls, in our numbers
+
+	// Memory for all requests of a thread: what the garbage collector takes, every command waits for.
+	answer answer
+	block  [unix.PathMax]byte
+	local  [1]unix.Iovec
+	remote [1]unix.RemoteIovec
 }
 
 // valid reports whether the caller still waits, so that what was read belongs to it.
@@ -174,12 +185,12 @@ func (r *request) valid() bool {
 
 // text reads a string of the caller, page by page.
 func (r *request) text(at uint64) (string, error) {
-	var text [unix.PathMax]byte
+	text := r.block[:]
 	for got := 0; got < len(text); {
-		size := min(len(text)-got, int(4096-(at+uint64(got))%4096))
-		local := []unix.Iovec{{Base: &text[got], Len: uint64(size)}}
-		remote := []unix.RemoteIovec{{Base: uintptr(at) + uintptr(got), Len: size}}
-		n, err := unix.ProcessVMReadv(r.pid, local, remote, 0)
+		size := min(len(text)-got, int(4096-(at+uint64(got))%4096), max(256, got))
+		r.local[0] = unix.Iovec{Base: &text[got], Len: uint64(size)}
+		r.remote[0] = unix.RemoteIovec{Base: uintptr(at) + uintptr(got), Len: size}
+		n, err := unix.ProcessVMReadv(r.pid, r.local[:], r.remote[:], 0)
 		if err != nil || n <= 0 {
 			return "", errGoOn // the kernel will find the same, or else Landlock refuses
 		}
@@ -290,7 +301,7 @@ func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
 		at, owned = base, true
 	}
 	for range mostLinks + 1 {
-		s, target, err := step(at, path, follow)
+		s, target, err := r.step(at, path, follow)
 		if err != nil {
 			drop()
 			return s, err
@@ -327,7 +338,7 @@ func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
 
 // step finds the directory of the last element of a path. If that is a link which is to be followed, it returns where
 // it leads.
-func step(at int, path string, follow bool) (s spot, target string, err error) {
+func (r *request) step(at int, path string, follow bool) (s spot, target string, err error) {
 	s = spot{dir: -1, own: -1}
 	trimmed := strings.TrimRight(path, "/")
 	s.slash = len(trimmed) < len(path)
@@ -349,7 +360,7 @@ func step(at int, path string, follow bool) (s spot, target string, err error) {
 		return s, "", err
 	}
 	s.name = name
-	real, err := pathOf(s.dir)
+	real, err := r.pathOf(s.dir)
 	if err != nil || strings.HasPrefix(real, "/proc/") || real[0] != '/' {
 		s.close()
 		return s, "", errGoOn
@@ -360,21 +371,19 @@ func step(at int, path string, follow bool) (s spot, target string, err error) {
 	if s.path = filepath.Join(real, name); !follow && !s.slash {
 		return s, "", nil
 	}
-	var text [unix.PathMax]byte
-	if n, err := unix.Readlinkat(s.dir, name, text[:]); err == nil && n > 0 {
-		return s, string(text[:n]), nil
+	if n, err := unix.Readlinkat(s.dir, name, r.block[:]); err == nil && n > 0 {
+		return s, string(r.block[:n]), nil
 	}
 	return s, "", nil
 }
 
 // pathOf returns the path of an open file, as the kernel knows it.
-func pathOf(fd int) (string, error) {
-	var text [unix.PathMax]byte
-	n, err := unix.Readlink(own(fd), text[:])
+func (r *request) pathOf(fd int) (string, error) {
+	n, err := unix.Readlink(own(fd), r.block[:])
 	if err != nil || n == 0 {
 		return "", unix.EACCES
 	}
-	return string(text[:n]), nil
+	return string(r.block[:n]), nil
 }
 
 // own is the name of a descriptor of ours.
@@ -423,7 +432,7 @@ func (r *request) held(number int) (fd int, path string, err error) {
 	if err != nil {
 		return -1, "", errGoOn
 	}
-	if path, err = pathOf(fd); err != nil || !r.inside(path) || !r.valid() {
+	if path, err = r.pathOf(fd); err != nil || !r.inside(path) || !r.valid() {
 		_ = unix.Close(fd)
 		return -1, "", errGoOn
 	}

@@ -78,8 +78,7 @@ func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
 	return w.plan(p)
 }
 
-// Close releases everything. Commands that still run stay in the sandbox, but protected names that were absent may lose
-// their placeholders.
+// Close releases everything. Commands that still run stay in the sandbox.
 func (w *Walls) Close() error {
 	w.mu.Lock()
 	again := w.closed
