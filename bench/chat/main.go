@@ -3,7 +3,7 @@
 // answer streams, beside twenty lines of Go in raw mode; what is written while nothing happens; and how soon files
 // are offered in a tree of 200,000.
 //
-//	go run ./bench/chat [-n 20] [-keys 300]
+//	go run ./bench/chat [-n 20] [-keys 1000]
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	n := flag.Int("n", 20, "start each program `N` times, in turn")
-	keys := flag.Int("keys", 300, "press `N` keys")
+	keys := flag.Int("keys", 1000, "press `N` keys")
 	flag.Parse()
 	if err := run(*n, *keys); err != nil {
 		fmt.Fprintln(os.Stderr, "chat:", err)

@@ -85,21 +85,26 @@ type Spent struct {
 
 const closing = 10 * time.Second
 
-// Run talks until the input ends, and returns the exit code. It closes the conversation. The error says that the output
-// cannot be written, or that the conversation cannot be kept.
-func (c *Chat) Run(ctx context.Context, with *conversation.Conversation) (int, error) {
+// Run opens a conversation, talks until the input ends, and returns the exit code. It closes the conversation. A person
+// can type while it is opened. The error is that of open, or says that the output cannot be written or that the
+// conversation cannot be kept.
+func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversation.Conversation, error)) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.View.Close()
 	handled := make(chan struct{})
 	c.changed, c.switched = make(chan struct{}, 1), make(chan struct{}, 1)
-	c.join(ctx, with, c.World.From)
 	room := 0
 	if c.Typed {
 		room = 64
 	}
 	typed := make(chan Input, room)
 	go c.View.Run(ctx, typed)
+	with, err := open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.join(ctx, with, c.World.From)
 	go func() {
 		defer close(handled)
 		c.handle(ctx, typed)
@@ -152,7 +157,7 @@ func (c *Chat) interrupt() bool {
 	return true
 }
 
-// Conversation returns the one that the person talks with now.
+// Conversation returns the one that the person talks with now; nil while the first is opened.
 func (c *Chat) Conversation() *conversation.Conversation { return c.with.Load() }
 
 // join makes a conversation the one that the person talks with, and shows what is recorded of it from a record on.

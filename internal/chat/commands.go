@@ -44,8 +44,7 @@ func builtIn() []command {
 
 // do runs a line that begins with a slash. It reports whether the person wants to leave.
 func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
-	first, rest, _ := strings.Cut(words, " ")
-	name, rest := first[1:], strings.TrimSpace(rest)
+	name, rest, _ := commandIn(words)
 	var known []string
 	for _, one := range builtIn() {
 		if one.name == name {
@@ -72,9 +71,9 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	}
 	known = append(known, announced...)
 	if near := text.Nearest(name, known); near != "" {
-		c.notice(fmt.Sprintf("There is no command %s; /%s is the nearest. /help lists all.", text.Name(first), near))
+		c.notice(fmt.Sprintf("There is no command %s; /%s is the nearest. /help lists all.", text.Name("/"+name), near))
 	} else {
-		c.notice(fmt.Sprintf("There is no command %s. /help lists all.", text.Name(first)))
+		c.notice(fmt.Sprintf("There is no command %s. /help lists all.", text.Name("/"+name)))
 	}
 	c.ready()
 	return false
@@ -82,7 +81,11 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 
 // announced are the agent's own commands, without those whose name is one of ours.
 func (c *Chat) announced() (names []string) {
-	for _, name := range c.Conversation().Facts().Commands {
+	with := c.Conversation()
+	if with == nil {
+		return nil
+	}
+	for _, name := range with.Facts().Commands {
 		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
 			names = append(names, name)
 		}
@@ -126,11 +129,15 @@ func (c *Chat) runFile(ctx context.Context, p eidolon.Prompt, rest string) {
 		c.ready()
 		return
 	}
-	message := p.Text
-	if rest != "" {
-		message += "\n\n" + rest
+	c.say(ctx, inserted(p.Text, rest), false)
+}
+
+// inserted is the message for a command of a file: its text and, behind it, what was typed after its name.
+func inserted(content, rest string) string {
+	if rest == "" {
+		return content
 	}
-	c.say(ctx, message, false)
+	return content + "\n\n" + rest
 }
 
 func (c *Chat) help(ctx context.Context, _ string) {

@@ -26,10 +26,16 @@ func (c *Chat) enter(ctx context.Context, in Input) (leaves bool) {
 	return false
 }
 
-// isCommand reports whether a line is a command and not a message that begins with a path.
+// commandIn returns the command of a line, if it is one, and not a message that begins with a path, and what follows.
+func commandIn(words string) (name, rest string, is bool) {
+	first, rest, _ := strings.Cut(words, " ")
+	name, is = strings.CutPrefix(first, "/")
+	return name, strings.TrimSpace(rest), is && !strings.ContainsAny(name, "/\n")
+}
+
 func isCommand(words string) bool {
-	first, _, _ := strings.Cut(words, " ")
-	return strings.HasPrefix(first, "/") && !strings.Contains(first[1:], "/") && !strings.Contains(first, "\n")
+	_, _, is := commandIn(words)
+	return is
 }
 
 // say sends a message. What was typed behind something that was postponed waits for that.

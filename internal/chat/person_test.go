@@ -40,6 +40,11 @@ type person struct {
 	ended   chan int
 }
 
+// opened opens a conversation that is open.
+func opened(c *conversation.Conversation) func(context.Context) (*conversation.Conversation, error) {
+	return func(context.Context) (*conversation.Conversation, error) { return c, nil }
+}
+
 // sit puts a person in front of a conversation. see is called before something is shown.
 func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 	t.Helper()
@@ -49,7 +54,8 @@ func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
 	}
 	go func() {
-		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(), c)
+		code, err := (&Chat{View: NewPlain(in, p.shown, true), Typed: true, Signals: p.signals}).Run(t.Context(),
+			opened(c))
 		if err != nil {
 			t.Error(err)
 		}
@@ -119,6 +125,35 @@ func TestTypedWhileItWorks(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, shown)
 		}
 	}
+}
+
+// TestTypedWhileItOpens: a message that is typed before there is a conversation is its first.
+func TestTypedWhileItOpens(t *testing.T) {
+	c := converse(t, `[{"say":"You said ${input}."}]`, kit("Look", false, func() {}))
+	in, keys := io.Pipe()
+	seen := &shown{grew: make(chan struct{}), see: ignore}
+	read, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		one := &Chat{View: NewPlain(in, seen, true), Typed: true}
+		_, err := one.Run(t.Context(), func(context.Context) (*conversation.Conversation, error) {
+			<-read
+			return c, nil
+		})
+		ended <- err
+	}()
+	for _, text := range []string{"first\n", "/quit\n"} { // the second is read when the first is
+		if _, err := io.WriteString(keys, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(read)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if shown := seen.text.String(); !strings.Contains(shown, "You said first.") {
+		t.Errorf("%s", shown)
+	}
+	_ = keys.Close()
 }
 
 // TestTooManyWait: the conversation's limit holds, and the person is told.

@@ -142,7 +142,7 @@ func TestTypedAhead(t *testing.T) {
 			go func() {
 				defer close(ended)
 				if code, err := (&Chat{View: NewPlain(in, seen, typed), Typed: typed}).Run(t.Context(),
-					session); code != 0 || err != nil {
+					opened(session)); code != 0 || err != nil {
 					t.Errorf("%d, %v", code, err)
 				}
 			}()
@@ -183,7 +183,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 				`[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
 				kit("Look", false, func() { asked++ }))
 			code, err := (&Chat{View: NewPlain(strings.NewReader("one\ntwo\n"), &full{room}, false)}).Run(t.Context(),
-				session)
+				opened(session))
 			if code != 1 || !errors.Is(err, fault.OutputFailed) || asked > min(room, 1) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}

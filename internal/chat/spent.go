@@ -29,12 +29,15 @@ func (s Spent) String() string {
 
 // farewell says what the conversation is called, how to go on with it, and what it has cost.
 func (c *Chat) farewell() []string {
-	if c.World.Command == nil || c.messages == 0 {
+	if c.messages == 0 {
 		return nil
 	}
-	lines := []string{"Go on with: " + c.World.Command(c.Conversation().ID())}
+	var lines []string
 	if c.spent.Turns > 0 {
-		lines = append([]string{c.spent.String() + "."}, lines...)
+		lines = append(lines, c.spent.String()+".")
+	}
+	if c.World.Command != nil {
+		lines = append(lines, "Go on with: "+c.World.Command(c.Conversation().ID()))
 	}
 	return lines
 }

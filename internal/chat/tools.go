@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
@@ -14,7 +16,7 @@ import (
 const (
 	longestInput  = 140
 	mostLines     = 5
-	longestResult = 1000
+	longestResult = 1000 // characters
 )
 
 // callLine shows a call in one line.
@@ -50,41 +52,49 @@ func brief(c *event.Call) string {
 	return ""
 }
 
-// folded shows the beginning of a result, and how to see the rest.
+// folded shows the beginning of a result, and how to see the rest. number is what /show calls it; 0: it is not kept.
 func folded(r *event.Result, number int) []string {
-	output := strings.TrimRight(r.Output, "\n ")
 	if r.Change != nil && !r.Failed {
 		return nil
 	}
+	output := strings.TrimRight(r.Output, "\n ")
 	if output == "" && !r.Failed {
 		return []string{"(no output)"}
 	}
+	note := ""
+	if number > 0 {
+		note = fmt.Sprintf(", /show %d", number)
+	}
+	lines := truncated(output, note)
+	for i, line := range lines {
+		lines[i] = text.Flat(line)
+	}
+	if r.Failed && (r.ExitCode == nil || output == "") {
+		lines[0] = strings.TrimSpace("failed: " + lines[0])
+	}
+	return lines
+}
+
+// truncated returns the first lines of a text. If something is left out, the end says how much, with the note behind
+// it.
+func truncated(output, note string) []string {
 	all := strings.Split(output, "\n")
-	shown := all[:min(len(all), mostLines)]
-	size, more := 0, len(all)-len(shown)
-	for i, line := range shown {
-		if size += len(line); size > longestResult {
-			shown[i] = strings.ToValidUTF8(line[:max(0, longestResult-size+len(line))], "")
-			shown, more = shown[:i+1], max(more, 1)
-			break
+	lines, room := all[:min(len(all), mostLines)], longestResult
+	for i, line := range lines {
+		if room -= utf8.RuneCountInString(line); room >= 0 {
+			continue
 		}
-	}
-	var lines []string
-	for _, line := range shown {
-		lines = append(lines, text.Flat(line))
-	}
-	if r.Failed && (r.ExitCode == nil || len(lines) == 0) {
-		first := ""
-		if len(lines) > 0 {
-			first = lines[0]
+		end := len(line)
+		for range -room {
+			_, size := utf8.DecodeLastRuneInString(line[:end])
+			end -= size
 		}
-		lines = append([]string{strings.TrimSpace("failed: " + first)}, lines[min(1, len(lines)):]...)
+		rest := utf8.RuneCountInString(strings.Join(all[i:], "\n")) - utf8.RuneCountInString(line[:end])
+		lines[i] = fmt.Sprintf("%s... (truncated %d chars)%s", line[:end], rest, note)
+		return lines[:i+1]
 	}
-	switch {
-	case more > 0 && number > 0:
-		lines = append(lines, fmt.Sprintf("… %d more lines, /show %d", more, number))
-	case more > 0:
-		lines = append(lines, fmt.Sprintf("… %d more lines", more))
+	if left := len(all) - len(lines); left > 0 {
+		lines = append(slices.Clip(lines), fmt.Sprintf("... (truncated %d lines)%s", left, note))
 	}
 	return lines
 }

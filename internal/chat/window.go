@@ -46,6 +46,7 @@ type Window struct {
 	live     screen.Live
 	answer   *markdown.Renderer // of the text that grows; nil: there is none
 	state    State
+	opened   bool                // there is a conversation
 	began    time.Time           // the turn that runs
 	does     string              // what it does
 	before   string              // what it did before the question
@@ -295,7 +296,7 @@ func (w *Window) State(s State) {
 		if !w.state.Busy && s.Busy {
 			w.began, w.does = w.now(), ""
 		}
-		w.state = s
+		w.state, w.opened = s, true
 		if ended {
 			w.tasks = nil
 			w.ended()

@@ -161,7 +161,7 @@ func (h *hand) stop() bool {
 	case !h.w.editor.Empty():
 		h.w.editor.Set("")
 		h.show()
-	case h.busy():
+	case h.busy(), h.opening():
 		h.interrupt()
 	case time.Since(h.ctrlC) < twice:
 		return h.give(Input{Leave: true})
@@ -183,6 +183,13 @@ func (h *hand) busy() bool {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	return h.w.state.Busy
+}
+
+// opening reports whether there is no conversation yet. Ctrl-C then ends the call.
+func (h *hand) opening() bool {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	return !h.w.opened
 }
 
 func (h *hand) questions() int64 {

@@ -42,6 +42,8 @@ type seat struct {
 	master  *os.File
 	slave   *os.File
 	device  *terminal.Terminal
+	signals chan os.Signal
+	typed   chan Input
 	written chan []byte // all of it, when the terminal is closed
 }
 
@@ -56,28 +58,33 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 		t.Fatal(err)
 	}
 	s := &seat{
-		t: t, master: master, slave: slave, device: device, written: make(chan []byte,
-			1), clock: clock{now: time.Now()},
+		t: t, master: master, slave: slave, device: device, signals: make(chan os.Signal, 1), typed: make(chan Input),
+		written: make(chan []byte, 1), clock: clock{now: time.Now()},
 	}
 	go func() {
 		data, _ := io.ReadAll(master) // ends with an error when the other side is closed
 		s.written <- data
 	}()
 	s.Window = NewWindow(WindowOptions{
-		Terminal: device, Out: io.Discard, Signals: make(chan os.Signal, 1), Notify: notify, Now: s.read,
+		Terminal: device, Out: io.Discard, Signals: s.signals, Notify: notify, Now: s.read,
 	})
-	go s.Run(t.Context(), make(chan Input))
+	go s.Run(t.Context(), s.typed)
 	t.Cleanup(func() { _ = master.Close() })
 	return s
+}
+
+func (s *seat) types(keys string) {
+	s.t.Helper()
+	if _, err := s.master.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // looks tells the window, as a terminal does, whether it is in front.
 func (s *seat) looks(here bool) {
 	s.t.Helper()
 	sequence := map[bool]string{true: "\x1b[I", false: "\x1b[O"}[here]
-	if _, err := s.master.WriteString(sequence); err != nil {
-		s.t.Fatal(err)
-	}
+	s.types(sequence)
 	for end := time.Now().Add(20 * time.Second); s.device.Front() != here; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal("the terminal is not heard")
@@ -141,4 +148,28 @@ func TestLongTurnRings(t *testing.T) {
 	if got := bytes.Count(<-s.written, []byte("\a")); got != 1 {
 		t.Errorf("it rang %d times", got)
 	}
+}
+
+// TestKeysWhileItOpens: what is typed before there is a conversation is sent; Ctrl-C ends the call then, and only then.
+func TestKeysWhileItOpens(t *testing.T) {
+	s := newSeat(t, nil)
+	s.types("hello\r")
+	if in := <-s.typed; in.Text != "hello" {
+		t.Errorf("%+v", in)
+	}
+	s.types("\x03")
+	if got := <-s.signals; got != os.Interrupt {
+		t.Errorf("%v", got)
+	}
+	s.State(State{})
+	s.types("\x03\x03")
+	select {
+	case in := <-s.typed:
+		if !in.Leave {
+			t.Errorf("%+v", in)
+		}
+	case got := <-s.signals:
+		t.Errorf("%v", got)
+	}
+	s.Close()
 }

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"strings"
-
 	"omniagent/internal/event"
 )
 
@@ -10,7 +8,7 @@ import (
 func wallsOf(w *event.Walls) string {
 	line := w.Name + ", network " + w.Network
 	if len(w.Holes) > 0 {
-		line += "; they do not stop: " + strings.Join(w.Holes, "; ")
+		line += "; omniagent sandbox explain says what they do not stop"
 	}
 	return line
 }

@@ -40,7 +40,7 @@ type World struct {
 	Reminder func(with *conversation.Conversation, messages int) string
 	// Undo takes the last turn back, or the last undo, and says what came of it; nil: that is not possible.
 	Undo func(ctx context.Context, redo bool) (said string, err error)
-	// Command is how a person continues a conversation later.
+	// Command is how a person continues a conversation later; nil: it is not kept.
 	Command func(id string) string
 }
 

@@ -88,33 +88,28 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		return 0, err
 	}
 	one := &chat.Chat{Typed: c.Host.StdinTerminal, Picks: picks}
-	// The prompt is there while the conversation is opened.
 	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
 		return 0, err
 	}
-	opened := false
-	defer func() {
-		if !opened {
-			one.View.Close()
-		}
-	}()
-	o := p.openerOf(c, chatLog(c, one.View), func(string, ...any) {}, nil)
-	env := o.env()
+	env := p.openerOf(c, chatLog(c, one.View), func(string, ...any) {}, nil).env()
 	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
+		one.View.Close()
 		return 0, err
 	}
 	defer stop()
-	conv, err := untilOpen(ctx, one.Signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return env.Open(ctx, r.Request)
-	})
-	if err != nil {
-		return 0, firstStart(err)
-	}
-	opened = true
-	one.Greet, one.World = greeting(conv), p.chatWorld(c, env, r.Request)
+	one.World = p.chatWorld(c, env, r.Request)
 	one.World.Bare = p.Eidolon
-	return one.Run(ctx, conv)
+	return one.Run(ctx, func(ctx context.Context) (*conversation.Conversation, error) {
+		conv, err := untilOpen(ctx, one.Signals, func(ctx context.Context) (*conversation.Conversation, error) {
+			return env.Open(ctx, r.Request)
+		})
+		if err != nil {
+			return nil, firstStart(err)
+		}
+		one.Greet = greeting(conv)
+		return conv, nil
+	})
 }
 
 // greeting is the first line of a chat.

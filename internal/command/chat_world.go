@@ -71,12 +71,6 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 				return cli.Beneath(path, place) || cli.Beneath(real, cli.Real(place))
 			})
 		},
-		Joined: func(ctx context.Context, with *conversation.Conversation) func() {
-			if home == "" || !c.Config.Bool(keepKey) {
-				return nil
-			}
-			return keepRecord(ctx, home, with, env.Log)
-		},
 		Reminder: func(with *conversation.Conversation, messages int) string {
 			if with.Facts().Agent != native.Name || c.Bool("rehearse") {
 				return ""
@@ -91,7 +85,15 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			out, err := store.Back(ctx, undo.Wish{Dir: dir, Redo: redo})
 			return undoWords(out), err
 		},
-		Command: func(id string) string { return "omniagent chat --resume " + text.Shell(id) },
+	}
+	if !env.Keep || first.Forget {
+		return w
+	}
+	w.Command = func(id string) string { return "omniagent chat --resume " + text.Shell(id) }
+	if home != "" {
+		w.Joined = func(ctx context.Context, with *conversation.Conversation) func() {
+			return keepRecord(ctx, home, with, env.Log)
+		}
 	}
 	return w
 }
@@ -167,7 +169,7 @@ func keepRecord(
 		log("the record beneath ~/.eidolon cannot be written: %v", err)
 		return nil
 	}
-	record.Begin(facts)
+	record.Begin(facts, with.Instructions())
 	events, done := with.Events(record.Seq()+1), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -81,7 +81,7 @@ func firstStart(err error) error {
 	told.Ways = []string{
 		"omniagent chat --rehearse   try it now: a script answers, no key, no network",
 		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
-		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY: a key in a variable",
+		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY, as variables",
 		"gcloud auth login           then --provider gemini",
 		"omniagent models list       profiles of ~/.eidolon, and what else there is",
 		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",

@@ -74,8 +74,7 @@ func (p Parts) run() *contract.Command {
 			},
 			{
 				Description: "Ask for what is missing before anything begins",
-				Command: "omniagent run --agent claude -p 'Add my favourite colour to README.' " +
-					"--require colour='Which colour?' --answer colour=blue",
+				Command:     "omniagent run -p 'Use my colour.' --require colour='Which colour?'",
 			},
 			{
 				Description: "Come back later",

@@ -70,8 +70,7 @@ func Check(e Edit, value bool) error {
 		return err
 	}
 	if key.Personal && e.Root != "" {
-		return fault.New(fault.ArgError, "%s does not count in a project's file",
-			key.Name).Hint("Add --global to change your own configuration.")
+		return fault.New(fault.ArgError, "%s counts only in your own file: add --global", key.Name)
 	}
 	if _, err := key.tomlValue(e.Value); err != nil {
 		return wrongValue(key, e.Value, err)

@@ -233,10 +233,24 @@ func (p *Program) place(call *Call, args []string) (surplus []fault.Problem, f *
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		surplus = []fault.Problem{wrong("argument", fault.ArgError, redact.String(args[0]),
-			"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))}
+		problem := wrong("argument", fault.ArgError, redact.String(args[0]),
+			"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))
+		if text := call.Command.text(); text != "" && !call.Given(text) && len(args) == 1 {
+			problem.Corrected = "--" + text + "=" + problem.Value
+		}
+		surplus = []fault.Problem{problem}
 	}
 	return surplus, p.payload(call)
+}
+
+// text returns the name of the parameter behind -p, a text that is often typed without it; "" if there is none.
+func (c *Command) text() string {
+	for _, p := range c.Params {
+		if p.Short == "p" {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // payload reads the arguments from --raw-payload, which excludes giving them any other way.

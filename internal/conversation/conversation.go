@@ -234,6 +234,17 @@ func (c *Conversation) Facts() event.Facts {
 	return c.known
 }
 
+// Instructions are what the model reads before the conversation, as far as the agent tells.
+func (c *Conversation) Instructions() []string {
+	c.mu.Lock()
+	mind, _ := c.mind.(interface{ Instructions() []string })
+	c.mu.Unlock()
+	if mind == nil {
+		return nil
+	}
+	return mind.Instructions()
+}
+
 // Abilities are what the agent can do.
 func (c *Conversation) Abilities() agent.Abilities {
 	c.mu.Lock()

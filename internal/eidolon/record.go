@@ -133,13 +133,20 @@ func (r *Record) Close() {
 	}
 }
 
-// Begin notes the facts of the conversation.
-func (r *Record) Begin(f event.Facts) {
+// Begin notes the facts of the conversation and, if it is new, what the model reads before it.
+func (r *Record) Begin(f event.Facts, instructions []string) {
 	r.facts = f
 	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent,
-		f.Provider,
-		r.kind, f.Model)
+		r.provider(), r.kind, f.Model)
+	if r.messages == 0 {
+		for _, text := range instructions {
+			r.say("system", text)
+		}
+	}
 }
+
+// provider is whose model answers, in the words of a profile where one was used.
+func (r *Record) provider() string { return cmp.Or(r.facts.Vendor, r.facts.Provider) }
 
 // Add notes a record of the conversation's journal. It returns the first error that there was.
 func (r *Record) Add(entry session.Entry) error {
@@ -172,7 +179,7 @@ func (r *Record) event(e event.Event) {
 	case event.Denied:
 		r.line(e.Time, "denied %s: %s", e.Denial.Tool, e.Denial.Reason)
 	case event.TurnBegan:
-		r.line(e.Time, "request provider=%s apiKind=%s model=%s messages=%d", r.facts.Provider, r.kind, r.facts.Model,
+		r.line(e.Time, "request provider=%s apiKind=%s model=%s messages=%d", r.provider(), r.kind, r.facts.Model,
 			r.messages)
 	case event.Ended:
 		if u := e.End.Usage; u != nil {

@@ -22,7 +22,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	r.Begin(event.Facts{Agent: "native", Provider: "p", Model: "m", Dir: "/w"})
+	r.Begin(event.Facts{Agent: "native", Provider: "p", Vendor: "v", Model: "m", Dir: "/w"}, []string{"be", "good"})
 	usage := &event.Usage{Input: 3, Output: 4}
 	call := model.Block{Kind: model.Call, ID: "c1", Name: "TodoWrite", Input: []byte(
 		`{"todos":[{"content":" a ","status":"in_progress","activeForm":"b"},{"content":"c","status":"completed"}]}`)}
@@ -32,36 +32,36 @@ func TestRecord(t *testing.T) {
 	}{
 		{logged(event.Event{Kind: event.Prompted, Turn: 1, Blocks: []event.Block{
 			{Name: "@file:/w/a", Text: "@file:/w/a\nx"}, {Text: "look \"here\""},
-		}}), "system user"},
-		{said(model.User, words("look \"here\"")), "system user"}, // the model gets what was said
-		{logged(event.Event{Kind: event.TurnBegan, Turn: 1}), "system user"},
-		{logged(event.Event{Kind: event.Text, Delta: true, Text: "I "}), "system user"},
-		{logged(event.Event{Kind: event.Text, Text: "I look."}), "system user"},
-		{logged(event.Event{Kind: event.Thinking, Text: "hm"}), "system user"},
-		{said(model.Assistant, words("I look."), call), "system user assistant"},
+		}}), "system system system user"},
+		{said(model.User, words("look \"here\"")), "system system system user"}, // the model gets what was said
+		{logged(event.Event{Kind: event.TurnBegan, Turn: 1}), "system system system user"},
+		{logged(event.Event{Kind: event.Text, Delta: true, Text: "I "}), "system system system user"},
+		{logged(event.Event{Kind: event.Text, Text: "I look."}), "system system system user"},
+		{logged(event.Event{Kind: event.Thinking, Text: "hm"}), "system system system user"},
+		{said(model.Assistant, words("I look."), call), "system system system user assistant"},
 		{logged(event.Event{Kind: event.ToolCall, Call: &event.Call{
 			ID: call.ID, Name: call.Name, Input: call.Input,
-		}}), "system user assistant"},
+		}}), "system system system user assistant"},
 		{
 			logged(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Output: "ok"}}),
-			"system user assistant",
+			"system system system user assistant",
 		},
 		{
 			said(model.User, model.Block{Kind: model.Result, ID: "c1", Name: call.Name, Text: "ok"}),
-			"system user assistant tool",
+			"system system system user assistant tool",
 		},
-		{said(model.Assistant, words("Done.")), "system user assistant tool assistant"},
+		{said(model.Assistant, words("Done.")), "system system system user assistant tool assistant"},
 		{
 			logged(event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}}),
-			"system user assistant tool assistant",
+			"system system system user assistant tool assistant",
 		},
 		{
 			logged(event.Event{Kind: event.Prompted, Blocks: []event.Block{{Text: "more"}}}),
-			"system user assistant tool assistant user",
+			"system system system user assistant tool assistant user",
 		},
 		{
 			logged(event.Event{Kind: event.Ended, End: &event.End{}}),
-			"system user assistant tool assistant user",
+			"system system system user assistant tool assistant user",
 		},
 	}
 	for _, s := range steps {
@@ -103,7 +103,7 @@ func TestRecord(t *testing.T) {
 		t.Error(got)
 	}
 	if got := file(t, dir, "app.log"); !strings.Contains(got,
-		"request provider=p apiKind=anthropic model=m messages=2") {
+		"request provider=v apiKind=anthropic model=m messages=4") {
 		t.Error(got)
 	}
 }

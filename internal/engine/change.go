@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
 )
 
 // Set changes the mode from the next call on, and the model from the next request on. Open questions stay open. If one
@@ -205,6 +206,22 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 		names = append(names, tool.SearchName)
 	}
 	return names
+}
+
+// Instructions returns the system prompt, without secrets, and the tools that the model gets in the mode of now.
+func (m *Mind) Instructions() (system []string, tools []toolspec.Tool) {
+	m.mu.Lock()
+	mode := m.policy.mode
+	m.mu.Unlock()
+	for _, t := range m.tools {
+		if offers(t.Name, mode) {
+			tools = append(tools, t.Tool)
+		}
+	}
+	for _, part := range m.o.System {
+		system = append(system, m.o.Secrets.String(part))
+	}
+	return system, tools
 }
 
 // outside reports whether a mode lets the API search by itself, without a question.

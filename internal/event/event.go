@@ -94,6 +94,7 @@ type Facts struct {
 	Version  string           `json:"version,omitempty"`  // the agent's own
 	Model    string           `json:"model,omitempty"`    //
 	Provider string           `json:"provider,omitempty"` // of the model; empty: not known
+	Vendor   string           `json:"vendor,omitempty"`   // in the words of the profile that was used; empty: none was
 	Mode     setting.Approval `json:"mode,omitempty"`
 	Dir      string           `json:"dir,omitempty"`
 	Tools    []string         `json:"tools,omitzero"`
@@ -113,7 +114,7 @@ func (f *Facts) Merge(change Facts) {
 		{&f.Agent, change.Agent}, {&f.Version, change.Version}, {&f.Model, change.Model}, {
 			&f.Provider,
 			change.Provider,
-		}, {&f.Dir, change.Dir},
+		}, {&f.Vendor, change.Vendor}, {&f.Dir, change.Dir},
 	} {
 		if m.new != "" {
 			*m.now = m.new

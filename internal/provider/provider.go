@@ -113,6 +113,7 @@ type Choice struct {
 	Notes    []string // what a person should know of this choice
 	Known    model.Profile
 	Profile  string // the name of the profile that was used; empty: none, or one without a name
+	Vendor   string // in that profile's words
 	Protocol string // how the model calls tools, in the profile's words: xnl or native; empty: not said
 
 	api        model.API
@@ -151,7 +152,7 @@ func Choose(o Options) (Choice, error) {
 	c.Login = c.credential.Source
 	c.Known = o.known(c)
 	if w != nil {
-		c.Profile, c.Protocol, c.Notes = w.Profile, w.Protocol, slices.Clone(w.Notes)
+		c.Profile, c.Vendor, c.Protocol, c.Notes = w.Profile, w.Vendor, w.Protocol, slices.Clone(w.Notes)
 	}
 	if api.Advice != nil && c.Endpoint.Layer == Builtin {
 		if note := api.Advice(c.Model); note != "" {

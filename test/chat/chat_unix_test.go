@@ -95,7 +95,7 @@ func TestCommandOfThePerson(t *testing.T) {
 	w.await("err")
 	w.await("[exit code 3]")
 	w.enters("@!seq 1 20")
-	w.await("… 15 more lines, /show 2")
+	w.await("... (truncated 15 lines), /show 2")
 	w.enters("/show 2")
 	w.await("\n20\n")
 	w.enters("@!")
@@ -297,6 +297,7 @@ func TestFileCompletion(t *testing.T) {
 	for i := range 3000 {
 		p.write(fmt.Sprintf("many/%04d.txt", i), "")
 	}
+	p.write("many/.rare.txt", "")
 	w := p.open()
 	w.await("test-model")
 	w.types("see @file:do\t")
@@ -305,16 +306,16 @@ func TestFileCompletion(t *testing.T) {
 	w.await("manual.md")
 	w.types(" and @file:many/")
 	w.await(".txt")
-	w.types("2999")
-	w.await("2999")
-	w.await("2999") // the candidate
+	w.types(".rare") // not among the first, whatever the order of the directory
+	w.await(".rare")
+	w.await(".rare") // the candidate
 	w.types("\t")
 	w.await(".txt ")
 	w.types("\r")
 	w.await("\nok")
 	w.quits()
 	got := said(p.requests()[0])
-	for _, name := range []string{"docs/manual.md", "many/2999.txt"} {
+	for _, name := range []string{"docs/manual.md", "many/.rare.txt"} {
 		if !strings.Contains(got, "@file:"+filepath.Join(p.work, name)) {
 			t.Errorf("%s is missing in %q", name, got)
 		}

@@ -4,6 +4,7 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,8 @@ func TestRecordOfXNL(t *testing.T) {
 	t.Parallel()
 	p := newPlaceOf(t, writer{
 		"I look.\n" + xnlBlock(xnlCall("r1", `SysBuiltIn.read_file({ path: "a.txt" })`),
-			xnlCall("t1", `SysBuiltIn.todo_write({ items: [{ content: "A", status: "in_progress", activeForm: "a" }] })`)),
+			xnlCall("t1",
+				`SysBuiltIn.todo_write({ items: [{ content: "A", status: "in_progress", activeForm: "a" }] })`)),
 		"Again:\n!unquote_start\n<tool_call id=\"x\" lang=\"javascript\" #>\nSysBuiltIn.read_file({",
 		xnlBlock(xnlCall("r2", `SysBuiltIn.read_file({ path: "none.txt" })`)) + "\nThat was it.\n",
 		"Done.",
@@ -57,11 +59,42 @@ func TestRecordOfXNL(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
-	for file, name := range map[string]string{"history.xnl": "history.xnl", "history.json": "history.json"} {
-		data, err := os.ReadFile(filepath.Join(dirs[0], file))
+	const reminder = "If this takes two or more steps"
+	for name, first := range map[string]string{
+		"history.xnl": "<system {\n  content = \"" +
+			reminder, "history.json": "  {\n    \"role\": \"system\",\n    \"content\": \"" + reminder,
+	} {
+		data, err := os.ReadFile(filepath.Join(dirs[0], name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		emulator.Golden(t, *update, name, strings.ReplaceAll(string(data), p.work, "WORKSPACE"))
+		instructions, turn, found := strings.Cut(strings.ReplaceAll(string(data), p.work, "WORKSPACE"), first)
+		if !found {
+			t.Fatalf("%s: no turn in %s", name, data)
+		}
+		emulator.Golden(t, *update, name, first+turn)
+		if name == "history.json" {
+			p.instructed(instructions + "{}]")
+		}
+	}
+}
+
+// instructed checks that a record begins with all that the model read before the conversation.
+func (p *place) instructed(record string) {
+	p.t.Helper()
+	var list []struct{ Role, Content string }
+	if err := json.Unmarshal([]byte(record), &list); err != nil {
+		p.t.Fatal(err)
+	}
+	var texts []string
+	for _, m := range list[:len(list)-1] {
+		if m.Role != "system" {
+			p.t.Errorf("%+v", m)
+		}
+		texts = append(texts, m.Content)
+	}
+	got, want := strings.Join(texts, "\n"), strings.ReplaceAll(p.requests()[0].System, p.work, "WORKSPACE")
+	if got != want || !strings.Contains(got, "SysBuiltIn.edit_text") {
+		p.t.Errorf("the record has\n%s\nand the model got\n%s", got, want)
 	}
 }

@@ -42,7 +42,7 @@ func TestQuestions(t *testing.T) {
 	w.await("touch made")
 	w.await("a always")
 	w.enters("a")
-	w.await("more lines, /show ")
+	w.await("lines), /show ")
 	w.await("Said.")
 	w.enters("third")
 	w.await("+LINE 2")
@@ -182,7 +182,7 @@ func TestKilled(t *testing.T) {
 	for _, n := range nodes {
 		tags = append(tags, n.Tag)
 	}
-	if got := strings.Join(tags, " "); err != nil || !strings.HasPrefix(got, "system user assistant") {
+	if got := strings.Join(tags, " "); err != nil || !strings.Contains(got, "system user assistant") {
 		t.Errorf("%s, %v", got, err)
 	}
 	for _, name := range []string{"todos.json", "history.json"} {

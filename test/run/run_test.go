@@ -471,6 +471,10 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%q: %s", args, a)
 		}
 	}
+	if a := p.call("run", "do it", "--agent", "scribe"); a.Code != 2 || // the hint is what was meant
+		!strings.Contains(a.Stderr, "hint: omniagent run '--task=do it' --agent scribe") {
+		t.Errorf("%s", a)
+	}
 	for _, args := range [][]string{
 		{"runs", "show", "run-none"},
 		{"runs", "cancel", "run-none"},

@@ -85,6 +85,7 @@ type Options struct {
 type Mind struct {
 	*engine.Mind
 	facts   event.Facts          // in addition to the engine's
+	written bool                 // the model writes its calls as text
 	walls   *enclosure.Enclosure // nil: none
 	closers []func()
 	once    sync.Once // around closers
@@ -132,10 +133,10 @@ func (m *Mind) open(ctx context.Context, o Options) error {
 	more, states := m.servers(ctx, o, servers)
 	m.Mind = engine.New(m.engine(o, t, env, more))
 	m.facts = event.Facts{
-		Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir,
-		Walls:   m.Walls(),
-		Servers: states,
+		Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider,
+		Vendor: o.Choice.Vendor, Dir: o.Dir, Walls: m.Walls(), Servers: states,
 	}
+	m.written = o.ToolProtocol == xnlcall.XNL
 	return nil
 }
 
@@ -300,6 +301,17 @@ func (m *Mind) Facts() event.Facts {
 	facts := m.facts
 	facts.Merge(m.Mind.Facts())
 	return facts
+}
+
+// Instructions returns what the model reads before the conversation, without secrets.
+func (m *Mind) Instructions() []string {
+	system, tools := m.Mind.Instructions()
+	if m.written {
+		for _, d := range xnlcall.Documents(tools) {
+			system = append(system, d.Text)
+		}
+	}
+	return system
 }
 
 func (m *Mind) release() {
