@@ -18,6 +18,7 @@ const (
 	longestConfig    = 1 << 20 // bytes of such a file
 	mostDirectories  = 20000   // that are looked at for repositories
 	deepRepositories = 8       // levels of directories
+	fewRepositories  = 12      // in which all names are protected
 )
 
 // Repositories returns the work trees beneath root that have a git directory of their own, without root itself. whole
@@ -60,8 +61,12 @@ func GitPointers(root string, user []string) (paths []string) {
 	return paths
 }
 
+// many reports whether there are too many repositories to look for each protected name in each of them whenever a
+// command begins. What does not exist there is not protected then.
+func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
+
 // nested returns the names that commands cannot change in a repository beneath a workspace: what git runs there, and
-// what exists of the protected names.
+// the protected names.
 func (p Policy) nested(root, tree string) (all []kept) {
 	rel, err := filepath.Rel(root, tree)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
@@ -80,7 +85,7 @@ func (p Policy) nested(root, tree string) (all []kept) {
 			continue // gitNames knows better what git itself has to write
 		}
 		name = filepath.Join(rel, filepath.Clean(name))
-		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil || !p.many() {
 			all = append(all, kept{base: root, name: name})
 		}
 	}

@@ -10,8 +10,8 @@
 // listed.
 //
 // It never changes this process: attempts run in child processes, or on a thread that restricts itself and then ends.
-// It judges no commands, and creates nothing in a workspace. A command changes its workspace through a supervisor, which
-// refuses protected names.
+// It judges no commands, and creates nothing in a workspace. A command changes its workspace through a supervisor,
+// which refuses protected names.
 package sandbox
 
 import (

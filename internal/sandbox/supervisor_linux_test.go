@@ -158,9 +158,8 @@ func TestOrdinaryJobs(t *testing.T) {
 		for name, line := range map[string]string{
 			"modes": "umask 027; echo a > a; mkdir d; mkfifo p; (umask 077; echo b > b; mkdir e); install -m 751 a c; " +
 				"touch -d 2020-01-02T03:04:05Z t; cp -a t u",
-			"links": "echo a > a; ln a b; ln -s a c; ln -s /nowhere d; ln -sfn b c; mv d e; rm b; cp -a . " +
-				"../root/../root/copy " +
-				"2>/dev/null; ln -L a f; ln -P c g",
+			"links": "echo a > a; ln a b; ln -s a c; ln -s /nowhere d; ln -sfn b c; mv d e; rm b; mkdir copy; " +
+				"cp -a a c e copy; ln -L a f; ln -P c g",
 			"moves": "mkdir -p a/b/c; echo x > a/b/c/f; mv a z; mv z/b .; mv -n b/c/f g; mkdir y; mv -T y z; echo y " +
 				"> h; mv -f h g; " +
 				"rmdir b/c b; python3 -c 'import os; os.rename(\"g\", \"z/g\")'",
@@ -271,6 +270,31 @@ func TestGitMakesRepositories(t *testing.T) {
 				g.root+"/.git/hooks").Output(); len(found) > 0 {
 				t.Fatalf("%s: written: %s", line, found)
 			}
+		}
+	})
+}
+
+// TestRepositoriesBeneath: what a repository beneath does not have yet stays absent, too.
+func TestRepositoriesBeneath(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		g := newGround(t)
+		must(t, os.Mkdir(g.root+"/app", 0o700))
+		beneath := g
+		beneath.root = g.root + "/app"
+		beneath.repository(t)
+		w := g.walls(t, tier, func(p *Policy) { p.Repositories = []string{beneath.root} })
+		r := g.sh(t, w,
+			"cd app; for d in . self ../app; do ln -sfn . self; mkdir -p $d/.claude/x; echo x > $d/.mcp.json; "+
+				"mv self $d/.claude; echo x > $d/.git/commondir; echo x >> $d/.git/config; done 2>/dev/null; rm "+
+				"-f self; "+
+				"echo x > file")
+		for _, name := range []string{".claude", ".mcp.json", ".git/commondir"} {
+			if exists(beneath.root + "/" + name) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		if !exists(beneath.root + "/file") {
+			t.Errorf("%+v", r)
 		}
 	})
 }

@@ -232,10 +232,9 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(hides, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
-		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, "+
-			"settings that "+
-			"repositories beneath do not have yet, and what git runs when a person continues a rebase that a "+
-			"command began")
+		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, and what "+
+			"git runs when a person continues a rebase that a command began")
+	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
 	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
