@@ -10,7 +10,7 @@ import (
 type guarded struct {
 	kept   map[string]bool // protected, with all beneath
 	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
-	above  map[string]bool // directories on the way to what stays in its place
+	above  map[string]bool // directories on the way to what stays in its place, with a dot in lower case too
 	roots  map[string]bool
 	hidden map[string]bool
 	config map[string]bool // configurations of git, of which git may change some keys
@@ -51,6 +51,9 @@ func newGuarded(o *order) *guarded {
 func (g *guarded) stays(path string) {
 	for dir := filepath.Dir(path); dir != "/" && !g.above[dir]; dir = filepath.Dir(dir) {
 		g.above[dir] = true
+		if strings.HasPrefix(filepath.Base(dir), ".") {
+			g.above[strings.ToLower(dir)] = true
+		}
 	}
 }
 
@@ -66,7 +69,7 @@ func (g *guarded) protects(path string) bool {
 }
 
 // leadsTo reports whether a path is a directory above a protected name, whether or not it exists.
-func (g *guarded) leadsTo(path string) bool { return g.above[path] }
+func (g *guarded) leadsTo(path string) bool { return g.above[path] || g.above[strings.ToLower(path)] }
 
 // sample reports whether a path is an example of a hook, which git never runs.
 func (g *guarded) sample(path string) bool {
@@ -77,7 +80,7 @@ func (g *guarded) sample(path string) bool {
 func (g *guarded) mayWrite(path string) bool { return !g.protects(path) || g.sample(path) }
 
 // mayMake reports whether a command may make a name that does not stand for a directory.
-func (g *guarded) mayMake(path string) bool { return !g.protects(path) && !g.above[path] }
+func (g *guarded) mayMake(path string) bool { return !g.protects(path) && !g.leadsTo(path) }
 
 func (g *guarded) mayMakeDirectory(path string) bool { return !g.protects(path) || g.hooks[path] }
 
@@ -86,7 +89,7 @@ func (g *guarded) mayRemove(path string) bool {
 }
 
 // mayMove reports whether a command may move a name, or something else to that name.
-func (g *guarded) mayMove(path string) bool { return !g.protects(path) && !g.above[path] }
+func (g *guarded) mayMove(path string) bool { return !g.protects(path) && !g.leadsTo(path) }
 
 // configures reports whether a move is how git changes a configuration.
 func (g *guarded) configures(from, to string) bool { return g.config[to] && from == to+".lock" }

@@ -263,7 +263,7 @@ func TestGitMakesRepositories(t *testing.T) {
 			"mv .git/hooks/pre-commit.sample .git/hooks/pre-commit",
 			"cp .git/config c; echo evil >> c; mv c .git/config", "git config core.hooksPath evil",
 			"cp .git/config .git/config.lock; exec 5>>.git/config.lock; git config branch.evil.merge x; echo evil >&5",
-			"ln .git/config evil; echo evil >> evil; rm evil", "git worktree add -q ../root/evil; rm -r evil; exit 1",
+			"ln .git/config evil; echo evil >> evil; rm evil", "echo evil >> .GIT/CONFIG", "git worktree add -q ../root/evil; rm -r evil; exit 1",
 		} {
 			g.sh(t, w, line)
 			if found, _ := exec.Command("grep", "-rlsw", "evil", g.root+"/.git/config",
