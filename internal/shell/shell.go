@@ -47,6 +47,8 @@ type Options struct {
 	// removed from the output: from what is returned, reported and written to files
 	Secrets *redact.Values
 	Grace   time.Duration // from the request to end until the kill; 0: 2 s
+	// Kept returns what walls kept commands from since it was last asked, a line each; nil: nothing is known of that.
+	Kept func() []string
 }
 
 // Shell runs the commands of one conversation. Its methods may be called from several goroutines.
@@ -54,6 +56,7 @@ type Shell struct {
 	root    string
 	env     []string
 	starter Starter
+	kept    func() []string
 	grace   time.Duration
 	spills  *spills
 	over    context.Context // ends with Close
@@ -95,6 +98,7 @@ type Outcome struct {
 	Masked         int           // how many secrets were removed; for a background command, since it began
 	// where it ended, if that is not a directory beneath the root, so that the next command begins in the root
 	Moved string
+	Kept  []string // what walls kept it, or one that ran at the same time, from
 }
 
 // New returns a shell in the directory Root. It fails if there is no shell.
@@ -123,7 +127,7 @@ func New(o Options) (*Shell, error) {
 		o.Grace = defaultGrace
 	}
 	s := &Shell{
-		root: root, dir: root, env: o.Env, starter: o.Starter, grace: o.Grace,
+		root: root, dir: root, env: o.Env, starter: o.Starter, kept: o.Kept, grace: o.Grace,
 		spills: &spills{given: o.Private, secrets: o.Secrets},
 	}
 	s.over, s.close = context.WithCancel(context.Background())
@@ -186,6 +190,9 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	}
 	o.Stdout, o.Stderr = r.text()
 	o.Masked = r.masked()
+	if s.kept != nil {
+		o.Kept = s.kept()
+	}
 	return o, nil
 }
 

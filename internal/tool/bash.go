@@ -143,6 +143,12 @@ func outcomeText(o shell.Outcome) string {
 			"[The command ended in %s, which is outside the workspace: the next one begins in the workspace again.]",
 			quoteLine(o.Moved))
 	}
+	for _, line := range o.Kept {
+		if !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "[The walls refused: %s. Only a person can change that.]", line)
+	}
 	return b.String()
 }
 

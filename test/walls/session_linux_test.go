@@ -84,6 +84,23 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
+// TestRefusedHost: who runs into the network's walls is told how a person opens them, also over an encrypted
+// connection, which the program that is refused does not show.
+func TestRefusedHost(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.write(t, g.work+"/ask.sh", "exec 3<>/dev/tcp/127.0.0.1/${https_proxy##*:}\n"+
+			"printf 'CONNECT x.example.org:443 HTTP/1.1\\r\\n\\r\\n' >&3; read -r line <&3; echo asked\n")
+		o := g.turn(t, where, []string{bash("bash ask.sh"), bash("echo nothing")},
+			"--permission-mode", "auto", "--network", "a.example.org")
+		const setting = "--network a.example.org,x.example.org"
+		if len(o.results) != 2 || !strings.Contains(o.results[0].Content, setting) ||
+			strings.Contains(o.results[1].Content, "--network") || !strings.Contains(o.stderr, setting) {
+			t.Errorf("%s\n%s", o.out, o.stderr)
+		}
+	}, namespaces())
+}
+
 // TestNothingSurvives: what a command leaves behind, in whatever group and session, is gone when the call is over; what
 // was put into the background, when the turn's process is.
 func TestNothingSurvives(t *testing.T) {

@@ -87,6 +87,7 @@ type Mind struct {
 	facts   event.Facts          // in addition to the engine's
 	written bool                 // the model writes its calls as text
 	walls   *enclosure.Enclosure // nil: none
+	refused refusals             // that the model was not told of
 	closers []func()
 	once    sync.Once // around closers
 }
@@ -212,6 +213,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	commands, err := shell.New(shell.Options{
 		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
+		Kept: m.refused.take,
 	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/enclosure"
@@ -32,8 +33,11 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	walls, err := enclosure.Open(enclosure.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup,
-		Hide:    ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
-		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
+		Hide: ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
+		Refused: func(host, why string) {
+			o.Log("a command was kept from %s: %s", host, why)
+			m.refused.add(why)
+		},
 	})
 	if err != nil {
 		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls, commands would reach more
@@ -52,6 +56,30 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	m.walls = walls
 	m.closers = append(m.closers, func() { _ = walls.Close() })
 	return walls.Starter(), nil
+}
+
+// refusals are what walls refused and no result has told yet.
+type refusals struct {
+	mu   sync.Mutex
+	list []string
+}
+
+const mostRefusals = 8 // that one result tells
+
+func (r *refusals) add(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) < mostRefusals && !slices.Contains(r.list, why) {
+		r.list = append(r.list, why)
+	}
+}
+
+func (r *refusals) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.list
+	r.list = nil
+	return list
 }
 
 // ours returns our own directory if it lies in the workspace, such as /tmp. We write there without walls, so a command
