@@ -51,7 +51,7 @@ func (r *request) do(d deed) error {
 	case makesLink:
 		return r.symlink(d)
 	case masks:
-		r.unmask.Store(true)
+		r.unmask.Add(1)
 		return errGoOn
 	}
 	path, err := r.text(d.paths[0])
@@ -198,7 +198,8 @@ func (r *request) wait(s spot, flags int) error {
 		_ = unix.Close(dir)
 		return unix.EAGAIN
 	}
-	r = &request{supervisor: r.supervisor, id: r.id, pid: r.pid} // the thread takes other calls meanwhile
+	// the thread takes other calls meanwhile
+	r = &request{supervisor: r.supervisor, id: r.id, pid: r.pid, known: known{living: -1}}
 	go func() {
 		defer r.waiting.Add(-1)
 		fd, err := unix.Openat(dir, s.name, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC)|

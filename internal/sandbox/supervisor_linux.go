@@ -34,10 +34,10 @@ type supervisor struct {
 	names    *guarded
 	roots    []string // where it acts
 
-	umask   uint32      // of the command
-	unmask  atomic.Bool // a process has asked for another one
-	strange bool        // /proc has other numbers for processes
-	blunt   bool        // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
+	umask   uint32        // of the command
+	unmask  atomic.Uint32 // how often a process has asked for another one
+	strange bool          // /proc has other numbers for processes
+	blunt   bool          // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
 
 	moves   sync.RWMutex // a rename changes where other paths lead
 	waiting atomic.Int32 // calls that wait for the other end of a pipe
@@ -121,7 +121,7 @@ func (s *supervisor) serve(begun chan<- error) {
 	err := unix.Unshare(unix.CLONE_FS)
 	unix.Umask(0)
 	begun <- err
-	r := &request{supervisor: s}
+	r := &request{supervisor: s, known: known{living: -1}}
 	for n := new(notification); err == nil; *n = (notification{}) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
 		switch errno {
@@ -172,6 +172,7 @@ type request struct {
 	// Memory for all requests of a thread: what the garbage collector takes, every command waits for.
 	answer answer
 	block  [unix.PathMax]byte
+	known  known
 	local  [1]unix.Iovec
 	remote [1]unix.RemoteIovec
 }
@@ -229,22 +230,57 @@ func (r *request) proc() (string, error) {
 	return "", errGoOn
 }
 
+// known is the umask of the last caller of a thread. To ask for it takes longer than all else.
+type known struct {
+	pid    int
+	since  uint32 // the count of changes when it was asked for
+	living int    // a file of the process, which can be read while it lives, also if its number is used again; -1: none
+	umask  uint32
+}
+
 // mask returns the umask of the caller.
 func (r *request) mask() uint32 {
-	if !r.unmask.Load() {
+	changes := r.unmask.Load()
+	if changes == 0 {
 		return r.umask
 	}
-	if proc, err := r.proc(); err == nil {
-		text, _ := os.ReadFile(proc + "/status")
-		for line := range strings.Lines(string(text)) {
-			if number, found := strings.CutPrefix(line, "Umask:"); found {
-				if mask, err := strconv.ParseUint(strings.TrimSpace(number), 8, 12); err == nil {
-					return uint32(mask)
-				}
+	k := &r.known
+	if k.living >= 0 {
+		if k.pid == r.pid && k.since == changes {
+			if n, err := unix.Pread(k.living, r.block[:1], 0); err == nil && n == 1 {
+				return k.umask
 			}
 		}
+		_ = unix.Close(k.living)
+		k.living = -1
 	}
-	return 0o077
+	proc, err := r.proc()
+	if err != nil {
+		return 0o077
+	}
+	living, err := unix.Open(proc+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0o077
+	}
+	text, _ := os.ReadFile(proc + "/status")
+	mask, alone := uint64(0o077), false // another thread may be about to change it
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); key {
+		case "Umask":
+			if mask, err = strconv.ParseUint(value, 8, 12); err != nil {
+				mask = 0o077
+			}
+		case "Threads":
+			alone = value == "1"
+		}
+	}
+	if !alone {
+		_ = unix.Close(living)
+		return uint32(mask)
+	}
+	*k = known{r.pid, changes, living, uint32(mask)}
+	return k.umask
 }
 
 // hand gives a descriptor to the caller, and closes ours before the caller goes on: a program that it has just written

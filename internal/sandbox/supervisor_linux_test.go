@@ -156,7 +156,8 @@ func TestRace(t *testing.T) {
 func TestOrdinaryJobs(t *testing.T) {
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		for name, line := range map[string]string{
-			"modes": "umask 027; echo a > a; mkdir d; mkfifo p; (umask 077; echo b > b; mkdir e); install -m 751 a c; " +
+			"modes": "umask 077; echo y > y; umask 022; (umask 007; echo w > w); echo v > v; umask 027; echo a > a; " +
+				"mkdir d; mkfifo p; (umask 077; echo b > b; mkdir e); install -m 751 a c; " +
 				"touch -d 2020-01-02T03:04:05Z t; cp -a t u",
 			"links": "echo a > a; ln a b; ln -s a c; ln -s /nowhere d; ln -sfn b c; mv d e; rm b; mkdir copy; " +
 				"cp -a a c e copy; ln -L a f; ln -P c g",
@@ -263,7 +264,8 @@ func TestGitMakesRepositories(t *testing.T) {
 			"mv .git/hooks/pre-commit.sample .git/hooks/pre-commit",
 			"cp .git/config c; echo evil >> c; mv c .git/config", "git config core.hooksPath evil",
 			"cp .git/config .git/config.lock; exec 5>>.git/config.lock; git config branch.evil.merge x; echo evil >&5",
-			"ln .git/config evil; echo evil >> evil; rm evil", "echo evil >> .GIT/CONFIG", "git worktree add -q ../root/evil; rm -r evil; exit 1",
+			"ln .git/config evil; echo evil >> evil; rm evil", "echo evil >> .GIT/CONFIG",
+			"git worktree add -q ../root/evil; rm -r evil; exit 1",
 		} {
 			g.sh(t, w, line)
 			if found, _ := exec.Command("grep", "-rlsw", "evil", g.root+"/.git/config",
