@@ -150,7 +150,7 @@ func contests(base, root string, files int) ([]*contest, error) {
 			if err := before.Save(&file); err != nil {
 				return err
 			}
-			_, err := tree.Load(&file)
+			_, err := tree.Parse(file.Bytes())
 			return err
 		})},
 		{name: "the index of git", theirs: listed, ours: here(func() error {

@@ -82,8 +82,11 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			if err != nil {
 				return "", err
 			}
-			out, err := store.Back(ctx, undo.Wish{Dir: dir, Redo: redo})
-			return undoWords(out), err
+			out, err := store.Undo(ctx, undo.Request{Dir: dir, Redo: redo})
+			if err != nil {
+				return "", err
+			}
+			return undoWords(out, false), nil
 		},
 	}
 	if !env.Keep || first.Forget {

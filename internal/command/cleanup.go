@@ -209,6 +209,10 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 		data.Cleaned = append(data.Cleaned, cleanedFile{store.Dir, stepUndo, freed})
 		data.Total += freed
 	}
+	if errors.Is(err, fault.Conflicting) { // the others are deleted
+		c.Warn("UNDO_INTERRUPTED", "%v", err)
+		return nil
+	}
 	return err
 }
 

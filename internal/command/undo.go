@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 	"omniagent/internal/undo"
 )
 
@@ -80,7 +83,7 @@ type undoTurn struct {
 	Of        *string                        `json:"of" doc:"the turn that an undo or redo took back"`
 	Back      *string                        `json:"taken_back_by"`
 	Late      bool                           `json:"late" doc:"the agent may have changed something before the first snapshot was complete"`
-	Abandoned bool                           `json:"abandoned" doc:"its process died, so later changes count as its own"`
+	Abandoned bool                           `json:"abandoned" doc:"its process died, so later changes count as its own; undo asks for its name"`
 	Gaps      []contract.Foreign[undoMissed] `json:"not_covered" doc:"the first hundred"`
 }
 
@@ -92,7 +95,7 @@ type undoMissed struct {
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: orNil(r.Session), Run: orNil(r.Run), Agent: r.Agent, Began: r.Began,
-		Files: r.Files, Changed: foreign(r.Changed), Of: orNil(r.Of), Back: orNil(r.Back), Late: r.Late,
+		Files: r.Files, Changed: foreign(r.Changed), Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late,
 		Abandoned: r.Abandoned, Gaps: foreign[undoMissed](nil),
 	}
 	if len(r.Roots) > 0 {
@@ -117,13 +120,16 @@ type undoData struct {
 	Kept     []contract.Foreign[undoMissed] `json:"kept" doc:"paths that are not, and why"`
 	Resumed  bool                           `json:"resumed" doc:"an earlier undo, whose process had died, was completed; nothing else was done"`
 	Turns    []undoTurn                     `json:"turns" doc:"with --list: the newest first"`
+
+	list  bool   // it is a list
+	words string // otherwise: what a person reads
 }
 
-func undoDataOf(out undo.Outcome) undoData {
-	of := undoTurnOf(out.Of)
+func undoDataOf(out undo.Outcome, dryRun bool) undoData {
+	of := undoTurnOf(out.Turn)
 	d := undoData{
-		Of: &of, By: orNil(out.By.ID), Restored: foreign(out.Restored), Kept: foreign[undoMissed](nil),
-		Resumed: out.Resumed, Turns: []undoTurn{},
+		Of: &of, By: orNil(out.Undo.ID), Restored: foreign(out.Restored), Kept: foreign[undoMissed](nil),
+		Resumed: out.Resumed, Turns: []undoTurn{}, words: undoWords(out, dryRun),
 	}
 	for _, k := range out.Kept {
 		d.Kept = append(d.Kept, contract.Foreign[undoMissed]{Value: undoMissed{k.Path, k.Reason}})
@@ -131,23 +137,100 @@ func undoDataOf(out undo.Outcome) undoData {
 	return d
 }
 
-// undoWords say to a person what came of an undo.
-func undoWords(out undo.Outcome) string {
-	lines := []string{fmt.Sprintf("%d paths are as they were before.", len(out.Restored))}
-	if out.Resumed {
-		lines[0] = "An undo that was interrupted is complete: " + lines[0]
+// ForPeople makes the lines fit the screen.
+func (undoData) ForPeople() {}
+
+// PlainText says what came of it, or shows the list.
+func (d undoData) PlainText() string {
+	if d.list {
+		return undoTable(d.Turns)
 	}
-	for _, k := range out.Kept[:min(len(out.Kept), mostKeptLines)] {
-		lines = append(lines, k.Path+" stays: "+k.Reason)
+	return d.words + "\n"
+}
+
+// undoWords say to a person what came of an undo, or what would come of it.
+func undoWords(out undo.Outcome, dryRun bool) string {
+	first := "Restored " + plural(len(out.Restored), "path") + "."
+	switch {
+	case dryRun:
+		first = "Would restore " + plural(len(out.Restored), "path") + "."
+	case out.Resumed:
+		first = "Completed an undo that was interrupted: restored " + plural(len(out.Restored), "path") + "."
+	case len(out.Restored) == 0:
+		first = "Restored nothing."
 	}
-	if more := len(out.Kept) - mostKeptLines; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
+	lines := []string{first}
+	if dryRun {
+		for _, name := range out.Restored[:min(len(out.Restored), mostPathLines)] {
+			lines = append(lines, "  "+text.Visible(name))
+		}
+		lines = append(lines, andMore(len(out.Restored))...)
 	}
+	if len(out.Kept) > 0 && dryRun {
+		lines = append(lines, "Would keep unchanged:")
+	} else if len(out.Kept) > 0 {
+		lines = append(lines, "Kept unchanged:")
+	}
+	for _, k := range out.Kept[:min(len(out.Kept), mostPathLines)] {
+		lines = append(lines, "  "+text.Visible(k.Path)+": "+text.Visible(k.Reason))
+	}
+	lines = append(lines, andMore(len(out.Kept))...)
 	return strings.Join(lines, "\n")
 }
 
-// mostKeptLines is how many paths undoWords names that stay.
-const mostKeptLines = 10
+// mostPathLines is how many paths undoWords names of each kind.
+const mostPathLines = 10
+
+func andMore(n int) []string {
+	if n <= mostPathLines {
+		return nil
+	}
+	return []string{fmt.Sprintf("  and %d more", n-mostPathLines)}
+}
+
+// undoTable shows turns to a person, the newest first.
+func undoTable(turns []undoTurn) string {
+	if len(turns) == 0 {
+		return "There is no turn to take back.\n"
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TURN\tBEGAN\tAGENT\tFILES\tWHAT")
+	for _, t := range turns {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", t.ID, t.Began.Local().Format("2006-01-02 15:04"), t.Agent, t.Files,
+			undoNote(t))
+	}
+	_ = w.Flush() // into memory
+	return b.String()
+}
+
+// undoNote is what a person should know of a turn: what became of it, and its first files.
+func undoNote(t undoTurn) string {
+	var parts []string
+	add := func(is bool, part string) {
+		if is {
+			parts = append(parts, part)
+		}
+	}
+	add(t.Ended == nil, "under way")
+	add(t.Kind == string(undo.OfUndo), "an undo")
+	add(t.Kind == string(undo.OfRedo), "a redo")
+	add(t.Back != nil, "taken back")
+	add(t.Abandoned, "its process died")
+	add(t.Late, "its first changes may be missing")
+	add(len(t.Gaps) > 0, plural(len(t.Gaps), "path")+" not covered")
+	var names []string
+	for _, name := range t.Changed[:min(len(t.Changed), mostNamedFiles)] {
+		names = append(names, text.Visible(name.Value))
+	}
+	if t.Files > mostNamedFiles {
+		names = append(names, "…")
+	}
+	add(len(names) > 0, strings.Join(names, ", "))
+	return strings.Join(parts, "; ")
+}
+
+const mostNamedFiles = 3
 
 // undoCommand adds what undo and redo share.
 func undoCommand(c contract.Command) *contract.Command {
@@ -157,19 +240,25 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.Output, c.Volatile = contract.TypeOf[undoData](), []string{"by"}
 	c.Files = []contract.FileEffect{undoFiles(), {Path: ".", Type: "state"}}
 	c.Params = append(c.Params,
-		contract.Param{Name: "list", Kind: contract.Bool, Help: "only list the turns of this workspace"},
+		contract.Param{Name: "list", Kind: contract.Bool, Help: "list the turns of this workspace and change nothing"},
 		contract.Param{
 			Name: "keep-mine", Kind: contract.Bool,
-			Help: "what was changed after the turn stays; the default",
+			Help: "keep what was changed after the turn; the default",
 		},
-		contract.Param{Name: "take-old", Kind: contract.Bool, Help: "what was changed after the turn is restored too"},
+		contract.Param{Name: "take-old", Kind: contract.Bool, Help: "restore also what was changed after the turn"},
 	)
-	c.Rules = append(c.Rules, contract.Rule{If: "keep-mine", Not: []string{"take-old"}})
+	c.Rules = append(c.Rules,
+		contract.Rule{If: "keep-mine", Not: []string{"take-old"}},
+		contract.Rule{If: "list", Not: []string{"keep-mine", "take-old"}})
 	c.Exits = []contract.Exit{
 		{Code: contract.Success, When: "everything is as before the turn, or the turns are listed"},
 		{Code: contract.PartialFailure, When: "some paths are not; data.kept names them", Changed: contract.Some},
 		{Code: contract.NotFound, When: "there is nothing to take back"},
-		{Code: contract.Conflict, When: "an agent is at work there, or it is taken back already"},
+		{
+			Code: contract.Conflict,
+			When: "an agent is at work there; it is taken back already; the name fits several; or its " +
+				"process died, and it was not named",
+		},
 		{Code: contract.PreconditionFailed, When: "no home"},
 		{Code: contract.PermissionDenied, When: "no access"},
 	}
@@ -181,7 +270,7 @@ func undoLast() *contract.Command {
 		Path: "undo", Summary: "take back the last turn of an agent that changed this workspace",
 		Detail: "Files, modes, links, directories and the state of git become what they were before the turn, " +
 			"also after " +
-			"git reset --hard,\ngit clean or git gc. What was changed after the turn stays. See docs/undo.md.",
+			"git reset --hard,\ngit clean or git gc. What was changed after the turn is kept. See docs/undo.md.",
 		Params: []contract.Param{
 			{
 				Name: "turn", Kind: contract.ID, Position: 1, MaxLen: 128, Stdin: true,
@@ -196,7 +285,10 @@ func undoLast() *contract.Command {
 			{Description: "What can be taken back", Command: "omniagent undo --list"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			return takeBack(ctx, c, undo.Wish{ID: c.String("turn"), Session: c.String("session"), Run: c.String("run")})
+			return takeBack(ctx, c, undo.Request{
+				ID: c.String("turn"), Session: c.String("session"),
+				Run: c.String("run"),
+			})
 		},
 	})
 }
@@ -204,38 +296,79 @@ func undoLast() *contract.Command {
 func redoLast() *contract.Command {
 	return undoCommand(contract.Command{
 		Path: "redo", Summary: "take back the last undo in this workspace",
-		Examples: []contract.Example{{Description: "After an undo too many", Command: "omniagent redo"}},
+		Examples: []contract.Example{{Description: "If the undo was a mistake", Command: "omniagent redo"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			return takeBack(ctx, c, undo.Wish{Redo: true})
+			return takeBack(ctx, c, undo.Request{Redo: true})
 		},
 	})
 }
 
-func takeBack(ctx context.Context, c *contract.Call, w undo.Wish) (contract.Result, error) {
+func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
 	store, err := undoStore(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	w.Dir, w.TakeOld, w.Dry = c.Dir(), c.Bool("take-old"), c.DryRun()
-	if c.Bool("list") {
-		records, err := store.List(w.Dir)
-		d := undoData{Restored: foreign[string](nil), Kept: foreign[undoMissed](nil), Turns: []undoTurn{}}
-		for _, r := range records {
-			d.Turns = append(d.Turns, undoTurnOf(r))
+	q.Dir, q.TakeOld, q.DryRun = c.Dir(), c.Bool("take-old"), c.DryRun()
+	if q.Dir == "" { // it was removed, perhaps by the turn: the shell still knows its name
+		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
+			return contract.Result{}, fault.New(fault.FileMissing, "the current directory was removed").
+				Hint("mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY, with the name that it had")
 		}
-		return contract.Result{Data: d, Effect: contract.Noop}, err
 	}
-	out, err := store.Back(ctx, w)
+	if c.Bool("list") {
+		return undoList(store, q)
+	}
+	if c.Attended() && !c.Bool("keep-mine") && !q.TakeOld && !q.DryRun {
+		if q.Overwrite, err = askAbout(ctx, c, store, q); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	out, err := store.Undo(ctx, q)
 	if err != nil {
 		return contract.Result{}, err
 	}
 	result := contract.Result{
-		Data: undoDataOf(out), Effect: contract.Updated, Target: map[string]any{"turn": out.Of.ID, "cwd": w.Dir},
+		Data: undoDataOf(out, q.DryRun), Effect: contract.Updated,
+		Target: map[string]any{"turn": out.Turn.ID, "cwd": q.Dir},
 	}
-	if len(out.Kept) > 0 && !w.Dry {
-		return result, fault.New(fault.PartialFailure, "%d paths are not as they were before the turn", len(out.Kept)).
-			With("turn",
-				out.Of.ID).Hint("data.kept names them; --take-old after omniagent redo restores those that you changed")
+	if len(out.Kept) > 0 && !q.DryRun {
+		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
+			out.Turn.ID)
+		if !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand) {
+			f = f.Hint("to restore them too: omniagent redo, then omniagent undo --take-old")
+		}
+		return result, f
 	}
 	return result, nil
+}
+
+// askAbout asks a person about each path that was changed after the turn, and returns those to restore.
+func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Request) (chosen []string, err error) {
+	q.DryRun = true
+	out, err := store.Undo(ctx, q)
+	if err != nil || out.Resumed {
+		return nil, nil // Undo says it, or completes what was decided before
+	}
+	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() }) {
+		yes, err := c.Agree(ctx, text.Visible(k.Path)+": "+text.Visible(k.Reason)+"; restore it all the same")
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			chosen = append(chosen, k.Path)
+		}
+	}
+	return chosen, nil
+}
+
+// undoList lists the turns that a request names.
+func undoList(store undo.Store, q undo.Request) (contract.Result, error) {
+	records, err := store.List(q.Dir)
+	d := undoData{Restored: foreign[string](nil), Kept: foreign[undoMissed](nil), Turns: []undoTurn{}, list: true}
+	for _, r := range records {
+		if q.Fits(r) && (!q.Redo || r.Kind == undo.OfUndo) {
+			d.Turns = append(d.Turns, undoTurnOf(r))
+		}
+	}
+	return contract.Result{Data: d, Effect: contract.Noop}, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,24 @@ func OpenTrust(file string) *Trust {
 		t.entries, t.err = readTrust(file)
 	}
 	return t
+}
+
+// CopyInto copies the file into a directory, which it makes: what is trusted here is trusted in that home, too.
+func (t *Trust) CopyInto(dir string) error {
+	if t == nil || t.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(t.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(t.file)), data, 0o600)
+	}
+	return err
 }
 
 // Warning reports an unusable trust file.

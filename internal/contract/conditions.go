@@ -73,8 +73,7 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a ans
 func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[string]any) (asked, yes bool,
 	f *fault.Fault,
 ) {
-	if c.Host.nobody() || c.Host.machine() || !c.Host.StderrTerminal || c.Bool("non-interactive") || c.Bool("quiet") ||
-		c.format() != "plain" || c.Host.Stdin == nil {
+	if !c.Attended() {
 		return false, false, nil
 	}
 	if c.Bool("yes") {
@@ -84,21 +83,48 @@ func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[s
 	o, _ := (&walker{}).tree(target).(object)
 	writeObject(&b, o, "  ", c.screenOf())
 	c.say(strings.TrimRight(c.screenOf().flowing(b.String()), "\n"))
-	_, _ = io.WriteString(c.Host.Stderr, sentence(c.Command.Summary)+"? [y/N] ")
-	typed := make(chan string, 1)
-	go func() {
-		line, _ := terminal.ReadLine(c.Host.Stdin)
-		typed <- strings.ToLower(strings.TrimSpace(line))
-	}()
 	select {
-	case word := <-typed:
-		return true, word == "y" || word == "yes", nil
+	case yes := <-c.question(sentence(c.Command.Summary)):
+		return true, yes, nil
 	case s := <-signals:
 		_, _ = io.WriteString(c.Host.Stderr, "\n")
 		return true, false, cancelled(c, s)
 	case <-ctx.Done():
 		return true, false, fault.Of(context.Cause(ctx))
 	}
+}
+
+// Attended reports whether a person can be asked: on a terminal, in a call that is made for people.
+func (c *Call) Attended() bool {
+	return !c.Host.nobody() && !c.Host.machine() && c.Host.StderrTerminal && !c.Bool("non-interactive") &&
+		!c.Bool("quiet") && c.format() == "plain" && c.Host.Stdin != nil
+}
+
+// Agree asks the person whether they want something, while the command runs. Attended says whether there is one.
+func (c *Call) Agree(ctx context.Context, sentence string) (yes bool, err error) {
+	answer := c.question(sentence)
+	if out, ok := c.Host.Stderr.(*patient); ok {
+		out.ask(true)
+		defer out.ask(false)
+	}
+	select {
+	case yes = <-answer:
+		return yes, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// question asks, and sends whether the person agreed.
+func (c *Call) question(sentence string) <-chan bool {
+	_, _ = io.WriteString(c.Host.Stderr, sentence+"? [y/N] ")
+	typed := make(chan bool, 1)
+	go func() {
+		line, _ := terminal.ReadLine(c.Host.Stdin)
+		word := strings.ToLower(strings.TrimSpace(line))
+		typed <- word == "y" || word == "yes"
+	}()
+	return typed
 }
 
 // shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a

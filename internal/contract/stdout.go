@@ -80,6 +80,14 @@ type patient struct {
 	w    io.Writer
 	gone bool
 	live int // how wide the line is that shows progress
+	// asking means that a question is open, which no progress may overwrite.
+	asking bool
+}
+
+func (p *patient) ask(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asking = is
 }
 
 // show replaces the line that shows progress, which ends with no newline; "" takes it away.
@@ -87,7 +95,7 @@ func (p *patient) show(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	over := strings.Repeat(" ", max(0, p.live-len(line)))
-	if p.live == 0 && line == "" || p.gone {
+	if p.live == 0 && line == "" || p.gone || p.asking {
 		return
 	}
 	p.live = len(line)

@@ -6,8 +6,8 @@ import (
 )
 
 // InFront builds, into dir, a stand-in for an agent that ends at once, and returns three programs: it alone, it behind
-// Wrapper, it behind the shim of the module at root. The home is an empty one. What snapshots cost depends on the
-// workspace and has a limit of its own.
+// Wrapper, it behind the shim of the module at root. The home is an empty one. There are no snapshots: what they
+// cost depends on the workspace, has a limit of its own, and is in docs/undo.md.
 func InFront(root, agent, dir string) ([]Program, error) {
 	home := filepath.Join(dir, "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {

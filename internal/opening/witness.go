@@ -31,16 +31,16 @@ type witness struct {
 	silent bool // the agent need not tell its calls at all
 	log    func(format string, args ...any)
 
-	last *look // the methods of a conversation begin one turn after another
+	last *snapshots // the methods of a conversation begin one turn after another
 
-	mu   sync.Mutex
-	told bool // what is not covered was said
+	mu       sync.Mutex
+	reported bool // what is not covered was said
 }
 
 // Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
-func (w *witness) Begin(turn int64) conversation.Look {
+func (w *witness) Begin(turn int64) conversation.Snapshots {
 	before := w.last
-	l := &look{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
+	l := &snapshots{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
 	w.last = l
 	origin := w.origin
 	origin.Turn = turn
@@ -64,16 +64,16 @@ func (w *witness) Begin(turn int64) conversation.Look {
 // say says once what is not covered.
 func (w *witness) say(format string, args ...any) {
 	w.mu.Lock()
-	told := w.told
-	w.told = true
+	before := w.reported
+	w.reported = true
 	w.mu.Unlock()
-	if !told {
+	if !before {
 		w.log(format, args...)
 	}
 }
 
-// look is the snapshots of one turn.
-type look struct {
+// snapshots are those of one turn.
+type snapshots struct {
 	*witness
 	begun chan struct{} // closed after the first one
 	turn  *undo.Turn    // nil: it failed
@@ -82,7 +82,7 @@ type look struct {
 }
 
 // Start waits for the first snapshot, if nothing else tells when the agent acts.
-func (l *look) Start(ctx context.Context) {
+func (l *snapshots) Start(ctx context.Context) {
 	if !l.silent {
 		return
 	}
@@ -95,7 +95,7 @@ func (l *look) Start(ctx context.Context) {
 }
 
 // Ready waits for the first snapshot. An agent that does not wait for us may have acted before it was complete.
-func (l *look) Ready() {
+func (l *snapshots) Ready() {
 	select {
 	case <-l.begun:
 	default:
@@ -105,7 +105,7 @@ func (l *look) Ready() {
 }
 
 // End takes the second snapshot.
-func (l *look) End(at time.Time) {
+func (l *snapshots) End(at time.Time) {
 	defer close(l.ended)
 	<-l.begun
 	if l.turn == nil {

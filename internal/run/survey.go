@@ -1,8 +1,6 @@
 package run
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -10,7 +8,6 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
-	"omniagent/internal/workspace"
 )
 
 // survey takes the index of the workspace before the run, with the content that a diff will need. What cannot be kept
@@ -25,15 +22,7 @@ func (r *Run) survey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return save(before, path)
-}
-
-func save(x *tree.Index, path string) error {
-	var data bytes.Buffer
-	if err := x.Save(&data); err != nil {
-		return err
-	}
-	return workspace.Replace(path, data.Bytes(), 0o600)
+	return before.SaveFile(path)
 }
 
 // contents is the store of the contents that a run's diff needs.
@@ -43,7 +32,7 @@ func (s Store) contents(id string) *tree.Store {
 
 // changes compares the workspace with what it was before the run. The second index is kept for the diff.
 func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
-	before, err := load(filepath.Join(r.Path(), startFile))
+	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,23 +42,14 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 		return nil, nil, err
 	}
 	first, last := tree.Trim(before, after)
-	if err := save(first, filepath.Join(r.Path(), "before")); err != nil {
+	if err := first.SaveFile(filepath.Join(r.Path(), "before")); err != nil {
 		return nil, nil, err
 	}
-	if err := save(last, filepath.Join(r.Path(), "after")); err != nil {
+	if err := last.SaveFile(filepath.Join(r.Path(), "after")); err != nil {
 		return nil, nil, err
 	}
 	changes := tree.Diff(before, after)
 	return changes, store, changes.Count(ctx, store)
-}
-
-func load(path string) (*tree.Index, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fault.New(fault.FileMissing, "%s is not there", path).Because(err)
-	}
-	defer f.Close()
-	return tree.Load(bufio.NewReader(f))
 }
 
 // changed says what differs from before the run; nil: it is not known.
@@ -111,12 +91,12 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if _, err := s.read(id); err != nil {
 		return err
 	}
-	before, err := load(filepath.Join(s.Path(id), "before"))
+	before, err := tree.LoadFile(filepath.Join(s.Path(id), "before"))
 	if err != nil {
 		return fault.New(fault.FileMissing, "what %s has changed is not known", id).
 			Hint("it is known when the run is over").Because(err)
 	}
-	after, err := load(filepath.Join(s.Path(id), "after"))
+	after, err := tree.LoadFile(filepath.Join(s.Path(id), "after"))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -344,7 +345,7 @@ func bad(flag *Flag, value string, allowed []string) error {
 	if near := text.Nearest(strings.ToLower(value), allowed); near != "" {
 		return f.Hint("--%s=%s", flag.Name, near)
 	}
-	return f.Hint("--%s=%s", flag.Name, allowed[0])
+	return f.Hint("--%s=%s", flag.Name, cmp.Or(flag.Default, allowed[0]))
 }
 
 // approves handles --yolo, --auto-edit or --read-only.

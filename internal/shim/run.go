@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -91,8 +92,8 @@ func (c *call) start() int {
 	if err := c.temp.write(launch.Files); err != nil {
 		return c.shim.fail(c.host, err)
 	}
-	c.look()
-	defer c.lookAgain("")
+	c.snapshotBefore()
+	defer c.snapshotAfter("")
 	if c.schema != nil {
 		return c.runSchema(launch, warnings)
 	}
@@ -103,7 +104,11 @@ func (c *call) start() int {
 // spec returns the spec for the driver.
 func (c *call) spec() (agent.Spec, error) {
 	env := c.host.Env
-	if c.args.Undo != "" && c.driver.Describe().BuiltIn { // it takes the snapshots itself, around each turn
+	switch {
+	case !c.driver.Describe().BuiltIn:
+	case !c.snapshotsItself():
+		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS=off")
+	case c.args.Undo != "":
 		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS="+c.args.Undo)
 	}
 	s := agent.Spec{
@@ -122,6 +127,10 @@ func (c *call) spec() (agent.Spec, error) {
 	home, err := c.temp.home(c.settings.State)
 	if err != nil {
 		return s, err
+	}
+	state := filepath.Join(home, ".local", "state", filepath.Base(c.settings.State))
+	if err := c.settings.Trust.CopyInto(state); err != nil {
+		return s, notMade(state, err)
 	}
 	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, c.dir, home)
 	if err != nil {
@@ -316,7 +325,7 @@ func signalName(s os.Signal) string {
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
 	c.warnUnread() // a program before the pipe may have been slower than we were
-	c.lookAgain(cmp.Or(o.evidence.Session, launch.Session))
+	c.snapshotAfter(cmp.Or(o.evidence.Session, launch.Session))
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
 		if err := c.report(launch, warnings, o, code); err != nil {

@@ -13,11 +13,11 @@ const beside = 50 * time.Millisecond
 
 // snapshot is the snapshots before and after a run.
 type snapshot struct {
-	begun chan struct{} // closed after the first one
-	turn  *undo.Turn    // nil: it failed
-	err   error
-	told  bool // what it does not cover
-	ended bool
+	begun    chan struct{} // closed after the first one
+	turn     *undo.Turn    // nil: it failed
+	err      error
+	reported bool // what it does not cover
+	ended    bool
 	Undo
 }
 
@@ -28,10 +28,10 @@ type Undo struct {
 	NotCovered *string `json:"not_covered"` // null: everything is covered
 }
 
-// look takes the snapshot before the run, unless it is not wanted. What it does not have is said before the agent is
-// started, as far as that is known by then.
-func (c *call) look() {
-	if c.settings.Undo == nil || c.driver.Describe().BuiltIn || c.args.Undo == "off" ||
+// snapshotBefore takes the snapshot before the run, unless it is not wanted. What it does not have is said before the
+// agent is started, as far as that is known by then.
+func (c *call) snapshotBefore() {
+	if c.settings.Undo == nil || c.snapshotsItself() || c.args.Undo == "off" ||
 		c.args.Undo == "" && c.settings.Set.String("undo.snapshots") == "off" {
 		return
 	}
@@ -44,16 +44,20 @@ func (c *call) look() {
 		s.Late = time.Since(began) > undo.Patience
 	}()
 	wait := beside
-	if c.driver.Describe().Custom {
+	if c.driver.Describe().Custom || c.args.Rehearse != nil { // a script answers sooner than a model
 		wait = undo.Patience
 	}
 	select {
 	case <-s.begun:
-		s.told = true
+		s.reported = true
 		c.notCovered()
 	case <-time.After(wait):
 	}
 }
+
+// snapshotsItself reports whether the agent takes the snapshots, around each turn. In a rehearsal it has a home of its
+// own, which is removed with all that it keeps.
+func (c *call) snapshotsItself() bool { return c.driver.Describe().BuiltIn && c.args.Rehearse == nil }
 
 // notCovered says what the snapshot does not have.
 func (c *call) notCovered() {
@@ -70,8 +74,8 @@ func (c *call) notCovered() {
 	}
 }
 
-// lookAgain takes the snapshot after the run, once. A signal ends that: the next run or undo then makes up for it.
-func (c *call) lookAgain(session string) {
+// snapshotAfter takes the snapshot after the run, once. A signal ends that: the next run or undo then makes up for it.
+func (c *call) snapshotAfter(session string) {
 	s := c.snapshot
 	if s == nil || s.ended {
 		return
@@ -94,7 +98,7 @@ func (c *call) lookAgain(session string) {
 	case <-ctx.Done():
 		return
 	}
-	if !s.told {
+	if !s.reported {
 		c.notCovered()
 	}
 	if s.turn == nil {
@@ -103,7 +107,7 @@ func (c *call) lookAgain(session string) {
 	if s.Late {
 		s.turn.Late()
 	}
-	s.turn.Of(session)
+	s.turn.SetSession(session)
 	record, err := s.turn.End(ctx, at)
 	switch {
 	case err != nil && ctx.Err() == nil:

@@ -83,7 +83,7 @@ func (w *walk) readContents(ctx context.Context) error {
 	}
 	group.Wait()
 	if w.options.Store != nil {
-		w.options.Store.closePack()
+		w.options.Store.Close()
 	}
 	if ctx.Err() != nil {
 		return fault.New(fault.Interrupted, "reading files in %s was interrupted", w.index.Root).Because(ctx.Err())
@@ -229,7 +229,7 @@ func (r *reading) read(t *task) {
 		t.entry.content = nil
 		return
 	case err != nil:
-		r.gap(t.path(), reason(err), false)
+		r.gap(t.path(), Reason(err), false)
 		return
 	}
 	c := &content{sum: sha256.Sum256(data), repository: t.folder.repository}
@@ -266,7 +266,7 @@ func (r *reading) refusal(t *task) (why string) {
 func (r *reading) exhausted(size int64) string {
 	switch {
 	case r.full != nil:
-		return "the store cannot take it: " + reason(r.full)
+		return "the store cannot take it: " + Reason(r.full)
 	case r.bytes+size > r.options.TotalLimit:
 		return tooMuch
 	case r.files >= r.options.CountLimit:
@@ -336,7 +336,7 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 		r.mu.Unlock()
 	}
 	if err != nil {
-		r.gap(path, "the store cannot take it: "+reason(err), false)
+		r.gap(path, "the store cannot take it: "+Reason(err), false)
 	}
 	return err == nil
 }

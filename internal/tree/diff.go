@@ -224,18 +224,24 @@ func Trim(before, after *Index) (*Index, *Index) {
 			keep[path] = true
 		}
 	})
-	return before.only(keep), after.only(keep)
+	wanted := func(path string) bool { return keep[path] }
+	return before.only(wanted), after.only(wanted)
 }
 
-// only returns the index with these paths alone, and with its empty directories.
-func (x *Index) only(keep map[string]bool) *Index {
+// Without returns the index without the paths that drop names.
+func (x *Index) Without(drop func(path string) bool) *Index {
+	return x.only(func(path string) bool { return !drop(path) })
+}
+
+// only returns the index with the paths that keep names, and with its empty directories.
+func (x *Index) only(keep func(path string) bool) *Index {
 	few := *x
 	few.folders = nil
 	for _, f := range x.folders {
 		some := *f
 		some.entries = nil
 		for _, e := range f.entries {
-			if keep[f.join(e.name)] {
+			if keep(f.join(e.name)) {
 				some.entries = append(some.entries, e)
 			}
 		}

@@ -123,6 +123,17 @@ func (x *Index) Find(name string) *File {
 	return fileOf(x.folders[i].find(base))
 }
 
+// EachDir calls do for every directory beneath the root.
+func (x *Index) EachDir(do func(path string, f *File)) {
+	for _, f := range x.folders {
+		for i := range f.entries {
+			if f.entries[i].Mode.IsDir() {
+				do(f.join(f.entries[i].name), &File{f.entries[i]})
+			}
+		}
+	}
+}
+
 // Unread reports whether nothing is known of a path, because it, or a directory that it is in, could not be read.
 func (x *Index) Unread(path string) bool { return within(x.lost(), path) }
 
@@ -176,7 +187,7 @@ func (r *Contents) Read(f *File) ([]byte, error) {
 	case f.Size == 0:
 		return nil, nil
 	case c.kept:
-		return r.store.get(c.sum, f.Size)
+		return r.store.Get(c.sum, f.Size)
 	}
 	opened, err := r.open(c.repository.dir)
 	if err != nil {

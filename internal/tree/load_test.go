@@ -21,7 +21,7 @@ func FuzzLoad(f *testing.F) {
 		root = "." // this package
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = Load(bytes.NewReader(data))
+		_, _ = Parse(data)
 		body, _ := bytes.CutPrefix(data, []byte(firstLine))
 		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
 			x, err := parse(body)
@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 			if err := x.Save(&file); err != nil {
 				t.Fatal(err)
 			}
-			again, err := Load(&file)
+			again, err := Parse(file.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,10 +56,10 @@ func TestDamageIsNoticed(t *testing.T) {
 	for i := range file.Len() {
 		data := bytes.Clone(file.Bytes())
 		data[i] ^= 1
-		if _, err := Load(bytes.NewReader(data)); err == nil {
+		if _, err := Parse(data); err == nil {
 			t.Errorf("byte %d is damaged, which is not noticed", i)
 		}
-		if _, err := Load(bytes.NewReader(file.Bytes()[:i])); err == nil {
+		if _, err := Parse(file.Bytes()[:i]); err == nil {
 			t.Errorf("only %d bytes are left, which is not noticed", i)
 		}
 	}

@@ -131,7 +131,7 @@ func (r *reader) content(e *entry) (data []byte, ok bool) {
 			data, err = opened.Blob(c.blob, e.Size)
 		}
 	case c.kept && r.store != nil:
-		data, err = r.store.get(c.sum, e.Size)
+		data, err = r.store.Get(c.sum, e.Size)
 	default:
 		return nil, false
 	}

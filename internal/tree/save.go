@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +16,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const (
-	firstLine = "omniagent tree 1\n"
-	savedMost = 1 << 30 // bytes: some ten million files
-)
+const firstLine = "omniagent tree 1\n"
 
 // The bits that say what follows of a content.
 const (
@@ -29,7 +27,7 @@ const (
 	hasRepository
 )
 
-// Save writes the index. Load reads it.
+// Save writes the index. Parse reads it.
 func (x *Index) Save(w io.Writer) error {
 	e := &encoder{}
 	e.text = append(e.text, firstLine...)
@@ -68,6 +66,24 @@ func (x *Index) Save(w io.Writer) error {
 		return fault.New(fault.OutputFailed, "the index of %s cannot be written: %v", x.Root, err).Because(err)
 	}
 	return nil
+}
+
+// SaveFile writes the index into a file, whole or not at all.
+func (x *Index) SaveFile(path string) error {
+	var data bytes.Buffer
+	if err := x.Save(&data); err != nil {
+		return err
+	}
+	return workspace.Replace(path, data.Bytes(), 0o600)
+}
+
+// LoadFile reads an index that SaveFile wrote.
+func LoadFile(path string) (*Index, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.New(fault.FileMissing, "%s cannot be read: %s", path, Reason(err)).Because(err)
+	}
+	return Parse(text)
 }
 
 type encoder struct{ text []byte }
@@ -126,16 +142,7 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 	}
 }
 
-// Load reads an index that Save wrote. It refuses one that is damaged, or of another version.
-func Load(r io.Reader) (*Index, error) {
-	text, err := io.ReadAll(io.LimitReader(r, savedMost))
-	if err != nil {
-		return nil, fault.New(fault.Unsafe, "an index of a directory cannot be read: %v", err).Because(err)
-	}
-	return Parse(text)
-}
-
-// Parse is Load for a text that was read already.
+// Parse reads an index that Save wrote. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ok := bytes.CutPrefix(text, []byte(firstLine))
 	if !ok {

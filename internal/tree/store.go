@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"omniagent/internal/fault"
@@ -61,13 +63,17 @@ func (s *Store) look() error {
 	if s.held != nil {
 		return nil
 	}
-	packs, err := filepath.Glob(filepath.Join(s.dir, "*"+packSuffix))
-	if err != nil {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	s.held = map[[sha256.Size]byte]record{}
-	for _, path := range packs {
-		if err := s.lookAt(path); err != nil {
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), packSuffix) {
+			continue
+		}
+		if err := s.lookAt(filepath.Join(s.dir, e.Name())); err != nil {
+			s.held = nil
 			return err
 		}
 	}
@@ -139,6 +145,13 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 	return true, nil
 }
 
+// Put keeps a content, and returns the name under which Get finds it. Close ends what Put has begun.
+func (s *Store) Put(data []byte) (sum [sha256.Size]byte, err error) {
+	sum = sha256.Sum256(data)
+	_, err = s.put(sum, data)
+	return sum, err
+}
+
 // line is the record of a content in a pack.
 func (s *Store) line(sum [sha256.Size]byte, data []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, headerSize+len(data)))
@@ -169,8 +182,8 @@ func (s *Store) deflate(out io.Writer, data []byte) bool {
 	return errors.Join(err, z.Close()) == nil
 }
 
-// closePack ends the pack of this process. A later content begins another.
-func (s *Store) closePack() {
+// Close ends the pack of this process. A later content begins another.
+func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle()
@@ -201,8 +214,8 @@ func (s *Store) where(sum [sha256.Size]byte) (r record, there bool, err error) {
 	return r, false, nil
 }
 
-// get returns a content of at most limit bytes.
-func (s *Store) get(sum [sha256.Size]byte, limit int64) ([]byte, error) {
+// Get returns a content of at most limit bytes, whose hash it has checked.
+func (s *Store) Get(sum [sha256.Size]byte, limit int64) ([]byte, error) {
 	r, there, err := s.where(sum)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func TestStore(t *testing.T) {
 	contents := [][]byte{[]byte("a"), {}, bytes.Repeat([]byte("text\n"), 10_000)}
 	for _, data := range contents {
 		sum := sha256.Sum256(data)
-		if _, err := two.get(sum, 1<<20); !errors.Is(err, fault.FileMissing) {
+		if _, err := two.Get(sum, 1<<20); !errors.Is(err, fault.FileMissing) {
 			t.Errorf("before it is kept: %v", err)
 		}
 		for _, want := range []bool{true, false} {
@@ -26,17 +26,17 @@ func TestStore(t *testing.T) {
 				t.Errorf("added: %v, %v", added, err)
 			}
 		}
-		if got, err := two.get(sum, 1<<20); err != nil || !bytes.Equal(got, data) {
+		if got, err := two.Get(sum, 1<<20); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("kept by another: %.20q, %v", got, err)
 		}
 		if added, err := two.put(sum, data); added || err != nil {
 			t.Errorf("kept twice: %v", err)
 		}
 	}
-	if _, err := one.get(sha256.Sum256(contents[2]), 100); !errors.Is(err, fault.Unsafe) {
+	if _, err := one.Get(sha256.Sum256(contents[2]), 100); !errors.Is(err, fault.Unsafe) {
 		t.Errorf("larger than the limit: %v", err)
 	}
-	one.closePack()
+	one.Close()
 	packs, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if info, err := os.Stat(packs[0]); len(packs) != 1 || err != nil || info.Size() > 1000 {
 		t.Errorf("%v, %v", packs, err)
@@ -54,7 +54,7 @@ func TestStoreDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.closePack()
+	s.Close()
 	packs, _ := filepath.Glob(filepath.Join(dir, "*"))
 	whole, err := os.ReadFile(packs[0])
 	if err != nil {
@@ -65,17 +65,17 @@ func TestStoreDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := OpenStore(dir)
-		_, err := s.get(sha256.Sum256(first), 100)
+		_, err := s.Get(sha256.Sum256(first), 100)
 		if there := n >= headerSize+len(first); there != (err == nil) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 		if added, err := s.put(sha256.Sum256(last), last); !added || err != nil {
 			t.Errorf("%d bytes: %v", n, err)
 		}
-		if got, err := s.get(sha256.Sum256(last), 100); err != nil || !bytes.Equal(got, last) {
+		if got, err := s.Get(sha256.Sum256(last), 100); err != nil || !bytes.Equal(got, last) {
 			t.Errorf("%d bytes: %q, %v", n, got, err)
 		}
-		s.closePack()
+		s.Close()
 		all, _ := filepath.Glob(filepath.Join(dir, "*"))
 		for _, path := range all {
 			if path != packs[0] {
@@ -87,7 +87,7 @@ func TestStoreDamaged(t *testing.T) {
 	if err := os.WriteFile(packs[0], whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(dir).get(sha256.Sum256(first), 100); !errors.Is(err, fault.Unsafe) {
+	if _, err := OpenStore(dir).Get(sha256.Sum256(first), 100); !errors.Is(err, fault.Unsafe) {
 		t.Errorf("changed: %v", err)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -74,6 +75,18 @@ func (o Options) withDefaults() Options {
 		o.CountLimit = 20_000
 	}
 	return o
+}
+
+// Except returns an Options.Except for files and directories, which are absolute. Those outside of the root are left
+// out.
+func Except(root string, paths []string) func(dir, name string) bool {
+	names := map[string]bool{}
+	for _, full := range paths {
+		if rel, err := filepath.Rel(root, full); err == nil && filepath.IsLocal(rel) {
+			names[filepath.ToSlash(rel)] = true
+		}
+	}
+	return func(dir, name string) bool { return len(names) > 0 && names[path.Join(dir, name)] }
 }
 
 // Index is the state of all files beneath a root at one moment.
@@ -157,6 +170,11 @@ func (f *folder) join(name string) string {
 		return name
 	}
 	return f.path + "/" + name
+}
+
+// Nothing is the index of a directory that is not there.
+func Nothing(root string) *Index {
+	return &Index{Root: root, Taken: time.Now(), folders: []*folder{{}}}
 }
 
 // Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less

@@ -76,7 +76,7 @@ func saved(t testing.TB, x *tree.Index) *tree.Index {
 	if err := x.Save(&file); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := tree.Load(&file)
+	loaded, err := tree.Parse(file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,15 +61,22 @@ func (w *walk) run(ctx context.Context) error {
 // miss records that a file or a directory could not be read. One that has vanished is simply not there.
 func (w *walk) miss(path string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		w.gap(path, reason(err), true)
+		w.gap(path, Reason(err), true)
 	}
 }
 
-// reason returns the words of the system alone: the gap has the path.
-func reason(err error) string {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
+// Reason returns the words of the system alone, for a sentence that has the path already.
+func Reason(err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	case errors.As(err, &call):
+		err = call.Err
 	}
 	return err.Error()
 }
@@ -224,7 +231,8 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 	dir := f.Path
 	if w.options.Whole {
-		return parent&stateOfGit == 0 || name != "objects" || !f.Has("HEAD") || !f.Has("refs")
+		return parent&stateOfGit == 0 || name != "objects" ||
+			path.Base(dir) != ".git" && (dir != "" || !w.options.GitDir) && !f.Has("HEAD") && !f.Has("refs")
 	}
 	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
 		return true // .git itself, or a file beneath a directory that was chosen

@@ -2,13 +2,17 @@ package undo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -16,7 +20,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// copyLimit is how many bytes of objects are copied where they cannot be linked.
+// copyLimit is how many bytes of objects are copied by one snapshot.
 const copyLimit = 1 << 30
 
 // pinned is a directory like .git in the store. It has what it takes to read the objects of a repository.
@@ -34,7 +38,7 @@ func commons(snapshot []*tree.Index) (dirs []string) {
 	return dirs
 }
 
-// pin links the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
+// pin brings the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
 func (p *place) pin(snapshot []*tree.Index, id string) error {
 	for _, common := range commons(snapshot) {
 		to := p.pinned(common)
@@ -42,15 +46,16 @@ func (p *place) pin(snapshot []*tree.Index, id string) error {
 		known := namesIn(listed)
 		names := objectsIn(common)
 		prepare(common, to)
-		left := int64(copyLimit)
-		for _, name := range names {
-			if _, there := slices.BinarySearch(known, name); there {
-				continue
-			}
-			if err := bring(filepath.Join(common, "objects", name), filepath.Join(to, "objects", name),
-				&left); err != nil {
-				return err
-			}
+		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			_, there := slices.BinarySearch(known, name)
+			return there
+		})
+		err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), fresh, isSmall)
+		if err == nil {
+			err = p.keepLoose(key(common), fresh)
+		}
+		if err != nil {
+			return err
 		}
 		text := []byte(strings.Join(names, "\n"))
 		if !slices.Equal(names, known) || !exists(listed) {
@@ -127,73 +132,158 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bring makes a file available under another name, by a link or else as a copy. It does nothing if the file has
-// vanished meanwhile, or if the name is taken.
-func bring(from, to string, left *int64) error {
-	err := os.Link(from, to)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := os.Lstat(from); gone != nil {
-			return nil
-		}
-		if err = os.MkdirAll(filepath.Dir(to), 0o755); err == nil {
-			err = os.Link(from, to)
-		}
+// bringAll brings objects from one directory into another. A repository may have thousands of loose ones.
+func bringAll(from, to string, names []string, mayShare func(name string, info fs.FileInfo) bool) error {
+	var left, next atomic.Int64
+	left.Store(copyLimit)
+	errs := make([]error, min(workspace.Workers(), len(names)))
+	var group sync.WaitGroup
+	for worker := range errs {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(names)) && errs[worker] == nil; i = next.Add(1) - 1 {
+				share := func(info fs.FileInfo) bool { return mayShare(names[i], info) }
+				name := filepath.FromSlash(names[i])
+				errs[worker] = bring(filepath.Join(from, name), filepath.Join(to, name), share, &left)
+			}
+		})
 	}
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	info, failed := os.Lstat(from)
-	if failed != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	if *left -= info.Size(); *left < 0 {
-		return fault.New(fault.FieldTooLarge,
-			"the objects of git are on another file system than the snapshots and too "+
-				"large to copy: %s", from)
-	}
-	return duplicate(from, to, info)
+	group.Wait()
+	return cmp.Or(errs...)
 }
 
-// duplicate copies a file whole or not at all.
-func duplicate(from, to string, info fs.FileInfo) error {
+// bring makes an object, or a file of a pack, available under another name. It does nothing if the file has vanished
+// meanwhile, or if the name is taken.
+//
+// Packs are cloned where the file system can, and else linked: they are too large to copy, and git makes them read-only
+// and never writes into one again. Loose objects that may be shared are linked too, the others are copied.
+func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64) error {
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	info, err := os.Lstat(from)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to),
+			tree.Reason(err)).Because(err)
+	}
+	pack := filepath.Base(filepath.Dir(to)) == "pack"
+	if pack && write(from, to, info, clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+		return nil
+	}
+	if left.Add(-info.Size()) < 0 {
+		return fault.New(fault.FieldTooLarge, "the objects of git that have to be copied are too large: %s", from)
+	}
+	err = write(from, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, tree.Reason(err)).Because(err)
+	}
+	return nil
+}
+
+// write makes a file from another one, whole or not at all.
+func write(from, to string, info fs.FileInfo, fill func(out, in *os.File) error) error {
 	in, err := os.Open(from)
 	if err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %v", from, err).Because(err)
+		return err
 	}
 	defer in.Close()
-	temporary := to + ".tmp"
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o200)
-	if err == nil {
-		_, err = io.Copy(out, in)
-		err = errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
+	temporary := filepath.Join(filepath.Dir(to), "tmp_omniagent_"+filepath.Base(to))
+	_ = os.Remove(temporary) // of a process that was killed
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if err = fill(out, in); err == nil {
+		err = out.Chmod(info.Mode().Perm())
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
 		err = os.Rename(temporary, to)
 	}
 	if err != nil {
 		_ = os.Remove(temporary)
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %v", from, err).Because(err)
 	}
-	return nil
+	return err
 }
 
-// giveBack puts the objects that a repository had when a turn was recorded back into it.
-func (p *place) giveBack(common, id string) error {
-	objects := filepath.Join(common, "objects")
-	for _, name := range []string{"info", "pack"} {
-		if err := os.MkdirAll(filepath.Join(objects, name), 0o755); err != nil {
-			return fault.New(fault.PermissionDenied, "%s cannot be made: %v", objects, err).Because(err)
-		}
+// objects are what a repository needs of the objects that it had when a turn was recorded.
+type objects struct {
+	gitDir string // relative to the root
+	pinned string // a directory of the store
+	names  []string
+	loose  map[string][32]byte // those that can be repaired
+}
+
+// lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
+// an error if the store does not have one of them whole.
+func (p *place) lacking(root, gitDir, id string, actions []action) (objects, error) {
+	removed := map[string]bool{} // where objects are not known as such: the turn had destroyed the repository
+	for _, a := range actions {
+		removed[a.path] = a.was == nil
 	}
-	there, left := objectsIn(common), int64(copyLimit)
-	for _, name := range namesIn(filepath.Join(p.turn(id), "objects-"+key(common))) {
-		if _, has := slices.BinarySearch(there, name); has {
+	common := filepath.Join(root, filepath.FromSlash(gitDir))
+	o := objects{
+		gitDir: gitDir, pinned: filepath.Join(p.pinned(common), "objects"), loose: p.looseSums(key(common)),
+	}
+	list := filepath.Join(p.turn(id), "objects-"+key(common))
+	if !exists(list) { // it was not a repository
+		return objects{}, nil
+	}
+	there := objectsIn(common)
+	for _, name := range namesIn(list) {
+		if _, has := slices.BinarySearch(there, name); has && !removed[path.Join(gitDir, "objects", name)] {
 			continue
 		}
-		from := filepath.Join(p.pinned(common), "objects", name)
-		if err := bring(from, filepath.Join(objects, name), &left); err != nil {
+		err := git.CheckObject(o.pinned, name)
+		if sum, kept := o.loose[name]; err != nil && kept {
+			_, err = p.looseObjects().Get(sum, looseLimit) // it can be repaired
+		}
+		if err != nil {
+			return o, fault.New(fault.Unsafe, "the snapshot is damaged: %v", err).Because(err)
+		}
+		o.names = append(o.names, name)
+	}
+	return o, nil
+}
+
+// giveBack puts objects back into a repository of the root.
+func (o objects) giveBack(root *os.Root) error {
+	if o.pinned == "" {
+		return nil
+	}
+	to := filepath.Join(filepath.FromSlash(o.gitDir), "objects")
+	made := map[string]bool{}
+	directory := func(name string) error {
+		dir := filepath.Join(to, name)
+		if made[dir] {
+			return nil
+		}
+		if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := root.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			err = fault.New(fault.Unsafe, "%s is not a directory", dir)
+		}
+		made[dir] = err == nil
+		return err
+	}
+	if info, err := root.Lstat(to); err == nil && !info.IsDir() && len(o.names) == 0 {
+		return nil // the objects are elsewhere, and complete
+	}
+	for _, name := range []string{"", "info", "pack"} {
+		if err := directory(name); err != nil {
 			return err
 		}
 	}
-	return nil
+	for _, name := range o.names {
+		if err := directory(filepath.Dir(filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names, func(name string, _ fs.FileInfo) bool {
+		_, kept := o.loose[name]
+		return kept
+	})
 }

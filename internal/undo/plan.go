@@ -17,11 +17,17 @@ type Kept struct {
 	Reason string `json:"reason"`
 }
 
+// ByHand reports whether the path was kept because it was changed after the turn.
+func (k Kept) ByHand() bool { return strings.HasPrefix(k.Reason, changedSince) }
+
 // The reasons.
 const (
 	changedSince = "it was changed after the turn"
 	notHeld      = "its content was not kept"
+	notSaved     = "what is there now is too large for a snapshot, so it could not be brought back"
 	special      = "it is neither a file, a directory nor a link"
+	unreadable   = "it cannot be read"
+	notEmpty     = "the turn did not make everything in it"
 )
 
 // action is what makes one path what it was.
@@ -32,34 +38,51 @@ type action struct {
 
 // plan is what a restore of one root does.
 type plan struct {
-	root    string
-	gitDir  bool            // the root is itself a directory .git
-	actions []action        // sorted by path
-	kept    []Kept          // left as they are
-	states  []string        // the directories .git that are restored, relative to the root
-	gone    []string        // those that are to vanish
-	mine    map[string]bool // paths that are left as they are
+	root      string
+	actions   []action        // sorted by path
+	kept      []Kept          // left as they are
+	states    []string        // the directories .git that are restored, relative to the root
+	removed   []string        // the directories .git that are removed
+	keptState []string        // the directories .git that are left as they are
+	objects   []objects       // what the repositories need
+	keptPaths map[string]bool // as kept has them
 }
 
-// comparison finds out what is to be done in a root.
+// keepsStateOf reports whether a path is in a directory .git that is left as it is.
+func (p *plan) keepsStateOf(path string) bool {
+	return slices.ContainsFunc(p.keptState, func(dir string) bool {
+		return dir == "" || path == dir || strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// options say how a root is compared.
+type options struct {
+	gitDir  bool // the root is itself a directory .git
+	takeOld bool // also what was changed after the turn
+	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
+	overwrite []string
+	name      func(path string) string
+	dryRun    bool // the snapshot of now has kept nothing
+	resumed   bool // an earlier process has done some of it
+	// start is what was there when the earlier process began; nil: there was none.
+	start *tree.Index
+	// lacking finds what a repository needs of the objects that it had.
+	lacking func(gitDir string, actions []action) (objects, error)
+	limit   int64 // bytes of a file that a snapshot keeps
+}
+
+// comparison finds out what a restore has to do in a root.
 type comparison struct {
 	before, after, now *tree.Index
 	contents           *tree.Contents
-	takeOld, resumed   bool
+	options
 	*plan
 }
 
-// how says how a root is compared.
-type how struct {
-	gitDir  bool // the root is itself a directory .git
-	takeOld bool // also what was changed after the turn
-	resumed bool // directories that were made have not got their modes yet
-}
-
 // compare plans the restore of a root. Before and after are the snapshots of the turn, now is that of now.
-func compare(before, after, now *tree.Index, o how, contents *tree.Contents) *plan {
-	p := &plan{root: now.Root, gitDir: o.gitDir, mine: map[string]bool{}}
-	c := &comparison{before, after, now, contents, o.takeOld, o.resumed, p}
+func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
+	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
+	c := &comparison{before, after, now, contents, o, p}
 	states := map[string][]action{}
 	tree.Each(before, after, func(path string, was, left *tree.File) {
 		is := now.Find(path)
@@ -86,28 +109,55 @@ func (c *comparison) consider(a action, left *tree.File) {
 	reason := ""
 	switch {
 	case c.now.Unread(a.path):
-		reason = "it cannot be read"
+		reason = unreadable
 	case tree.SameFile(a.is, a.was):
 		return
 	case a.was != nil && !restorable(a.was):
 		reason = special
 	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
 		reason = notHeld
-	case c.takeOld || c.unfinished(a):
-	case !tree.SameFile(a.is, left) || left != nil && left.Later():
+	case c.unfinished(a):
+	case c.changed(a, left):
 		reason = changedSince
+	case !c.saved(a):
+		reason = notSaved
 	}
 	if reason != "" {
-		c.mine[a.path] = true
+		c.keptPaths[a.path] = true
 		c.kept = append(c.kept, Kept{a.path, reason})
 		return
 	}
 	c.actions = append(c.actions, a)
 }
 
-// unfinished reports whether a directory was made by a restore that was killed.
+// unfinished reports whether a path is as a restore that was killed may have left it: a file was removed to make room
+// for a directory, or a directory was made and has not got its mode yet.
 func (c *comparison) unfinished(a action) bool {
-	return c.resumed && a.was != nil && a.is != nil && a.was.Mode.IsDir() && a.is.Mode.IsDir()
+	return c.resumed && (a.is == nil || a.was != nil && a.was.Mode.IsDir() && a.is.Mode.IsDir())
+}
+
+// changed reports whether a path was changed after the turn; if that is wanted, whether it was changed after a restore
+// began which was killed.
+func (c *comparison) changed(a action, left *tree.File) bool {
+	if c.overwrites(a.path) {
+		return c.start != nil && !tree.SameFile(a.is, c.start.Find(a.path))
+	}
+	return !tree.SameFile(a.is, left) || left != nil && left.Later()
+}
+
+// overwrites reports whether a path is restored although it was changed after the turn.
+func (c *comparison) overwrites(path string) bool {
+	return c.takeOld || slices.Contains(c.overwrite, c.name(path))
+}
+
+// saved reports whether what is there now can be brought back once it is overwritten.
+func (c *comparison) saved(a action) bool {
+	if a.is == nil || !a.is.Mode.IsRegular() || a.is.Held() || sameContent(a.was, a.is) {
+		return true
+	}
+	return c.dryRun && a.is.Size <= c.limit && !slices.ContainsFunc(c.now.Gaps, func(g tree.Gap) bool {
+		return a.path == g.Path || strings.HasPrefix(a.path, g.Path+"/")
+	})
 }
 
 func restorable(f *tree.File) bool {
@@ -116,7 +166,7 @@ func restorable(f *tree.File) bool {
 
 // sameContent reports whether only the mode of a regular file differs.
 func sameContent(was, is *tree.File) bool {
-	if is == nil || !is.Mode.IsRegular() || !was.Mode.IsRegular() {
+	if was == nil || is == nil || !is.Mode.IsRegular() || !was.Mode.IsRegular() {
 		return false
 	}
 	like := *is
@@ -124,7 +174,8 @@ func sameContent(was, is *tree.File) bool {
 	return tree.SameFile(was, &like)
 }
 
-// stateOf returns the directory .git that a path is in, relative to the root; "" with GitDir: the root.
+// stateOf returns the directory .git that a path is in or is, relative to the root; with gitDir it is the root, "". A
+// file .git, which names a directory, is an ordinary file.
 func (c *comparison) stateOf(name string) (dir string, ok bool) {
 	if c.gitDir {
 		return "", true
@@ -135,71 +186,119 @@ func (c *comparison) stateOf(name string) (dir string, ok bool) {
 			end = len(name) - at
 		}
 		if name[at:at+end] == ".git" {
-			return name[:at+end], true
+			dir = name[:at+end]
+			return dir, dir != name || isDir(c.before, name) || isDir(c.after, name)
 		}
 		at += end + 1
 	}
 	return "", false
 }
 
+func isDir(x *tree.Index, name string) bool {
+	f := x.Find(name)
+	return f != nil && f.Mode.IsDir()
+}
+
 // considerState plans for a directory .git: all of it is restored, or nothing.
 func (c *comparison) considerState(dir string, actions []action) {
-	reason := ""
-	for _, a := range actions {
-		if a.was != nil && (!a.was.Held() || !restorable(a.was)) {
-			reason = notHeld + ": " + a.path
-		}
-	}
-	if reason == "" && !c.takeOld {
-		if name := c.touched(dir); name != "" {
-			reason = changedSince + ": " + name
+	restored := c.gitDir || isDir(c.before, dir)
+	var found []objects
+	reason := c.obstacle(dir, actions)
+	if reason == "" && restored {
+		for _, repository := range repositoriesIn(dir, actions) {
+			lacking, err := c.lacking(repository, actions)
+			if err != nil {
+				reason = tree.Reason(err)
+			}
+			found = append(found, lacking)
 		}
 	}
 	if reason != "" {
-		name := dir
-		if c.gitDir {
-			name = c.root
-		}
-		c.kept = append(c.kept, Kept{name, reason})
+		c.keptPaths[dir], c.keptState = true, append(c.keptState, dir)
+		c.kept = append(c.kept, Kept{dir, reason})
 		return
 	}
-	c.actions = append(c.actions, actions...)
-	if c.gitDir || c.before.Find(dir) != nil {
+	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
+	if restored {
 		c.states = append(c.states, dir)
 	} else {
-		c.gone = append(c.gone, dir)
+		c.removed = append(c.removed, dir)
 	}
 }
 
-// touched returns a file of .git that says what state the repository is in, and that is neither as the turn left it nor
-// as it was before.
-func (c *comparison) touched(dir string) (name string) {
-	look := func(path string, left, is *tree.File) {
-		at, ok := c.stateOf(path)
-		if name != "" || !ok || at != dir || left != nil && left.Mode.IsDir() || is != nil && is.Mode.IsDir() {
-			return
-		}
-		rel := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
-		if decides(rel) && !c.sameState(left, is, dir, path) && !c.sameState(c.before.Find(path), is, dir, path) {
-			name = path
+// obstacle returns why the state of a repository is kept, or "".
+func (c *comparison) obstacle(dir string, actions []action) string {
+	for _, a := range actions {
+		switch {
+		case c.now.Unread(a.path):
+			return unreadable + ": " + a.path
+		case a.was != nil && (!a.was.Held() || !restorable(a.was)):
+			return notHeld + ": " + a.path
+		case !c.saved(a):
+			return notSaved + ": " + a.path
 		}
 	}
-	tree.Each(c.after, c.now, look)
+	left := c.after
+	if c.overwrites(dir) {
+		left = c.start
+	}
+	if left != nil {
+		if name := c.touched(dir, left); name != "" {
+			return changedSince + ": " + name
+		}
+	}
+	return ""
+}
+
+// repositoriesIn returns a directory .git, and the directories of submodules in it that are restored too.
+func repositoriesIn(dir string, actions []action) []string {
+	all := []string{dir}
+	for _, a := range actions {
+		if at := path.Dir(a.path); a.was != nil && path.Base(a.path) == "HEAD" && at != dir && at != "." {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// touched returns a file of .git that is neither as it was left nor as it was before the turn, and that says what state
+// the repository is in, or would be overwritten.
+func (c *comparison) touched(dir string, left *tree.Index) (name string) {
+	tree.Each(left, c.now, func(path string, old, is *tree.File) {
+		at, ok := c.stateOf(path)
+		if name != "" || !ok || at != dir || old != nil && old.Mode.IsDir() || is != nil && is.Mode.IsDir() ||
+			c.resumed && is == nil {
+			return
+		}
+		rel, was := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/"), c.before.Find(path)
+		if !decides(rel) && (transient(rel) || tree.SameFile(was, c.after.Find(path))) {
+			return
+		}
+		if !c.sameState(old, is, dir, path) && !c.sameState(was, is, dir, path) {
+			name = path
+		}
+	})
 	return name
 }
 
-// decides reports whether a file of .git belongs to its state. What a fetch or a mere look leaves does not.
+// decides reports whether a file of .git says what state the repository is in.
 func decides(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
 	switch first {
-	case "refs":
-		return !strings.HasPrefix(rel, "refs/remotes/")
-	case "HEAD", "index", "packed-refs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge",
-		"rebase-apply",
-		"reftable", "modules":
-		return !strings.HasSuffix(rel, "/FETCH_HEAD") && !strings.Contains(rel, "/logs/")
+	case "HEAD", "index", "packed-refs", "refs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge",
+		"rebase-apply", "sequencer", "reftable", "modules":
+		return !transient(rel)
 	}
 	return false
+}
+
+// transient reports whether a file of .git is one that a fetch or a mere look leaves, or a trace of another one.
+func transient(rel string) bool {
+	switch path.Base(rel) {
+	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
+		return true
+	}
+	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
 }
 
 // sameState compares two files of .git, the second one as it is now. An index is the same if it lists the same: git

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -10,24 +11,21 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/tree"
 )
 
 // Delete forgets the turns that want names, of all workspaces, and what only they needed. It leaves a turn that is
 // under way. It returns the turns, and how many bytes that freed.
-func (s Store) Delete(ctx context.Context, want func(Record) bool) (gone []Record, freed int64, err error) {
-	dirs, err := filepath.Glob(filepath.Join(s.Dir, "*", "turns"))
+func (s Store) Delete(ctx context.Context, want func(Record) bool) (deleted []Record, freed int64, err error) {
+	places, err := s.all()
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, dir := range dirs {
-		p := &place{store: s, dir: filepath.Dir(dir)}
-		some, bytes, err := p.forget(ctx, want)
-		gone, freed = append(gone, some...), freed+bytes
-		if err != nil {
-			return gone, freed, err
-		}
+	for _, p := range places {
+		some, bytes, failed := p.forget(ctx, want)
+		deleted, freed, err = append(deleted, some...), freed+bytes, cmp.Or(err, failed)
 	}
-	return gone, freed, nil
+	return deleted, freed, err
 }
 
 // Surplus returns the turns that are older than an age, and the oldest ones beyond a budget of bytes.
@@ -74,7 +72,7 @@ func size(dir string) (bytes int64) {
 }
 
 // forget is Delete for one workspace.
-func (p *place) forget(ctx context.Context, want func(Record) bool) (gone []Record, freed int64, err error) {
+func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []Record, freed int64, err error) {
 	if err := p.lock(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -83,76 +81,100 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (gone []Reco
 	if err != nil {
 		return nil, 0, err
 	}
-	if exists(filepath.Join(p.dir, journalFile)) {
-		return nil, 0, nil // a restore has to be completed
-	}
-	left := len(records)
-	was := size(p.dir)
-	for _, r := range records {
-		if r.Ended.IsZero() || !want(r) {
-			continue
-		}
-		if err := os.RemoveAll(p.turn(r.ID)); err != nil {
-			return gone, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %v", r.ID, err).Because(err)
-		}
-		gone, left = append(gone, r), left-1
-	}
-	switch {
-	case len(gone) == 0:
+	doomed := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return r.Ended.IsZero() || !want(r) })
+	if len(doomed) == 0 {
 		return nil, 0, nil
-	case left == 0:
-		for _, name := range []string{"contents", "git", "turns"} {
-			err = orError(err, os.RemoveAll(filepath.Join(p.dir, name)))
+	}
+	if exists(filepath.Join(p.dir, journalFile)) {
+		return nil, 0, fault.New(fault.Conflicting, "an undo of %s was interrupted and needs its snapshots",
+			strings.Join(doomed[0].Roots, ", ")).Hint("call omniagent undo there: it completes that one")
+	}
+	was := size(p.dir)
+	for _, r := range doomed {
+		if err := os.RemoveAll(p.turn(r.ID)); err != nil {
+			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID,
+				tree.Reason(err)).Because(err)
 		}
-		for _, pattern := range []string{"latest-*", "objects-*"} {
-			files, _ := filepath.Glob(filepath.Join(p.dir, pattern))
-			for _, file := range files {
-				err = orError(err, os.Remove(file))
-			}
-		}
-	default:
+		deleted = append(deleted, r)
+	}
+	if len(deleted) == len(records) {
+		err = p.removeAll()
+	} else {
 		err = p.sweep()
 	}
-	return gone, was - size(p.dir), err
+	return deleted, was - size(p.dir), err
 }
 
-func orError(a, b error) error {
-	if a != nil {
-		return a
+// removeAll deletes what is kept beside the turns, of which there are none any more.
+func (p *place) removeAll() error {
+	names, err := namesOf(p.dir, "")
+	for _, name := range names {
+		if name != "lock" && name != openDir {
+			err = cmp.Or(err, os.RemoveAll(filepath.Join(p.dir, name)))
+		}
 	}
-	return b
+	return err
 }
 
 // sweep deletes what no turn needs any more. It needs the lock.
 func (p *place) sweep() error {
-	wanted := map[[32]byte]bool{}
-	indexes, _ := filepath.Glob(filepath.Join(p.dir, "turns", "*", "*-[0-9]"))
-	latest, _ := filepath.Glob(filepath.Join(p.dir, "latest-*"))
-	for _, path := range append(indexes, latest...) {
-		x, err := load(path)
-		if err != nil {
-			return err
+	names, err := namesOf(p.dir, "")
+	if err != nil {
+		return err
+	}
+	var indexes []string
+	for _, name := range names {
+		if strings.HasPrefix(name, "latest-") {
+			indexes = append(indexes, filepath.Join(p.dir, name))
+		}
+	}
+	turns, err := namesOf(filepath.Join(p.dir, "turns"), "")
+	for _, id := range turns {
+		for _, prefix := range []string{"before-", "after-"} {
+			some, failed := namesOf(p.turn(id), prefix)
+			for _, name := range some {
+				indexes = append(indexes, filepath.Join(p.turn(id), name))
+			}
+			err = cmp.Or(err, failed)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	wanted, known := map[[32]byte]bool{}, true
+	for _, path := range indexes {
+		x, err := tree.LoadFile(path)
+		if err != nil { // a newer program may be able to read it
+			known = false
+			continue
 		}
 		x.Sums(func(sum [32]byte) { wanted[sum] = true })
 	}
-	if _, err := p.contents().Retain(func(sum [32]byte) bool { return wanted[sum] }); err != nil {
-		return err
-	}
-	listed, _ := filepath.Glob(filepath.Join(p.dir, "objects-*"))
-	for _, path := range listed {
-		if err := p.sweepPins(strings.TrimPrefix(filepath.Base(path), "objects-")); err != nil {
+	if known {
+		if _, err := p.contents().Retain(func(sum [32]byte) bool { return wanted[sum] }); err != nil {
 			return err
 		}
 	}
-	return nil
+	var repositories []string
+	for _, name := range names {
+		if repository, is := strings.CutPrefix(name, "objects-"); is {
+			if err := p.sweepPins(repository, turns); err != nil {
+				return err
+			}
+			repositories = append(repositories, repository)
+		}
+	}
+	return p.sweepLoose(repositories)
 }
 
 // sweepPins deletes the objects that no turn lists, and that the repository did not have at the last snapshot.
-func (p *place) sweepPins(repository string) error {
+func (p *place) sweepPins(repository string, turns []string) error {
 	wanted := map[string]bool{}
-	lists, _ := filepath.Glob(filepath.Join(p.dir, "turns", "*", "objects-"+repository))
-	for _, list := range append(lists, filepath.Join(p.dir, "objects-"+repository)) {
-		for _, name := range namesIn(list) {
+	for _, dir := range append([]string{"."}, turns...) {
+		if dir != "." {
+			dir = filepath.Join("turns", dir)
+		}
+		for _, name := range namesIn(filepath.Join(p.dir, dir, "objects-"+repository)) {
 			wanted[name] = true
 		}
 	}

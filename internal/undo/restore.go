@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,85 +13,104 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
-// staging is the file in which a content is written before it gets its name.
-const staging = ".omniagent-undo.tmp"
+// errChanged is why a path is kept that changed after the plan was made.
+var errChanged = errors.New(changedSince)
 
 // restorer carries out a plan.
 type restorer struct {
 	*plan
+	place    *place
 	root     *os.Root
 	contents *tree.Contents
 	before   *tree.Index
+	staging  string                 // the file in which a content is written before it gets its name
 	opened   map[string]fs.FileMode // directories that were opened for writing, with their modes
+	cleared  map[string]bool        // paths at which there is nothing any more
+	inodes   map[inode]bool         // of files that lost a name, or got another mode
+	failed   map[string]bool
+	left     map[string]bool // directories that stay because of something in them that is kept
 }
 
+// inode is a file, whatever its names are.
+type inode struct{ device, number uint64 }
+
+func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
+
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
-func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, id string) (restored []string,
-	err error,
-) {
+func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, staging string) (restored []string) {
+	whole := func(err error) []string {
+		c.kept = append(c.kept, Kept{c.root, tree.Reason(err)})
+		c.keptState = append(c.keptState, "")
+		return nil
+	}
 	if err := os.MkdirAll(c.root, 0o755); err != nil { // even the workspace itself may be gone
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be made: %v", c.root, err).Because(err)
+		return whole(err)
 	}
 	root, err := os.OpenRoot(c.root)
 	if err != nil {
-		return nil, fault.New(fault.FileMissing, "%s cannot be opened: %v", c.root, err).Because(err)
+		return whole(err)
 	}
 	defer root.Close()
-	_ = root.Remove(staging) // of a restore that was killed
-	r := &restorer{c, root, contents, before, map[string]fs.FileMode{}}
-	failed := map[string]bool{}
-	note := func(name string, err error) {
-		if err != nil && !failed[name] {
-			failed[name] = true
-			c.kept = append(c.kept, Kept{name, reasonOf(err)})
+	r := &restorer{
+		c, p, root, contents, before, staging,
+		map[string]fs.FileMode{},
+		map[string]bool{},
+		map[inode]bool{},
+		map[string]bool{},
+		map[string]bool{},
+	}
+	r.clearAll()
+	for _, a := range c.actions {
+		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] {
+			r.note(a.path, r.makeDir(a))
 		}
 	}
-	for _, a := range slices.Backward(c.actions) {
-		if a.is != nil && !a.is.Mode.IsDir() {
-			note(a.path, r.clear(a))
-		}
-	}
-	for _, dir := range c.gone {
-		note(dir, r.dropState(dir))
-	}
-	for _, a := range slices.Backward(c.actions) {
-		if a.is != nil && a.is.Mode.IsDir() {
-			note(a.path, r.clear(a))
-		}
+	for _, o := range c.objects {
+		r.note(o.gitDir, o.giveBack(root))
 	}
 	for _, a := range c.actions {
-		if a.was != nil && a.was.Mode.IsDir() {
-			note(a.path, r.makeDir(a))
-		}
-	}
-	for _, dir := range c.states {
-		note(dir, p.giveBack(filepath.Join(c.root, filepath.FromSlash(dir)), id))
-	}
-	for _, a := range c.actions {
-		if a.was != nil && !a.was.Mode.IsDir() && !failed[a.path] {
-			note(a.path, r.write(a))
+		if a.was != nil && !a.was.Mode.IsDir() && !r.failed[a.path] {
+			r.note(a.path, r.write(a))
 		}
 	}
 	r.finish()
 	for _, a := range c.actions {
-		if !failed[a.path] {
+		if !r.failed[a.path] && !r.left[a.path] {
 			restored = append(restored, a.path)
 		}
 	}
-	return restored, nil
+	return restored
 }
 
-func reasonOf(err error) string {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
+// note adds a path that could not be restored to what is kept.
+func (r *restorer) note(name string, err error) {
+	if err != nil && !r.failed[name] {
+		r.failed[name], r.keptPaths[name] = true, true
+		r.kept = append(r.kept, Kept{name, tree.Reason(err)})
 	}
-	return err.Error()
 }
 
-// clear removes what is at a path, if that is to be nothing or of another type. Directories must be empty by then.
+// clearAll makes room: files first, then the directories that are empty by then.
+func (r *restorer) clearAll() {
+	for _, a := range slices.Backward(r.actions) {
+		if a.is != nil && !a.is.Mode.IsDir() {
+			r.note(a.path, r.clear(a))
+		}
+	}
+	for _, dir := range r.removed {
+		r.note(dir, r.dropState(dir))
+	}
+	for _, a := range slices.Backward(r.actions) {
+		if a.is != nil && a.is.Mode.IsDir() {
+			r.note(a.path, r.clear(a))
+		}
+	}
+}
+
+// clear removes what is at a path, if there was nothing or something of another type.
 func (r *restorer) clear(a action) error {
 	if a.was != nil && a.was.Mode.Type() == a.is.Mode.Type() && a.is.Target() == "" {
 		return nil
@@ -98,27 +118,63 @@ func (r *restorer) clear(a action) error {
 	if !a.is.Mode.IsDir() && a.was != nil && !a.was.Mode.IsDir() {
 		return nil // a rename replaces it
 	}
-	if slices.Contains(r.gone, a.path) {
+	if slices.Contains(r.removed, a.path) {
 		return nil
 	}
 	err := r.writable(path.Dir(a.path))
 	if err == nil {
+		err = r.unchanged(a)
+	}
+	if err == nil && a.is.Mode.IsDir() {
+		err = r.dropObjects(a.path)
+	}
+	if err == nil {
 		err = r.root.Remove(filepath.FromSlash(a.path))
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+		r.cleared[a.path], r.inodes[inodeOf(a.is.Status)] = true, true
+	case errors.Is(err, fs.ErrNotExist):
+		r.cleared[a.path] = true
 		return nil
-	}
-	if err != nil && a.is.Mode.IsDir() {
-		if r.holdsMine(a.path) || a.was == nil {
-			return nil // something of the user's, or of a gap, is in it
-		}
+	case errors.Is(err, fs.ErrExist) && a.was == nil && r.holdsKept(a.path):
+		r.left[a.path] = true // what is kept in it is listed
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return errors.New(notEmpty)
 	}
 	return err
 }
 
-// holdsMine reports whether a path beneath a directory was left as it is.
-func (r *restorer) holdsMine(dir string) bool {
-	for name := range r.mine {
+// unchanged returns an error if a path is not as the plan found it. Directories change with what is in them.
+func (r *restorer) unchanged(a action) error {
+	info, err := r.root.Lstat(filepath.FromSlash(a.path))
+	nothing := a.is == nil || r.cleared[a.path]
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && nothing:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	case nothing, a.is.Mode.Type() != info.Mode().Type():
+		return errChanged
+	case a.is.Mode.IsDir():
+		return nil
+	}
+	is, was := workspace.StatusOf(info), a.is.Status
+	if r.inodes[inodeOf(is)] || was.Inode == 0 || is.Inode == 0 {
+		is.Changed, is.Inode, is.Device = was.Changed, was.Inode, was.Device
+	}
+	if is != was {
+		return errChanged
+	}
+	return nil
+}
+
+// holdsKept reports whether a path in a directory is kept.
+func (r *restorer) holdsKept(dir string) bool {
+	for name := range r.keptPaths {
 		if strings.HasPrefix(name, dir+"/") {
 			return true
 		}
@@ -126,35 +182,63 @@ func (r *restorer) holdsMine(dir string) bool {
 	return false
 }
 
-// dropState removes what is left of a directory .git that the turn made: its objects, which the store has.
+// dropState removes the directories of a .git that the turn made.
 func (r *restorer) dropState(dir string) error {
-	at := filepath.FromSlash(dir)
-	if err := r.root.RemoveAll(filepath.Join(at, "objects")); err != nil {
-		return err
-	}
 	var dirs []string
-	_ = fs.WalkDir(r.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, name)
+	err := fs.WalkDir(r.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case d.Name() == "objects":
+			if err := r.dropObjects(path.Dir(name)); err != nil || !exists(filepath.Join(r.plan.root, name)) {
+				return cmp.Or(err, fs.SkipDir)
+			}
 		}
+		dirs = append(dirs, name)
 		return nil
 	})
 	for _, name := range slices.Backward(dirs) {
-		_ = r.root.Remove(filepath.FromSlash(name)) // unless somebody put something in it
+		if err == nil {
+			if err = r.root.Remove(filepath.FromSlash(name)); err == nil {
+				r.cleared[name] = true
+			}
+		}
 	}
-	return nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return errors.New(notEmpty)
+	}
+	return err
+}
+
+// dropObjects removes the objects of a repository that the turn made, if the store has all of them.
+func (r *restorer) dropObjects(gitDir string) error {
+	at := filepath.FromSlash(gitDir)
+	common := filepath.Join(r.plan.root, at)
+	pinned := r.place.pinned(common)
+	info, err := r.root.Lstat(filepath.Join(at, "objects"))
+	if err != nil || !info.IsDir() || !exists(pinned) {
+		return nil
+	}
+	for _, name := range objectsIn(common) {
+		if !exists(filepath.Join(pinned, "objects", filepath.FromSlash(name))) {
+			return errChanged
+		}
+	}
+	return r.root.RemoveAll(filepath.Join(at, "objects"))
 }
 
 // writable makes sure that names in a directory can be changed. No element of its path may be a link.
 func (r *restorer) writable(dir string) error {
-	if dir == "." {
-		return nil
-	}
 	if _, done := r.opened[dir]; done {
 		return nil
 	}
-	if err := r.writable(path.Dir(dir)); err != nil {
-		return err
+	if dir != "." {
+		if err := r.writable(path.Dir(dir)); err != nil {
+			return err
+		}
 	}
 	info, err := r.root.Lstat(filepath.FromSlash(dir))
 	switch {
@@ -189,47 +273,52 @@ func (r *restorer) makeDir(a action) error {
 
 // write makes a file or a link.
 func (r *restorer) write(a action) error {
-	dir, name := path.Dir(a.path), filepath.FromSlash(a.path)
-	if err := r.writable(dir); err != nil {
+	name := filepath.FromSlash(a.path)
+	if err := r.writable(path.Dir(a.path)); err != nil {
 		return err
 	}
 	if sameContent(a.was, a.is) {
-		return r.root.Chmod(name, a.was.Perm())
-	}
-	if a.was.Target() != "" {
-		if err := r.root.Symlink(a.was.Target(), staging); err != nil {
+		if err := r.unchanged(a); err != nil {
 			return err
 		}
-		return r.settle(name)
+		r.inodes[inodeOf(a.is.Status)] = true
+		return r.root.Chmod(name, a.was.Perm())
 	}
-	data, err := r.contents.Read(a.was)
+	if err := r.stage(a.was); err != nil {
+		_ = r.root.Remove(r.staging)
+		return err
+	}
+	err := r.unchanged(a)
+	if err == nil {
+		err = r.root.Rename(r.staging, name)
+	}
+	if err != nil {
+		_ = r.root.Remove(r.staging)
+	} else if a.is != nil {
+		r.inodes[inodeOf(a.is.Status)] = true
+	}
+	return err
+}
+
+// stage makes a file or a link under the name of the staged one.
+func (r *restorer) stage(was *tree.File) error {
+	if was.Target() != "" {
+		return r.root.Symlink(was.Target(), r.staging)
+	}
+	data, err := r.contents.Read(was)
 	if err != nil {
 		return err
 	}
-	f, err := r.root.OpenFile(staging, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := r.root.OpenFile(r.staging, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(a.was.Perm()), f.Close())
-	if err == nil {
-		at := time.Unix(0, a.was.Modified)
-		err = r.root.Chtimes(staging, at, at)
-	}
-	if err != nil {
-		_ = r.root.Remove(staging)
+	if err = errors.Join(err, f.Chmod(was.Perm()), f.Close()); err != nil {
 		return err
 	}
-	return r.settle(name)
-}
-
-// settle gives the staged file its name.
-func (r *restorer) settle(name string) error {
-	err := r.root.Rename(staging, name)
-	if err != nil {
-		_ = r.root.Remove(staging)
-	}
-	return err
+	at := time.Unix(0, was.Modified)
+	return r.root.Chtimes(r.staging, at, at)
 }
 
 // finish gives the directories their modes, and those that are as before their times.
@@ -258,6 +347,8 @@ func (r *restorer) finish() {
 			at := time.Unix(0, was.Modified)
 			_ = r.root.Chtimes(name, at, at)
 		}
-		_ = r.root.Chmod(name, modes[dir])
+		if info.Mode()&^fs.ModeDir != modes[dir] {
+			_ = r.root.Chmod(name, modes[dir])
+		}
 	}
 }

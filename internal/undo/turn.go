@@ -1,14 +1,14 @@
 package undo
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,8 +82,8 @@ func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
 // Late records that the agent may have changed something before the first snapshot was complete.
 func (t *Turn) Late() { t.record.Late = true }
 
-// Of records which session of its agent the turn belongs to, where that was not known at the beginning.
-func (t *Turn) Of(session string) {
+// SetSession records which session of its agent the turn belongs to, where that was not known at the beginning.
+func (t *Turn) SetSession(session string) {
 	if session != "" {
 		t.record.Session = session
 	}
@@ -98,35 +98,44 @@ func (t *Turn) Drop() {
 // over lets others know that the turn is not under way any more.
 func (t *Turn) over() {
 	_ = os.Remove(t.place.alive(t.record.ID))
+	t.release()
+}
+
+// release gives the turn up: if it has no end yet, another call makes it.
+func (t *Turn) release() {
 	if t.alive != nil {
 		_ = t.alive.Unlock()
 	}
 }
 
 // End takes the snapshot after the turn, which ended at the given time: a file that changed later is not restored by
-// Back unless it is asked to. A turn that changed nothing is not kept.
+// Undo unless it is asked to. A turn that changed nothing is not kept. If End fails, the turn counts as one whose
+// process has died.
 func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
+	defer t.release()
 	if err := t.place.lock(ctx); err != nil {
 		return t.record, err
 	}
 	defer t.place.unlock()
-	return t.end(ctx, at)
+	return t.end(ctx, func(_, after []*tree.Index) {
+		for _, x := range after {
+			x.MarkLater(at)
+		}
+	})
 }
 
-// end needs the lock. With the zero time all changes belong to the turn.
-func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
+// end needs the lock. The indexes are recorded as adjust leaves them; nil: as they are.
+func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)) (Record, error) {
 	p, r := t.place, &t.record
 	after, err := p.take(ctx, r.Roots, t.before)
 	if err != nil {
 		return *r, err
 	}
-	if !at.IsZero() {
-		for _, x := range after {
-			x.MarkLater(at)
-		}
+	before := slices.Clone(t.before)
+	if adjust != nil {
+		adjust(before, after)
 	}
 	r.Ended, r.Files, r.Changed = time.Now().UTC(), 0, nil
-	before := slices.Clone(t.before)
 	for i := range r.Roots {
 		if same, _ := tree.Same(before[i], after[i]); same {
 			continue
@@ -165,7 +174,7 @@ func (t *Turn) end(ctx context.Context, at time.Time) (Record, error) {
 
 // nameIn is how a path of a root is told.
 func nameIn(i int, roots []string, path string) string {
-	if i == 0 {
+	if i == 0 || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(roots[i], filepath.FromSlash(path))
@@ -197,21 +206,30 @@ func (p *place) close(ctx context.Context) {
 		t.record, err = p.read(id)
 		t.record.ID = id
 		switch {
-		case err != nil: // it died before the first snapshot was complete
-			t.Drop()
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
+			t.Drop() // it died before the first snapshot was complete
 			continue
-		case !t.record.Ended.IsZero():
+		case err != nil, !t.record.Ended.IsZero():
 			t.over()
 			continue
-		case t.record.Kind != OfTurn: // Back completes it
-			_ = alive.Unlock()
+		case t.record.Kind != OfTurn && exists(filepath.Join(p.dir, journalFile)): // Undo completes it
+			t.release()
+			continue
+		case t.record.Kind != OfTurn: // it died before it restored anything
+			t.Drop()
 			continue
 		}
 		t.record.Abandoned = true
-		if t.before, err = p.load(id, "before", len(t.record.Roots)); err != nil {
-			t.Drop()
-		} else if _, err := t.end(ctx, time.Time{}); err != nil {
-			_ = alive.Unlock()
+		if t.before, err = p.load(id, "before", len(t.record.Roots)); err == nil {
+			_, err = t.end(ctx, nil)
+		} else { // it cannot be taken back, which Undo says
+			t.record.Ended = time.Now().UTC()
+			if err = p.write(t.record); err == nil {
+				t.over()
+			}
+		}
+		if err != nil {
+			t.release()
 		}
 	}
 }
@@ -234,9 +252,9 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 		latest := p.latest(root)
 		o := tree.Options{
 			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit,
-			FileLimit:    orElse(p.store.FileLimit, fileLimit),
-			TotalLimit:   orElse(p.store.TotalLimit, totalLimit),
-			IgnoredLimit: orElse(p.store.IgnoredLimit, ignoredLimit),
+			FileLimit:    cmp.Or(p.store.FileLimit, fileLimit),
+			TotalLimit:   cmp.Or(p.store.TotalLimit, totalLimit),
+			IgnoredLimit: cmp.Or(p.store.IgnoredLimit, ignoredLimit),
 		}
 		if i == 0 {
 			o.Except = p.except()
@@ -244,9 +262,12 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 		if i < len(since) {
 			o.Since = since[i]
 		} else {
-			o.Since, _ = load(latest) // without it more is read
+			o.Since, _ = tree.LoadFile(latest) // without it more is read
 		}
 		x, err := tree.Take(ctx, root, o)
+		if err != nil && i == 0 && !exists(root) {
+			x, err = tree.Nothing(root), nil // a turn removed the workspace
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +275,7 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 			x.Gaps = append(x.Gaps, linked(x)...)
 		}
 		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
-			if err := save(x, latest); err != nil {
+			if err := x.SaveFile(latest); err != nil {
 				return nil, err
 			}
 		}
@@ -297,25 +318,14 @@ func linked(x *tree.Index) (gaps []tree.Gap) {
 	return gaps
 }
 
-func orElse(a, b int64) int64 {
-	if a != 0 {
-		return a
-	}
-	return b
-}
-
-// except tells of names in the workspace that are no part of it.
+// except tells of names in the workspace that are no part of it: the store itself, and the file of a restore that was
+// killed.
 func (p *place) except() func(dir, name string) bool {
-	inside := ""
-	if rel, err := filepath.Rel(p.root, p.store.Dir); err == nil && filepath.IsLocal(rel) {
-		inside = filepath.ToSlash(rel)
+	paths := []string{p.store.Dir}
+	if j, interrupted, _ := p.interrupted(); interrupted {
+		paths = append(paths, filepath.Join(p.root, j.staging()))
 	}
-	return func(dir, name string) bool {
-		if dir == "" && name == staging {
-			return true
-		}
-		return inside != "" && path.Join(dir, name) == inside
-	}
+	return tree.Except(p.root, paths)
 }
 
 // latest is the file with the last index of a root.
@@ -325,11 +335,11 @@ func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest
 // or found to be the same as before.
 func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
 	for i, x := range snapshot {
-		to := filepath.Join(p.turn(id), "before-"+strconv.Itoa(i))
+		to := p.index(id, "before", i)
 		if os.Link(p.latest(x.Root), to) == nil {
 			continue
 		}
-		if err := save(x, to); err != nil {
+		if err := x.SaveFile(to); err != nil {
 			return err
 		}
 	}
@@ -339,7 +349,7 @@ func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
 // save keeps the indexes of a snapshot.
 func (p *place) save(id, which string, snapshot []*tree.Index) error {
 	for i, x := range snapshot {
-		if err := save(x, filepath.Join(p.turn(id), which+"-"+strconv.Itoa(i))); err != nil {
+		if err := x.SaveFile(p.index(id, which, i)); err != nil {
 			return err
 		}
 	}
@@ -349,29 +359,13 @@ func (p *place) save(id, which string, snapshot []*tree.Index) error {
 func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
 	var all []*tree.Index
 	for i := range n {
-		x, err := load(filepath.Join(p.turn(id), which+"-"+strconv.Itoa(i)))
+		x, err := tree.LoadFile(p.index(id, which, i))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, x)
 	}
 	return all, nil
-}
-
-func save(x *tree.Index, path string) error {
-	var data bytes.Buffer
-	if err := x.Save(&data); err != nil {
-		return err
-	}
-	return workspace.Replace(path, data.Bytes(), 0o600)
-}
-
-func load(path string) (*tree.Index, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault.New(fault.FileMissing, "the snapshot %s is not there", path).Because(err)
-	}
-	return tree.Parse(text)
 }
 
 // Sentence says of a turn's gaps what a person should know before the turn; empty: everything is covered.

@@ -4,19 +4,21 @@
 //	// an agent works, with its own tools and through a shell
 //	record, err := turn.End(ctx, time.Now())
 //
-//	out, err := store.Back(ctx, undo.Wish{Dir: dir}) // the last turn that changed something
-//	out, err = store.Back(ctx, undo.Wish{Dir: dir, Redo: true})
+//	out, err := store.Undo(ctx, undo.Request{Dir: dir}) // the last turn that changed something
+//	out, err = store.Undo(ctx, undo.Request{Dir: dir, Redo: true})
 //
 // A snapshot is the index of package tree, with the content of every file that git does not have, and the state of git
 // as files: HEAD, refs, logs, index, stash, a merge or rebase in progress, configuration, hooks. Git's objects are
-// pinned: the store has a hard link to each pack and each loose object, so that they survive whatever happens to the
-// repository. Where the store is on another file system they are copied. Nothing is written into the repository until
-// a turn is taken back.
+// pinned, so that they survive whatever happens to the repository: the store has the bytes of each loose object, and a
+// clone of each pack or, where the file system has no clones, a hard link to it. Git never writes into a pack again;
+// a pack that somebody else damaged is noticed by its checksum and not given back. Nothing is written into the
+// repository until a turn is taken back.
 //
-// Back changes only paths that differ before and after the turn, and only if they still are as the turn left them. The
-// others stay and are told. The state of a repository is restored as a whole or not at all. Back is a turn itself,
-// which can be taken back. If the process dies in the middle, the next Back completes it: each file is replaced
-// atomically, so it is as the turn left it or as it is to be, and the journal says what was asked for.
+// Undo changes only paths that differ before and after the turn, only if they still are as the turn left them, and only
+// if the snapshot that Undo itself takes first has what is there now. The others are kept and listed. The state of a
+// repository is restored as a whole or not at all. Undo is a turn itself, which can be taken back. If the process dies
+// in the middle, the next Undo completes it: each file is replaced atomically, so it is as the turn left it or as it
+// was before, and the journal says what was asked for.
 //
 // It covers the repository in which the directory is, or the directory itself without one. It does not restore owners,
 // access lists, extended attributes, devices, sockets, hard links between files, or the time of a file that was only
@@ -33,10 +35,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -95,14 +100,16 @@ type Record struct {
 	Files int       `json:"files"` // that changed
 	// Some of them.
 	Changed []string `json:"changed,omitempty"`
-	// Of is the record that this one took back; Back is the record that took back this one.
-	Of   string `json:"of,omitempty"`
-	Back string `json:"back,omitempty"`
+	// Undoes is the record that this one took back; UndoneBy is the record that took back this one.
+	Undoes   string `json:"of,omitempty"`
+	UndoneBy string `json:"back,omitempty"`
 	// Late means that the agent may have changed something before the first snapshot was complete.
 	Late bool `json:"late,omitempty"`
 	// Abandoned means that the process died, so that the second snapshot was taken later.
-	Abandoned bool       `json:"abandoned,omitempty"`
-	Gaps      []tree.Gap `json:"gaps,omitempty"` // what the snapshots do not have
+	Abandoned bool `json:"abandoned,omitempty"`
+	// Damaged means that the record itself cannot be read, so nothing else is known.
+	Damaged bool       `json:"-"`
+	Gaps    []tree.Gap `json:"gaps,omitempty"` // what the snapshots do not have
 }
 
 const (
@@ -120,15 +127,31 @@ type place struct {
 	held  *workspace.FileLock
 }
 
+// resolve returns a directory without links. What is not there any more may have been a directory.
+func resolve(dir string) (string, error) {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
+	}
+	rest := ""
+	for at := full; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !missing(err) || at == filepath.Dir(at) {
+			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
 // Root returns the directory that is covered for an agent that works in dir: the top of its repository, or dir itself.
 // It returns an error if that cannot be covered.
 func (s Store) Root(dir string) (string, error) {
-	full, err := filepath.Abs(dir)
-	if err == nil {
-		full, err = filepath.EvalSymlinks(full)
-	}
+	full, err := resolve(dir)
 	if err != nil {
-		return "", fault.New(fault.FileMissing, "%s cannot be covered: %v", dir, err).Because(err)
+		return "", err
 	}
 	top := full
 	for at := full; ; at = filepath.Dir(at) {
@@ -141,8 +164,9 @@ func (s Store) Root(dir string) (string, error) {
 		}
 	}
 	if s.tooWide(top) {
-		return "", fault.New(fault.Unsupported, "%s is too wide for a snapshot: undo does not cover it", top).
-			With("path", top).Hint("work in a directory beneath it")
+		return "", fault.New(fault.Unsupported, "%s holds a whole home directory or system: undo does not cover it",
+			top).
+			With("path", top).Hint("work in a directory inside it")
 	}
 	return top, nil
 }
@@ -163,7 +187,64 @@ func (s Store) place(dir string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &place{store: s, root: root, dir: filepath.Join(s.Dir, key(root))}, nil
+	return s.placeAt(root), nil
+}
+
+func (s Store) placeAt(root string) *place {
+	return &place{store: s, root: root, dir: filepath.Join(s.Dir, key(root))}
+}
+
+// places returns the parts of the store that a directory may belong to. The first is the one that it belongs to now.
+// If a turn removed or made the repository, its record is in another one: that of the directory itself, or of one above
+// it.
+func (s Store) places(dir string) ([]*place, error) {
+	full, err := resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*place
+	first, err := s.place(dir)
+	if err == nil {
+		all = append(all, first)
+	}
+	for at := full; at != filepath.Dir(at); at = filepath.Dir(at) {
+		p := s.placeAt(at)
+		if first != nil && at == first.root || !exists(p.dir) {
+			continue
+		}
+		records, err := p.list()
+		if err != nil {
+			return nil, err
+		}
+		moved := func(r Record) bool { return p.movedRepository(r, full) }
+		if at == full && len(records) > 0 || slices.ContainsFunc(records, moved) {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return nil, err
+	}
+	return all, nil
+}
+
+// movedRepository reports whether a turn removed or made a .git in a directory, or above it in the workspace.
+func (p *place) movedRepository(r Record, dir string) bool {
+	before, err := tree.LoadFile(p.index(r.ID, "before", 0))
+	if err != nil {
+		return false
+	}
+	after, err := tree.LoadFile(p.index(r.ID, "after", 0))
+	for at := dir; ; at = filepath.Dir(at) {
+		rel, _ := filepath.Rel(p.root, filepath.Join(at, ".git"))
+		there := err == nil && after.Find(filepath.ToSlash(rel)) != nil || err != nil &&
+			exists(filepath.Join(at, ".git"))
+		if there != (before.Find(filepath.ToSlash(rel)) != nil) {
+			return true
+		}
+		if at == p.root || at == filepath.Dir(at) {
+			return false
+		}
+	}
 }
 
 // key is a short name of a path.
@@ -193,33 +274,29 @@ func (p *place) turn(id string) string { return filepath.Join(p.dir, "turns", id
 func (p *place) alive(id string) string { return filepath.Join(p.dir, openDir, id) }
 
 // open are the turns that are under way, or whose process has died.
-func (p *place) open() (ids []string) {
-	entries, _ := os.ReadDir(filepath.Join(p.dir, openDir))
-	for _, e := range entries {
-		ids = append(ids, e.Name())
-	}
+func (p *place) open() []string {
+	ids, _ := namesOf(filepath.Join(p.dir, openDir), "")
 	return ids
+}
+
+// index is the file of an index of a turn, which is "before" or "after".
+func (p *place) index(id, which string, root int) string {
+	return filepath.Join(p.turn(id), which+"-"+strconv.Itoa(root))
 }
 
 // List returns the records of the workspace in which dir is, the newest first. A turn that is under way is among them,
 // without an end.
 func (s Store) List(dir string) ([]Record, error) {
-	p, err := s.place(dir)
+	places, err := s.places(dir)
 	if err != nil {
 		return nil, err
 	}
-	return p.list()
+	return listAll(places)
 }
 
-// All returns the records of all workspaces, the newest first.
-func (s Store) All() ([]Record, error) {
-	dirs, err := filepath.Glob(filepath.Join(s.Dir, "*", "turns"))
-	if err != nil {
-		return nil, err
-	}
-	var all []Record
-	for _, dir := range dirs {
-		p := &place{store: s, dir: filepath.Dir(dir)}
+func listAll(places []*place) ([]Record, error) {
+	all := []Record{}
+	for _, p := range places {
 		records, err := p.list()
 		if err != nil {
 			return nil, err
@@ -230,21 +307,68 @@ func (s Store) All() ([]Record, error) {
 	return all, nil
 }
 
+// All returns the records of all workspaces, the newest first.
+func (s Store) All() ([]Record, error) {
+	places, err := s.all()
+	if err != nil {
+		return nil, err
+	}
+	return listAll(places)
+}
+
+// all returns the parts of the store of all workspaces. Their roots are not known.
+func (s Store) all() (places []*place, err error) {
+	names, err := namesOf(s.Dir, "")
+	for _, name := range names {
+		if p := (&place{store: s, dir: filepath.Join(s.Dir, name)}); exists(filepath.Join(p.dir, "turns")) {
+			places = append(places, p)
+		}
+	}
+	return places, err
+}
+
+// namesOf returns the names in a directory of the store that begin so. The directory need not be there.
+func namesOf(dir, prefix string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !missing(err) {
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, tree.Reason(err)).Because(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
 func newestFirst(a, b Record) int { return strings.Compare(b.ID, a.ID) }
 
 func (p *place) list() ([]Record, error) {
-	entries, err := os.ReadDir(filepath.Join(p.dir, "turns"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %v", p.dir, err).Because(err)
+	ids, err := namesOf(filepath.Join(p.dir, "turns"), "")
+	if err != nil {
+		return nil, err
 	}
 	all := []Record{}
-	for _, e := range entries {
-		if r, err := p.read(e.Name()); err == nil {
+	for _, id := range ids {
+		switch r, err := p.read(id); {
+		case err == nil:
 			all = append(all, r)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.FileMissing):
+			all = append(all, p.damaged(id))
 		}
 	}
 	slices.SortFunc(all, newestFirst)
 	return all, nil
+}
+
+// damaged is what can be said of a turn whose record cannot be read.
+func (p *place) damaged(id string) Record {
+	made, _ := ident.Made(id)
+	r := Record{ID: id, Kind: OfTurn, Began: made, Ended: made, Damaged: true, Roots: []string{}}
+	if p.root != "" {
+		r.Roots = append(r.Roots, p.root)
+	}
+	return r
 }
 
 func (p *place) read(id string) (r Record, err error) {
@@ -255,6 +379,17 @@ func (p *place) read(id string) (r Record, err error) {
 func (p *place) write(r Record) error { return writeJSON(filepath.Join(p.turn(r.ID), recordFile), r) }
 
 const jsonLimit = 16 << 20
+
+// exists reports whether there is something at a path. What cannot be looked at counts as there.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !missing(err)
+}
+
+// missing reports whether an error says that there is nothing at a path, or a file above it.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 func readJSON(path string, to any) error {
 	data, err := workspace.ReadFile(path, jsonLimit)

@@ -118,9 +118,9 @@ func end(t testing.TB, turn *undo.Turn) undo.Record {
 	return r
 }
 
-func back(t testing.TB, s undo.Store, w undo.Wish) undo.Outcome {
+func back(t testing.TB, s undo.Store, q undo.Request) undo.Outcome {
 	t.Helper()
-	out, err := s.Back(t.Context(), w)
+	out, err := s.Undo(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func takeBack(t *testing.T, s undo.Store, root string, seed uint64, was map[stri
 		}
 		return
 	}
-	out := back(t, s, undo.Wish{Dir: root})
+	out := back(t, s, undo.Request{Dir: root})
 	if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
 		t.Fatalf("script %d is not taken back:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
 	}
@@ -213,11 +213,11 @@ func takeBack(t *testing.T, s undo.Store, root string, seed uint64, was map[stri
 	if dice.IntN(2) > 0 {
 		return
 	}
-	out = back(t, s, undo.Wish{Dir: root, Redo: true})
+	out = back(t, s, undo.Request{Dir: root, Redo: true})
 	if diff := cmp.Diff(left, look(t, root)); diff != "" || len(out.Kept) > 0 {
 		t.Fatalf("script %d is not done again:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
 	}
-	back(t, s, undo.Wish{Dir: root})
+	back(t, s, undo.Request{Dir: root})
 	if diff := cmp.Diff(said, state(t, root)); diff != "" {
 		t.Fatalf("script %d is not taken back again:\n%s\n%s", seed, text, diff)
 	}
@@ -237,10 +237,11 @@ func TestADryRunWritesNothing(t *testing.T) {
 	}
 	base := t.TempDir()
 	s, root := undo.Store{Dir: filepath.Join(base, "snapshots")}, workspaceOf(t)
+	request := undo.Request{Dir: root, DryRun: true}
 	dry := func(want int, kept ...string) {
 		t.Helper()
 		was := times(t, base, root)
-		out, err := s.Back(t.Context(), undo.Wish{Dir: root, Dry: true})
+		out, err := s.Undo(t.Context(), request)
 		if want < 0 && !errors.Is(err, fault.NotFoundCode) || want >= 0 && err != nil {
 			t.Fatal(err)
 		}
@@ -266,14 +267,22 @@ func TestADryRunWritesNothing(t *testing.T) {
 	dry(20)
 	sh(t, root, `echo mine > made`)
 	dry(20, "made")
-	back(t, s, undo.Wish{Dir: root})
+	back(t, s, undo.Request{Dir: root})
 	cmd := exec.Command(os.Args[0], "-test.run=TestADryRunWritesNothing$")
 	cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sh(t, root, `git reset -q --hard; rm -rf doc`)
-	dry(2) // a turn whose process died
+	if _, err := s.Undo(t.Context(), undo.Request{Dir: root, DryRun: true}); !errors.Is(err, fault.Conflicting) {
+		t.Errorf("a dry run of a turn whose process died gives %v", err)
+	}
+	all, err := s.List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ID = all[0].ID
+	dry(2)
 }
 
 // TestWhatChangesRightAfterTheTurnStays changes a file between the end of a turn and its second snapshot.
@@ -290,7 +299,7 @@ func TestWhatChangesRightAfterTheTurnStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []string
-	for _, k := range back(t, s, undo.Wish{Dir: root}).Kept {
+	for _, k := range back(t, s, undo.Request{Dir: root}).Kept {
 		kept = append(kept, k.Path)
 	}
 	if diff := cmp.Diff([]string{"mine", "src/f1.go"}, kept, cmpopts.SortSlices(strings.Compare)); diff != "" {
@@ -313,13 +322,13 @@ func TestWithoutGit(t *testing.T) {
 	sh(t, root, `rm -rf a empty; echo x > a; ln -sfn a link; echo new > new`)
 	r := end(t, turn)
 	left := look(t, root)
-	if out := back(t, s, undo.Wish{Dir: root, Dry: true}); len(out.Restored) == 0 || len(out.Kept) > 0 {
+	if out := back(t, s, undo.Request{Dir: root, DryRun: true}); len(out.Restored) == 0 || len(out.Kept) > 0 {
 		t.Errorf("a dry run finds %v and keeps %v", out.Restored, out.Kept)
 	}
 	if diff := cmp.Diff(left, look(t, root)); diff != "" {
 		t.Fatalf("a dry run changed something:\n%s", diff)
 	}
-	back(t, s, undo.Wish{Dir: root, ID: r.ID[:12]})
+	back(t, s, undo.Request{Dir: root, ID: r.ID[:12]})
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
 		t.Fatalf("(-was +is):\n%s", diff)
 	}
@@ -327,7 +336,7 @@ func TestWithoutGit(t *testing.T) {
 	if err != nil || info.ModTime().Year() != 2001 {
 		t.Errorf("the time of a restored file is %v, %v", info.ModTime(), err)
 	}
-	if _, err := s.Back(t.Context(), undo.Wish{Dir: root}); !errors.Is(err, fault.NotFoundCode) {
+	if _, err := s.Undo(t.Context(), undo.Request{Dir: root}); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("a second undo gives %v", err)
 	}
 }
@@ -341,7 +350,7 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 	end(t, turn)
 	sh(t, root, `echo mine > src/f1.go; git commit -qam mine`)
 	mine := look(t, root)
-	out := back(t, s, undo.Wish{Dir: root})
+	out := back(t, s, undo.Request{Dir: root})
 	var kept []string
 	for _, k := range out.Kept {
 		kept = append(kept, k.Path)
@@ -358,11 +367,11 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 			t.Errorf("%s is %q, not %q", name, is[name], want)
 		}
 	}
-	back(t, s, undo.Wish{Dir: root, Redo: true})
+	back(t, s, undo.Request{Dir: root, Redo: true})
 	if diff := cmp.Diff(mine, look(t, root)); diff != "" {
 		t.Fatalf("redo (-want +got):\n%s", diff)
 	}
-	back(t, s, undo.Wish{Dir: root, TakeOld: true})
+	back(t, s, undo.Request{Dir: root, TakeOld: true})
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
 		t.Fatalf("with the old ones (-want +got):\n%s", diff)
 	}
@@ -376,7 +385,7 @@ func TestAMereLookIsNoChange(t *testing.T) {
 	sh(t, root, `git add -A; git commit -qm agent; touch src/*.go`)
 	end(t, turn)
 	sh(t, root, `GIT_OPTIONAL_LOCKS=1 git status; git update-index -q --really-refresh`)
-	if out := back(t, s, undo.Wish{Dir: root}); len(out.Kept) > 0 {
+	if out := back(t, s, undo.Request{Dir: root}); len(out.Kept) > 0 {
 		t.Errorf("kept %v", out.Kept)
 	}
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
@@ -387,7 +396,7 @@ func TestAMereLookIsNoChange(t *testing.T) {
 // TestAKilledRestoreIsCompleted kills a process that takes a turn back, at many moments.
 func TestAKilledRestoreIsCompleted(t *testing.T) {
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
-		_, err := undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}.Back(t.Context(), undo.Wish{Dir: dir})
+		_, err := undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}.Undo(t.Context(), undo.Request{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +411,7 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 		sh(t, root, `rm -rf src doc link .git`)
 		end(t, turn)
 		killed(t, "TestAKilledRestoreIsCompleted", s, root, time.Duration(dice.IntN(120))*time.Millisecond)
-		out, err := s.Back(t.Context(), undo.Wish{Dir: root})
+		out, err := s.Undo(t.Context(), undo.Request{Dir: root})
 		if err != nil && !errors.Is(err, fault.NotFoundCode) {
 			t.Fatal(err)
 		}
@@ -456,7 +465,7 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 	for range kills() {
 		s := undo.Store{Dir: t.TempDir()} // so that the first snapshot has all to do
 		killed(t, "TestAKilledSnapshotLosesNothing", s, root, time.Duration(20+dice.IntN(100))*time.Millisecond)
-		out, err := s.Back(t.Context(), undo.Wish{Dir: root})
+		out, err := s.Undo(t.Context(), undo.Request{Dir: root, TakeOld: true})
 		if err != nil && !errors.Is(err, fault.NotFoundCode) {
 			t.Fatal(err)
 		}
@@ -473,24 +482,34 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 	t.Logf("%d of %d had begun", back, kills())
 }
 
-// TestATurnWhoseProcessDiedIsTakenBack leaves a turn without its end.
-func TestATurnWhoseProcessDiedIsTakenBack(t *testing.T) {
+// TestATurnWhoseProcessDiedIsTakenBackByName leaves a turn without its end. What was changed since then may be
+// somebody else's, so that its identifier is asked for.
+func TestATurnWhoseProcessDiedIsTakenBackByName(t *testing.T) {
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
 		begin(t, undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}, dir)
 		return
 	}
 	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
 	was := look(t, root)
-	cmd := exec.Command(os.Args[0], "-test.run=TestATurnWhoseProcessDiedIsTakenBack$")
+	cmd := exec.Command(os.Args[0], "-test.run=TestATurnWhoseProcessDiedIsTakenBackByName$")
 	cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	sh(t, root, `git reset -q --hard; git clean -fdxq`)
-	out := back(t, s, undo.Wish{Dir: root})
-	if !out.Of.Abandoned {
-		t.Error("nobody says that the turn was abandoned")
+	sh(t, root, `git reset -q --hard; git clean -fdxq; echo mine > mine`)
+	left := look(t, root)
+	_, err := s.Undo(t.Context(), undo.Request{Dir: root})
+	if !errors.Is(err, fault.Conflicting) || !strings.Contains(err.Error(), "died") {
+		t.Errorf("without its name: %v", err)
 	}
+	if diff := cmp.Diff(left, look(t, root)); diff != "" {
+		t.Fatalf("a refused undo changed something (-was +is):\n%s", diff)
+	}
+	all, err := s.List(root)
+	if err != nil || len(all) != 1 || !all[0].Abandoned {
+		t.Fatalf("listed are %+v, %v", all, err)
+	}
+	back(t, s, undo.Request{Dir: root, ID: all[0].ID})
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
 		t.Fatalf("(-was +is):\n%s", diff)
 	}

@@ -131,3 +131,42 @@ func TestDeletionAsks(t *testing.T) {
 		t.Error("--yes does not answer the question")
 	}
 }
+
+// TestUndoAsksAboutEachFile changes files after a turn, and answers for one of them at the terminal.
+func TestUndoAsksAboutEachFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "claude")
+	w.link(w.program("../agent", "#!/bin/sh\necho agent >a; echo agent >b; echo agent >c\nprintf done\n"), "claude")
+	w.env = []string{"PATH=" + w.bin + ":/usr/bin:/bin"}
+	for _, name := range []string{"a", "b", "c"} {
+		w.file(name, "before\n")
+	}
+	if r := w.run(nil, "--agent", "claude", "-p", "q"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	w.file("a", "mine\n")
+	w.file("b", "mine\n")
+	v := openWindow(t, w)
+	v.types("$omniagent undo; echo code $?\n")
+	v.sees("a: it was changed after the turn; restore it all the same? [y/N] ")
+	v.types("\x03")
+	v.sees("code 130")
+	v.types("$omniagent undo; echo code $?\n")
+	v.sees("a: it was changed after the turn; restore it all the same? [y/N] ")
+	v.types("y\n")
+	v.sees("b: it was changed after the turn; restore it all the same? [y/N] ")
+	v.types("\n")
+	v.sees("Restored 2 paths.")
+	v.sees("Kept unchanged:")
+	v.sees("code 3")
+	for name, want := range map[string]string{"a": "before\n", "b": "mine\n", "c": "before\n"} {
+		if text, err := os.ReadFile(filepath.Join(w.root, name)); err != nil || string(text) != want {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+	v.types("$omniagent redo; echo code $?\n")
+	v.sees("code 0")
+	v.types("$omniagent undo --keep-mine; echo code $?\n")
+	v.sees("Restored 1 path.")
+	v.sees("code 3")
+}

@@ -74,6 +74,28 @@ func TestFlagsThatSomeHave(t *testing.T) {
 	}
 }
 
+// TestTrustInARehearsal: what a person trusts is trusted in the home of a rehearsal, and no warning says otherwise.
+func TestTrustInARehearsal(t *testing.T) {
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.root, ".omniagent"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(w.root, ".omniagent", "config.toml")
+	if err := os.WriteFile(settings, []byte("grace = \"3s\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call := []string{"--agent", "native", "-p", "q", "--rehearse"}
+	if r := w.run(nil, call...); r.code != 0 || !strings.Contains(r.stderr, "is not trusted") {
+		t.Errorf("untrusted: %+v", r)
+	}
+	if r := w.run(nil, "trust", settings); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.run(nil, call...); r.code != 0 || r.stderr != "" {
+		t.Errorf("trusted: %+v", r)
+	}
+}
+
 // TestNativeProvider: the native agent takes the model API and its address.
 func TestNativeProvider(t *testing.T) {
 	w := newWorld(t)

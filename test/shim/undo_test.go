@@ -60,12 +60,27 @@ func TestARunIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestARehearsedRunIsTakenBack has the native agent write a file on a script, in a home that is removed.
+func TestARehearsedRunIsTakenBack(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("../script.json", `[{"write":{"path":"made.txt","content":"x"}},{"say":"done"}]`)
+	made := filepath.Join(w.root, "made.txt")
+	r := w.run(nil, "--agent", "native", "--rehearse="+script, "--yolo", "-p", "q")
+	if _, err := os.Stat(made); r.code != 0 || err != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r = w.run(nil, "undo")
+	if _, err := os.Stat(made); r.code != 0 || err == nil {
+		t.Errorf("the file is there after undo: %+v", r)
+	}
+}
+
 // TestWhatUndoDoesNotCoverIsSaid works in the home directory.
 func TestWhatUndoDoesNotCoverIsSaid(t *testing.T) {
 	w := newWorld(t)
 	r := w.run(nil, "--agent", "codex", "-p", "q", "--cwd", w.home)
 	if r.code != 0 || !strings.Contains(r.stderr, "undo does not cover this run: ") ||
-		!strings.Contains(r.stderr, "too wide") {
+		!strings.Contains(r.stderr, "whole home directory") {
 		t.Errorf("%+v", r)
 	}
 	if r := w.run(nil, "--agent", "codex", "-p", "q", "--cwd", w.home, "--undo", "off"); r.stderr != "" {

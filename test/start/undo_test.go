@@ -183,6 +183,46 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 	}
 }
 
+// TestAPersonReadsSentences asks for the plain form.
+func TestAPersonReadsSentences(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "one")
+	p.write(t, "b.txt", "one")
+	p.wrecked(t, "echo two >a.txt; echo two >b.txt; echo two >c.txt")
+	p.write(t, "b.txt", "by hand\n")
+	plain := func(want int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, append(args, "--output", "plain")...)
+		cmd.Env, cmd.Dir = p.env, p.work
+		out, _ := cmd.CombinedOutput()
+		if is := cmd.ProcessState.ExitCode(); is != want {
+			t.Fatalf("%v: exit %d\n%s", args, is, out)
+		}
+		return string(out)
+	}
+	listed, _ := p.undo(t, "undo", "--list")
+	kept := "Kept unchanged:\n  b.txt: it was changed after the turn\n"
+	for _, c := range []struct {
+		want int
+		args []string
+		text string
+	}{
+		{0, []string{"undo", "--list"}, "  WHAT\n" + a0(listed)},
+		{0, []string{"undo", "--list", "--session", "nobody"}, "There is no turn to take back.\n"},
+		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
+		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
+		{0, []string{"undo", "--dry-run"}, "Would restore 2 paths.\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: "},
+		{3, []string{"undo"}, "Restored 2 paths.\n" + kept},
+		{0, []string{"redo"}, "Restored 2 paths.\n"},
+		{0, []string{"undo", "--take-old"}, "Restored 3 paths.\n"},
+	} {
+		if text := plain(c.want, c.args...); !strings.Contains(text, c.text) {
+			t.Errorf("%v answers\n%s\nwithout\n%s", c.args, text, c.text)
+		}
+	}
+}
+
 // TestSnapshotsAreDeleted forgets a turn.
 func TestSnapshotsAreDeleted(t *testing.T) {
 	t.Parallel()

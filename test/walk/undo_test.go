@@ -34,7 +34,7 @@ func (b *box) destroy(t *testing.T, about ...*command) {
 	record, err := turn.End(t.Context(), time.Now())
 	must(t, err)
 	if about[0].key == "redo" {
-		_, err := store.Back(t.Context(), undo.Wish{Dir: b.project})
+		_, err := store.Undo(t.Context(), undo.Request{Dir: b.project})
 		must(t, err)
 		return
 	}

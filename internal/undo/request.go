@@ -1,0 +1,535 @@
+package undo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// Request says what is to be taken back.
+type Request struct {
+	Dir     string // in the workspace
+	ID      string // of the record, or how it begins; empty: the last turn that is not taken back
+	Session string // only a turn of this session
+	Run     string // only a turn of this run
+	Redo    bool   // take back the last undo instead
+	TakeOld bool   // also overwrite what was changed after the turn
+	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn.
+	Overwrite []string
+	DryRun    bool // only say what would be done
+}
+
+// Fits reports whether a record is one that a request names. One that names none means all.
+func (q Request) Fits(r Record) bool {
+	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
+		(q.Run == "" || r.Run == q.Run)
+}
+
+// Outcome is what came of it.
+type Outcome struct {
+	Turn     Record   // what was taken back
+	Undo     Record   // the record of the restore; empty with Request.DryRun
+	Restored []string // paths
+	Kept     []Kept   // paths that are not as they were before the turn
+	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
+}
+
+// journal says of a restore that is under way what was asked for.
+type journal struct {
+	ID      string `json:"id"` // of the record of the restore
+	Of      string `json:"of"`
+	TakeOld bool   `json:"take_old"`
+	// Overwrite is that of the request.
+	Overwrite []string `json:"overwrite,omitempty"`
+}
+
+// staging is the file in the root in which a content is written before it gets its name.
+func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
+
+// Undo takes a turn back, or an undo.
+func (s Store) Undo(ctx context.Context, q Request) (Outcome, error) {
+	places, err := s.places(q.Dir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	// What is the last turn now is what is meant, whatever happens while this call waits.
+	meant, err := find(places, q)
+	switch {
+	case q.DryRun:
+		if err != nil {
+			return Outcome{}, err
+		}
+		return meant.place.rehearse(ctx, q, meant)
+	case err != nil && meant.busy == nil:
+		return Outcome{}, err
+	case err != nil:
+		meant.busy.settle(ctx)
+		if meant, err = find(places, q); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return meant.place.undo(ctx, q, meant.turn)
+}
+
+// undo is Undo in one workspace. meant is the turn that was the last one.
+func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome, err error) {
+	if err := p.lock(ctx); err != nil {
+		return out, err
+	}
+	defer p.unlock()
+	p.close(ctx)
+	if r, err := p.read(meant.ID); err == nil && meant.UndoneBy == "" && r.UndoneBy != "" {
+		return out, fault.New(fault.Conflicting, "%s was taken back by another undo just now", r.ID).
+			With("by", r.UndoneBy).Hint("omniagent undo --list")
+	}
+	j, interrupted, err := p.interrupted()
+	if err != nil {
+		return out, err
+	}
+	if interrupted {
+		return p.resume(ctx, j)
+	}
+	records, err := p.list()
+	if err != nil {
+		return out, err
+	}
+	for _, r := range records {
+		if underWay(r) {
+			return out, p.busy(r)
+		}
+	}
+	if out.Turn, err = choose(records, q, p.root); err != nil {
+		return out, err
+	}
+	then, err := p.snapshots(out.Turn)
+	if err != nil {
+		return out, err
+	}
+	kind := OfUndo
+	if out.Turn.Kind == OfUndo {
+		kind = OfRedo
+	}
+	origin := out.Turn.Origin
+	origin.Dir = q.Dir
+	t, err := p.begin(ctx, origin, kind)
+	if err != nil {
+		return out, err
+	}
+	defer t.release()
+	t.record.Undoes = out.Turn.ID
+	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.Overwrite}
+	if err = p.write(t.record); err == nil {
+		err = writeJSON(filepath.Join(p.dir, journalFile), j)
+	}
+	if err != nil {
+		t.Drop()
+		return out, err
+	}
+	err = p.restore(ctx, t, &out, then, j.now(t.before), j.staging())
+	return out, err
+}
+
+func underWay(r Record) bool { return r.Ended.IsZero() && r.Kind == OfTurn }
+
+func (p *place) busy(r Record) error {
+	return fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
+		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
+}
+
+// interrupted returns what a restore was asked for whose process has died.
+func (p *place) interrupted() (j journal, there bool, err error) {
+	err = readJSON(filepath.Join(p.dir, journalFile), &j)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
+		return j, false, nil
+	case errors.As(err, &syntax): // a power failure; the record says most of it
+		records, err := p.list()
+		for _, r := range records {
+			if r.Kind != OfTurn && r.Ended.IsZero() {
+				j = journal{ID: r.ID, Of: r.Undoes}
+			}
+		}
+		return j, err == nil, err
+	}
+	return j, err == nil, err
+}
+
+// found is what a request is about.
+type found struct {
+	place   *place
+	turn    Record
+	journal *journal // of a restore that has to be completed first
+	died    bool     // the turn has no second snapshot
+	busy    *place   // where a turn is under way
+}
+
+// find finds what a request is about. It writes nothing, not even a lock.
+func find(places []*place, q Request) (f found, err error) {
+	for _, p := range places {
+		j, interrupted, err := p.interrupted()
+		if err != nil {
+			return f, err
+		}
+		if interrupted {
+			f.place, f.journal = p, &j
+			if f.turn, err = p.read(j.Of); err != nil && !q.DryRun {
+				err = nil // resume says it, once
+			}
+			return f, err
+		}
+	}
+	err = nothing(q, places[0].root)
+	for _, p := range places {
+		records, failed := p.list()
+		if failed != nil {
+			return f, failed
+		}
+		died := map[string]bool{}
+		for i, r := range records {
+			if !underWay(r) {
+				continue
+			}
+			if _, held := workspace.HolderOf(p.alive(r.ID)); held {
+				f.busy = p
+				return f, p.busy(r)
+			}
+			records[i].Ended, records[i].Abandoned, died[r.ID] = time.Now().UTC(), q.DryRun, true
+		}
+		r, failed := choose(records, q, places[0].root)
+		switch {
+		case errors.Is(failed, fault.NotFoundCode):
+		case r.ID == "" && failed != nil:
+			return f, failed
+		case f.place == nil || r.ID > f.turn.ID:
+			f.place, f.turn, f.died, err = p, r, died[r.ID], failed
+		}
+	}
+	return f, err
+}
+
+// rehearse says what Undo would do. It writes nothing.
+func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, err error) {
+	out.Turn = f.turn
+	o := options{takeOld: q.TakeOld, overwrite: q.Overwrite, dryRun: true, limit: cmp.Or(p.store.FileLimit, fileLimit)}
+	is := now{options: o}
+	if f.journal != nil {
+		is = f.journal.now(nil)
+		out.Resumed, is.dryRun, is.limit, is.resumed = true, o.dryRun, o.limit, true
+		if r, err := p.read(f.journal.ID); err == nil {
+			is.starts, _ = p.load(r.ID, "before", len(r.Roots))
+		}
+	}
+	if is.indexes, err = p.survey(ctx, out.Turn.Roots, nil, nil); err != nil {
+		return out, err
+	}
+	var then snapshots
+	if !f.died {
+		then, err = p.snapshots(out.Turn)
+	} else if then.before, err = p.load(out.Turn.ID, "before", len(out.Turn.Roots)); err == nil {
+		then.after = is.indexes
+	}
+	if err != nil {
+		return out, err
+	}
+	p.each(&out, then, is, func(c *plan, _ *tree.Index, _ *tree.Contents) (names []string) {
+		for _, a := range c.actions {
+			names = append(names, a.path)
+		}
+		return names
+	})
+	return out, nil
+}
+
+// snapshots are the indexes before and after a turn.
+type snapshots struct{ before, after []*tree.Index }
+
+func (p *place) snapshots(r Record) (s snapshots, err error) {
+	if s.before, err = p.load(r.ID, "before", len(r.Roots)); err == nil {
+		s.after, err = p.load(r.ID, "after", len(r.Roots))
+	}
+	if err != nil {
+		err = damagedTurn(r.ID, err)
+	}
+	return s, err
+}
+
+func damagedTurn(id string, err error) error {
+	return fault.New(fault.Unsafe, "%s cannot be taken back: its snapshot is damaged: %v", id, err).
+		Hint("omniagent snapshots delete %s --confirm-destructive", id).Because(err)
+}
+
+// settleTime is how long an undo waits for a turn that is about to end.
+const settleTime = 2 * time.Second
+
+// settle waits a moment for the second snapshot of a turn: an agent's last words come before it.
+func (p *place) settle(ctx context.Context) {
+	for _, id := range p.open() {
+		if alive, err := workspace.Lock(ctx, p.alive(id), settleTime); err == nil {
+			_ = alive.Unlock()
+		}
+	}
+}
+
+// now is what is there when a restore begins.
+type now struct {
+	options
+	indexes []*tree.Index
+	starts  []*tree.Index // when the restore began whose process has died
+}
+
+// now is what a restore is to do, and the indexes with which it begins.
+func (j journal) now(indexes []*tree.Index) now {
+	return now{options: options{takeOld: j.TakeOld, overwrite: j.Overwrite}, indexes: indexes}
+}
+
+// resume completes a restore whose process has died.
+func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) {
+	out.Resumed = true
+	t := &Turn{place: p}
+	if out.Turn, err = p.read(j.Of); err == nil {
+		t.record, err = p.read(j.ID)
+	}
+	if err == nil && !t.record.Ended.IsZero() { // it died after the restore, and only its own undo needs its indexes
+		out.Undo = t.record
+		return out, p.conclude(&out)
+	}
+	var then snapshots
+	if err == nil {
+		then, err = p.snapshots(out.Turn)
+	}
+	if err == nil {
+		t.before, err = p.load(t.record.ID, "before", len(t.record.Roots))
+	}
+	if err != nil {
+		return out, p.giveUp(ctx, t, j, err)
+	}
+	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), lockWait); err != nil {
+		return out, err
+	}
+	defer t.release()
+	for _, x := range t.before {
+		p.tidy(x, j.staging())
+	}
+	is := j.now(nil)
+	is.resumed, is.starts = true, t.before
+	if is.indexes, err = p.take(ctx, out.Turn.Roots, nil); err != nil {
+		return out, err
+	}
+	err = p.restore(ctx, t, &out, then, is, j.staging())
+	return out, err
+}
+
+// giveUp ends a restore that cannot be completed. What it has done stays, and can be taken back if its own snapshot is
+// whole.
+func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error {
+	t.record.ID = j.ID
+	f := fault.New(fault.Unsafe, "an undo that was interrupted cannot be completed: %v", why).Because(why)
+	before, err := p.load(j.ID, "before", max(len(t.record.Roots), 1))
+	if err == nil && len(t.record.Roots) > 0 {
+		t.before = before
+		for _, x := range before {
+			p.tidy(x, j.staging())
+		}
+		_, err = t.end(ctx, nil)
+		f = f.Hint("omniagent undo %s takes back what it has done", j.ID)
+	}
+	if err != nil || len(t.record.Roots) == 0 {
+		t.Drop()
+	}
+	if err := os.Remove(filepath.Join(p.dir, journalFile)); err != nil {
+		return err
+	}
+	return f
+}
+
+// tidy removes the staged file of a restore that was killed, and closes the directories that it had opened for writing.
+func (p *place) tidy(before *tree.Index, staging string) {
+	root, err := os.OpenRoot(before.Root)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	_ = root.Remove(staging)
+	before.EachDir(func(path string, f *tree.File) {
+		if f.Mode.Perm()&0o300 == 0o300 {
+			return
+		}
+		name := filepath.FromSlash(path)
+		if info, err := root.Lstat(name); err == nil && info.IsDir() && info.Mode().Perm() == f.Mode.Perm()|0o700 {
+			_ = root.Chmod(name, f.Perm())
+		}
+	})
+}
+
+// restore makes the workspace what it was before out.Turn, and records that.
+func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapshots, is now, staging string) error {
+	if err := p.repair(out.Turn.ID); err != nil {
+		return err
+	}
+	plans := p.each(out, then, is, func(c *plan, before *tree.Index, contents *tree.Contents) []string {
+		return p.carryOut(c, before, contents, staging)
+	})
+	var err error
+	out.Undo, err = t.end(ctx, func(before, after []*tree.Index) {
+		for i, x := range after {
+			drop := foreignChanges(before[i], x, then, plans[x.Root])
+			before[i], after[i] = before[i].Without(drop), x.Without(drop)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return p.conclude(out)
+}
+
+// foreignChanges tells of the paths that changed during a restore, but not by it: its record does not have them. c is
+// what it did.
+func foreignChanges(start, end *tree.Index, then snapshots, c *plan) func(path string) bool {
+	all := map[string]bool{}
+	at := slices.IndexFunc(then.before, func(x *tree.Index) bool { return x.Root == end.Root })
+	tree.Each(start, end, func(path string, _, is *tree.File) {
+		if c == nil || at < 0 || c.keepsStateOf(path) {
+			all[path] = true
+			return
+		}
+		was := then.before[at].Find(path)
+		all[path] = was == nil && then.after[at].Find(path) == nil || !tree.SameFile(was, is)
+	})
+	return func(path string) bool { return all[path] }
+}
+
+// conclude records that out.Turn is taken back.
+func (p *place) conclude(out *Outcome) error {
+	out.Turn.UndoneBy = out.Undo.ID
+	if err := p.write(out.Turn); err != nil {
+		return err
+	}
+	if out.Turn.Kind == OfUndo { // what it had taken back counts again
+		if first, err := p.read(out.Turn.Undoes); err == nil {
+			first.UndoneBy = ""
+			if err := p.write(first); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(filepath.Join(p.dir, journalFile))
+}
+
+// each plans for every root of out.Turn, and has the plans carried out. It returns them by root.
+func (p *place) each(out *Outcome, then snapshots, is now,
+	do func(*plan, *tree.Index, *tree.Contents) (restored []string),
+) map[string]*plan {
+	contents := tree.OpenContents(p.contents(), p.objectsOf)
+	defer contents.Close()
+	plans := map[string]*plan{}
+	for i, root := range out.Turn.Roots {
+		atRoot := func(x *tree.Index) bool { return x.Root == root }
+		at := slices.IndexFunc(is.indexes, atRoot)
+		if at < 0 {
+			out.Kept = append(out.Kept, Kept{root, "the repository is not there any more"})
+			continue
+		}
+		o := is.options
+		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
+		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {
+			o.start = is.starts[start]
+		}
+		o.lacking = func(gitDir string, actions []action) (objects, error) {
+			return p.lacking(root, gitDir, out.Turn.ID, actions)
+		}
+		c := compare(then.before[i], then.after[i], is.indexes[at], o, contents)
+		plans[root] = c
+		for _, name := range do(c, then.before[i], contents) {
+			out.Restored = append(out.Restored, nameIn(i, out.Turn.Roots, name))
+		}
+		for _, k := range c.kept {
+			out.Kept = append(out.Kept, Kept{nameIn(i, out.Turn.Roots, k.Path), k.Reason})
+		}
+	}
+	return plans
+}
+
+// objectsOf returns where the objects of a repository are pinned. The repository may be a working tree of it.
+func (p *place) objectsOf(dir string) string {
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if pinned := p.pinned(at); exists(pinned) {
+			return pinned
+		}
+	}
+	return dir
+}
+
+// choose finds the record that is meant. With an error it returns the record that is the reason, if there is one.
+func choose(records []Record, q Request, root string) (Record, error) {
+	fits := slices.DeleteFunc(slices.Clone(records), func(r Record) bool {
+		return !q.Fits(r) || r.Ended.IsZero()
+	})
+	if q.ID != "" {
+		return named(fits, q, root)
+	}
+	for _, r := range fits {
+		wanted := r.Kind == OfTurn
+		if q.Redo {
+			wanted = r.Kind == OfUndo
+		}
+		switch {
+		case !wanted || r.UndoneBy != "":
+		case r.Damaged:
+			return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
+		case r.Abandoned && !q.TakeOld:
+			return r, fault.New(fault.Conflicting,
+				"the process of the last turn, %s, died, so undo would also take back "+
+					"what was changed since by somebody else", r.ID).
+				Hint("omniagent undo %s --dry-run shows what that is; without --dry-run it is taken back", r.ID)
+		default:
+			return r, nil
+		}
+	}
+	return Record{}, nothing(q, root)
+}
+
+// named finds the record whose identifier was given, or how it begins.
+func named(fits []Record, q Request, root string) (r Record, err error) {
+	if exact := slices.IndexFunc(fits, func(r Record) bool { return r.ID == q.ID }); exact >= 0 {
+		fits = fits[exact : exact+1]
+	}
+	switch {
+	case len(fits) == 0:
+		return r, nothing(q, root)
+	case len(fits) > 1:
+		var ids []string
+		for _, r := range fits[:min(len(fits), 5)] {
+			ids = append(ids, r.ID)
+		}
+		return r, fault.New(fault.Conflicting, "%d turns begin with %s: %s", len(fits), q.ID, strings.Join(ids, ", ")).
+			With("turns", ids).Hint("omniagent undo --list")
+	}
+	switch r = fits[0]; {
+	case r.Damaged:
+		return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
+	case r.UndoneBy != "":
+		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).
+			With("by", r.UndoneBy).Hint("omniagent redo takes that back")
+	}
+	return r, nil
+}
+
+func nothing(q Request, root string) error {
+	text := "there is no turn to take back in %s"
+	if q.Redo {
+		text = "there is no undo to take back in %s"
+	}
+	return fault.New(fault.NotFoundCode, text, root).Hint("omniagent undo --list")
+}
