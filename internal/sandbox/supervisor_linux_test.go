@@ -327,6 +327,20 @@ func TestSeenOutside(t *testing.T) {
 	})
 }
 
+// TestObservable: where no process may read another one's memory, there is no supervisor.
+func TestObservable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scope")
+	for text, want := range map[string]bool{"0\n": true, "1\n": true, "2\n": false, "3\n": false} {
+		must(t, os.WriteFile(file, []byte(text), 0o600))
+		if observable(file) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	if !observable(file + ".none") {
+		t.Error("a kernel without Yama")
+	}
+}
+
 // TestWithoutASupervisor: a command whose supervisor was killed changes nothing any more.
 func TestWithoutASupervisor(t *testing.T) {
 	g := newGround(t)
