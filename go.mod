@@ -10,7 +10,7 @@ require (
 	github.com/rivo/uniseg v0.4.7 // how wide a text is on a terminal: grapheme clusters; no init, 0.2 MB of tables
 	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts that read like the manual
 	github.com/spf13/cobra v1.10.2 // parsing and shell completion; 0.02 ms of init
-	github.com/spf13/pflag v1.0.9 // indirect; cobra's flags, declared from our own data
+	github.com/spf13/pflag v1.0.9 // cobra's flags, declared from our own data
 	golang.org/x/net v0.62.0 // html: the tokenizer of the web's own rules, for pages; 0.09 ms of init
 	golang.org/x/sys v0.49.0 // landlock, seccomp, flock, pidfd: what syscall lacks
 	golang.org/x/term v0.47.0 // is this a terminal; a few lines a platform

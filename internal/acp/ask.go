@@ -230,7 +230,7 @@ func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, denied(w
 // answer passes an answer to the conversation, which refuses one that comes too late.
 func (s *clientSession) answer(q *event.Ask, reply event.Reply) {
 	reply.Question = q.ID
-	if err := s.talk.Answer(context.Background(), reply); err != nil {
+	if _, err := s.talk.Answer(context.Background(), reply); err != nil {
 		s.host.Log("an answer was refused in the session %s: %v", s.id, err)
 	}
 }

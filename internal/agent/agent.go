@@ -14,6 +14,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hookup"
 	"omniagent/internal/setting"
 )
 
@@ -71,6 +72,9 @@ type About struct {
 	// Archive returns the conversations that the agent keeps by itself, for a user with that environment. nil: none can
 	// be found
 	Archive func(env []string) Archive
+	// Servers returns where a user with that environment keeps the MCP servers of the agent: the entry of that name,
+	// for a server that these words start. nil: no file of the agent has them
+	Servers func(env []string, name string, argv []string) hookup.Place
 	// environment variables that it reads: logins, addresses, settings. X_* stands for all that begin with X_
 	Variables []string
 }

@@ -45,7 +45,8 @@ func (d direct) steer(text string) (bool, error) {
 func (d direct) answer(ask event.Ask, option string) error {
 	ctx, cancel := soon()
 	defer cancel()
-	return d.Answer(ctx, event.Reply{Question: ask.ID, Option: option})
+	_, err := d.Answer(ctx, event.Reply{Question: ask.ID, Option: option})
+	return err
 }
 
 func (d direct) set(c agent.Change) error {

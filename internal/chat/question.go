@@ -110,7 +110,8 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	with := c.Conversation()
 	send := func(ctx context.Context, r event.Reply) error {
 		r.Question = q.ID
-		return with.Answer(ctx, r)
+		_, err := with.Answer(ctx, r)
+		return err
 	}
 	if q.Form {
 		return c.form(q, send)

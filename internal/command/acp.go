@@ -52,7 +52,7 @@ func (p Parts) acpCommand() *contract.Command {
 			},
 			{
 				Name: "network", Kind: contract.Text,
-				Help: "what commands reach: off, on, packages, or hosts: a.org,b.org",
+				Help: "what commands reach: off, on, packages, or hosts",
 			},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
 			{

@@ -37,10 +37,10 @@ func help() *contract.Command {
 func tasks() []contract.Task {
 	return []contract.Task{
 		{Title: "Begin:", Words: []string{"demo", "doctor", "agents", "login", "models"}},
-		{Title: "Talk, or hand over a task:", Words: []string{"chat", "session", "run", "runs", "answer"}},
+		{Title: "Talk, or hand over a task:", Words: []string{"chat", "session", "run", "runs", "answer", "review"}},
 		{Title: "For programs, editors and other agents:", Words: []string{"start", "acp", "mcp"}},
 		{Title: "Stay safe:", Words: []string{"undo", "sandbox", "trust", "audit-log"}},
-		{Title: "Settings and upkeep:", Words: []string{"config", "status", "cleanup", "help"}},
+		{Title: "Settings and upkeep:", Words: []string{"config", "usage", "status"}},
 	}
 }
 

@@ -168,17 +168,11 @@ func runStore(c *contract.Call) (run.Store, error) {
 
 // taskOf returns what a call asks for.
 func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
-	t := run.Task{
-		Text: c.String("task"), Model: c.String("model"), Dir: c.Dir(), Detached: c.Bool("detach"),
-		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
-		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
-		WaitQuota: c.Bool("wait-quota"),
-	}
-	approval, _, err := approvalOf(c)
+	t, err := p.baseTask(c)
 	if err != nil {
 		return t, err
 	}
-	t.Approval = cmp.Or(approval, setting.Default)
+	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
 	if way := c.String("transport"); way != agent.ByChoice {
 		t.Transport = way
 	}
@@ -201,6 +195,21 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, fault.New(fault.ArgError, "there is no task").
 			Hint("omniagent run --agent claude -p 'What to do'")
 	}
+	return t, nil
+}
+
+// baseTask returns a task without its text: who does it, where, and within which limits.
+func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
+	t := run.Task{
+		Model: c.String("model"), Dir: c.Dir(),
+		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
+		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+	}
+	approval, _, err := approvalOf(c)
+	if err != nil {
+		return t, err
+	}
+	t.Approval = cmp.Or(approval, setting.Default)
 	names := cmp.Or(c.String("agent"), c.Config.String("agent"))
 	for name := range strings.SplitSeq(names, ",") {
 		if name = strings.TrimSpace(name); name == "" {

@@ -66,7 +66,7 @@ func wallsRecord() contract.FileEffect {
 // wallParams returns the flags of a sandbox.
 func wallParams() []contract.Param {
 	return []contract.Param{
-		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, packages, or hosts: a.org,b.org"},
+		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, packages, or hosts"},
 		{Name: "write", Kind: contract.File, Repeat: true, Help: "a directory that it may write too"},
 		{Name: "hide", Kind: contract.File, Repeat: true, Help: "what it may not read either"},
 		{

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -98,8 +97,7 @@ func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.St
 		}
 		for _, past := range found {
 			one := kept{past, d.Name(), records}
-			if rel, err := filepath.Rel(f.Dir, past.Dir); f.Dir != "" && (err != nil || !filepath.IsLocal(rel)) ||
-				known[one.name+"\n"+past.ID] {
+			if f.Dropped(past.Dir) || known[one.name+"\n"+past.ID] {
 				continue
 			}
 			all = append(all, one)

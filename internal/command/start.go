@@ -73,7 +73,7 @@ func (p Parts) startParams() []contract.Param {
 			Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
 			Help: "what commands can change",
 		},
-		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, packages, or hosts: a.org,b.org"},
+		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, packages, or hosts"},
 		{
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
 			Help: "how the model calls tools; xnl: docs/xnl.md",

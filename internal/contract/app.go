@@ -21,6 +21,8 @@ type App struct {
 	Keys        []config.Key   // in addition to Keys()
 	Environment []Variable     // in addition to the variables of the keys
 	Direct      func() *Direct // what a call without a command does; nil: nothing
+	// Complete offers values of a parameter that no declaration lists, to the call that is being typed; nil: none
+	Complete func(*Call, Param) []Choice
 }
 
 // Direct describes a call that names no command. Other code parses it and carries it out.

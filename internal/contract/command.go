@@ -86,6 +86,7 @@ type Command struct {
 	Interactive bool              // may ask
 	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
+	Script      bool              // a program reads its plain form, which is printed unless a flag asks for another
 	Streaming   bool              // can print rows as they are produced
 	Emits       bool              // those are lines of Call.Emit, before the answer
 	Prints      bool              // of the class Stream: it prints and hears nothing, so a failure is an envelope

@@ -3,11 +3,15 @@ package contract
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Shells lists the shells that have a completion script.
@@ -16,7 +20,7 @@ func Shells() []string { return []string{"bash", "fish", "powershell", "zsh"} }
 // Completion writes the completion script for a shell. The script asks the program, so it knows every command. The
 // first line belongs to the shell; the second names the version that wrote the script.
 func (p *Program) Completion(w io.Writer, shell string) error {
-	root, script := p.cobra(), &strings.Builder{}
+	root, script := p.cobra(nil), &strings.Builder{}
 	var err error
 	switch shell {
 	case "bash":
@@ -31,17 +35,39 @@ func (p *Program) Completion(w io.Writer, shell string) error {
 		return fault.New(fault.ArgError, "there is no completion for %s", shell)
 	}
 	first, rest, _ := strings.Cut(script.String(), "\n")
+	rest = strings.Replace(rest, wordsOfPackage, wordsOfLine, 1)
 	if err == nil {
-		_, err = fmt.Fprintf(w, "%s\n# %s %s\n%s", first, p.Name, p.Version, rest)
+		_, err = fmt.Fprintf(w, "%s\n# %s %s\n%s\n", first, p.Name, p.Version, strings.TrimRight(rest, "\n"))
 	}
 	return err
 }
 
+// The script for bash takes the words from the package bash-completion, which is not everywhere. Without it they are
+// taken from the line: a quoted blank then ends a word.
+const (
+	wordsOfPackage = "    _get_comp_words_by_ref \"$@\" cur prev words cword\n"
+	wordsOfLine    = `    if declare -F _get_comp_words_by_ref >/dev/null; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra words <<<"$line"
+    [[ $line == *[[:blank:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=
+    ((cword == 0)) || prev=${words[cword - 1]}
+`
+)
+
+// Choice is a value that completion offers, and what it is.
+type Choice struct{ Value, About string }
+
 // complete answers the query of a completion script.
-func (p *Program) complete(h Host) int {
-	root := p.cobra()
-	root.SetArgs(h.Args)
-	root.SetOut(h.Stdout)
+func (p *Program) complete(call *Call) int {
+	root := p.cobra(call)
+	root.SetArgs(call.Host.Args)
+	root.SetOut(call.Host.Stdout)
 	root.SetErr(io.Discard)
 	if root.Execute() != nil {
 		return 1
@@ -50,7 +76,7 @@ func (p *Program) complete(h Host) int {
 }
 
 // cobra returns the whole tree with all flags. Only completion needs it: a call builds only its own command.
-func (p *Program) cobra() *cobra.Command {
+func (p *Program) cobra(call *Call) *cobra.Command {
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true,
 		Run: func(*cobra.Command, []string) {},
@@ -69,36 +95,86 @@ func (p *Program) cobra() *cobra.Command {
 			}
 			parent = path
 		}
-		p.equip(nodes[c.Path], c)
+		nodes[c.Path].Short = c.Summary
+		p.equip(nodes[c.Path], c, c.allParams(), call)
 	}
+	if own := nodes["help"]; own != nil {
+		root.SetHelpCommand(own)
+	}
+	c := p.rootCommand()
+	params := c.allParams()
+	if p.Direct != nil {
+		params = slices.Concat(c.Params, p.Direct().Params, params[len(c.Params):])
+	}
+	p.equip(root, c, params, call)
 	return root
 }
 
-func (p *Program) equip(node *cobra.Command, c *Command) {
-	node.Short = c.Summary
-	for _, param := range c.allParams() {
+// equip gives a node its flags, and the values of these and of its arguments. The first flag of a name counts.
+func (p *Program) equip(node *cobra.Command, c *Command, params []Param, call *Call) {
+	for _, param := range params {
+		switch short := param.Short; {
+		case node.Flags().Lookup(param.Name) != nil:
+			continue
+		case short != "" && node.Flags().ShorthandLookup(short) != nil:
+			param.Short = ""
+		}
 		if param.Kind == Bool {
 			node.Flags().BoolP(param.Name, param.Short, false, param.Help)
-		} else {
-			node.Flags().StringP(param.Name, param.Short, "", param.Help)
+			continue
 		}
-		if len(param.Enum) > 0 {
-			_ = node.RegisterFlagCompletionFunc(param.Name,
-				cobra.FixedCompletions(param.Enum, cobra.ShellCompDirectiveNoFileComp))
-		} else if param.Kind != File {
-			_ = node.RegisterFlagCompletionFunc(param.Name, cobra.NoFileCompletions)
-		}
+		node.Flags().StringP(param.Name, param.Short, "", param.Help)
+		_ = node.RegisterFlagCompletionFunc(param.Name, func(node *cobra.Command, args []string, _ string,
+		) ([]string, cobra.ShellCompDirective) {
+			return p.offer(call.sofar(node, c, args), param)
+		})
 	}
 	places := c.positionals()
-	node.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) < len(places) {
-			if place := places[len(args)]; place.Kind != File {
-				return place.Enum, cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveDefault
+	node.ValidArgsFunction = func(node *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		last := len(places) - 1
+		switch {
+		case last >= 0 && len(args) > last && !places[last].Variadic, last < 0:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		case len(args) > last:
+			return p.offer(call.sofar(node, c, args), places[last])
 		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return p.offer(call.sofar(node, c, args), places[len(args)])
 	}
+}
+
+// sofar returns the call that is being typed, or nil if what it needs cannot be read.
+func (c *Call) sofar(node *cobra.Command, command *Command, args []string) *Call {
+	typed, loose := *c, *command
+	loose.LooseConfig, loose.NoConfig = true, false
+	typed.Command, typed.params, typed.values = &loose, map[string]Param{}, map[string][]string{}
+	for _, param := range slices.Concat(c.Program.rootCommand().allParams(), command.allParams()) {
+		typed.params[param.Name] = param
+	}
+	node.Flags().Visit(func(f *pflag.Flag) { typed.values[f.Name] = []string{f.Value.String()} })
+	for i, place := range command.positionals() {
+		if i < len(args) {
+			typed.values[place.Name] = args[i : i+1]
+		}
+	}
+	if typed.prepare() != nil {
+		return nil
+	}
+	return &typed
+}
+
+// offer returns the values of a parameter. Where nothing is known of them, files are completed for what may be one.
+func (p *Program) offer(call *Call, param Param) ([]string, cobra.ShellCompDirective) {
+	list := slices.Clone(param.Enum)
+	if len(list) == 0 && call != nil && p.Complete != nil {
+		for _, one := range p.Complete(call, param) {
+			about, _ := text.Clean(text.Flat(one.About))
+			list = append(list, strings.TrimRight(one.Value+"\t"+text.OneLine(redact.String(about), 80), "\t "))
+		}
+	}
+	if len(list) == 0 && (param.Kind == File || param.Kind == Text && param.Variadic) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // Man returns a command's manual page.

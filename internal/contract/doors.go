@@ -1,13 +1,13 @@
 package contract
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
@@ -48,7 +48,10 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	if over {
 		return process.Result{}, c.ended()
 	}
-	register := c.register()
+	var register *process.Register
+	if !c.DryRun() { // which leaves nothing behind, also if it is killed
+		register = c.register()
+	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
 		env = process.Environment(os.Environ(), process.EnvOptions{
@@ -129,13 +132,13 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		}
 		return f, nil
 	}
-	if c.Command.Stdin.Lines && !c.Host.StdinTerminal && c.Host.Stdin != nil {
-		return io.NopCloser(c.arriving(ctx)), nil
-	}
 	if limit := c.limit(); c.Command.Clock != nil && limit > 0 { // the clock of the command has not begun yet
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, c.expired(limit))
-		defer stop()
+		c.OnCleanup(stop)
+	}
+	if c.Command.Stdin.Lines && !c.Host.StdinTerminal && c.Host.Stdin != nil {
+		return io.NopCloser(c.arriving(ctx)), nil
 	}
 	text, err := c.readStdin(ctx)
 	if err != nil {
@@ -148,15 +151,16 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// arriving is standard input while it comes, up to the limit. The end of the run ends the wait for more.
+// arriving is standard input while it comes, in whole lines. A line, with its end, may be as long as all of standard
+// input is otherwise; one that is longer ends the input, and the lines before it are read. The end of the run ends the
+// wait for more.
 type arriving struct {
 	ctx    context.Context
 	call   *Call
 	blocks chan block
-	ready  []byte
-	err    error // behind what is ready
-	length int
-	begun  bool
+	ready  []byte // whole lines, or the end of the input
+	part   []byte // of a line whose end has not come yet
+	err    error  // behind what is ready
 }
 
 type block struct {
@@ -184,43 +188,48 @@ func (c *Call) arriving(ctx context.Context) *arriving {
 	return r
 }
 
-// lull is how long the input has to be silent for what came first to be all that is there. Input that is too long as a
-// whole is refused before any of it is carried out.
-const lull = 20 * time.Millisecond
-
 func (r *arriving) Read(into []byte) (int, error) {
-	for len(r.ready) == 0 && r.err == nil || !r.begun {
-		var silent <-chan time.Time
-		if !r.begun && len(r.ready) > 0 {
-			silent = time.After(lull)
-		}
+	for len(r.ready) == 0 && r.err == nil {
 		select {
 		case b := <-r.blocks:
-			r.ready, r.err = append(r.ready, b.data...), b.err
-			r.length += len(b.data)
-			r.begun = r.begun || b.err != nil
-		case <-silent:
-			r.begun = true
+			r.take(b)
 		case <-r.ctx.Done():
 			return 0, context.Cause(r.ctx)
 		}
-		if limit := int(r.call.Config.Int("max_stdin_bytes")); r.length > limit {
-			return 0, r.call.tooMuchStdin(r.length+r.rest(), limit)
-		}
 	}
 	n := copy(into, r.ready)
-	if r.ready = r.ready[n:]; len(r.ready) > 0 || n > 0 {
+	if r.ready = r.ready[n:]; n > 0 {
 		return n, nil
 	}
 	return 0, r.err
 }
 
+// take divides what has come into lines.
+func (r *arriving) take(b block) {
+	limit := int(r.call.Config.Int("max_stdin_bytes"))
+	r.err = b.err
+	for data := b.data; len(data) > 0; {
+		_, rest, ends := bytes.Cut(data, []byte("\n"))
+		if r.part = append(r.part, data[:len(data)-len(rest)]...); len(r.part) > limit {
+			r.err = r.call.tooMuchStdin(len(r.part)+len(rest)+r.rest(), limit)
+			return
+		}
+		if ends {
+			r.ready, r.part = append(r.ready, r.part...), r.part[:0]
+		}
+		data = rest
+	}
+	if r.err != nil {
+		r.ready, r.part = append(r.ready, r.part...), nil
+	}
+}
+
 // rest drops what still comes, so that the writer is not left with a broken pipe, and returns its length.
 func (r *arriving) rest() (n int) {
-	for r.err == nil && n < 64<<20 {
+	for err := r.err; err == nil && n < 64<<20; {
 		select {
 		case b := <-r.blocks:
-			n, r.err = n+len(b.data), b.err
+			n, err = n+len(b.data), b.err
 		case <-r.ctx.Done():
 			return n
 		}

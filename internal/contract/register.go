@@ -285,6 +285,7 @@ func (r *registrar) modes(c *Command) {
 	}
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
 	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream || c.Emits, "there are no rows to stream")
+	r.need(c, !c.Script || c.Class == Envelope && c.List == nil, "only the text of an envelope is a script")
 	r.need(c, !c.Prints || c.Class == Stream, "only a stream prints lines of its own")
 	r.need(c, !c.Emits || c.Streaming && c.List == nil, "only a stream without a list has lines of its own")
 	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")

@@ -59,6 +59,7 @@ func brokenDeclarations() []broken {
 		return func(c *Command) { c.Danger = Mutating; f(c) }
 	}
 	return []broken{
+		{"script_of_rows", "only the text of an envelope", func(c *Command) { c.Script, c.List = true, &List{} }},
 		{"auth_without_headless", "needs a variable for the token", func(c *Command) { c.Auth = &Auth{} }},
 		{"background_pid_without_background", "background", func(c *Command) { c.Output = TypeOf[withPID]() }},
 		{

@@ -25,6 +25,9 @@ func (c *Call) format() string {
 	if c.Bool("stream") {
 		return "jsonl"
 	}
+	if c.Command.Script && !c.Given("output") && !c.describes() {
+		return "plain"
+	}
 	for _, wanted := range []string{c.String("output"), c.Config.String("output"), c.Host.env(prefix + "OUTPUT")} {
 		if slices.Contains([]string{"json", "jsonl", "tsv", "plain", "id"}, wanted) {
 			return wanted
@@ -73,6 +76,9 @@ func (c *Call) Emits() bool { return c.Command.Emits && c.streams() }
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
+	if status != 0 && c.Command.Script && !c.Given("output") && c.Host.machine() {
+		format = "json" // there is no script
+	}
 	if a.bare {
 		return []byte(a.human)
 	}

@@ -34,7 +34,7 @@ func (p *Program) rootCommand() *Command {
 func (p *Program) root(call *Call, words, rest []string) int {
 	call.Command = p.rootCommand()
 	if len(call.words) > 0 && strings.HasPrefix(call.words[0], "__complete") {
-		return p.complete(call.Host)
+		return p.complete(call)
 	}
 	if len(words) > 0 && strings.HasPrefix(call.words[0], "-") {
 		words, rest = nil, call.words

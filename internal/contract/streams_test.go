@@ -338,3 +338,20 @@ func TestInputWhileItComes(t *testing.T) {
 		t.Errorf("exit %d %q", code, lines)
 	}
 }
+
+// TestManyLines: any number of lines is carried out, one by one. A line that is longer than the limit ends the batch,
+// and the lines before it have their answers.
+func TestManyLines(t *testing.T) {
+	w := newWorld(t)
+	const line = `{"_cmd":"echo","text":"x"}` + "\n"
+	w.stdin = strings.Repeat(line, 5000) // 130 kB
+	if a := w.run(t, "exec"); a.code != 0 || strings.Count(a.stdout, "\n") != 5000 {
+		t.Errorf("%d lines of 5000 have an answer: %d %s", strings.Count(a.stdout, "\n"), a.code, a.stderr)
+	}
+	w.stdin = line + line + `{"_cmd":"echo","text":"` + strings.Repeat("x", 65536) + "\"}\n" + line
+	a := w.run(t, "exec")
+	if rows := strings.Split(strings.TrimSpace(a.stdout), "\n"); a.code == 0 || len(rows) != 2 ||
+		!strings.Contains(rows[1], `"_line":2`) || !strings.Contains(a.stderr, "the limit is 65536") {
+		t.Errorf("%d: %.2000s", a.code, a.stdout)
+	}
+}

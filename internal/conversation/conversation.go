@@ -392,10 +392,10 @@ func empty(blocks []event.Block) error {
 }
 
 // Answer answers a question, named by its id or by the id of the call that it is about. An answer may come before its
-// question: a host that sees a call knows what it will be asked.
-func (c *Conversation) Answer(ctx context.Context, r event.Reply) error {
-	_, err := ask(ctx, c, func(reply func(struct{}, error)) { reply(struct{}{}, c.answer(r)) })
-	return err
+// question: a host that sees a call knows what it will be asked. The answer to a question of a process that died begins
+// a turn, whose number is returned; else that is 0.
+func (c *Conversation) Answer(ctx context.Context, r event.Reply) (turn int64, err error) {
+	return ask(ctx, c, func(reply func(int64, error)) { reply(c.answer(r)) })
 }
 
 // Set changes the mode or the model from the next call of a tool on. If the agent accepts the change only when it

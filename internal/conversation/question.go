@@ -153,29 +153,29 @@ func (c *Conversation) deny(wire, why string) {
 }
 
 // answer implements Answer.
-func (c *Conversation) answer(r event.Reply) error {
+func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 	q := &c.questions
 	if id := q.findStale(r.Question); id != "" {
 		return c.answerStale(id, r)
 	}
 	if id := q.find(r.Question); id != "" {
 		r.Question = id
-		return c.reply(r)
+		return 0, c.reply(r)
 	}
 	if given, called := q.calls[r.Question]; called && given == nil {
 		q.calls[r.Question] = &r
-		return nil
+		return 0, nil
 	}
 	if before, answered := q.past[r.Question]; answered || q.calls[r.Question] != nil {
 		who := "somebody else"
 		if before.ByUs {
 			who = "omniagent, because nobody did"
 		}
-		return fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).
+		return 0, fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).
 			With("question", r.Question).
 			With("answer", before.Option)
 	}
-	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question).With("question", r.Question)
+	return 0, fault.New(fault.NotFoundCode, "there is no open question %s", r.Question).With("question", r.Question)
 }
 
 // reply answers an open question. The answer is durable before the agent gets it.
@@ -262,7 +262,7 @@ func (q *questions) findStale(id string) string {
 
 // answerStale answers a question of an earlier process: the answer becomes the next message. It allows nothing by
 // itself: if the agent makes the call again, it asks again.
-func (c *Conversation) answerStale(id string, r event.Reply) error {
+func (c *Conversation) answerStale(id string, r event.Reply) (turn int64, err error) {
 	q := &c.questions
 	ask := q.stale[id]
 	delete(q.stale, id)
@@ -273,8 +273,7 @@ func (c *Conversation) answerStale(id string, r event.Reply) error {
 	if r.Text != "" {
 		text += "\n" + r.Text
 	}
-	_, err := c.accept([]event.Block{{Text: text}})
-	return err
+	return c.accept([]event.Block{{Text: text}})
 }
 
 // dropStale withdraws the questions of an earlier process, because the user has sent a message instead.

@@ -84,6 +84,57 @@ func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 	return out, true, nil
 }
 
+// CutTOML removes everything at the path, which may be a table, with its headers and the blank line before each. found
+// is false if there is nothing.
+func CutTOML(data []byte, path []string) (out []byte, found bool, err error) {
+	if err := checkPath(path); err != nil {
+		return nil, false, err
+	}
+	statements, before, err := readTOML(data)
+	if err != nil {
+		return nil, false, err
+	}
+	old, exists, err := reach(before, path)
+	if err != nil || !exists {
+		return bytes.Clone(data), false, err
+	}
+	out = bytes.Clone(data)
+	var in []string
+	var cut []statement
+	for _, st := range statements {
+		full := names(st.keys)
+		if st.header {
+			in = full
+		} else {
+			full = slices.Concat(in, full)
+		}
+		if len(full) >= len(path) && slices.Equal(full[:len(path)], path) {
+			cut = append(cut, st)
+		}
+	}
+	for _, st := range slices.Backward(cut) {
+		start := st.lineStart
+		for _, blank := range []string{"\r\n\r\n", "\n\n"} {
+			if st.header && strings.HasSuffix(string(out[:start]), blank) {
+				start -= len(blank) / 2
+				break
+			}
+		}
+		out = splice(out, start, st.end, "")
+	}
+	if len(cut) == 0 {
+		out = cutKey(data, statements, old)
+	}
+	after, err := ParseTOML(out)
+	if err != nil {
+		return nil, false, fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
+	}
+	if _, still := after.Lookup(path...); still || !sameExcept(before, after, path) {
+		return nil, false, fmt.Errorf("taking %s away would change something else", showPath(path))
+	}
+	return out, true, nil
+}
+
 func checkPath(path []string) error {
 	if len(path) == 0 {
 		return errors.New("the path names no key")

@@ -277,3 +277,20 @@ func FuzzTOMLEdit(f *testing.F) {
 		checkEdit(t, data, keys, value)
 	})
 }
+
+func TestCutTOML(t *testing.T) {
+	for _, c := range []struct{ name, in, path, want string }{
+		{"table", "x = 1\n\n[a]\ny = 1\n\n[a.b]\nz = 1 # z\n", "a.b", "x = 1\n\n[a]\ny = 1\n"},
+		{"with what is below", "[a.b]\nz = 1\n\n[a.b.env]\ne = 1\n\n# about c\n[c]\n", "a.b", "\n# about c\n[c]\n"},
+		{"dotted", "a.b.z = 1\na.b.y = 2\nx = 1\n", "a.b", "x = 1\n"},
+		{"inline", "[a]\nb = { z = 1 }\nc = 1\n", "a.b", "[a]\nc = 1\n"},
+		{"within inline", "a = { b = { z = 1 }, c = 1 }\n", "a.b", "a = { c = 1 }\n"},
+		{"CRLF", "x = 1\r\n\r\n[a.b]\r\nz = 1\r\n", "a.b", "x = 1\r\n"},
+		{"missing", "[a]\n", "a.b", "[a]\n"},
+	} {
+		got, found, err := CutTOML([]byte(c.in), strings.Split(c.path, "."))
+		if err != nil || string(got) != c.want || found != (c.in != c.want) {
+			t.Errorf("%s: %q, %t, %v, want %q", c.name, got, found, err, c.want)
+		}
+	}
+}

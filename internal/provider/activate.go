@@ -2,11 +2,9 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"omniagent/internal/fault"
@@ -65,24 +63,9 @@ func withActive(data []byte, name string) (edited []byte, was string, err error)
 	if !ok || models.Value.Kind != literal.Object {
 		return nil, "", errors.New("there are no models in it")
 	}
-	value, err := json.Marshal(name)
-	if err != nil {
-		return nil, "", err
+	if active, ok := models.Value.Member("active"); ok {
+		was = active.Value.Str
 	}
-	from, to := models.Value.Pos.Offset+1, models.Value.Pos.Offset+1
-	if active, ok := models.Value.Lookup("active"); ok {
-		from, to, was = active.Pos.Offset, active.End, active.Str
-	} else {
-		value = append([]byte(`"active": `), value...)
-		if len(models.Value.Members) > 0 {
-			value = append(value, ',')
-		}
-		// on a line of its own where the other members are
-		rest := data[to:]
-		if blank := len(rest) - len(strings.TrimLeft(string(rest), " \t\r\n")); strings.Contains(string(rest[:blank]),
-			"\n") {
-			value = append(slices.Clone(rest[:blank]), value...)
-		}
-	}
-	return slices.Concat(data[:from], value, data[to:]), was, nil
+	edited, err = literal.SetJSON(data, []string{"models", "active"}, name)
+	return edited, was, err
 }

@@ -154,7 +154,8 @@ func (d *desk) answer(r event.Reply, by int) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deskClock)
 	defer cancel()
-	return talk.Answer(ctx, r)
+	_, err := talk.Answer(ctx, r)
+	return err
 }
 
 // Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.

@@ -330,7 +330,7 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	switch {
 	case reply != nil:
 		reply.Question = ask.ID
-		_ = w.talk.Answer(ctx, *reply) // too late: the question was withdrawn
+		_, _ = w.talk.Answer(ctx, *reply) // too late: the question was withdrawn
 	case wait:
 		w.waiting[ask.ID] = ask
 		if w.Person != nil {
@@ -351,7 +351,7 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 		case ctx.Err() != nil:
 		case ok:
 			reply.Question = ask.ID
-			_ = w.talk.Answer(ctx, reply) // too late: the question was withdrawn
+			_, _ = w.talk.Answer(ctx, reply) // too late: the question was withdrawn
 		default:
 			w.give(errUnanswered)
 		}

@@ -71,6 +71,12 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 	return all[from:to], len(all), skipped, nil
 }
 
+// Dropped reports whether a directory is outside of the one that the filter names.
+func (f Filter) Dropped(dir string) bool {
+	rel, err := filepath.Rel(f.Dir, dir)
+	return f.Dir != "" && (err != nil || !filepath.IsLocal(rel))
+}
+
 func (f Filter) passes(i Info) bool {
 	if f.Provider != "" && f.Provider != i.Provider {
 		return false
@@ -78,11 +84,7 @@ func (f Filter) passes(i Info) bool {
 	if f.Agent != "" && f.Agent != i.Begin.AgentName() {
 		return false
 	}
-	if f.Dir == "" {
-		return true
-	}
-	rel, err := filepath.Rel(f.Dir, i.Begin.Cwd)
-	return err == nil && filepath.IsLocal(rel)
+	return !f.Dropped(i.Begin.Cwd)
 }
 
 // ids returns the names of the journals. A missing store is empty.

@@ -259,7 +259,7 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 
 func (d *Claude) answerQuestion(ctx context.Context, question string, a event.Reply) {
 	a.Question = question
-	if err := d.host.Conversation.Answer(ctx, a); err != nil {
+	if err := d.host.answer(ctx, a); err != nil {
 		d.host.Log("an answer was passed over: %v", err)
 	}
 }

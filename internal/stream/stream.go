@@ -310,6 +310,15 @@ func (h *Host) send(ctx context.Context, f Frame) {
 	h.sent(f, turn, false, err)
 }
 
+// answer passes an answer to the conversation. It waits for the turn that begins with it, if one does.
+func (h *Host) answer(ctx context.Context, r event.Reply) error {
+	turn, err := h.Conversation.Answer(ctx, r)
+	if turn > h.newest {
+		h.open[turn] = true
+	}
+	return err
+}
+
 func (h *Host) sent(f Frame, turn int64, steered bool, err error) {
 	if err != nil {
 		h.Log("the message was not taken: %v", err)

@@ -64,7 +64,7 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 	case f.Approval != nil:
 		return Frame{Do: func(ctx context.Context) {
 			a := f.Approval
-			if err := h.Conversation.Answer(ctx, event.Reply{
+			if err := h.answer(ctx, event.Reply{
 				Question: a.ID, Option: a.Option,
 				Text: a.Reason,
 			}); err != nil {

@@ -138,7 +138,7 @@ func (c *talk) answered(text string, a event.Reply) event.Event {
 func (c *talk) answer(question event.Event, a event.Reply) {
 	c.t.Helper()
 	a.Question = question.Ask.ID
-	if err := c.Answer(c.t.Context(), a); err != nil {
+	if _, err := c.Answer(c.t.Context(), a); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func (p *place) kept(columns int) {
 		"history.xnl":  {"SysBuiltIn.read_file", "Path escapes workspace", "I have read it."},
 		"history.json": {"It is tidy."},
 		"todos.json":   {"in_progress"},
-		"app.log":      {"provider=openai", "apiKind=openai"},
+		"app.log":      {"provider=siliconflow", "apiKind=openai"},
 	} {
 		files, err := filepath.Glob(filepath.Join(p.home, ".eidolon/projects/*/sessions/*", name))
 		if err != nil || len(files) != 1 {

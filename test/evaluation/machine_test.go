@@ -157,8 +157,8 @@ func buffering(p *probe) {
 }
 
 func pipeDeadlock(p *probe) {
-	line := `{"_cmd":"version"}` + "\n"
-	pad := func(n int) string { return line + strings.Repeat(" ", n-len(line)-1) + "\n" }
+	const line = `{"_cmd":"version"}`
+	pad := func(n int) string { return line[:len(line)-1] + strings.Repeat(" ", n-len(line)-1) + "}\n" }
 	over := p.fastest(time.Second, call{args: []string{"exec"}, stdin: pad(65537)})
 	p.need(1, over.exit > 0 && over.took < time.Second, "more than 64 KiB on standard input does not hang")
 	p.need(2, over.failed(2, "STDIN_TOO_LARGE") && over.num("error/context/limit_bytes") == 65536 &&

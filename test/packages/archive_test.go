@@ -33,7 +33,7 @@ func TestArchives(t *testing.T) {
 			want := []string{
 				"LICENSE", "LICENSE-THIRD-PARTY", "CHANGELOG.md", "completions/_omniagent",
 				"completions/omniagent.bash", "completions/omniagent.fish", "completions/omniagent.ps1",
-				"man/man1/omniagent.1",
+				"man/man1/omniagent.1", "apparmor",
 			}
 			for _, c := range command.Program().Commands {
 				want = append(want, "man/man1/omniagent-"+strings.ReplaceAll(c.Path, " ", "-")+".1")

@@ -165,7 +165,7 @@ func (p place) works(t *testing.T, program string) {
 func TestSums(t *testing.T) {
 	dir := built(t)
 	want := []string{
-		"Formula/omniagent.rb", "SHA256SUMS", "omniagent-" + version + ".tgz",
+		"Formula/omniagent.rb", "SHA256SUMS", "install.sh", "omniagent-" + version + ".tgz",
 		"omniagent_" + version + "-1_amd64.deb", "omniagent_" + version + "-1_arm64.deb",
 	}
 	for _, target := range measure.Targets() {

@@ -213,7 +213,7 @@ func TestModelsUse(t *testing.T) {
 		a.URL)
 	p.atHome(t, ".eidolon/config.json", plain)
 	p.run(t, "models", "use", "b")
-	if want := strings.Replace(plain, "{\n  \"profiles", "{\n  \"active\": \"b\",\n  \"profiles", 1); read() != want {
+	if want := strings.Replace(plain, "}]\n", "}],\n  \"active\": \"b\"\n", 1); read() != want {
 		t.Errorf("got\n%s\nwant\n%s", read(), want)
 	}
 }

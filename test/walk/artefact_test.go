@@ -363,7 +363,7 @@ func TestCompletions(t *testing.T) {
 		"bash": {"bash", "-n"}, "zsh": {"zsh", "-n"},
 		"fish": {"fish", "--no-execute"}, "powershell": nil,
 	} {
-		o := b.run(t, call{args: []string{"completion", shell, "--output", "plain"}})
+		o := b.run(t, call{args: []string{"completion", shell}})
 		if lines := strings.SplitN(o.stdout, "\n", 3); o.code != 0 || len(lines) < 3 ||
 			lines[1] != "# omniagent "+version(t) {
 			t.Fatalf("the script for %s does not carry the version\n%s", shell, o)
@@ -400,43 +400,6 @@ func TestCompletions(t *testing.T) {
 			if !slices.Contains(got, "--"+name) {
 				t.Errorf("--%s of %s is not completed: %v", name, c.key, got)
 			}
-		}
-	}
-	testBash(t, b)
-}
-
-// testBash completes in a real bash. Where bash-completion is not installed, the two functions that the script takes
-// from it are replaced by the plainest that do.
-func testBash(t *testing.T, b *box) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash")
-	}
-	const ask = `
-for f in /usr/share/bash-completion/bash_completion /opt/homebrew/share/bash-completion/bash_completion; do [ ! -r "$f" ] || . "$f"; done
-type _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD; }
-type __ltrim_colon_completions >/dev/null 2>&1 || __ltrim_colon_completions() { :; }
-. "$1"; shift
-complete -p omniagent | grep -q __start_omniagent || exit 9
-COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_TYPE=9 COMP_KEY=9; COMP_POINT=${#COMP_LINE}
-__start_omniagent omniagent 2>/dev/null
-printf '%s\n' "${COMPREPLY[@]}"`
-	for typed, want := range map[string]string{
-		"omniagent conf": "config", "omniagent config un": "unset",
-		"omniagent status --show-side": "--show-side-effects",
-		"omniagent completion po":      "powershell", "omniagent status --output pl": "plain",
-	} {
-		cmd := exec.Command(bash,
-			append([]string{"--norc", "--noprofile", "-c", ask, "bash", filepath.Join(b.project, "bash")},
-				strings.Fields(typed)...)...)
-		cmd.Dir, cmd.Env = b.project, b.environment(call{
-			unset: []string{"PATH"},
-			set:   []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")},
-		})
-		out, err := cmd.CombinedOutput()
-		if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || len(lines) != 1 ||
-			strings.TrimSpace(lines[0]) != want {
-			t.Errorf("%q is completed to %q (%v), not to %q", typed, out, err, want)
 		}
 	}
 }

@@ -60,6 +60,7 @@ func furnished(t *testing.T, about ...*command) *box {
 	must(t, os.Chmod(filepath.Join(b.home, ".config/omniagent/keys.json"), 0o600))
 	b.employ(t, about...)
 	b.delegate(t, about...)
+	b.change(t, about...)
 	b.destroy(t, about...)
 	return b
 }

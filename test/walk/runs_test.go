@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,10 +27,11 @@ const mended = "It is mended."
 // codex speaks as much of codex exec and of codex app-server as one turn takes. The examples name it.
 const codex = `#!/bin/sh
 if [ "$1" = exec ]; then
-	cat >/dev/null
+	text='` + mended + `'
+	case $(cat) in *'{"findings":0}'*) text='{\"findings\":0}' ;; esac
 	echo '{"type":"thread.started","thread_id":"t1"}'
 	echo '{"type":"turn.started"}'
-	echo '{"type":"item.completed","item":{"type":"agent_message","id":"a1","text":"` + mended + `"}}'
+	printf '%s\n' '{"type":"item.completed","item":{"type":"agent_message","id":"a1","text":"'"$text"'"}}'
 	echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
 	exit
 fi
@@ -76,6 +78,27 @@ func (b *box) employ(t *testing.T, about ...*command) {
 	if len(about) == 0 || about[0].key != "agents.allow" {
 		b.write(t, "home/.local/state/omniagent/agents.json", place[1])
 	}
+}
+
+// change makes the project a repository with a change that is not committed, for the command that looks at it.
+func (b *box) change(t *testing.T, about ...*command) {
+	t.Helper()
+	if len(about) == 0 || about[0].key != "review" {
+		return
+	}
+	b.write(t, "project/a.txt", "one\n")
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"add", "a.txt"},
+		{"-c", "user.email=a@b", "-c", "user.name=a", "commit", "-q", "-m", "first"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = b.project
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	b.write(t, "project/a.txt", "two\n")
 }
 
 // runs is where the runs are.

@@ -55,12 +55,16 @@ func checkStdinInstead(t *testing.T, c *command) {
 	if c.ext.Stdin == nil || c.reads() {
 		return
 	}
-	for code, typed := range map[int]call{
-		0: {stdin: "Where is it?\n"}, 2: {redir: "<&-"}, 10: {silent: true},
-	} {
+	inputs := map[int]call{0: {stdin: "Where is it?\n"}, 2: {redir: "<&-"}, 10: {silent: true}}
+	if c.key == "review" { // without a diff it looks for one
+		inputs = map[int]call{0: {stdin: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"}, 10: {silent: true}}
+	}
+	for code, typed := range inputs {
 		b := furnished(t, c)
 		before := b.tree(t)
-		typed.args = wordless(t, c.plain(t)).args
+		if typed.args = []string{"review", "--agent", "codex"}; c.key != "review" {
+			typed.args = wordless(t, c.plain(t)).args
+		}
 		if typed.silent {
 			typed.args = append(typed.args, "--timeout", "300ms")
 		}

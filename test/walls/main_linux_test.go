@@ -148,7 +148,10 @@ func newGround(t testing.TB) *ground {
 func (g *ground) write(t testing.TB, path, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	syscall.ForkLock.RLock() // a child that began meanwhile would have it open, and it could not be started
+	err := os.WriteFile(path, []byte(content), 0o600)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
 }
 
 // rules are those of the user's own configuration.

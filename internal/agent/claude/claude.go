@@ -20,6 +20,7 @@ func New() agent.Driver {
 		ID: "claude",
 		About: agent.About{
 			Archive:  archive,
+			Servers:  serverEntry,
 			Title:    "Claude Code",
 			Lasting:  true,
 			Binary:   "claude",

@@ -22,6 +22,7 @@ func New() agent.Driver {
 		ID: "codex",
 		About: agent.About{
 			Archive:        archive,
+			Servers:        serverEntry,
 			Title:          "Codex CLI",
 			Lasting:        true,
 			Binary:         "codex",

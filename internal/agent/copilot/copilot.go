@@ -33,6 +33,7 @@ func New() agent.Driver {
 			ID: "copilot",
 			About: agent.About{
 				Archive:        archive,
+				Servers:        serverEntry,
 				Title:          "GitHub Copilot CLI",
 				Binary:         "copilot",
 				Provides:       true,

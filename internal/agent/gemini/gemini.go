@@ -37,6 +37,7 @@ func New() agent.Driver {
 		ID: "gemini",
 		About: agent.About{
 			Archive:        archive,
+			Servers:        serverEntry,
 			Title:          "Gemini CLI",
 			Binary:         "gemini",
 			Package:        "@google/gemini-cli",

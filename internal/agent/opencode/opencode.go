@@ -32,6 +32,7 @@ func New() agent.Driver {
 		ID: "opencode",
 		About: agent.About{
 			Archive:        archive,
+			Servers:        serverEntry,
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",

@@ -97,6 +97,7 @@ func (r *release) archive(target measure.Target) (file, error) {
 		{name: "LICENSE", data: r.license},
 		{name: "LICENSE-THIRD-PARTY", data: r.thirdParty()},
 		{name: "CHANGELOG.md", data: r.changelog},
+		{name: "apparmor", data: r.apparmor},
 		{name: "completions/omniagent.bash", data: r.scripts["bash"]},
 		{name: "completions/omniagent.fish", data: r.scripts["fish"]},
 		{name: "completions/omniagent.ps1", data: r.scripts["powershell"]},
@@ -107,6 +108,12 @@ func (r *release) archive(target measure.Target) (file, error) {
 	}
 	data, err := tarball(base(target)+"/", r.when, files)
 	return file{name: base(target) + ".tar.gz", data: data}, err
+}
+
+// install is the script that installs an archive for a user: it knows the version and where the archives will be.
+func (r *release) install() file {
+	text := strings.NewReplacer("@VERSION@", command.Version, "@RELEASES@", r.base).Replace(string(r.installer))
+	return file{name: "install.sh", data: []byte(text), program: true}
 }
 
 // sums is the list that "sha256sum -c" reads.

@@ -71,6 +71,7 @@ func (r *release) debFiles(arch string) ([]file, error) {
 		command.Version, revision, r.maintainer, when)
 	files := []file{
 		{name: "usr/share/bash-completion/completions/omniagent", data: r.scripts["bash"]},
+		{name: "usr/share/doc/omniagent/examples/apparmor", data: r.apparmor},
 		{name: "usr/share/doc/omniagent/copyright", data: r.copyright()},
 		{name: "usr/share/fish/vendor_completions.d/omniagent.fish", data: r.scripts["fish"]},
 		{name: "usr/share/lintian/overrides/omniagent", data: []byte(overrides())},

@@ -80,7 +80,7 @@ func run(p places) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, r.formula(files))
+	files = append(files, r.formula(files), r.install())
 	for _, f := range append(files, sums(files)) {
 		if err := os.WriteFile(filepath.Join(p.out, filepath.FromSlash(f.name)), f.data, 0o644); err != nil {
 			return err

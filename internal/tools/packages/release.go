@@ -25,6 +25,8 @@ type release struct {
 	scripts   map[string][]byte
 	license   []byte
 	changelog []byte
+	installer []byte // a script
+	apparmor  []byte // a profile
 	others    []notice
 }
 
@@ -47,7 +49,10 @@ func collect(p places, scratch string) (*release, error) {
 		}
 		r.scripts[shell] = script.Bytes()
 	}
-	for name, to := range map[string]*[]byte{"LICENSE": &r.license, "CHANGELOG.md": &r.changelog} {
+	for name, to := range map[string]*[]byte{
+		"LICENSE": &r.license, "CHANGELOG.md": &r.changelog, "scripts/install.sh": &r.installer,
+		"scripts/apparmor": &r.apparmor,
+	} {
 		text, err := os.ReadFile(filepath.Join(p.root, name))
 		if err != nil {
 			return nil, err

@@ -1,0 +1,277 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/ident"
+	"omniagent/internal/review"
+	"omniagent/internal/run"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
+)
+
+// The exit codes of a review: the worst finding that counts, or that the answer is not all there.
+const (
+	foundNote    contract.Code = "FOUND_NOTE"
+	foundWarning contract.Code = "FOUND_WARNING"
+	foundError   contract.Code = "FOUND_ERROR"
+	unreadAnswer contract.Code = "UNREAD_ANSWER"
+)
+
+type reviewFinding struct {
+	review.Finding
+	Placed bool `json:"placed" doc:"the diff shows the line"`
+}
+
+type reviewData struct {
+	Findings []contract.Foreign[reviewFinding] `json:"findings"`
+	Worst    string                            `json:"worst" enum:"none,note,warning,error"`
+	Whole    bool                              `json:"whole" doc:"every line of the answer was read, and none is missing"`
+	Unread   []contract.Foreign[string]        `json:"unread" doc:"lines of the answer in no form that was asked for"`
+	Files    int                               `json:"files" doc:"of the diff"`
+	Run      string                            `json:"run_id" doc:"omniagent runs show has all of it; empty: a dry run"`
+	Agent    string                            `json:"agent"`
+	Usage    *run.Usage                        `json:"usage" doc:"null: the agent does not tell it"`
+	SARIF    *string                           `json:"sarif" doc:"the file that was written"`
+}
+
+// PlainText returns a line for each finding, as compilers write them.
+func (d reviewData) PlainText() string {
+	var b strings.Builder
+	for _, f := range d.Findings {
+		place := ""
+		if !f.Value.Placed {
+			place = " (the diff does not show this line)"
+		}
+		fmt.Fprintf(&b, "%s:%d: %s: %s%s\n", f.Value.File, f.Value.Line, f.Value.Severity, oneLine(f.Value.Title),
+			place)
+		if detail := strings.TrimSpace(f.Value.Detail); detail != "" {
+			b.WriteString("  " + strings.ReplaceAll(detail, "\n", "\n  ") + "\n")
+		}
+	}
+	for _, line := range d.Unread {
+		b.WriteString("not read: " + line.Value + "\n")
+	}
+	switch {
+	case d.Run == "":
+		fmt.Fprintf(&b, "%s would be asked about %d files\n", d.Agent, d.Files)
+	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
+		fmt.Fprintf(&b, "there is no answer; omniagent runs show %s says why\n", d.Run)
+	case !d.Whole:
+		fmt.Fprintf(&b, "%d findings in %d files, and the answer is not whole; omniagent runs show %s has it\n",
+			len(d.Findings), d.Files, d.Run)
+	default:
+		fmt.Fprintf(&b, "%d findings in %d files\n", len(d.Findings), d.Files)
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func (p Parts) review() *contract.Command {
+	c := p.runCommand(contract.Command{
+		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
+		Detail: "The diff comes from standard input, or is that of the working tree: against --base, or else against " +
+			"the last commit.\n" +
+			"The agent reads and changes nothing. A line of its answer that cannot be read is told and makes the " +
+			"review incomplete; a finding outside of the diff is marked.",
+		Params: append(append([]contract.Param{
+			{
+				Name: "base", Kind: contract.Text, MaxLen: 256, Pattern: `^[^-].*$`,
+				Help: "branch to compare with, such as origin/main",
+			},
+			{Name: "agent", Kind: contract.Text, Help: "who reviews"},
+			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
+			{
+				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", "never"},
+				Default: string(review.Warning), Help: "the mildest finding that fails",
+			},
+			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
+			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
+		}, runApproval()[0]), runStart()[:2]...),
+		Stdin: &contract.Stdin{Format: "diff", Lines: true},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "nothing was found that counts"},
+			contract.Specific(80, foundNote, "the worst is a note"),
+			contract.Specific(81, foundWarning, "the worst is a warning"),
+			contract.Specific(82, foundError, "the worst is an error"),
+			contract.Specific(83, unreadAnswer, "the answer is not whole"),
+			{Code: contract.NotFound, When: "no such agent, or no repository"},
+			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{
+			{Description: "A branch", Command: "omniagent review --agent codex --base main"},
+			{Description: "What is not committed yet", Command: "omniagent review --agent claude"},
+			{
+				Description: "In CI, with a file that the forge shows at the lines",
+				Command:     "omniagent review --agent codex --base origin/main --sarif review.sarif",
+			},
+			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
+		},
+		Validate: validateRun,
+		Run:      p.runReview,
+	})
+	c.Output, c.Background, c.Job = contract.TypeOf[reviewData](), nil, nil
+	c.Volatile = []string{"run_id", "usage"}
+	c.Exits = slices.DeleteFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.Conflict })
+	c.Children = append([]contract.Subprocess{{Binary: "git", FixedArgs: []string{"diff"}}}, c.Children...)
+	return c
+}
+
+func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	text, err := diffOf(ctx, c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	diff := review.ParseDiff(text)
+	if strings.TrimSpace(text) != "" && len(diff.Files) == 0 {
+		return contract.Result{}, fault.New(fault.ArgError, "standard input holds something else than a diff").
+			Hint("git diff | omniagent review, or omniagent review --base origin/main")
+	}
+	data := reviewData{
+		Findings: []contract.Foreign[reviewFinding]{}, Unread: []contract.Foreign[string]{}, Files: len(diff.Files),
+		Whole: true, Worst: "none",
+	}
+	task, err := p.reviewTask(c, diff)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	data.Agent = strings.Join(task.Agents, ",")
+	if len(diff.Files) == 0 { // nothing changed, so nobody is asked
+		c.Warn("NO_CHANGE", "there is no change to review")
+		return reviewed(c, diff, data, nil)
+	}
+	if c.DryRun() {
+		return contract.Result{
+			Data: data, Effect: contract.Created, Target: map[string]any{"agents": task.Agents, "task": task.Text},
+		}, nil
+	}
+	store.Prune(ctx, c.Config.Duration("run.keep"))
+	r, err := store.Create(ctx, task)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	_, err = p.carryOut(ctx, c, r)
+	data.Run = r.ID
+	if n := len(r.Attempts); n > 0 {
+		data.Agent = r.Attempts[n-1].Agent
+	}
+	if r.Result != nil {
+		data.Usage = r.Result.Usage
+	}
+	// An agent that was denied something may have said everything all the same.
+	if err != nil && (r.Result == nil || r.Result.State != run.Blocked || r.Result.Text == "") {
+		data.Whole = false
+		return contract.Result{Data: data, Effect: contract.Updated}, err
+	}
+	if err != nil {
+		c.Warn("TOOL_DENIED", "%s", fault.Of(err).Message)
+	}
+	answer := review.Read(r.Result.Text)
+	data.Whole = answer.Whole
+	for _, line := range answer.Unread {
+		data.Unread = append(data.Unread, contract.Foreign[string]{Value: line})
+	}
+	return reviewed(c, diff, data, answer.Findings)
+}
+
+// reviewTask returns the run of a review: the same as any other, which may only read unless a flag says more.
+func (p Parts) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) {
+	task, err := p.baseTask(c)
+	if err != nil {
+		return task, err
+	}
+	if task.Approval == setting.Default {
+		task.Approval = setting.Plan
+	}
+	mark := "DIFF-" + ident.Hex(8)
+	task.Text = review.Prompt(diff, mark, c.String("look-at"))
+	if len(task.Text) > longestMessage {
+		return task, messageTooLong()
+	}
+	return task, nil
+}
+
+// reviewed puts the findings into the answer, writes the file, and chooses the exit code.
+func reviewed(c *contract.Call, diff review.Diff, data reviewData, findings []review.Finding) (contract.Result, error) {
+	for _, f := range findings {
+		data.Findings = append(data.Findings, contract.Foreign[reviewFinding]{
+			Value: reviewFinding{f, diff.Has(f.File, f.Line)},
+		})
+	}
+	worst := review.Worst(findings)
+	data.Worst = cmp.Or(string(worst), "none")
+	result := contract.Result{Effect: contract.Updated}
+	if path := c.Path("sarif"); path != "" && !c.DryRun() {
+		text, err := review.SARIF(diff, findings, c.Program.Name, c.Program.Version)
+		if err == nil {
+			err = workspace.WriteFile(path, append(text, '\n'), 0o644)
+		}
+		if err != nil {
+			return contract.Result{Data: data, Effect: contract.Updated}, err
+		}
+		data.SARIF = &path
+	}
+	codes := map[review.Severity]contract.Code{
+		review.Note: foundNote, review.Warning: foundWarning, review.Error: foundError,
+	}
+	limit := review.Severity(c.String("fail-on"))
+	switch counts := slices.Contains(review.Severities(), limit); {
+	case counts && worst != "" && worst.AtLeast(limit):
+		result.Exit = codes[worst]
+	case !data.Whole:
+		result.Exit = unreadAnswer
+	}
+	result.Data = data
+	return result, nil
+}
+
+// diffOf returns the diff that is to be reviewed.
+func diffOf(ctx context.Context, c *contract.Call) (string, error) {
+	if !c.Given("base") && (c.Host.StdinPiped || c.Given("input-file")) {
+		in, err := c.Input(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer in.Close()
+		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+		if err != nil || len(data) > longestMessage {
+			return "", cmp.Or(err, messageTooLong())
+		}
+		if len(data) > 0 {
+			return string(data), nil
+		}
+	}
+	// Nothing that a repository configures is started.
+	argv := []string{
+		"git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff",
+		"--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
+	}
+	against := "HEAD"
+	if c.Given("base") {
+		against, argv = c.String("base"), append(argv, "--merge-base")
+	}
+	out, err := c.Spawn(ctx, append(argv, against, "--")...)
+	switch {
+	case err != nil:
+		return "", err
+	case out.OutputTruncated || len(out.Stdout) > longestMessage:
+		return "", messageTooLong()
+	case out.ExitCode != 0:
+		return "", fault.New(fault.NotFoundCode, "git cannot compare with %s here: %s", against,
+			cli.FirstLine(string(out.Stderr))).Hint("git diff … | omniagent review takes any diff")
+	}
+	return string(out.Stdout), nil
+}

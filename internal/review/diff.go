@@ -1,0 +1,119 @@
+package review
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Diff is what a text in git's form changes: its files, with the lines that it shows.
+type Diff struct {
+	Text  string
+	Files map[string]*File // by their names after the change; of a file that goes, before it
+}
+
+// File is one file of a diff.
+type File struct {
+	Lines map[int]bool // numbers after the change, of lines that are shown; of a file that goes, before it
+}
+
+// ParseDiff reads a diff. What is in no form that git writes is passed over, so a text without any file has none.
+func ParseDiff(text string) Diff {
+	d := Diff{Text: text, Files: map[string]*File{}}
+	var old string
+	var file *File
+	var before, after int // numbers of the next line on each side
+	var left, right int   // lines of the hunk that are still to come
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if left > 0 || right > 0 {
+			switch {
+			case strings.HasPrefix(line, "-"):
+				if right == 0 && after == 0 { // the file goes
+					file.Lines[before] = true
+				}
+				before, left = before+1, left-1
+			case strings.HasPrefix(line, "+"):
+				file.Lines[after] = true
+				after, right = after+1, right-1
+			case strings.HasPrefix(line, `\`): // no line feed at the end
+			default:
+				file.Lines[after] = true
+				before, after, left, right = before+1, after+1, left-1, right-1
+			}
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			old, file = "", nil
+		case strings.HasPrefix(line, "--- "):
+			old = name(line[len("--- "):], "a/")
+		case strings.HasPrefix(line, "+++ "):
+			file = d.file(first(name(line[len("+++ "):], "b/"), old))
+		case strings.HasPrefix(line, "rename to "):
+			d.file(unquote(line[len("rename to "):]))
+		case strings.HasPrefix(line, "@@ ") && file != nil:
+			before, left, after, right = hunk(line)
+		}
+	}
+	return d
+}
+
+func (d Diff) file(name string) *File {
+	if d.Files[name] == nil {
+		d.Files[name] = &File{Lines: map[int]bool{}}
+	}
+	return d.Files[name]
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// name returns a path without the prefix of its side; empty for no file.
+func name(path, side string) string {
+	path, _, _ = strings.Cut(path, "\t")
+	if path = unquote(path); path == "/dev/null" {
+		return ""
+	}
+	return strings.TrimPrefix(path, side)
+}
+
+// unquote reads a name as git writes it: in quotes where it has bytes that are not printed.
+func unquote(path string) string {
+	if text, err := strconv.Unquote(path); err == nil && strings.HasPrefix(path, `"`) {
+		return text
+	}
+	return path
+}
+
+// hunk reads @@ -1,2 +3,4 @@: where the lines of each side begin, and how many there are.
+func hunk(line string) (before, left, after, right int) {
+	fields := strings.Fields(line)
+	if len(fields) < 3 {
+		return 0, 0, 0, 0
+	}
+	before, left = span(fields[1], "-")
+	after, right = span(fields[2], "+")
+	return before, left, after, right
+}
+
+func span(field, sign string) (from, count int) {
+	start, length, has := strings.Cut(strings.TrimPrefix(field, sign), ",")
+	from, err := strconv.Atoi(start)
+	if count = 1; has && err == nil {
+		count, err = strconv.Atoi(length)
+	}
+	if err != nil || count < 0 || count > 1<<30 {
+		return 0, 0
+	}
+	return from, count
+}
+
+// Has reports whether the diff shows the line of a file.
+func (d Diff) Has(file string, line int) bool {
+	f := d.Files[strings.TrimPrefix(file, "./")]
+	return f != nil && f.Lines[line]
+}

@@ -1,0 +1,193 @@
+//go:build unix
+
+package run
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// reviewed is the answer of a review.
+type reviewed struct {
+	Data struct {
+		Findings []struct {
+			File, Severity, Title string
+			Line                  int
+			Placed                bool
+		}
+		Worst  string
+		Whole  bool
+		Unread []struct{ Value string }
+		Files  int
+		Run    string `json:"run_id"`
+		SARIF  *string
+	}
+	Error *struct{ Code string }
+}
+
+// changed makes the workspace a repository with a commit, and a change that is not committed.
+func (p *place) changed() *place {
+	p.t.Helper()
+	p.put("a.txt", "one\ntwo\nthree\n")
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"add", "a.txt"},
+		{"-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "first"},
+		{"branch", "trunk"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = p.work, p.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	p.put("a.txt", "one\nTWO\nthree\n")
+	return p
+}
+
+// review calls the program; stdin may be nil.
+func (p *place) review(stdin *string, args ...string) (code int, r reviewed, stderr string) {
+	p.t.Helper()
+	cmd := exec.Command(program, append([]string{"review", "--agent", "bot", "--json"}, args...)...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	if stdin != nil {
+		cmd.Stdin = strings.NewReader(*stdin)
+	}
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, _ := cmd.Output()
+	if err := json.Unmarshal(out, &r); err != nil {
+		p.t.Fatalf("%v: %s\n%s", err, out, errs.String())
+	}
+	return cmd.ProcessState.ExitCode(), r, errs.String()
+}
+
+const (
+	onTwo   = `{"file":"a.txt","line":2,"severity":"warning","title":"It shouts.","detail":"Write it small."}`
+	onNine  = `{"file":"a.txt","line":9,"severity":"error","title":"Not there.","detail":""}`
+	atLast1 = `{"findings":1}`
+)
+
+// answers adds an agent that says so, whatever it is asked, and keeps the question.
+func (p *place) answers(lines ...string) *place {
+	p.t.Helper()
+	p.put(filepath.Join(p.home, "answer"), strings.Join(lines, "\n")+"\n")
+	return p.agent("bot", "cat > "+filepath.Join(p.home, "asked")+"; cat "+filepath.Join(p.home, "answer")+"\n")
+}
+
+// TestReview: the worst finding is the exit code, and the places are those of the diff.
+func TestReview(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		lines           []string
+		args            []string
+		code            int
+		worst           string
+		findings, lost  int
+		whole, unplaced bool
+	}{
+		{"a warning", []string{onTwo, atLast1}, nil, 81, "warning", 1, 0, true, false},
+		{"allowed", []string{onTwo, atLast1}, []string{"--fail-on", "error"}, 0, "warning", 1, 0, true, false},
+		{
+			"never",
+			[]string{onTwo, onNine, `{"findings":2}`},
+			[]string{"--fail-on", "never"},
+			0, "error", 2, 0, true,
+			true,
+		},
+		{"an error in no line of the diff", []string{onNine, atLast1}, nil, 82, "error", 1, 0, true, true},
+		{"nothing", []string{`{"findings":0}`}, nil, 0, "none", 0, 0, true, false},
+		{"prose", []string{"I found nothing.", `{"findings":0}`}, nil, 83, "none", 0, 1, false, false},
+		{"prose and a warning", []string{"Look:", onTwo, atLast1}, nil, 81, "warning", 1, 1, false, false},
+		{"cut short", []string{onTwo}, []string{"--fail-on", "error"}, 83, "warning", 1, 0, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t).changed().answers(c.lines...)
+			code, r, stderr := p.review(nil, append(c.args, "--approval", "prompt", "--base", "trunk")...)
+			if code != c.code || r.Data.Worst != c.worst || len(r.Data.Findings) != c.findings ||
+				len(r.Data.Unread) != c.lost || r.Data.Whole != c.whole || r.Data.Files != 1 {
+				t.Errorf("%d %+v\n%s", code, r, stderr)
+			}
+			unplaced := false
+			for _, f := range r.Data.Findings {
+				unplaced = unplaced || !f.Placed
+			}
+			if unplaced != c.unplaced {
+				t.Errorf("%+v", r.Data.Findings)
+			}
+			asked, err := os.ReadFile(filepath.Join(p.home, "asked"))
+			if err != nil || !strings.Contains(string(asked), "+TWO") {
+				t.Errorf("it was asked %s (%v)", asked, err)
+			}
+		})
+	}
+}
+
+// TestReviewOfAnyDiff: a diff on standard input needs no repository, and the file has it in SARIF.
+func TestReviewOfAnyDiff(t *testing.T) {
+	p := newPlace(t).answers(strings.Replace(onTwo, "a.txt", "b.txt", 1), atLast1)
+	diff := "--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n" + strings.Repeat(" \n", 50_000)
+	code, r, stderr := p.review(&diff, "--approval", "prompt", "--sarif", "out.sarif")
+	if code != 81 || r.Data.SARIF == nil || len(r.Data.Findings) != 1 || !r.Data.Findings[0].Placed {
+		t.Fatalf("%d %+v\n%s", code, r, stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(p.work, "out.sarif"))
+	if err != nil || !strings.Contains(string(text), `"startLine": 2`) || !strings.Contains(string(text), `"b.txt"`) {
+		t.Errorf("%s %v", text, err)
+	}
+	for _, c := range []struct {
+		diff string
+		code int
+		says string
+	}{
+		{"this is prose\n", 2, "something else than a diff"},
+		{"", 5, "git cannot compare with HEAD here"},
+	} {
+		if code, r, stderr := p.review(&c.diff); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: %d %+v\n%s", c.diff, code, r, stderr)
+		}
+	}
+}
+
+// TestReviewOfNothing asks nobody.
+func TestReviewOfNothing(t *testing.T) {
+	p := newPlace(t).changed().answers(onTwo, atLast1)
+	p.put("a.txt", "one\ntwo\nthree\n")
+	code, r, stderr := p.review(nil)
+	if _, err := os.Stat(filepath.Join(p.home, "asked")); code != 0 || err == nil || r.Data.Run != "" {
+		t.Errorf("%d %+v %v\n%s", code, r, err, stderr)
+	}
+}
+
+// TestReviewFails: an agent that fails is told as in every run, and no review is a success.
+func TestReviewFails(t *testing.T) {
+	p := newPlace(t).changed().agent("bot", "cat > /dev/null; exit 7\n")
+	code, r, stderr := p.review(nil, "--approval", "prompt")
+	if code != 1 || r.Error == nil || r.Data.Whole || r.Data.Run == "" {
+		t.Errorf("%d %+v\n%s", code, r, stderr)
+	}
+}
+
+// TestReviewByTheNativeAgent: the agent that needs only a key of a model API, as the workflows in docs/recipes call it.
+func TestReviewByTheNativeAgent(t *testing.T) {
+	p := newPlace(t).changed().model(`[{"say":` + quoted(onTwo+"\n"+atLast1) + `}]`)
+	cmd := exec.Command(program, "review", "--agent", "native", "--provider", "openai", "--model", "m", "--base",
+		"trunk",
+		"--fail-on", "error", "--output", "plain")
+	cmd.Dir, cmd.Env = p.work, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil ||
+		!strings.Contains(string(out), "a.txt:2: warning: It shouts.\n  Write it small.\n1 findings in 1 files") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func quoted(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
