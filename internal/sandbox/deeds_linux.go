@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +60,7 @@ func (r *request) do(d deed) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.spot(d.dirs[0], path, d.act == truncates)
+	s, err := r.spot(d.dirs[0], path, d.act == truncates) // truncate follows, all else that is left does not
 	if err != nil {
 		return r.kernels(err, d.act == truncates)
 	}
@@ -74,27 +76,81 @@ func (r *request) do(d deed) error {
 		return r.truncate(s, d.size)
 	case makesDirectory:
 		if !r.names.mayMakeDirectory(s.path) {
-			return refusedName
+			return s.refusal(true)
 		}
-		return unix.Mkdirat(s.dir, s.name, d.mode&0o7777&^r.mask())
+		r.mayHave(r.mask())
+		return unix.Mkdirat(s.dir, s.name, d.mode&0o7777)
 	case makesNode:
-		if kind := d.mode & unix.S_IFMT; kind != 0 && kind != unix.S_IFREG && kind != unix.S_IFIFO {
+		kind := d.mode & unix.S_IFMT
+		if !slices.Contains([]uint32{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK}, kind) {
 			return unix.EPERM
 		}
-		if !r.names.mayMake(s.path) {
-			return refusedName
+		if err := r.mayMake(s); err != nil {
+			return err
 		}
-		return unix.Mknodat(s.dir, s.name, d.mode&^r.mask(), 0)
+		r.mayHave(r.mask())
+		return unix.Mknodat(s.dir, s.name, d.mode, 0)
 	case removes:
-		if !r.names.mayRemove(s.path) {
-			return refusedName
-		}
-		if s.slash && d.flags == 0 {
-			return unix.ENOTDIR
-		}
-		return unix.Unlinkat(s.dir, s.name, int(d.flags))
+		return r.remove(s, int(d.flags))
 	}
 	return errGoOn
+}
+
+func (r *request) remove(s spot, flags int) error {
+	switch {
+	case r.names.lock(s.path) && !r.names.protects(s.path):
+		return r.removeLock(s)
+	case !r.names.mayRemove(s.path):
+		return s.refusal(false)
+	case s.slash && flags == 0:
+		return s.file()
+	}
+	return unix.Unlinkat(s.dir, s.name, flags)
+}
+
+// mayMake returns why a name cannot be made that does not stand for a directory.
+func (r *request) mayMake(s spot) error {
+	if !r.names.mayMake(s.path) {
+		return s.refusal(true)
+	}
+	if s.slash {
+		if s.kind() == 0 {
+			return unix.ENOENT
+		}
+		return unix.EEXIST
+	}
+	return nil
+}
+
+// kind returns what is there; 0: nothing.
+func (s spot) kind() uint32 {
+	var there unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return 0
+	}
+	return there.Mode & unix.S_IFMT
+}
+
+// file is the error for a path that ends with a slash where a file is meant.
+func (s spot) file() error {
+	switch s.kind() {
+	case 0:
+		return unix.ENOENT
+	case unix.S_IFDIR:
+		return unix.EISDIR
+	}
+	return unix.ENOTDIR
+}
+
+// refusal is the error for a protected name: what holds without any protection comes first.
+func (s spot) refusal(makes bool) error {
+	switch there := s.kind() != 0; {
+	case makes && there:
+		return unix.EEXIST
+	case !makes && !there:
+		return unix.ENOENT
+	}
+	return refusedName
 }
 
 // kernels refuses what the kernel would do without a look by Landlock.
@@ -131,8 +187,8 @@ func (r *request) open(d deed) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && flags&(unix.O_CREAT|unix.O_EXCL) !=
-		unix.O_CREAT|unix.O_EXCL)
+	exclusive := flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && !exclusive || strings.HasSuffix(path, "/"))
 	if err != nil {
 		return r.kernels(err, flags&(unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_TRUNC)
 	}
@@ -140,28 +196,36 @@ func (r *request) open(d deed) error {
 	if s.own >= 0 {
 		return r.reopen(s.own, flags)
 	}
-	if s.slash && flags&unix.O_CREAT != 0 {
-		return unix.EISDIR
-	}
 	switch {
+	case s.slash && flags&unix.O_CREAT != 0:
+		return unix.EISDIR
+	case s.slash && s.name != "." && flags&unix.O_DIRECTORY == 0:
+		return s.file()
+	case s.name != "." && r.names.lock(s.path) && !r.names.protects(s.path):
+		return r.makeLock(s, d)
 	case s.name != "." && !r.names.mayWrite(s.path):
-		return refusedName
+		if flags&(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_CREAT && s.kind() != 0 {
+			return errGoOn // it is only read, if Landlock lets it
+		}
+		if flags&unix.O_CREAT != 0 && !exclusive {
+			return refusedName
+		}
+		return s.refusal(exclusive)
 	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
 		flags &^= unix.O_CREAT | unix.O_EXCL
 	}
-	mode := d.mode & 0o7777
 	if flags&(unix.O_CREAT|unix.O_TMPFILE) != 0 {
-		mode &^= r.mask()
+		r.mayHave(r.mask())
 	}
 	how := flags | ours
-	if flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL { // it cannot be a pipe
+	if exclusive { // it cannot be a pipe
 		how &^= unix.O_NONBLOCK &^ flags
 	}
-	fd, err := unix.Openat(s.dir, s.name, how, mode)
+	fd, err := unix.Openat(s.dir, s.name, how, d.mode&0o7777)
 	switch {
 	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
 		return errMoved
-	case errors.Is(err, unix.ENXIO) && flags&unix.O_NONBLOCK == 0:
+	case (errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN)) && flags&unix.O_NONBLOCK == 0:
 		return r.wait(s, flags)
 	case err != nil:
 		return err
@@ -187,35 +251,6 @@ func (r *request) give(fd, flags int) error {
 	return r.hand(fd, flags)
 }
 
-// wait opens a pipe that has no reader yet. Others are not kept waiting.
-func (r *request) wait(s spot, flags int) error {
-	dir, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	if r.waiting.Add(1) > mostWaiting {
-		r.waiting.Add(-1)
-		_ = unix.Close(dir)
-		return unix.EAGAIN
-	}
-	// the thread takes other calls meanwhile
-	r = &request{supervisor: r.supervisor, id: r.id, pid: r.pid, known: known{living: -1}}
-	go func() {
-		defer r.waiting.Add(-1)
-		fd, err := unix.Openat(dir, s.name, flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC)|
-			ours&^unix.O_NONBLOCK, 0)
-		_ = unix.Close(dir)
-		if err == nil {
-			err = r.hand(fd, flags)
-		}
-		var errno unix.Errno
-		if errors.As(err, &errno) {
-			r.send(&answer{id: r.id, errno: -int32(errno)})
-		}
-	}()
-	return errAnswered
-}
-
 // reopen opens what a descriptor of the caller is once more, as for /dev/stdout.
 func (r *request) reopen(number, flags int) error {
 	fd, path, err := r.held(number)
@@ -234,8 +269,11 @@ func (r *request) reopen(number, flags int) error {
 }
 
 func (r *request) truncate(s spot, size int64) error {
+	if s.slash {
+		return s.file()
+	}
 	if !r.names.mayWrite(s.path) {
-		return refusedName
+		return s.refusal(false)
 	}
 	fd, err := unix.Openat(s.dir, s.name, unix.O_WRONLY|ours, 0)
 	if errors.Is(err, unix.ELOOP) {
@@ -271,11 +309,11 @@ func (r *request) symlink(d deed) error {
 		return err
 	}
 	defer s.close()
-	switch {
-	case s.name == ".":
+	if s.name == "." {
 		return unix.EEXIST
-	case !r.names.mayMake(s.path):
-		return refusedName
+	}
+	if err := r.mayMake(s); err != nil {
+		return err
 	}
 	return unix.Symlinkat(target, s.dir, s.name)
 }
@@ -293,7 +331,8 @@ func (r *request) link(d deed) error {
 	}
 	from := spot{dir: -1, own: int(d.dirs[0])}
 	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
-		if from, err = r.spot(d.dirs[0], path, d.flags&unix.AT_SYMLINK_FOLLOW != 0); err != nil {
+		if from, err = r.spot(d.dirs[0], path, d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
+			strings.HasSuffix(path, "/")); err != nil {
 			return elsewhere(err)
 		}
 	}
@@ -301,12 +340,15 @@ func (r *request) link(d deed) error {
 	if to.name == "." {
 		return unix.EEXIST
 	}
-	if !r.names.mayMake(to.path) {
-		return refusedName
+	if err := r.mayMake(to); err != nil {
+		return err
 	}
 	if from.own < 0 {
 		if !r.names.mayWrite(from.path) {
-			return refusedName
+			return from.refusal(false)
+		}
+		if from.slash && from.kind() != unix.S_IFDIR {
+			return from.file()
 		}
 		return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
 	}
@@ -359,10 +401,16 @@ func (r *request) move(d deed) error {
 		return unix.EINVAL
 	}
 	if r.names.configures(from.path, to.path) && d.flags == 0 {
-		return configure(from, to)
+		return r.configure(from, to)
 	}
 	if !r.names.mayMove(from.path) || !r.names.mayMove(to.path) {
-		return refusedName
+		return from.refusal(false)
+	}
+	if kind := from.kind(); kind != unix.S_IFDIR && (from.slash || to.slash) {
+		if kind == 0 {
+			return unix.ENOENT
+		}
+		return unix.ENOTDIR
 	}
 	return unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(d.flags))
 }

@@ -106,6 +106,7 @@ type kept struct {
 	base, name string
 	config     bool // a configuration of git, of which git may change some keys
 	hooks      bool // a directory of hooks, in which git puts samples when it makes one
+	lock       bool // a file that git replaces over a lock
 }
 
 func (k kept) path() string { return filepath.Join(k.base, k.name) }
@@ -173,13 +174,15 @@ func gitNames(base, dir string) []kept {
 	var all []kept
 	add := func(under string) {
 		_, err := os.Lstat(filepath.Join(base, under, "config.worktree"))
-		for _, name := range []string{"hooks", "config", "commondir", "config.worktree"} {
+		for _, name := range []string{
+			"hooks", "config", "commondir", "config.worktree", "remotes", "branches",
+		} {
 			if name == "config.worktree" && err != nil {
 				continue // git reads it only if config says so, and config is protected
 			}
 			all = append(all, kept{
 				base: base, name: filepath.Join(under, name), config: name == "config",
-				hooks: name == "hooks",
+				hooks: name == "hooks" || name == "branches", lock: strings.HasPrefix(name, "config"),
 			})
 		}
 	}
@@ -189,7 +192,9 @@ func gitNames(base, dir string) []kept {
 		at := filepath.Join(dir, "worktrees", entry.Name())
 		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
 			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil {
-				all = append(all, kept{base: base, name: filepath.Join(at, name)})
+				all = append(all, kept{
+					base: base, name: filepath.Join(at, name), lock: name == "config.worktree",
+				})
 			}
 		}
 	}
@@ -232,7 +237,7 @@ func bareName(root string) []kept {
 	}
 	if isGitDir(root) {
 		return []kept{
-			{base: root, name: "config"},
+			{base: root, name: "config", lock: true},
 			{base: root, name: "hooks"},
 			{base: root, name: "commondir"},
 		}

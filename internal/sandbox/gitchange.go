@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,14 +45,15 @@ func gitEntries(text string) (entries []gitEntry, ok bool) {
 	return entries, true
 }
 
-// mayBecome reports whether a command may change a configuration from one text to another.
-func mayBecome(old, text string) bool {
+// mayBecome reports whether a command may change a configuration from one text to another. Directories that commands can
+// write are no address: a repository there has hooks that they wrote.
+func mayBecome(old, text string, writable []string) bool {
 	was, ok := gitEntries(old)
 	is, okNow := gitEntries(text)
 	if !ok || !okNow {
 		return old == text
 	}
-	strange := func(e gitEntry) bool { return !harmless(e, was) }
+	strange := func(e gitEntry) bool { return !harmless(e, was, is) || leadsInto(e, writable) }
 	left := slices.DeleteFunc(slices.Clone(is), func(e gitEntry) bool {
 		return !slices.Contains(was, e) && !strange(e)
 	})
@@ -61,13 +63,44 @@ func mayBecome(old, text string) bool {
 	return slices.Equal(left, stays)
 }
 
+// remoteName is what a remote is called that a command adds. What may be an address is none.
+const remoteName = `^[A-Za-z0-9_][A-Za-z0-9_-]*$`
+
+// leadsInto reports whether an entry is the address of something that commands can write, or that is none for certain.
+func leadsInto(e gitEntry, writable []string) bool {
+	if e.section != "remote" || e.key != "url" {
+		return false
+	}
+	address := e.value
+	if rest, local := strings.CutPrefix(address, "file://"); local {
+		address = rest
+	} else if scheme, _, found := strings.Cut(address, "://"); found {
+		return !slices.Contains([]string{"https", "http", "ssh", "git"}, scheme) // of others git starts a program
+	} else if colon := strings.IndexByte(address, ':'); colon > 0 && !strings.Contains(address[:colon], "/") {
+		return address[:colon] == "file" // else it is on another machine
+	}
+	if !filepath.IsAbs(address) || strings.Contains(address, "%") {
+		return true
+	}
+	at := "/"
+	for _, part := range elements(address) {
+		if top := first(writable, at); part == ".." && top != "" && top != at {
+			return true // the way there could be made another one
+		}
+		at = filepath.Join(at, part)
+	}
+	real, err := filepath.EvalSymlinks(address)
+	return err != nil || first(writable, at) != "" || first(writable, real) != ""
+}
+
 // harmless reports whether a command may add an entry to what was there.
-func harmless(e gitEntry, was []gitEntry) bool {
-	has := func(section, name, key string) bool {
-		return slices.ContainsFunc(was, func(w gitEntry) bool {
+func harmless(e gitEntry, was, is []gitEntry) bool {
+	in := func(entries []gitEntry, section, name, key string) bool {
+		return slices.ContainsFunc(entries, func(w gitEntry) bool {
 			return w.section == section && (name == "" || w.name == name) && (key == "" || w.key == key)
 		})
 	}
+	has := func(section, name, key string) bool { return in(was, section, name, key) }
 	elsewhere := strings.Contains(e.value, "::") || strings.HasPrefix(e.value, "-")
 	switch e.section {
 	case "core":
@@ -77,14 +110,15 @@ func harmless(e gitEntry, was []gitEntry) bool {
 		return e.name == "" && !has("extensions", "", e.key) && isOneOf(e.key, "objectformat refstorage")
 	case "remote":
 		begun := has("remote", e.name, "") && !has("remote", e.name, e.key) // git adds one line at a time
-		return e.name != "" && (begun || !has("remote", "", "")) && isOneOf(e.key, "url fetch tagopt") && !elsewhere
+		called := regexp.MustCompile(remoteName).MatchString(e.name) && in(is, "remote", e.name, "url")
+		return called && (begun || !has("remote", "", "")) && isOneOf(e.key, "url fetch tagopt") && !elsewhere
 	case "submodule":
 		return !has("submodule", e.name, e.key) && isOneOf(e.key, "active url") && !elsewhere
 	case "branch":
 		if e.name == "" || has("branch", e.name, e.key) {
 			return false
 		}
-		known := e.value == "." || !has("remote", "", "") || has("remote", e.value, "")
+		known := e.value == "." || e.value != "" && has("remote", e.value, "url")
 		return isOneOf(e.key, "merge rebase vscode-merge-base") || e.key == "remote" && known
 	}
 	return false

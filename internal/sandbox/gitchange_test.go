@@ -60,7 +60,7 @@ func TestMayBecome(t *testing.T) {
 		"a filter":                 {plain, plain + "[filter \"f\"]\n\tclean = evil\n", false},
 		"who commits":              {plain, plain + "[user]\n\temail = evil@example.com\n", false},
 	} {
-		if mayBecome(c.old, c.text) != c.may {
+		if mayBecome(c.old, c.text, nil) != c.may {
 			t.Errorf("%s: %v", name, !c.may)
 		}
 	}

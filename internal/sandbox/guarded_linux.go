@@ -15,12 +15,14 @@ type guarded struct {
 	hidden map[string]bool
 	config map[string]bool // configurations of git, of which git may change some keys
 	hooks  map[string]bool // directories of hooks, where git puts samples
+	locks  map[string]bool // files that git replaces over a lock, in lower case too
 }
 
 func newGuarded(o *order) *guarded {
 	g := &guarded{
 		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
 		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
+		locks: map[string]bool{},
 	}
 	for _, path := range o.Kept {
 		g.kept[path] = true
@@ -32,7 +34,7 @@ func newGuarded(o *order) *guarded {
 	for _, path := range o.Stay {
 		g.stays(path)
 	}
-	for _, root := range o.supervised() {
+	for _, root := range o.Watched {
 		g.roots[root], g.above[root] = true, true
 	}
 	for _, path := range o.Hidden {
@@ -40,6 +42,9 @@ func newGuarded(o *order) *guarded {
 	}
 	for _, path := range o.Configs {
 		g.config[path] = true
+	}
+	for _, path := range o.Locks {
+		g.locks[path], g.locks[strings.ToLower(path)] = true, true
 	}
 	for _, path := range o.Hooks {
 		g.hooks[path] = true
@@ -60,6 +65,9 @@ func (g *guarded) stays(path string) {
 // protects reports whether a path is a protected or hidden name, or beneath one.
 func (g *guarded) protects(path string) bool {
 	lower := strings.ToLower(path)
+	if strings.Contains(lower, "/"+copyPrefix) {
+		return true
+	}
 	for at, low := path, lower; at != "/" && at != "."; at, low = filepath.Dir(at), filepath.Dir(low) {
 		if g.kept[at] || g.folded[low] || g.hidden[at] {
 			return true
@@ -76,20 +84,36 @@ func (g *guarded) sample(path string) bool {
 	return g.hooks[filepath.Dir(path)] && strings.HasSuffix(path, ".sample")
 }
 
-// mayWrite reports whether a command may change or make a file.
-func (g *guarded) mayWrite(path string) bool { return !g.protects(path) || g.sample(path) }
+// lock reports whether a path is that of the lock of a protected file.
+func (g *guarded) lock(path string) bool {
+	for _, name := range []string{path, strings.ToLower(path)} {
+		if file, found := strings.CutSuffix(name, ".lock"); found && g.locks[file] {
+			return true
+		}
+	}
+	return false
+}
+
+// mayWrite reports whether a command may change or make a file, but for a lock.
+func (g *guarded) mayWrite(path string) bool {
+	return !g.protects(path) && !g.lock(path) || g.sample(path)
+}
 
 // mayMake reports whether a command may make a name that does not stand for a directory.
-func (g *guarded) mayMake(path string) bool { return !g.protects(path) && !g.leadsTo(path) }
+func (g *guarded) mayMake(path string) bool { return g.mayMove(path) }
 
-func (g *guarded) mayMakeDirectory(path string) bool { return !g.protects(path) || g.hooks[path] }
+func (g *guarded) mayMakeDirectory(path string) bool {
+	return !g.protects(path) && !g.lock(path) || g.hooks[path]
+}
 
 func (g *guarded) mayRemove(path string) bool {
 	return !g.protects(path) && !g.roots[path] || g.sample(path)
 }
 
 // mayMove reports whether a command may move a name, or something else to that name.
-func (g *guarded) mayMove(path string) bool { return !g.protects(path) && !g.leadsTo(path) }
+func (g *guarded) mayMove(path string) bool {
+	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
+}
 
 // configures reports whether a move is how git changes a configuration.
 func (g *guarded) configures(from, to string) bool { return g.config[to] && from == to+".lock" }

@@ -59,18 +59,15 @@ func landlock(o *order) error {
 	if err := r.readable(o); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{o.Root}, o.Write...) {
-		if err := r.allow(dir, r.toWrite(o, dir)); err != nil {
+	roots := 1 + len(o.Write)
+	for i, dir := range o.granted() {
+		err := r.allow(dir, r.toWrite(o, dir))
+		if err != nil && (i < roots || !unreachable(err) && !errors.Is(err, unix.EACCES)) {
 			return err
 		}
 	}
 	if err := r.homes(o); err != nil {
 		return err
-	}
-	for _, dir := range o.temporary() {
-		if err := r.allow(dir, r.toWrite(o, dir)); err != nil && !errors.Is(err, unix.ENOENT) {
-			return err
-		}
 	}
 	if err := r.devices(); err != nil {
 		return err
@@ -116,7 +113,7 @@ func newRules(o *order, abi int) (rules, error) {
 
 // toWrite returns the rights in a directory that commands may change. Where a supervisor does that, they may only read.
 func (r rules) toWrite(o *order, dir string) uint64 {
-	if o.Supervised && slices.Contains(o.supervised(), dir) {
+	if o.Supervised && slices.Contains(o.Watched, dir) {
 		return rightsToRead | rightsToList
 	}
 	return r.all &^ rightsOfNodes
@@ -129,25 +126,6 @@ func (o *order) temporary() []string {
 		return []string{"/tmp", "/var/tmp", "/dev/shm"}
 	}
 	return []string{o.Temp}
-}
-
-// supervised returns the directories in which commands change nothing by themselves: those with protected names, and
-// others above them, since a right in a directory is one in all that lies there.
-func (o *order) supervised() []string {
-	list := append([]string{o.Root}, o.Write...)
-	others := o.temporary()
-	for pair := range slices.Chunk(o.Own, 2) {
-		others = append(others, pair[1])
-	}
-	for copied := range slices.Chunk(o.Copies, 3) {
-		others = append(others, copied[2])
-	}
-	for _, dir := range others {
-		if slices.ContainsFunc(list, func(root string) bool { return root != dir && within(dir, root) }) {
-			list = append(list, dir)
-		}
-	}
-	return list
 }
 
 // allow grants rights to a path and everything beneath it. Only some of them apply to a file.
@@ -176,33 +154,21 @@ func (r rules) allow(path string, rights uint64) error {
 	return nil
 }
 
-// homes allows what commands have in home directories. Mounts already show no more than may be read.
+// homes allows what commands see of home directories. Mounts already show no more than may be read.
 func (r rules) homes(o *order) error {
-	read, write := []string{}, []string{}
-	for pair := range slices.Chunk(o.Own, 2) {
-		if o.Tier == Landlock {
-			write = append(write, pair[0]) // pair[1] is the user's
-		} else {
-			write = append(write, pair[1])
-		}
+	if o.Tier != Landlock {
+		return nil
 	}
-	for copied := range slices.Chunk(o.Copies, 3) {
-		write = append(write, copied[2])
+	var read []string
+	for pair := range slices.Chunk(o.Seen, 2) {
+		read = append(read, pair[0])
 	}
-	if o.Tier == Landlock {
-		for pair := range slices.Chunk(o.Seen, 2) {
-			read = append(read, pair[0])
-		}
-		if o.Farm != "" {
-			read = append(read, o.Farm)
-		}
+	if o.Farm != "" {
+		read = append(read, o.Farm)
 	}
-	for i, path := range slices.Concat(write, read) {
-		rights := uint64(rightsToRead | rightsToList)
-		if i < len(write) {
-			rights = r.toWrite(o, path)
-		}
-		if err := r.allow(path, rights); err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
+	for _, path := range read {
+		err := r.allow(path, rightsToRead|rightsToList)
+		if err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
 			return err
 		}
 	}

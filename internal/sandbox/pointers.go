@@ -99,10 +99,10 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	for _, dir := range p.repository(tree) {
 		files = append(files, filepath.Join(tree, dir, "config"), filepath.Join(tree, dir, "config.worktree"))
 	}
-	add := func(path string) {
+	add := func(path string, lock bool) {
 		for _, base := range append([]string{root}, p.Write...) {
 			if name, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(name) {
-				all = append(all, kept{base: base, name: name})
+				all = append(all, kept{base: base, name: name, lock: lock})
 				return
 			}
 		}
@@ -111,18 +111,18 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 		for _, s := range gitSettings(files[i]) {
 			switch {
 			case s.key == "core.hookspath":
-				add(homely(s.value, tree))
+				add(homely(s.value, tree), false)
 			case s.key == "core.attributesfile":
-				add(homely(s.value, tree))
+				add(homely(s.value, tree), false)
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
-				add(path)
+				add(path, true)
 				files = append(files, path)
 			case runs(s.key):
 				for _, word := range words(s.value) {
 					path := homely(word, tree)
 					if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-						add(path)
+						add(path, false)
 					}
 				}
 			}

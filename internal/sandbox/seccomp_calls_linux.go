@@ -37,7 +37,11 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
 	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
-	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD}, refuse, bpfAllow())
+	// Some file systems make names for whoever may read a directory, where Landlock does not look, or make upper and
+	// lower case the same by a flag.
+	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xffffff00, []uint32{btrfsNames, bcachefsNames}, refuse, bpfOneOf(1, 0, []uint32{
+		unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, ocfs2Links, setsFlags, setsMoreFlags,
+	}, refuse, bpfAllow()))
 
 	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
 	// which debuggers and sanitizers set for their children. All others are old behaviours with old holes.
@@ -46,6 +50,15 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		bpfAllow(), refuse)
 	return calls
 }
+
+// Requests to file systems.
+const (
+	btrfsNames    = 0x50009400 // and a number: subvolumes and snapshots
+	bcachefsNames = 0x4020bc00 // the same
+	ocfs2Links    = 0x40186f04
+	setsFlags     = 0x40086602
+	setsMoreFlags = 0x401c5820
+)
 
 // bpfRefused are the calls that both machines have and that no command may make.
 func bpfRefused() []uint32 {
@@ -63,7 +76,7 @@ func bpfRefused() []uint32 {
 		unix.SYS_MOVE_MOUNT,
 		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG,
 		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FILE_SETATTR,
 		// the machine itself
 		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP,
 		unix.SYS_SYSLOG,

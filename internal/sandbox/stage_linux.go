@@ -37,6 +37,24 @@ func Stage() int {
 	if err != nil {
 		return fail(err)
 	}
+	if o.Tier != Landlock {
+		return enter(o, env, signals)
+	}
+	// To signal a process is to signal its first thread, which stays outside of the walls here: else a command could
+	// stop its supervisor.
+	code := make(chan int, 1)
+	go func() {
+		runtime.LockOSThread()
+		code <- enter(o, env, signals)
+	}()
+	return <-code
+}
+
+// enter puts this thread behind the walls, and starts the command there.
+func enter(o order, env []string, signals chan os.Signal) int {
+	if err := confine(&o); err != nil {
+		return fail(err)
+	}
 	if o.Trial {
 		return report(o)
 	}
@@ -49,8 +67,7 @@ func Stage() int {
 	if o.Limits.Memory > 0 {
 		limitMemory(o.Limits.Memory)
 	}
-	err = syscall.Exec(o.Program, os.Args[2:], env)
-	return notFound(o.Program, err)
+	return notFound(o.Program, syscall.Exec(o.Program, os.Args[2:], env))
 }
 
 // listen catches the signals that ask the group to end, from the beginning. A signal that the caller ignores stays
@@ -62,6 +79,9 @@ func listen() chan os.Signal {
 			signal.Notify(signals, s)
 		}
 	}
+	// A command could end its process 1 by these, as if that had failed. Sent by a process, they mean nothing.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
+		syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGSYS, syscall.SIGSTKFLT)
 	return signals
 }
 
@@ -97,6 +117,9 @@ func build(o *order) (env []string, err error) {
 		}
 		o.ProxyPort = port
 	}
+	if err := o.everyPath(); err != nil {
+		return nil, err
+	}
 	if err := limit(o); err != nil {
 		return nil, fmt.Errorf("the limits: %w", err)
 	}
@@ -105,16 +128,28 @@ func build(o *order) (env []string, err error) {
 			return nil, fmt.Errorf("the directory of the command: %w", err)
 		}
 	}
+	return env, privileges()
+}
+
+func privileges() error {
 	if err := dropPrivileges(); err != nil {
-		return nil, fmt.Errorf("the privileges cannot be given up: %w", err)
+		return fmt.Errorf("the privileges cannot be given up: %w", err)
+	}
+	return nil
+}
+
+// confine restricts this thread.
+func confine(o *order) error {
+	if err := privileges(); err != nil { // the thread may be older than that of build
+		return err
 	}
 	if err := filtered(o); err != nil {
-		return nil, fmt.Errorf("the filter of system calls: %w", err)
+		return fmt.Errorf("the filter of system calls: %w", err)
 	}
 	if err := landlock(o); err != nil {
-		return nil, fmt.Errorf("landlock: %w", err)
+		return fmt.Errorf("landlock: %w", err)
 	}
-	return env, nil
+	return nil
 }
 
 // filtered sets the filter of system calls, and starts the supervisor of those that it holds. A process can have only

@@ -33,6 +33,7 @@ type supervisor struct {
 	listener int
 	names    *guarded
 	roots    []string // where it acts
+	writable []string // what commands may change, there and elsewhere
 
 	umask   uint32        // of the command
 	unmask  atomic.Uint32 // how often a process has asked for another one
@@ -40,12 +41,13 @@ type supervisor struct {
 	blunt   bool          // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
 
 	moves   sync.RWMutex // a rename changes where other paths lead
-	waiting atomic.Int32 // calls that wait for the other end of a pipe
+	later   chan waiting // what cannot be opened yet
+	locking sync.Mutex
+	locks   map[inode]int // those made for commands, each with a descriptor of it
 }
 
 const (
 	supervisors = 3  // threads
-	mostWaiting = 6  // calls that wait for pipes
 	mostAgain   = 16 // times that a path is followed anew because it was changed
 )
 
@@ -94,8 +96,8 @@ var (
 // supervise starts the supervisor of what this thread starts.
 func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
-		listener: listener, names: newGuarded(o), roots: o.supervised(),
-		strange: o.OldProcesses, umask: umask,
+		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
+		strange: o.OldProcesses, umask: umask, later: make(chan waiting, mostWaiting), locks: map[inode]int{},
 	}
 	abi, err := landlockABI()
 	s.blunt = err == nil && abi < 3 && o.Tier == Namespaces
@@ -103,11 +105,12 @@ func supervise(listener int, umask uint32, o *order) error {
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,
 		unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	begun := make(chan error, supervisors)
+	begun := make(chan error, supervisors+1)
+	go s.keepTrying(begun)
 	for range supervisors {
 		go s.serve(begun)
 	}
-	for range supervisors {
+	for range supervisors + 1 {
 		if err := <-begun; err != nil {
 			return fmt.Errorf("the supervisor of the workspace: %w", err)
 		}
@@ -115,10 +118,18 @@ func supervise(listener int, umask uint32, o *order) error {
 	return nil
 }
 
+// bare keeps the goroutine on a thread of its own, which has no more rights than the command.
+func bare() error {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	return dropCapabilities()
+}
+
 // serve answers on a thread that has a umask of its own.
 func (s *supervisor) serve(begun chan<- error) {
-	runtime.LockOSThread()
-	err := unix.Unshare(unix.CLONE_FS)
+	err := bare()
 	unix.Umask(0)
 	begun <- err
 	r := &request{supervisor: s, known: known{living: -1}}
@@ -173,6 +184,7 @@ type request struct {
 	answer answer
 	block  [unix.PathMax]byte
 	known  known
+	mine   uint32 // the umask of our thread
 	local  [1]unix.Iovec
 	remote [1]unix.RemoteIovec
 }
@@ -283,6 +295,14 @@ func (r *request) mask() uint32 {
 	return k.umask
 }
 
+// mayHave sets our umask. Only the kernel knows whether it counts where a file is made.
+func (r *request) mayHave(umask uint32) {
+	if umask != r.mine {
+		unix.Umask(int(umask))
+		r.mine = umask
+	}
+}
+
 // hand gives a descriptor to the caller, and closes ours before the caller goes on: a program that it has just written
 // could not be started while somebody else has it open.
 func (r *request) hand(fd int, flags int) error {
@@ -326,7 +346,7 @@ func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
 	if n, ok := descriptor(path); ok {
 		return spot{dir: -1, own: n}, nil
 	}
-	if strings.HasPrefix(path, "/proc/") { // part of it is another one for each process
+	if dir, path = beginning(dir, path); strings.HasPrefix(path, "/proc/") { // another one for each process
 		return spot{}, errGoOn
 	}
 	if path[0] != '/' {
@@ -363,6 +383,9 @@ func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
 		if strings.HasPrefix(target, "/proc/") {
 			s.close()
 			return s, errGoOn
+		}
+		if strings.HasSuffix(target, "/") {
+			s.slash = true
 		}
 		if at, owned, path = s.dir, true, target; s.slash {
 			path += "/"
@@ -404,7 +427,7 @@ func (r *request) step(at int, path string, follow bool) (s spot, target string,
 	if s.path = real; name == "." {
 		return s, "", nil
 	}
-	if s.path = filepath.Join(real, name); !follow && !s.slash {
+	if s.path = filepath.Join(real, name); !follow {
 		return s, "", nil
 	}
 	if n, err := unix.Readlinkat(s.dir, name, r.block[:]); err == nil && n > 0 {
@@ -416,10 +439,32 @@ func (r *request) step(at int, path string, follow bool) (s spot, target string,
 // pathOf returns the path of an open file, as the kernel knows it.
 func (r *request) pathOf(fd int) (string, error) {
 	n, err := unix.Readlink(own(fd), r.block[:])
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		return r.deepPath(fd)
+	}
 	if err != nil || n == 0 {
 		return "", unix.EACCES
 	}
 	return string(r.block[:n]), nil
+}
+
+// deepPath returns a path for a directory that has none because it would be too long: that of one above it, and a name
+// which no file has. No protected name lies so deep, but for those beneath one.
+func (r *request) deepPath(fd int) (string, error) {
+	at, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for err == nil {
+		n, errPath := unix.Readlink(own(at), r.block[:])
+		if errPath == nil && n > 0 {
+			_ = unix.Close(at)
+			return string(r.block[:n]) + "/\x00", nil
+		}
+		up, errUp := unix.Openat(at, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		_ = unix.Close(at)
+		if at, err = up, errUp; !errors.Is(errPath, unix.ENAMETOOLONG) {
+			err = unix.EACCES
+		}
+	}
+	return "", unix.EACCES
 }
 
 // own is the name of a descriptor of ours.
@@ -439,6 +484,25 @@ func descriptor(path string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// beginning returns where a path begins that names a directory of the caller by way of /proc.
+func beginning(dir int32, path string) (int32, string) {
+	for _, at := range []string{"/proc/self/cwd/", "/proc/thread-self/cwd/"} {
+		if rest, found := strings.CutPrefix(path, at); found && strings.Trim(rest, "/") != "" {
+			return here, strings.TrimLeft(rest, "/")
+		}
+	}
+	for _, at := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"} {
+		if rest, found := strings.CutPrefix(path, at); found {
+			number, rest, _ := strings.Cut(rest, "/")
+			n, err := strconv.ParseUint(number, 10, 31)
+			if rest = strings.TrimLeft(rest, "/"); err == nil && rest != "" {
+				return int32(n), rest
+			}
+		}
+	}
+	return dir, path
 }
 
 // base opens the directory from which a relative path begins.

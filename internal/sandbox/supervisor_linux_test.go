@@ -341,11 +341,31 @@ func TestObservable(t *testing.T) {
 	}
 }
 
-// TestWithoutASupervisor: a command whose supervisor was killed changes nothing any more.
+// TestWithoutASupervisor: a command whose supervisor was killed changes nothing any more, and it cannot kill or stop it.
 func TestWithoutASupervisor(t *testing.T) {
 	g := newGround(t)
 	w := g.walls(t, Landlock)
-	r := g.sh(t, w, "echo x > before; kill -9 $PPID; sleep 0.2; echo x > after")
+	if abi, err := landlockABI(); err == nil && abi >= 6 {
+		r := g.sh(t, w, "for s in STOP KILL SEGV TERM; do kill -$s $PPID; done 2>/dev/null; echo x > first")
+		if !exists(g.root+"/first") || r.ending.ExitCode != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	must(t, unix.Mkfifo(g.root+"/killed", 0o600))
+	gone := make(chan error, 1)
+	go func() {
+		text, err := os.ReadFile(g.root + "/killed")
+		var supervisor int
+		if _, errScan := fmt.Sscan(string(text), &supervisor); err == nil {
+			err = errScan
+		}
+		if err == nil {
+			err = unix.Kill(supervisor, unix.SIGKILL)
+		}
+		gone <- err
+	}()
+	r := g.sh(t, w, "echo x > before; echo $PPID > killed; sleep 0.2; echo x > after")
+	must(t, <-gone)
 	if exists(g.root+"/after") || !exists(g.root+"/before") {
 		t.Errorf("%+v", r)
 	}

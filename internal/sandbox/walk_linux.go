@@ -18,13 +18,19 @@ type walk struct {
 	writable []string // directories that commands may write
 	kept     map[string]bool
 	covers   map[string]bool // those that exist
+	locks    map[string]bool // those that git replaces over a lock
+	locking  bool            // what is visited is such a name
 	err      error           // the first error
 }
 
 // protect tells a stage which names commands cannot change.
 func (p Policy) protect(o *order) error {
-	w := &walk{writable: append([]string{p.Root}, p.Write...), kept: map[string]bool{}, covers: map[string]bool{}}
+	w := &walk{
+		writable: append([]string{p.Root}, p.Write...), kept: map[string]bool{}, covers: map[string]bool{},
+		locks: map[string]bool{},
+	}
 	for _, k := range p.kept() {
+		w.locking = k.lock
 		if w.visit(k); w.err != nil {
 			return w.err
 		}
@@ -36,7 +42,7 @@ func (p Policy) protect(o *order) error {
 			o.Hooks = append(o.Hooks, path)
 		}
 	}
-	o.Kept, o.Covers = sorted(w.kept), sorted(w.covers)
+	o.Kept, o.Covers, o.Locks = sorted(w.kept), sorted(w.covers), sorted(w.locks)
 	// If a directory above them were moved, the next command and its sandbox would not find these.
 	for _, path := range slices.Concat(w.writable, p.Hidden) {
 		if w.changeable(filepath.Dir(path)) {
@@ -128,7 +134,7 @@ func (w *walk) unseen(k kept, path string, left []string, err error) {
 	case !w.changeable(path):
 	case errors.Is(err, fs.ErrNotExist):
 		if name := filepath.Join(append([]string{path}, left...)...); w.changeable(name) {
-			w.kept[name] = true
+			w.keep(name)
 		}
 	case errors.Is(err, unix.ENAMETOOLONG) && len(path) < unix.PathMax: // no file can have that name
 	default:
@@ -143,6 +149,13 @@ func (w *walk) changeable(path string) bool { return first(w.writable, path) != 
 // cover protects what is at a path.
 func (w *walk) cover(path string) {
 	if w.changeable(path) {
-		w.kept[path], w.covers[path] = true, true
+		w.covers[path] = true
+		w.keep(path)
+	}
+}
+
+func (w *walk) keep(path string) {
+	if w.kept[path] = true; w.locking {
+		w.locks[path] = true
 	}
 }

@@ -49,6 +49,7 @@ type order struct {
 	Covers  exact // those of them that exist
 	Configs exact // those that git may change in part
 	Hooks   exact // those that git may make
+	Locks   exact // those that git replaces over a lock
 	Stay    exact // names that stay in their place
 	Hidden  exact
 
@@ -74,6 +75,7 @@ type order struct {
 	OldProcesses bool
 	ProxyPort    int
 	Supervised   bool
+	Watched      exact // directories that commands write by way of the supervisor alone, see everyPath
 }
 
 func private(info os.FileInfo) bool {
