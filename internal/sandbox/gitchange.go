@@ -45,8 +45,8 @@ func gitEntries(text string) (entries []gitEntry, ok bool) {
 	return entries, true
 }
 
-// mayBecome reports whether a command may change a configuration from one text to another. Directories that commands can
-// write are no address: a repository there has hooks that they wrote.
+// mayBecome reports whether a command may change a configuration from one text to another. A directory that commands
+// can write is refused as an address: a repository there has hooks that they wrote.
 func mayBecome(old, text string, writable []string) bool {
 	was, ok := gitEntries(old)
 	is, okNow := gitEntries(text)
@@ -63,10 +63,10 @@ func mayBecome(old, text string, writable []string) bool {
 	return slices.Equal(left, stays)
 }
 
-// remoteName is what a remote is called that a command adds. What may be an address is none.
+// remoteName is how a remote is called that a command adds. Git would take some other names for addresses.
 const remoteName = `^[A-Za-z0-9_][A-Za-z0-9_-]*$`
 
-// leadsInto reports whether an entry is the address of something that commands can write, or that is none for certain.
+// leadsInto reports whether an entry is the address of something that commands can write, or may be one.
 func leadsInto(e gitEntry, writable []string) bool {
 	if e.section != "remote" || e.key != "url" {
 		return false

@@ -37,11 +37,12 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
 	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
-	// Some file systems make names for whoever may read a directory, where Landlock does not look, or make upper and
-	// lower case the same by a flag.
-	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xffffff00, []uint32{btrfsNames, bcachefsNames}, refuse, bpfOneOf(1, 0, []uint32{
-		unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, ocfs2Links, setsFlags, setsMoreFlags,
-	}, refuse, bpfAllow()))
+	// Some file systems make names for anybody who may read a directory, where Landlock does not look, or make upper
+	// and lower case the same by a flag.
+	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xffffff00, []uint32{btrfsNames, bcachefsNames}, refuse,
+		bpfOneOf(1, 0, []uint32{
+			unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, ocfs2Links, setsFlags, setsMoreFlags,
+		}, refuse, bpfAllow()))
 
 	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
 	// which debuggers and sanitizers set for their children. All others are old behaviours with old holes.

@@ -341,7 +341,7 @@ func TestObservable(t *testing.T) {
 	}
 }
 
-// TestWithoutASupervisor: a command whose supervisor was killed changes nothing any more, and it cannot kill or stop it.
+// TestWithoutASupervisor: a command whose supervisor was killed changes nothing, and it cannot kill or stop it.
 func TestWithoutASupervisor(t *testing.T) {
 	g := newGround(t)
 	w := g.walls(t, Landlock)
