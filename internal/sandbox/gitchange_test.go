@@ -55,12 +55,25 @@ func TestMayBecome(t *testing.T) {
 			plain + "[a]\n\tx = 1\n\tx = 2\n", plain + "[a]\n\tx = 1\n\tx = 2\n\tx = 1\n",
 			false,
 		},
-		"what is odd, and more":    {odd, odd + branch("."), false},
-		"an update of a submodule": {plain, plain + "[submodule \"s\"]\n\tupdate = !evil\n", false},
-		"a filter":                 {plain, plain + "[filter \"f\"]\n\tclean = evil\n", false},
-		"who commits":              {plain, plain + "[user]\n\temail = evil@example.com\n", false},
+		"a clone from outside":           {plain, plain + "[remote \"o\"]\n\turl = /usr\n", true},
+		"a branch that follows a helper": {plain, plain + branch("foo::x"), false},
+		"a branch that follows a path":   {plain, plain + branch("./e.git"), false},
+		"a branch that follows nothing":  {whole, whole + branch(""), false},
+		"a remote that is a path":        {plain, plain + "[remote \"./e\"]\n\tfetch = x\n", false},
+		"a remote without an address":    {plain, plain + "[remote \"e\"]\n\tfetch = x\n", false},
+		"a remote that is a helper":      {plain, plain + "[remote \"a::b\"]\n\turl = https://a\n", false},
+		"an address here":                {plain, plain + "[remote \"o\"]\n\turl = ./e.git\n", false},
+		"an address in the workspace":    {plain, plain + "[remote \"o\"]\n\turl = /tmp/e.git\n", false},
+		"an address by file":             {plain, plain + "[remote \"o\"]\n\turl = file:///tmp/e.git\n", false},
+		"an address around":              {plain, plain + "[remote \"o\"]\n\turl = /usr/../tmp/e\n", false},
+		"an address by a link":           {plain, plain + "[remote \"o\"]\n\turl = /tmp/l/../../usr\n", false},
+		"an address of another program":  {plain, plain + "[remote \"o\"]\n\turl = foo://x\n", false},
+		"what is odd, and more":          {odd, odd + branch("."), false},
+		"an update of a submodule":       {plain, plain + "[submodule \"s\"]\n\tupdate = !evil\n", false},
+		"a filter":                       {plain, plain + "[filter \"f\"]\n\tclean = evil\n", false},
+		"who commits":                    {plain, plain + "[user]\n\temail = evil@example.com\n", false},
 	} {
-		if mayBecome(c.old, c.text, nil) != c.may {
+		if mayBecome(c.old, c.text, []string{"/tmp"}) != c.may {
 			t.Errorf("%s: %v", name, !c.may)
 		}
 	}

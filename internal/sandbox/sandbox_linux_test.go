@@ -48,6 +48,10 @@ func TestMain(m *testing.M) {
 		err = mountsAt(os.Args[2])
 	case "holds":
 		err = holder(os.Args[2], os.Args[3], os.Args[4])
+	case "twice":
+		err = twice(os.Args[2])
+	case "catches":
+		err = catcher(os.Args[2])
 	case "races":
 		err = racer(os.Args[2])
 	case "allocates":

@@ -173,6 +173,19 @@ func TestOrdinaryJobs(t *testing.T) {
 				"'rm a' 'echo > a/' 'mkdir .' 'rmdir .' 'ln -s x a/../a' 'mv a a/b' 'unlink a' 'mkdir a/' 'touch b/' " +
 				"'truncate -s 1 a' 'mv . x' 'rmdir /' 'ln -T no b'; do LC_ALL=C bash -c \"$l\" 2>&1 | sed 's/.*: " +
 				"//'; done > said",
+			"slashes": "mkdir d e; echo f > f; ln -s d ld; ln -s no dang; for l in 'rmdir ld/' 'mkdir dang/' " +
+				"'mkdir dang' " +
+				"'mv -T ld/ x' 'mv -T f f2/' 'mv -T e e2/' 'echo > f/' 'echo >> f/' 'ln -s a nn/' 'unlink f/' " +
+				"'unlink ld/' 'ln f g/' " +
+				"'ln f/ g' 'mkfifo p/' 'truncate -s 1 f/' 'touch ld/' 'echo > ld/g'; do LC_ALL=C bash -c \"$l\" " +
+				"2>&1 | " +
+				"sed 's/.*: //'; done > said",
+			"sockets": "python3 -c 'import os, stat; os.mknod(\"s\", 0o644 | stat.S_IFSOCK)'",
+			"deep": "python3 -c '\nimport os\nfor i in range(30): os.mkdir(\"z\" * 200); os.chdir(\"z\" * 200)\n" +
+				"open(\"f\", \"w\").write(\"x\"); os.mkdir(\"d\"); os.rename(\"f\", \"d/g\"); os.unlink(\"d/g\"); " +
+				"os.rmdir(\"d\")\n" +
+				"for i in range(30): os.chdir(\"..\"); os.rmdir(\"z\" * 200)\n'",
+			"processes": "mkdir d; echo x > /proc/self/cwd/y; exec 7<d; echo x > /dev/fd/7/y; ln y /proc/self/fd/7/z",
 			"pipes": "mkfifo p; (sleep 0.1; cat p > out) & echo through > p; wait; (exec 9<>p; echo more >&9; head " +
 				"-1 <&9) > out2",
 			"archives": "mkdir -p s/t; seq 1000 > s/t/n; ln s/t/n s/h; ln -s t/n s/l; chmod 640 s/t/n; tar cf a.tar " +
@@ -202,6 +215,27 @@ func TestOrdinaryJobs(t *testing.T) {
 					t.Errorf("without walls\n%s\nbehind them\n%s", want, got)
 				}
 			})
+		}
+	})
+}
+
+// TestWordsOfTheKernel: of a protected name a command hears what it would hear without walls, as far as it changes
+// nothing.
+func TestWordsOfTheKernel(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		g := newGround(t)
+		g.repository(t)
+		r := g.sh(t, g.walls(t, tier), `python3 -c '
+import os, errno
+def t(f):
+	try: return f() and "ok"
+	except OSError as e: return errno.errorcode[e.errno]
+print(t(lambda: os.mkdir(".git/hooks")), t(lambda: os.unlink(".git/hooks/no")), t(lambda: os.rename(".claude/no", "x")),
+	t(lambda: os.open(".git/config", os.O_CREAT | os.O_EXCL | os.O_RDWR)), t(lambda: os.open(".git/config", os.O_CREAT)),
+	t(lambda: os.open(".git/config", os.O_RDWR)), t(lambda: os.open(".mcp.json", os.O_RDWR)), t(lambda: os.mkdir(".claude")))'
+			git init -q . && rm -rf .claude && mkdir -p .git/hooks && echo fine`)
+		if r.out != "EEXIST ENOENT ENOENT EEXIST ok EROFS ENOENT EROFS\nfine\n" {
+			t.Errorf("%+v", r)
 		}
 	})
 }

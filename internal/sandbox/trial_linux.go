@@ -52,10 +52,7 @@ func refused(what string, err error) error {
 
 // triesOutside tries to create files without a name, so that a success leaves nothing behind.
 func triesOutside(o order, t *trial) error {
-	writable := append([]string{o.Root, o.Temp}, o.Write...)
-	if o.Tier == Namespaces {
-		writable = append(writable, "/tmp", "/var/tmp")
-	}
+	writable := append(o.granted(), o.Temp)
 	for _, dir := range o.Outside {
 		if first(writable, dir) != "" || !filepath.IsAbs(dir) {
 			continue
