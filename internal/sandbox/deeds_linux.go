@@ -211,6 +211,8 @@ func (r *request) open(d deed) error {
 			return refusedName
 		}
 		return s.refusal(exclusive)
+	case !exclusive && s.name != "." && r.isTwin(s):
+		return refusedName
 	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
 		flags &^= unix.O_CREAT | unix.O_EXCL
 	}
@@ -258,7 +260,8 @@ func (r *request) reopen(number, flags int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if !r.names.mayWrite(path) {
+	var there unix.Stat_t
+	if !r.names.mayWrite(path) || unix.Fstat(fd, &there) != nil || r.names.twin(&there) {
 		return refusedName
 	}
 	again, err := unix.Open(own(fd), flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|ours&^unix.O_NOFOLLOW, 0)
@@ -272,7 +275,7 @@ func (r *request) truncate(s spot, size int64) error {
 	if s.slash {
 		return s.file()
 	}
-	if !r.names.mayWrite(s.path) {
+	if !r.names.mayWrite(s.path) || r.isTwin(s) {
 		return s.refusal(false)
 	}
 	fd, err := unix.Openat(s.dir, s.name, unix.O_WRONLY|ours, 0)

@@ -101,7 +101,9 @@ func harmless(e gitEntry, was, is []gitEntry) bool {
 		})
 	}
 	has := func(section, name, key string) bool { return in(was, section, name, key) }
-	elsewhere := strings.Contains(e.value, "::") || strings.HasPrefix(e.value, "-")
+	if strings.ContainsAny(e.value, "#;") || strings.Contains(e.value, "::") || strings.HasPrefix(e.value, "-") {
+		return false // git would leave out a comment, start a helper, or take it for an option
+	}
 	switch e.section {
 	case "core":
 		return e.name == "" && !has("core", "", e.key) && isOneOf(e.key, "repositoryformatversion filemode bare "+
@@ -111,9 +113,9 @@ func harmless(e gitEntry, was, is []gitEntry) bool {
 	case "remote":
 		begun := has("remote", e.name, "") && !has("remote", e.name, e.key) // git adds one line at a time
 		called := regexp.MustCompile(remoteName).MatchString(e.name) && in(is, "remote", e.name, "url")
-		return called && (begun || !has("remote", "", "")) && isOneOf(e.key, "url fetch tagopt") && !elsewhere
+		return called && (begun || !has("remote", "", "")) && isOneOf(e.key, "url fetch tagopt")
 	case "submodule":
-		return !has("submodule", e.name, e.key) && isOneOf(e.key, "active url") && !elsewhere
+		return !has("submodule", e.name, e.key) && isOneOf(e.key, "active url")
 	case "branch":
 		if e.name == "" || has("branch", e.name, e.key) {
 			return false

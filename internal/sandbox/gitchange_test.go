@@ -67,6 +67,8 @@ func TestMayBecome(t *testing.T) {
 		"an address by file":             {plain, plain + "[remote \"o\"]\n\turl = file:///tmp/e.git\n", false},
 		"an address around":              {plain, plain + "[remote \"o\"]\n\turl = /usr/../tmp/e\n", false},
 		"an address by a link":           {plain, plain + "[remote \"o\"]\n\turl = /tmp/l/../../usr\n", false},
+		"an address behind a comment":    {plain, plain + "[remote \"o\"]\n\turl = e.git#:y\n", false},
+		"a branch that is an option":     {plain, plain + "[branch \"o\"]\n\tvscode-merge-base = --x\n", false},
 		"an address of another program":  {plain, plain + "[remote \"o\"]\n\turl = foo://x\n", false},
 		"what is odd, and more":          {odd, odd + branch("."), false},
 		"an update of a submodule":       {plain, plain + "[submodule \"s\"]\n\tupdate = !evil\n", false},

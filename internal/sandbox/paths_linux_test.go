@@ -30,6 +30,7 @@ func plantings() []string {
 		"cd .git; echo evil >> ../$(printf './%.0s' {1..50})/.git/config",
 		"python3 -c 'import os, ctypes; l = ctypes.CDLL(None); " +
 			"l.renameat2(-100, b\".git\", -100, b\"sub\", 2); l.renameat2(-100, b\"sub\", -100, b\".claude\", 2)'",
+		"mv $1/$2 $1/moved; mkdir -p $1/$2/.claude; echo evil > $1/$2/.claude/x; echo evil >> $1/moved/.mcp.json",
 		"cd .git && exec 8<config && echo evil >> /proc/self/fd/8", "mv sub .claude", "ln -s sub .claude",
 		"mv sub/x .mcp.json",
 		"ln sub/x .mcp.json", "cp sub/x .git/config.lock && mv .git/config.lock .git/config",
@@ -62,11 +63,10 @@ func TestEveryPlace(t *testing.T) {
 							p.Write = []string{dir}
 						}
 					})
-					for _, line := range plantings() {
-						r := g.run(t, w, "bash", "-c", line, "bash", dir, "work")
-						intact(t, g.root, line+"\n"+r.out)
-					}
-					if r := g.sh(t, w,
+					lines := "(" + strings.Join(plantings(), "\n)\n(") + "\n)"
+					r := g.run(t, w, "bash", "-c", lines, "bash", dir, "work")
+					intact(t, g.root, r.out)
+					if r = g.sh(t, w,
 						"echo x > sub/y && mv sub sub2 && echo x > /proc/self/cwd/sub2/z"); r.ending.ExitCode != 0 ||
 						!exists(g.root+"/sub2/z") {
 						t.Errorf("what is not protected cannot be written: %+v", r)
@@ -162,4 +162,26 @@ func twice(dir string) error {
 		}
 	}
 	return nil
+}
+
+// TestSecondNames: a protected file that has a second name by a hard link is not changed by that either.
+func TestSecondNames(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		g := newGround(t)
+		g.repository(t)
+		must(t, os.WriteFile(g.root+"/hook.sh", []byte("mine\n"), 0o700))
+		must(t, os.Link(g.root+"/hook.sh", g.root+"/.git/hooks/pre-commit"))
+		must(t, os.WriteFile(g.root+"/.mcp.json", []byte("mine\n"), 0o600))
+		must(t, os.Link(g.root+"/.mcp.json", g.root+"/servers.json"))
+		must(t, os.WriteFile(g.root+"/a", []byte("a\n"), 0o600))
+		r := g.sh(t, g.walls(t, tier), `for f in hook.sh servers.json; do echo evil >> $f; echo evil > $f; : > $f; truncate -s 0 $f
+			exec 7<$f; echo evil > /proc/self/fd/7; exec 7<>$f; ln $f twin; echo evil >> twin; rm twin; mv $f other; echo evil >> other
+			done; ln a b && echo b >> a && echo c > b`)
+		for name, want := range map[string]string{"/.git/hooks/pre-commit": "mine\n", "/.mcp.json": "mine\n",
+			"/a": "c\n"} {
+			if text, err := os.ReadFile(g.root + name); err != nil || string(text) != want {
+				t.Errorf("%s: %q %v %+v", name, text, err, r)
+			}
+		}
+	})
 }

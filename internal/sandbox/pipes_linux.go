@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +47,11 @@ func (r *request) wait(s spot, flags int) error {
 // open tries once more. It reports whether the caller has its answer, or waits no longer.
 func (w waiting) open() bool {
 	r := w.request
-	if !r.valid() {
+	r.moves.RLock()
+	defer r.moves.RUnlock()
+	path, err := r.pathOf(w.dir) // it may have been moved
+	if !r.valid() || err != nil || !r.names.mayWrite(filepath.Join(path, w.name)) {
+		r.send(&answer{id: r.id, errno: -int32(unix.EACCES)})
 		_ = unix.Close(w.dir)
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -125,10 +126,16 @@ func triesNames(o order, t *trial) error {
 	if t.Names {
 		return nil
 	}
-	for i, path := range o.Kept {
-		if i == mostTried {
-			break
+	tried := slices.Clone(o.Kept[:min(len(o.Kept), mostTried)])
+	for _, path := range tried { // by a path that does not begin as the workspace does
+		if rel, err := filepath.Rel(o.Root, path); err == nil && filepath.IsLocal(rel) {
+			tried = append(tried, "/proc/self/cwd/"+rel)
 		}
+	}
+	if err := os.Chdir(o.Root); err != nil {
+		return err
+	}
+	for _, path := range tried {
 		if err := refused("the removal of "+path,
 			notThere(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
 			return err

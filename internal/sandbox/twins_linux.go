@@ -1,0 +1,55 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostTwins is how many entries of a protected directory are looked at for a second name.
+const mostTwins = 500
+
+// isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
+// before. Few files have more than one name, so that this hardly ever looks at more than that.
+func (r *request) isTwin(s spot) bool {
+	var there unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	return r.names.twin(&there)
+}
+
+func (g *guarded) twin(file *unix.Stat_t) bool {
+	if file.Nlink < 2 || file.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	same := func(path string) (yes, directory bool) {
+		var s unix.Stat_t
+		if unix.Lstat(path, &s) != nil {
+			return false, false
+		}
+		return s.Dev == file.Dev && s.Ino == file.Ino, s.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
+	for path := range g.kept {
+		yes, directory := same(path)
+		if yes {
+			return true
+		}
+		if !directory {
+			continue
+		}
+		opened, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		names, _ := opened.Readdirnames(mostTwins)
+		_ = opened.Close()
+		for _, name := range names {
+			if yes, _ := same(filepath.Join(path, name)); yes && !g.sample(filepath.Join(path, name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
