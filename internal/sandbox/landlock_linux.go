@@ -61,7 +61,10 @@ func landlock(o *order) error {
 	}
 	roots := 1 + len(o.Write)
 	for i, dir := range o.granted() {
-		err := r.allow(dir, r.toWrite(o, dir))
+		fd, err := openNoLink(dir)
+		if err == nil {
+			err = r.rule(fd, dir, r.toWrite(o, dir))
+		}
 		if err != nil && (i < roots || !unreachable(err) && !errors.Is(err, unix.EACCES)) {
 			return err
 		}
@@ -134,6 +137,25 @@ func (r rules) allow(path string, rights uint64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	return r.rule(fd, path, rights)
+}
+
+// openNoLink opens a path if no part of it is a link, which another command could put there. The filter stands already
+// and refuses the call for that.
+func openNoLink(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", path, err)
+	}
+	if real, err := os.Readlink(own(fd)); err != nil || real != path {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("%s leads to %q: %w", path, real, unix.ELOOP)
+	}
+	return fd, nil
+}
+
+// rule adds one for an open file, and closes it.
+func (r rules) rule(fd int, path string, rights uint64) error {
 	defer unix.Close(fd)
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {

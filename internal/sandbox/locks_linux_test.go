@@ -104,8 +104,10 @@ func TestLockOfAPerson(t *testing.T) {
 			"python3 -c 'import os, ctypes; open(\"x\", \"w\").write(\"evil\"); " +
 				"ctypes.CDLL(None).renameat2(-100, b\"x\", -100, b\".git/config.lock\", 2)'",
 		} {
-			for _, content := range []string{"[core]\n\tbare = false\n",
-				"[core]\n\tbare = false\n[alias]\n\tx = !mine\n"} {
+			for _, content := range []string{
+				"[core]\n\tbare = false\n",
+				"[core]\n\tbare = false\n[alias]\n\tx = !mine\n",
+			} {
 				must(t, os.WriteFile(lock, []byte(content), 0o600))
 				config, err := os.ReadFile(g.root + "/.git/config")
 				must(t, err)

@@ -113,8 +113,11 @@ func TestMountedTwice(t *testing.T) {
 // twice mounts a workspace twice, and tries to plant something by its second names.
 func twice(dir string) error {
 	g := groundIn(dir)
-	for _, mount := range [][2]string{{"", "/"}, {g.root, dir + "/more/again"},
-		{g.root + "/.git", dir + "/more/part"}} {
+	for _, mount := range [][2]string{
+		{"", "/"},
+		{g.root, dir + "/more/again"},
+		{g.root + "/.git", dir + "/more/part"},
+	} {
 		flags := uintptr(unix.MS_BIND)
 		if mount[0] == "" {
 			flags = unix.MS_REC | unix.MS_PRIVATE
@@ -177,8 +180,10 @@ func TestSecondNames(t *testing.T) {
 		r := g.sh(t, g.walls(t, tier), `for f in hook.sh servers.json; do echo evil >> $f; echo evil > $f; : > $f; truncate -s 0 $f
 			exec 7<$f; echo evil > /proc/self/fd/7; exec 7<>$f; ln $f twin; echo evil >> twin; rm twin; mv $f other; echo evil >> other
 			done; ln a b && echo b >> a && echo c > b`)
-		for name, want := range map[string]string{"/.git/hooks/pre-commit": "mine\n", "/.mcp.json": "mine\n",
-			"/a": "c\n"} {
+		for name, want := range map[string]string{
+			"/.git/hooks/pre-commit": "mine\n", "/.mcp.json": "mine\n",
+			"/a": "c\n",
+		} {
 			if text, err := os.ReadFile(g.root + name); err != nil || string(text) != want {
 				t.Errorf("%s: %q %v %+v", name, text, err, r)
 			}

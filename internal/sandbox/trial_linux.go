@@ -128,12 +128,7 @@ func triesNames(o order, t *trial) error {
 	}
 	tried := slices.Clone(o.Kept[:min(len(o.Kept), mostTried)])
 	for _, path := range tried { // by a path that does not begin as the workspace does
-		if rel, err := filepath.Rel(o.Root, path); err == nil && filepath.IsLocal(rel) {
-			tried = append(tried, "/proc/self/cwd/"+rel)
-		}
-	}
-	if err := os.Chdir(o.Root); err != nil {
-		return err
+		tried = append(tried, "/proc/self/root"+path)
 	}
 	for _, path := range tried {
 		if err := refused("the removal of "+path,
@@ -170,10 +165,10 @@ func notThere(err error) error {
 	return busy(err)
 }
 
-// busy counts as a refusal too, and so does a file instead of a directory.
+// busy counts as a refusal too, and so does a file instead of a directory or the other way around.
 func busy(err error) error {
 	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) ||
-		errors.Is(err, unix.EXDEV) {
+		errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EISDIR) {
 		return unix.EACCES
 	}
 	return err
@@ -224,6 +219,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	weak := tier == Landlock
 	add(weak, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
 	add(weak, "setting extended attributes of files outside the workspace")
+	add(true, "mode, owner and times of the configuration of repositories")
 	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
 	add(weak && hides, "the names of hidden files, and hidden files where commands may write")

@@ -46,6 +46,10 @@ func holes() []hole {
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.out+"/file").Perm() == 0o777 },
 		},
 		{
+			name: "mode, owner and times of the configuration", lines: []string{"d=.git; chmod 604 $d/config"},
+			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.work+"/.git/config").Perm() == 0o604 },
+		},
+		{
 			name:  "setting extended attributes",
 			lines: []string{`python3 -c 'import os; os.setxattr("{out}/file", "user.omniagent", b"x")'`},
 			open: func(t *testing.T, g *ground, o outcome) bool {
