@@ -31,7 +31,7 @@ import (
 
 // Gate is what the configuration allows.
 type Gate struct {
-	Allow []string // names of agents; nil: all built-in ones
+	Allow []string // names of agents; nil: all built-in ones, and others that List allows
 	More  []string // names of additional variables for agents
 	Roots []string // the workspace and its repository, absolute
 
@@ -61,9 +61,9 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 	env = g.environment(r)
 	name, interpreter := r.Driver.Name(), ""
 	if err = g.permitted(r, env); err == nil {
-		err = g.listed(name, r.Custom && !g.Closed)
+		err = g.listed(name)
 	}
-	if err == nil && g.Closed {
+	if err == nil && (g.Closed || r.Custom && len(g.Allow) == 0) {
 		var e allowlist.Entry
 		var files []fingerprint.File
 		if e, files, err = g.looked(r); err == nil && !slices.Equal(files, e.Files) {
@@ -101,21 +101,13 @@ func (g Gate) environment(r Request) []string {
 }
 
 // listed checks agents.allow.
-func (g Gate) listed(name string, custom bool) error {
-	switch {
-	case slices.Contains(g.Allow, name):
+func (g Gate) listed(name string) error {
+	if len(g.Allow) == 0 || slices.Contains(g.Allow, name) {
 		return nil
-	case len(g.Allow) > 0:
-		return fault.New(fault.Unsafe, "agents.allow does not let programs start %s", name).
-			Hint("omniagent config set agents.allow %s", strings.Join(append(slices.Clone(g.Allow), name),
-				",")).With("agent", name)
-	case custom:
-		return fault.New(fault.Unsafe, "%s is an agent of your own, and agents.allow does not let programs start it",
-			name).
-			Hint("omniagent config set agents.allow %s, with every other agent that programs may start",
-				name).With("agent", name)
 	}
-	return nil
+	return fault.New(fault.Unsafe, "agents.allow does not let programs start %s", name).
+		Hint("omniagent config set agents.allow %s", strings.Join(append(slices.Clone(g.Allow), name), ",")).
+		With("agent", name)
 }
 
 // FromWorkspace returns the first part of an installation that comes with the workspace, or "": the path that is

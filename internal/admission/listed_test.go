@@ -88,7 +88,17 @@ func TestDefaultIsToDeny(t *testing.T) {
 	if err := s.admit(); !errors.Is(err, fault.NotAllowed) {
 		t.Errorf("%v", err)
 	}
-	// Hosts need no list, and obey a denial.
+	// An agent of the user's own is in no other list, so that hosts need this one for it.
+	own := newScene(t)
+	own.gate.Closed, own.request.Custom = false, true
+	if err := own.admit(); !errors.Is(err, fault.NotAllowed) {
+		t.Errorf("%v", err)
+	}
+	own.allow(t)
+	if err := own.admit(); err != nil {
+		t.Error(err)
+	}
+	// Hosts need no list for others, and obey a denial.
 	open := newScene(t)
 	open.gate.Closed = false
 	if err := open.admit(); err != nil {

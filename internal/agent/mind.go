@@ -40,6 +40,12 @@ type Mind interface {
 	Close(ctx context.Context) (Outcome, error)
 }
 
+// Instructed is a Mind that can say what the model reads before the conversation.
+type Instructed interface {
+	// Instructions returns the texts in their order, without secrets.
+	Instructions() []string
+}
+
 // Abilities are what a Mind can do.
 type Abilities struct {
 	Steer     bool // a message can reach the turn that runs

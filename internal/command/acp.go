@@ -31,7 +31,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an " +
 			"installed one, and ends with its input.\n" +
 			"docs/acp.md has the settings of editors.",
-		Scopes: []string{},
+		Scopes: []string{}, Auth: p.modelKey(),
 		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type allowData struct {
 }
 
 func (p Parts) agentsAllow() *contract.Command {
-	cmd := p.decision("agents allow", "let runs start these agents, as they are now")
+	cmd := p.decision("agents allow", "let runs start these agents as they are now")
 	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
 		"any of them is another\n" +
 		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."
@@ -161,16 +160,12 @@ func decisionEffect(change string) contract.Effect {
 
 // pick returns the agent of a name that a list can hold.
 func pick(known []knownAgent, name string) (knownAgent, error) {
-	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(strings.ToLower(name)) })
-	if i < 0 {
-		return knownAgent{}, fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
+	k, err := named(known, name)
+	if err == nil && k.Describe().BuiltIn {
+		err = fault.New(fault.Unsupported, "%s is a part of this program: no other program is started for it", name).
+			Hint("omniagent agents list")
 	}
-	if known[i].Describe().BuiltIn {
-		return known[i], fault.New(fault.Unsupported,
-			"%s is a part of this program: no other program is started for it",
-			name).Hint("omniagent agents list")
-	}
-	return known[i], nil
+	return k, err
 }
 
 func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
+	"omniagent/internal/fault"
 )
 
 // knownAgent is an agent and the file that defines it, if it is not built in.
@@ -73,4 +74,22 @@ func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 		return nil, nil
 	}
 	return file, nil
+}
+
+// named returns the agent that answers to a name.
+func named(known []knownAgent, name string) (knownAgent, error) {
+	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(strings.ToLower(name)) })
+	if i < 0 {
+		return knownAgent{}, fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
+	}
+	return known[i], nil
+}
+
+// checkAgent returns an error if no agent answers to a name.
+func (p Parts) checkAgent(c *contract.Call, name string) error {
+	known, err := knownAgents(c, p.Agents)
+	if err == nil {
+		_, err = named(known, name)
+	}
+	return err
 }

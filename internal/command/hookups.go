@@ -182,7 +182,7 @@ func (p Parts) acpInstall() *contract.Command {
 			Path: at.Files[0], Type: "config", ClearableWith: "omniagent acp install " + e.Name + " --remove",
 		})
 	}
-	return hookupCommand(contract.Command{
+	cmd := hookupCommand(contract.Command{
 		Path: "acp install", Summary: "write omniagent into an editor's agents",
 		Detail: "Writes one entry into the editor's own file, and leaves every other byte as it is. For Neovim it is " +
 			"a file of its own,\n" +
@@ -197,7 +197,7 @@ func (p Parts) acpInstall() *contract.Command {
 			{Description: "Codex in the IDEs of JetBrains", Command: "omniagent acp install jetbrains --agent codex"},
 			{Description: "No longer", Command: "omniagent acp install jetbrains --agent codex --remove"},
 		},
-		Exits: []contract.Exit{{Code: contract.NotFound, When: "the editor's directory is missing"}},
+		Exits: []contract.Exit{{Code: contract.NotFound, When: "no such agent, or no directory of the editor"}},
 	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {
 		if argv = append(argv, "acp"); c.Given("agent") {
 			argv = append(argv, "--agent", c.String("agent"))
@@ -210,4 +210,14 @@ func (p Parts) acpInstall() *contract.Command {
 		}
 		return place, argv
 	})
+	write := cmd.Run
+	cmd.Run = func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		if !c.Bool("remove") {
+			if err := p.checkAgent(c, c.String("agent")); err != nil {
+				return contract.Result{}, err
+			}
+		}
+		return write(ctx, c)
+	}
+	return cmd
 }

@@ -32,6 +32,11 @@ func accountParam() contract.Param {
 	}
 }
 
+// modelKey declares that a command needs the key of a model API.
+func (p Parts) modelKey() *contract.Auth {
+	return &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}
+}
+
 func (p Parts) login() *contract.Command {
 	return &contract.Command{
 		Path: "login", Summary: "store the key of a model API", Class: contract.Envelope, Danger: contract.Mutating,
@@ -41,7 +46,7 @@ func (p Parts) login() *contract.Command {
 			"keyring keeps it where there is one,\n" +
 			"a file that only you can read otherwise. A key in the environment is used before a stored one.\n" +
 			"Installed agents have logins of their own.",
-		Auth: &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}, Interactive: true,
+		Auth: p.modelKey(), Interactive: true,
 		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true,
 		Timeout: loginTime,
 		Output:  contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),

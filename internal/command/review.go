@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
@@ -34,7 +33,7 @@ type reviewFinding struct {
 type reviewData struct {
 	Findings []contract.Foreign[reviewFinding] `json:"findings"`
 	Worst    string                            `json:"worst" enum:"none,note,warning,error"`
-	Whole    bool                              `json:"whole" doc:"every line of the answer was read, and none is missing"`
+	Whole    bool                              `json:"whole" doc:"no line of the answer is missing or unread"`
 	Unread   []contract.Foreign[string]        `json:"unread" doc:"lines of the answer in no form that was asked for"`
 	Files    int                               `json:"files" doc:"of the diff"`
 	Run      string                            `json:"run_id" doc:"omniagent runs show has all of it; empty: a dry run"`
@@ -79,8 +78,8 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
 		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
-		Detail: "The diff comes from standard input, or is that of the working tree: against --base, or else against " +
-			"the last commit.\n" +
+		Detail: "The diff comes from standard input. Without one it is what differs between the working tree and " +
+			"--base, or the last commit.\n" +
 			"The agent reads and changes nothing. A line of its answer that cannot be read is told and makes the " +
 			"review incomplete; a finding outside of the diff is marked.",
 		Params: append(append([]contract.Param{
@@ -122,7 +121,7 @@ func (p Parts) review() *contract.Command {
 	c.Output, c.Background, c.Job = contract.TypeOf[reviewData](), nil, nil
 	c.Volatile = []string{"run_id", "usage"}
 	c.Exits = slices.DeleteFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.Conflict })
-	c.Children = append([]contract.Subprocess{{Binary: "git", FixedArgs: []string{"diff"}}}, c.Children...)
+	c.Children = append([]contract.Subprocess{{Binary: "git", CallerArgs: []string{"base"}}}, c.Children...)
 	return c
 }
 
@@ -150,7 +149,7 @@ func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result
 	}
 	data.Agent = strings.Join(task.Agents, ",")
 	if len(diff.Files) == 0 { // nothing changed, so nobody is asked
-		c.Warn("NO_CHANGE", "there is no change to review")
+		c.Warn("NO_CHANGE", "%s", nothingToReview(c))
 		return reviewed(c, diff, data, nil)
 	}
 	if c.DryRun() {
@@ -185,6 +184,13 @@ func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result
 		data.Unread = append(data.Unread, contract.Foreign[string]{Value: line})
 	}
 	return reviewed(c, diff, data, answer.Findings)
+}
+
+func nothingToReview(c *contract.Call) string {
+	if c.Host.StdinPiped && !c.Given("base") && !c.Given("input-file") {
+		return "there is no change to review: standard input is empty. --base HEAD takes the working tree instead"
+	}
+	return "there is no change to review"
 }
 
 // reviewTask returns the run of a review: the same as any other, which may only read unless a flag says more.
@@ -238,40 +244,19 @@ func reviewed(c *contract.Call, diff review.Diff, data reviewData, findings []re
 	return result, nil
 }
 
-// diffOf returns the diff that is to be reviewed.
+// diffOf returns the diff to review.
 func diffOf(ctx context.Context, c *contract.Call) (string, error) {
-	if !c.Given("base") && (c.Host.StdinPiped || c.Given("input-file")) {
-		in, err := c.Input(ctx)
-		if err != nil {
-			return "", err
-		}
-		defer in.Close()
-		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
-		if err != nil || len(data) > longestMessage {
-			return "", cmp.Or(err, messageTooLong())
-		}
-		if len(data) > 0 {
-			return string(data), nil
-		}
+	if c.Given("base") || !c.Host.StdinPiped && !c.Given("input-file") {
+		return workingDiff(ctx, c, c.String("base"))
 	}
-	// Nothing that a repository configures is started.
-	argv := []string{
-		"git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff",
-		"--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
-	}
-	against := "HEAD"
-	if c.Given("base") {
-		against, argv = c.String("base"), append(argv, "--merge-base")
-	}
-	out, err := c.Spawn(ctx, append(argv, against, "--")...)
-	switch {
-	case err != nil:
+	in, err := c.Input(ctx)
+	if err != nil {
 		return "", err
-	case out.OutputTruncated || len(out.Stdout) > longestMessage:
-		return "", messageTooLong()
-	case out.ExitCode != 0:
-		return "", fault.New(fault.NotFoundCode, "git cannot compare with %s here: %s", against,
-			cli.FirstLine(string(out.Stderr))).Hint("git diff … | omniagent review takes any diff")
 	}
-	return string(out.Stdout), nil
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+	if err != nil || len(data) > longestMessage {
+		return "", cmp.Or(err, messageTooLong())
+	}
+	return string(data), nil
 }

@@ -20,7 +20,7 @@ func (p Parts) start() *contract.Command {
 			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.\n" +
 			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
 			"cli-runner: docs/run.md.",
-		Scopes: []string{},
+		Scopes: []string{}, Auth: p.modelKey(),
 		Params: append(p.startParams(), hostParams(dontAsk)...),
 		Rules:  rehearsalRules(),
 		Exits: []contract.Exit{

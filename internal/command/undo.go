@@ -82,8 +82,8 @@ type undoTurn struct {
 	Changed   []contract.Foreign[string]     `json:"changed" doc:"the first hundred of them"`
 	Of        *string                        `json:"of" doc:"the turn that an undo or redo took back"`
 	Back      *string                        `json:"taken_back_by"`
-	Late      bool                           `json:"late" doc:"the agent may have changed something before the first snapshot was complete"`
-	Abandoned bool                           `json:"abandoned" doc:"its process died, so later changes count as its own; undo asks for its name"`
+	Late      bool                           `json:"late" doc:"it may have begun before the first snapshot was complete"`
+	Abandoned bool                           `json:"abandoned" doc:"its process died, so undo asks for its name"`
 	Gaps      []contract.Foreign[undoMissed] `json:"not_covered" doc:"the first hundred"`
 }
 
@@ -115,10 +115,10 @@ func undoTurnOf(r undo.Record) undoTurn {
 
 type undoData struct {
 	Of       *undoTurn                      `json:"of" doc:"what was taken back; null: --list"`
-	By       *string                        `json:"by" doc:"the undo itself, which can be taken back; null: --list, --dry-run"`
+	By       *string                        `json:"by" doc:"the undo itself; null: --list, --dry-run"`
 	Restored []contract.Foreign[string]     `json:"restored" doc:"paths that are as before the turn again"`
 	Kept     []contract.Foreign[undoMissed] `json:"kept" doc:"paths that are not, and why"`
-	Resumed  bool                           `json:"resumed" doc:"an earlier undo, whose process had died, was completed; nothing else was done"`
+	Resumed  bool                           `json:"resumed" doc:"an interrupted undo was completed; nothing else was done"`
 	Turns    []undoTurn                     `json:"turns" doc:"with --list: the newest first"`
 
 	list  bool   // it is a list

@@ -30,7 +30,7 @@ type usageRow struct {
 	Unknown   int      `json:"unknown_turns" doc:"turns whose tokens nobody told; they are in no sum"`
 	Unpriced  int      `json:"unpriced" doc:"turns whose cost nobody told"`
 	Estimated int      `json:"estimated" doc:"turns whose tokens were counted here, since nobody told them"`
-	Elsewhere int      `json:"elsewhere" doc:"with --all: conversations that the agent keeps by itself; what they used is unknown"`
+	Elsewhere int      `json:"elsewhere" doc:"--all: conversations that only the agent keeps; their use is unknown"`
 }
 
 type usageData struct {
@@ -50,6 +50,7 @@ func (p Parts) usage() *contract.Command {
 			Key: "usage", ID: "id", Order: "given", Limit: 200, Columns: []string{
 				"day", "agent", "model", "turns", "input_tokens", "output_tokens", "cost_usd", "unknown_turns",
 			},
+			Null: "unknown",
 		},
 		Params: []contract.Param{
 			{

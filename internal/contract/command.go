@@ -139,6 +139,7 @@ type List struct {
 
 	Columns []string // default columns for a person; empty: all
 	None    string   // what a person is told if there are no rows; empty: that none were found
+	Null    string   // what a person sees in place of null; empty: nothing
 }
 
 // Stdin declares what the command reads from standard input.

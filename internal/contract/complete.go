@@ -126,7 +126,7 @@ func (p *Program) equip(node *cobra.Command, c *Command, params []Param, call *C
 		node.Flags().StringP(param.Name, param.Short, "", param.Help)
 		_ = node.RegisterFlagCompletionFunc(param.Name, func(node *cobra.Command, args []string, _ string,
 		) ([]string, cobra.ShellCompDirective) {
-			return p.offer(call.sofar(node, c, args), param)
+			return p.offer(call.typedSoFar(node, c, args), param)
 		})
 	}
 	places := c.positionals()
@@ -136,14 +136,14 @@ func (p *Program) equip(node *cobra.Command, c *Command, params []Param, call *C
 		case last >= 0 && len(args) > last && !places[last].Variadic, last < 0:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		case len(args) > last:
-			return p.offer(call.sofar(node, c, args), places[last])
+			return p.offer(call.typedSoFar(node, c, args), places[last])
 		}
-		return p.offer(call.sofar(node, c, args), places[len(args)])
+		return p.offer(call.typedSoFar(node, c, args), places[len(args)])
 	}
 }
 
-// sofar returns the call that is being typed, or nil if what it needs cannot be read.
-func (c *Call) sofar(node *cobra.Command, command *Command, args []string) *Call {
+// typedSoFar returns the call that is being typed, or nil if what it needs cannot be read.
+func (c *Call) typedSoFar(node *cobra.Command, command *Command, args []string) *Call {
 	typed, loose := *c, *command
 	loose.LooseConfig, loose.NoConfig = true, false
 	typed.Command, typed.params, typed.values = &loose, map[string]Param{}, map[string][]string{}

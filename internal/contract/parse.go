@@ -243,7 +243,7 @@ func (p *Program) place(call *Call, args []string) (surplus []fault.Problem, f *
 	return surplus, p.payload(call)
 }
 
-// text returns the name of the parameter behind -p, a text that is often typed without it; "" if there is none.
+// text returns the name of the parameter that -p sets, or "". People often type its value without -p.
 func (c *Command) text() string {
 	for _, p := range c.Params {
 		if p.Short == "p" {

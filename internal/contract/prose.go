@@ -22,7 +22,7 @@ func (c *Call) prose(a *answer) []byte {
 		if !c.Given("fields") {
 			columns = c.Command.List.Columns
 		}
-		screen.whole = c.Command.List.ID
+		screen.whole, screen.null = c.Command.List.ID, c.Command.List.Null
 		writeTable(&b, rows, columns, screen)
 		return []byte(b.String())
 	}
@@ -35,6 +35,7 @@ type view struct {
 	width int
 	now   time.Time
 	whole string // the column that is never cut
+	null  string // shown for null
 }
 
 // screenOf returns the screen of the person who reads the answer.
@@ -52,6 +53,9 @@ func (c *Call) screenOf() view {
 
 // cell formats a value of a table: a time as the distance from now, an error as its message.
 func (v view) cell(value any) string {
+	if value == nil {
+		return v.null
+	}
 	if o, is := value.(object); is {
 		if message, _ := o.get("message"); message != nil {
 			return v.cell(message)

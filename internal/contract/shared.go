@@ -67,7 +67,7 @@ func (s sharedParam) appliesTo(c *Command) bool {
 	case "lists":
 		return c.List != nil
 	case "logs-in":
-		return c.Auth != nil
+		return c.Auth != nil && c.Interactive
 	case "networks":
 		return c.Network != nil && !c.Network.Agents && c.Class == Envelope
 	case "previews":

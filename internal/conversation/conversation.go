@@ -237,7 +237,7 @@ func (c *Conversation) Facts() event.Facts {
 // Instructions are what the model reads before the conversation, as far as the agent tells.
 func (c *Conversation) Instructions() []string {
 	c.mu.Lock()
-	mind, _ := c.mind.(interface{ Instructions() []string })
+	mind, _ := c.mind.(agent.Instructed)
 	c.mu.Unlock()
 	if mind == nil {
 		return nil

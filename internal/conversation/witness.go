@@ -20,8 +20,8 @@ type Snapshots interface {
 	// Start is called before the agent gets the message. It may hold that up for a moment, where an agent does not tell
 	// what it does before it does it.
 	Start(ctx context.Context)
-	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told; for
-	// one that waits for that, it is so complete before anything changes.
+	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told. If
+	// the agent waits until it is told, the snapshot is complete before anything changes.
 	Ready()
 	// End takes the second snapshot. The turn ended at the given time: what changed later does not belong to it.
 	End(at time.Time)

@@ -105,7 +105,7 @@ func (e Entry) starts() string {
 	return starts(v)
 }
 
-// Lines returns the entry as a file has it that has nothing else.
+// Lines returns what a file with this entry alone would contain.
 func (p Place) Lines() (string, error) {
 	p.Files, p.Beside = nil, ""
 	switch p.Form {
@@ -129,11 +129,11 @@ type Change struct {
 	Stays  bool   // nothing has to be written
 }
 
-// most is how large a file may be that is edited. Claude Code keeps its history in the same file.
+// most is the size up to which a file is edited. Claude Code keeps its history in the same file as its settings.
 const most = 64 << 20
 
-// read returns the file that counts, and its content; nil if there is none. Of several files, the one with the entry
-// counts.
+// read returns the file to edit and its content, which is nil if there is no file. If there are several, it is the one
+// that has the entry already.
 func (p Place) read() (file string, data []byte, err error) {
 	for _, one := range p.Files {
 		info, err := os.Lstat(one)

@@ -74,12 +74,8 @@ func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 		return nil, false, fmt.Errorf("%s is a table and not a value", showPath(path))
 	}
 	out = cutKey(data, statements, old)
-	after, err := ParseTOML(out)
-	if err != nil {
-		return nil, false, fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
-	}
-	if _, still := after.Lookup(path...); still || !sameExcept(before, after, path) {
-		return nil, false, fmt.Errorf("taking %s away would change something else", showPath(path))
+	if err := checkCut(before, out, path); err != nil {
+		return nil, false, err
 	}
 	return out, true, nil
 }
@@ -125,14 +121,22 @@ func CutTOML(data []byte, path []string) (out []byte, found bool, err error) {
 	if len(cut) == 0 {
 		out = cutKey(data, statements, old)
 	}
-	after, err := ParseTOML(out)
-	if err != nil {
-		return nil, false, fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
-	}
-	if _, still := after.Lookup(path...); still || !sameExcept(before, after, path) {
-		return nil, false, fmt.Errorf("taking %s away would change something else", showPath(path))
+	if err := checkCut(before, out, path); err != nil {
+		return nil, false, err
 	}
 	return out, true, nil
+}
+
+// checkCut reports an error unless out is the document that was before without what is at the path.
+func checkCut(before Value, out []byte, path []string) error {
+	after, err := ParseTOML(out)
+	if err != nil {
+		return fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
+	}
+	if _, still := after.Lookup(path...); still || !sameExcept(before, after, path) {
+		return fmt.Errorf("taking %s away would change something else", showPath(path))
+	}
+	return nil
 }
 
 func checkPath(path []string) error {

@@ -56,10 +56,10 @@ You may read files of the working directory to understand the change. Change not
 anything. Leave out matters of taste and what the change does not touch.
 
 Answer with lines of JSON and nothing else: no prose, no Markdown. One line for each finding:
-{"file":"path as the diff names it","line":12,"severity":"error","title":"what is wrong, in one sentence","detail":"why, and what to do"}
-"line" is the number of a line that the diff shows, after the change; of a file that is deleted, before it. "severity" is
-"error" for what must not be merged, "warning" for what should be mended, "note" for what is good to know. The last line
-says how many findings there are, also where there is none:
+{"file":"path as in the diff","line":12,"severity":"error","title":"what is wrong, in one sentence","detail":"why; a fix"}
+"line" is a line number that the diff shows: in the file after the change, or before it if the file is deleted.
+"severity" is "error" for what must not be merged, "warning" for what should be fixed, "note" for what is good to know.
+The last line gives the number of findings, which may be 0:
 {"findings":0}
 `)
 	if more = strings.TrimSpace(more); more != "" {

@@ -1,7 +1,9 @@
 package undo_test
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/undo"
@@ -199,8 +200,9 @@ func TestADamagedJournalIsNoObstacle(t *testing.T) {
 func TestTwoUndosAtOnceTakeBackOneTurn(t *testing.T) {
 	const test = "TestTwoUndosAtOnceTakeBackOneTurn"
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
-		for _, err := os.Stat(dir + ".go"); err != nil; _, err = os.Stat(dir + ".go") {
-			continue // all begin at once
+		fmt.Println("ready")
+		if _, err := os.Stdin.Read(make([]byte, 1)); err == nil { // both begin when the other end is closed
+			t.Fatal("something was written")
 		}
 		_, err := undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}.Undo(t.Context(), undo.Request{Dir: dir})
 		if err != nil && !errors.Is(err, fault.Conflicting) {
@@ -218,17 +220,28 @@ func TestTwoUndosAtOnceTakeBackOneTurn(t *testing.T) {
 		sh(t, root, `for i in $(seq 300); do echo `+text+` > n$i; done`)
 		end(t, turn)
 	}
+	wait, start, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var running []*exec.Cmd
 	for range 2 {
 		cmd := exec.Command(os.Args[0], "-test.run="+test+"$")
 		cmd.Env = append(os.Environ(), "UNDO_TEST_DIR="+root, "UNDO_TEST_STORE="+s.Dir)
-		if err := cmd.Start(); err != nil {
+		cmd.Stdin = wait
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q %v", line, err)
 		}
 		running = append(running, cmd)
 	}
-	time.Sleep(200 * time.Millisecond) // both are about to begin; if one is late, they are merely one after another
-	put(t, root+".go", "")
+	start.Close()
 	for _, cmd := range running {
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)

@@ -105,7 +105,7 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	return deleted, was - size(p.dir), err
 }
 
-// removeAll deletes what is kept beside the turns, of which there are none any more.
+// removeAll deletes what was kept for the turns. It is called when no turn is left.
 func (p *place) removeAll() error {
 	names, err := namesOf(p.dir, "")
 	for _, name := range names {

@@ -3,9 +3,7 @@ package undo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,25 +43,13 @@ type Outcome struct {
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
 }
 
-// journal says of a restore that is under way what was asked for.
-type journal struct {
-	ID      string `json:"id"` // of the record of the restore
-	Of      string `json:"of"`
-	TakeOld bool   `json:"take_old"`
-	// Overwrite is that of the request.
-	Overwrite []string `json:"overwrite,omitempty"`
-}
-
-// staging is the file in the root in which a content is written before it gets its name.
-func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
-
 // Undo takes a turn back, or an undo.
 func (s Store) Undo(ctx context.Context, q Request) (Outcome, error) {
 	places, err := s.places(q.Dir)
 	if err != nil {
 		return Outcome{}, err
 	}
-	// What is the last turn now is what is meant, whatever happens while this call waits.
+	// The turn is chosen before this call waits, so that it is not one that another call leaves as the last.
 	meant, err := find(places, q)
 	switch {
 	case q.DryRun:
@@ -145,25 +131,6 @@ func underWay(r Record) bool { return r.Ended.IsZero() && r.Kind == OfTurn }
 func (p *place) busy(r Record) error {
 	return fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
 		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
-}
-
-// interrupted returns what a restore was asked for whose process has died.
-func (p *place) interrupted() (j journal, there bool, err error) {
-	err = readJSON(filepath.Join(p.dir, journalFile), &j)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
-		return j, false, nil
-	case errors.As(err, &syntax): // a power failure; the record says most of it
-		records, err := p.list()
-		for _, r := range records {
-			if r.Kind != OfTurn && r.Ended.IsZero() {
-				j = journal{ID: r.ID, Of: r.Undoes}
-			}
-		}
-		return j, err == nil, err
-	}
-	return j, err == nil, err
 }
 
 // found is what a request is about.
@@ -287,90 +254,6 @@ type now struct {
 	options
 	indexes []*tree.Index
 	starts  []*tree.Index // when the restore began whose process has died
-}
-
-// now is what a restore is to do, and the indexes with which it begins.
-func (j journal) now(indexes []*tree.Index) now {
-	return now{options: options{takeOld: j.TakeOld, overwrite: j.Overwrite}, indexes: indexes}
-}
-
-// resume completes a restore whose process has died.
-func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) {
-	out.Resumed = true
-	t := &Turn{place: p}
-	if out.Turn, err = p.read(j.Of); err == nil {
-		t.record, err = p.read(j.ID)
-	}
-	if err == nil && !t.record.Ended.IsZero() { // it died after the restore, and only its own undo needs its indexes
-		out.Undo = t.record
-		return out, p.conclude(&out)
-	}
-	var then snapshots
-	if err == nil {
-		then, err = p.snapshots(out.Turn)
-	}
-	if err == nil {
-		t.before, err = p.load(t.record.ID, "before", len(t.record.Roots))
-	}
-	if err != nil {
-		return out, p.giveUp(ctx, t, j, err)
-	}
-	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), lockWait); err != nil {
-		return out, err
-	}
-	defer t.release()
-	for _, x := range t.before {
-		p.tidy(x, j.staging())
-	}
-	is := j.now(nil)
-	is.resumed, is.starts = true, t.before
-	if is.indexes, err = p.take(ctx, out.Turn.Roots, nil); err != nil {
-		return out, err
-	}
-	err = p.restore(ctx, t, &out, then, is, j.staging())
-	return out, err
-}
-
-// giveUp ends a restore that cannot be completed. What it has done stays, and can be taken back if its own snapshot is
-// whole.
-func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error {
-	t.record.ID = j.ID
-	f := fault.New(fault.Unsafe, "an undo that was interrupted cannot be completed: %v", why).Because(why)
-	before, err := p.load(j.ID, "before", max(len(t.record.Roots), 1))
-	if err == nil && len(t.record.Roots) > 0 {
-		t.before = before
-		for _, x := range before {
-			p.tidy(x, j.staging())
-		}
-		_, err = t.end(ctx, nil)
-		f = f.Hint("omniagent undo %s takes back what it has done", j.ID)
-	}
-	if err != nil || len(t.record.Roots) == 0 {
-		t.Drop()
-	}
-	if err := os.Remove(filepath.Join(p.dir, journalFile)); err != nil {
-		return err
-	}
-	return f
-}
-
-// tidy removes the staged file of a restore that was killed, and closes the directories that it had opened for writing.
-func (p *place) tidy(before *tree.Index, staging string) {
-	root, err := os.OpenRoot(before.Root)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	_ = root.Remove(staging)
-	before.EachDir(func(path string, f *tree.File) {
-		if f.Mode.Perm()&0o300 == 0o300 {
-			return
-		}
-		name := filepath.FromSlash(path)
-		if info, err := root.Lstat(name); err == nil && info.IsDir() && info.Mode().Perm() == f.Mode.Perm()|0o700 {
-			_ = root.Chmod(name, f.Perm())
-		}
-	})
 }
 
 // restore makes the workspace what it was before out.Turn, and records that.
@@ -526,10 +409,19 @@ func named(fits []Record, q Request, root string) (r Record, err error) {
 	return r, nil
 }
 
+// nothing is the error of a request that fits no record. It names what was asked for.
 func nothing(q Request, root string) error {
-	text := "there is no turn to take back in %s"
+	what := "turn to take back"
 	if q.Redo {
-		text = "there is no undo to take back in %s"
+		what = "undo to take back"
 	}
-	return fault.New(fault.NotFoundCode, text, root).Hint("omniagent undo --list")
+	switch {
+	case q.ID != "":
+		what += " whose name begins with " + q.ID
+	case q.Session != "":
+		what += " of session " + q.Session
+	case q.Run != "":
+		what += " of run " + q.Run
+	}
+	return fault.New(fault.NotFoundCode, "there is no %s in %s", what, root).Hint("omniagent undo --list")
 }

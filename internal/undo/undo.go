@@ -40,6 +40,7 @@ import (
 	"syscall"
 	"time"
 
+	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/tree"
@@ -153,15 +154,9 @@ func (s Store) Root(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	top := full
-	for at := full; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !s.tooWide(at) {
-			top = at
-			break
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
+	top, _ := config.ProjectRoot(full)
+	if s.tooWide(top) { // a home directory that is a repository
+		top = full
 	}
 	if s.tooWide(top) {
 		return "", fault.New(fault.Unsupported, "%s holds a whole home directory or system: undo does not cover it",

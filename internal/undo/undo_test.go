@@ -312,6 +312,20 @@ func TestWhatChangesRightAfterTheTurnStays(t *testing.T) {
 	}
 }
 
+// TestASharedDirectoryIsNoWorkspace: a repository that anybody can put into /tmp does not cover the directories in it.
+func TestASharedDirectoryIsNoWorkspace(t *testing.T) {
+	shared := t.TempDir()
+	work := filepath.Join(shared, "work")
+	sh(t, shared, `mkdir .git work`)
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.EvalSymlinks(work)
+	if root, failed := (undo.Store{Dir: t.TempDir()}).Root(work); err != nil || failed != nil || root != want {
+		t.Errorf("it covers %s, %v %v", root, failed, err)
+	}
+}
+
 // TestWithoutGit takes back what happened in a directory that has no repository.
 func TestWithoutGit(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()

@@ -304,9 +304,6 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// clock is what a terminal shows while a call takes longer than a second, and how that is wiped out.
-var clock = regexp.MustCompile(`(\rdemo: \d+s *\x08*)+\r *\x08*\r`)
-
 // TestTerminal: a person gets the same as text, in 80 columns and without escape sequences.
 func TestTerminal(t *testing.T) {
 	r := newRoom(t)
@@ -321,6 +318,8 @@ func TestTerminal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, shown)
 	}
+	// What a terminal shows while a call takes longer than a second, and how that is wiped out.
+	clock := regexp.MustCompile(`(\rdemo: \d+s *\x08*)+\r *\x08*\r`)
 	shown = clock.ReplaceAllString(shown, "")
 	if strings.ContainsAny(shown, "\x1b\a\r") {
 		t.Errorf("there are escape sequences in %q", shown)

@@ -305,8 +305,20 @@ func childLeakage(p *probe) {
 		"meta.session_pid_file names the record of children")
 	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.has("spawns_background_process") }),
 		"every command declares spawns_background_process")
-	p.need(3, p.commands()["session.cleanup"].there,
-		"session cleanup ends what outlived a killed parent: it comes with the commands that start agents")
+	up, done = p.hang()
+	defer done()
+	p.do(call{args: []string{"doctor"}, during: func(cmd *exec.Cmd) {
+		waitFor(up)
+		p.recorded()
+		_ = cmd.Process.Signal(syscall.SIGSTOP) // it would replace its guard
+		killGuards(cmd.Process.Pid)
+		_ = cmd.Process.Kill()
+	}})
+	grand = strings.Fields(p.read("grandchildren"))
+	orphaned := len(grand) > 0 && alive(grand[0])
+	r = p.run("cleanup", "--scope", "processes", "--live")
+	p.need(3, orphaned && r.succeeded() && len(r.list("data/ended")) == 1 && gone(grand...),
+		"cleanup ends what outlived a parent that was killed, with all that guards it")
 }
 
 // gone reports whether no process runs any more. One that is killed takes a moment to end, which nobody but its parent
@@ -333,6 +345,37 @@ func alive(pid string) bool {
 		return !strings.HasPrefix(state, "Z")
 	}
 	return n > 0 && syscall.Kill(n, 0) == nil
+}
+
+// recorded waits until a call has recorded its child, which it can only do once the child runs.
+func (p *probe) recorded() {
+	look, late := time.NewTicker(time.Millisecond), time.After(3*time.Second)
+	defer look.Stop()
+	for {
+		files, _ := filepath.Glob(p.home + "/.local/state/omniagent/sessions/*.jsonl")
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+				return
+			}
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			return
+		}
+	}
+}
+
+// killGuards kills the processes that end the children of a process when it dies.
+func killGuards(parent int) {
+	all, _ := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
+	for line := range strings.Lines(string(all)) {
+		pid, ppid := 0, 0
+		if _, err := fmt.Sscan(line, &pid, &ppid); err == nil && ppid == parent &&
+			strings.Contains(line, "omniagent-guard") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 func errorQuality(p *probe) {

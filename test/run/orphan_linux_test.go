@@ -17,6 +17,7 @@ func (p *place) abandon(owner int) {
 	if err := syscall.Kill(owner, syscall.SIGSTOP); err != nil { // it would replace the guard
 		p.t.Fatal(err)
 	}
+	p.stopped(owner)
 	guards := withText("stat", "(omniagent-guard) S "+strconv.Itoa(owner)+" ")
 	if len(guards) == 0 {
 		p.t.Fatal("there is no guard")
@@ -26,6 +27,9 @@ func (p *place) abandon(owner int) {
 	}
 	if err := syscall.Kill(owner, syscall.SIGKILL); err != nil {
 		p.t.Fatal(err)
+	}
+	for _, pid := range append(guards, owner) { // dying takes time where the processors are busy
+		p.dead(pid)
 	}
 }
 

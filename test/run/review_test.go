@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,7 +27,13 @@ type reviewed struct {
 		Run    string `json:"run_id"`
 		SARIF  *string
 	}
-	Error *struct{ Code string }
+	Error    *struct{ Code string }
+	Warnings []string
+}
+
+// warns reports whether a warning has a text.
+func (r reviewed) warns(text string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
 // changed makes the workspace a repository with a commit, and a change that is not committed.
@@ -146,9 +153,10 @@ func TestReviewOfAnyDiff(t *testing.T) {
 		says string
 	}{
 		{"this is prose\n", 2, "something else than a diff"},
-		{"", 5, "git cannot compare with HEAD here"},
+		{"", 0, "standard input is empty"},
 	} {
-		if code, r, stderr := p.review(&c.diff); code != c.code || !strings.Contains(stderr, c.says) {
+		code, r, stderr := p.review(&c.diff)
+		if code != c.code || !strings.Contains(stderr, c.says) && !r.warns(c.says) {
 			t.Errorf("%q: %d %+v\n%s", c.diff, code, r, stderr)
 		}
 	}
@@ -161,6 +169,142 @@ func TestReviewOfNothing(t *testing.T) {
 	code, r, stderr := p.review(nil)
 	if _, err := os.Stat(filepath.Join(p.home, "asked")); code != 0 || err == nil || r.Data.Run != "" {
 		t.Errorf("%d %+v %v\n%s", code, r, err, stderr)
+	}
+}
+
+// TestReviewStartsNothingOfTheRepository: every program that a repository can name, and a submodule of it.
+func TestReviewStartsNothingOfTheRepository(t *testing.T) {
+	p := newPlace(t).answers(onTwo, atLast1).changed()
+	mark := filepath.Join(p.home, "mark")
+	evil := filepath.Join(p.work, "evil")
+	p.put(evil, "#!/bin/sh\necho \"$0 $*\" >> "+mark+"\ncat\n")
+	p.put(".gitattributes", "*.txt filter=x diff=x merge=x\n")
+	p.put(".git/info/attributes", "a.txt filter=y\n")
+	for _, name := range []string{"post-index-change", "fsmonitor-watchman", "post-checkout", "reference-transaction"} {
+		p.put("hooks/"+name, "#!/bin/sh\necho "+name+" >> "+mark+"\n")
+	}
+	for _, file := range []string{
+		"evil", "hooks/post-index-change", "hooks/fsmonitor-watchman",
+		"hooks/post-checkout",
+	} {
+		if err := os.Chmod(filepath.Join(p.work, file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hostile := func(dir string) {
+		for _, setting := range [][2]string{
+			{"core.fsmonitor", evil},
+			{"core.hooksPath", filepath.Join(p.work, "hooks")},
+			{"core.pager", evil},
+			{"core.sshCommand", evil},
+			{"core.editor", evil},
+			{"core.askPass", evil},
+			{"diff.external", evil},
+			{"pager.diff", evil},
+			{"alias.diff", "!" + evil},
+			{"alias.rev-parse", "!" + evil},
+			{"filter.x.clean", evil},
+			{"filter.x.process", evil},
+			{"filter.x.smudge", evil},
+			{
+				"filter.x.required",
+				"true",
+			},
+			{"filter.y.clean", evil},
+			{"diff.x.command", evil},
+			{"diff.x.textconv", evil},
+			{"merge.x.driver", evil},
+			{"interactive.diffFilter", evil},
+			{"diff.submodule", "log"},
+			{"diff.ignoreSubmodules", "none"},
+			{"protocol.allow", "always"},
+			{"protocol.ext.allow", "always"},
+			{"gpg.program", evil},
+			{"remote.o.url", "ext::" + evil},
+			{"remote.o.promisor", "true"},
+			{"extensions.partialClone", "o"},
+		} {
+			cmd := exec.Command("git", "config", setting[0], setting[1])
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+	}
+	inner := filepath.Join(p.work, "sub")
+	cmd := exec.Command("sh", "-c", `git init -q sub && cd sub && git config user.email a@b && git config user.name a &&
+		echo one > b.txt && echo '*.txt filter=x' > .gitattributes && git add . && git commit -qm first &&
+		cd .. && git add sub && git -c user.email=a@b -c user.name=a commit -qm sub && echo two > sub/b.txt`)
+	cmd.Dir, cmd.Env = p.work, p.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	hostile(p.work)
+	hostile(inner)
+	plain := exec.Command("git", "diff", "HEAD")
+	plain.Dir, plain.Env = p.work, p.env
+	_ = plain.Run()
+	if _, err := os.Stat(mark); err != nil {
+		t.Fatal("git itself does not start the programs, so this test shows nothing")
+	}
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args        []string
+		code, files int
+	}{
+		{[]string{"--dry-run"}, 0, 1},
+		{nil, 81, 1},
+		{[]string{"--base", "trunk"}, 81, 2},
+	} {
+		code, r, stderr := p.review(nil, append(c.args, "--approval", "prompt")...)
+		if code != c.code || r.Data.Files != c.files {
+			t.Errorf("%v: %d %+v\n%s", c.args, code, r, stderr)
+		}
+		if text, err := os.ReadFile(mark); err == nil {
+			t.Fatalf("%v started %s", c.args, text)
+		}
+		if !r.warns("git does not track .gitattributes, evil, hooks/") {
+			t.Errorf("%v: %+v", c.args, r.Warnings)
+		}
+	}
+}
+
+// TestReviewIsTheDiffOfGit: an index in two files, a working tree of another repository, SHA-256, and a subdirectory.
+func TestReviewIsTheDiffOfGit(t *testing.T) {
+	for name, script := range map[string]string{
+		"split index":  `git init -q . && git config core.splitIndex true`,
+		"sha256":       `git init -q --object-format=sha256 .`,
+		"linked":       `git init -q ../first && cd ../first && git commit -q --allow-empty -m 0 && git worktree add -q -f ../work`,
+		"file modes":   `git init -q . && git config core.fileMode false`,
+		"subdirectory": `git init -q .. `,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t).answers(onTwo, atLast1)
+			cmd := exec.Command("sh", "-ec", script+"\n"+`cd "$WORK"; printf 'one\ntwo\n' > a.txt; git add a.txt
+				git commit -qm 1; git update-index --split-index 2>&1 || true; printf 'one\nTWO\n' > a.txt; chmod +x a.txt`)
+			cmd.Dir = p.work
+			cmd.Env = append(p.env, "WORK="+p.work, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a",
+				"GIT_COMMITTER_EMAIL=a")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			code, r, stderr := p.review(nil, "--approval", "prompt")
+			if code != 81 || r.Data.Files != 1 {
+				t.Fatalf("%d %+v\n%s", code, r, stderr)
+			}
+			plain := exec.Command("git", "diff", "HEAD")
+			plain.Dir, plain.Env = p.work, p.env
+			want, err := plain.Output()
+			asked, _ := os.ReadFile(filepath.Join(p.home, "asked"))
+			for line := range strings.Lines(string(want)) {
+				if !strings.Contains(string(asked), line) {
+					t.Errorf("%v: the agent was not asked about %q\n%s", err, line, asked)
+				}
+			}
+		})
 	}
 }
 

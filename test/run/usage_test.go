@@ -4,6 +4,7 @@ package run
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -58,6 +59,10 @@ func TestUsage(t *testing.T) {
 	if mute := rows["mute"]; mute.Turns != 1 || mute.UnknownTurns != 1 || mute.Input != nil || mute.Cost != nil ||
 		total.Turns != 2 || total.UnknownTurns != 1 || *total.Input != *one.Input {
 		t.Errorf("%+v %+v", rows, total)
+	}
+	shown, err := p.command("usage", "--agent", "mute", "--output", "plain").CombinedOutput()
+	if err != nil || strings.Count(string(shown), "unknown") < 3 {
+		t.Errorf("a person sees %v %s", err, shown)
 	}
 	if rows, _ := p.usage("--agent", "native"); len(rows) != 1 || rows["native"].Model != "gpt-x" {
 		t.Errorf("%+v", rows)

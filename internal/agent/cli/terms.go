@@ -100,7 +100,8 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) err
 		cell := Here(m.Cell(shared.feature, shared.value, setting.OneShot), s.Machine)
 		if shared.asked && len(m.Rows) > 0 && cell.Level == agent.None {
 			return fault.New(fault.Unsupported, "%s has no %s %s%s",
-				d.Name(), shared.feature, shared.value, parenthesis(cell.Note))
+				d.Name(), shared.feature, shared.value, parenthesis(cell.Note)).
+				Hint("omniagent agents show %s lists what it has", d.Name())
 		}
 	}
 	return nil

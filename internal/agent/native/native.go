@@ -92,7 +92,10 @@ type Mind struct {
 	once    sync.Once // around closers
 }
 
-var _ agent.Mind = (*Mind)(nil)
+var (
+	_ agent.Mind       = (*Mind)(nil)
+	_ agent.Instructed = (*Mind)(nil)
+)
 
 // Open makes a Mind that works with the session that Keep opened.
 func Open(ctx context.Context, o Options) (*Mind, error) {
@@ -305,7 +308,7 @@ func (m *Mind) Facts() event.Facts {
 	return facts
 }
 
-// Instructions returns what the model reads before the conversation, without secrets.
+// Instructions implements agent.Instructed.
 func (m *Mind) Instructions() []string {
 	system, tools := m.Mind.Instructions()
 	if m.written {

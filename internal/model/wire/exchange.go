@@ -38,7 +38,7 @@ type exchange struct {
 	idle      time.Duration
 	left      int64 // bytes that may still come
 	connected atomic.Bool
-	host      string
+	host      string // as messages name it, with the proxy on the way to it
 	secrets   []string
 }
 
@@ -94,6 +94,9 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, trace), method, at.String(), nil)
 	if err != nil {
 		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address cannot be asked", Cause: err}
+	}
+	if through, _ := http.ProxyFromEnvironment(q); through != nil && x.api.HTTP == nil {
+		x.host += " (through the proxy " + through.Host + ")"
 	}
 	if body != nil {
 		q.ContentLength, q.GetBody = int64(len(sent.data)), sent.open

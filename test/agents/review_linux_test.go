@@ -1,0 +1,47 @@
+package agents
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestReviewByEveryAgent: the real agents are asked about a diff, may change nothing, and their findings are read.
+func TestReviewByEveryAgent(t *testing.T) {
+	needAgents(t)
+	for _, s := range subjects() {
+		agent := s.driver.Name()
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, agent)
+			b.put("a.txt", "one\n")
+			sh := exec.Command("/bin/sh", "-ec", `git add -A; git -c user.name=a -c user.email=a@b commit -qm one
+				echo TWO >>a.txt`)
+			sh.Dir, sh.Env = b.work, b.environ()
+			if out, err := sh.CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			b.allowed()
+			finding := `{"file":"a.txt","line":2,"severity":"warning","title":"It shouts.","detail":"Write it small."}`
+			say, err := json.Marshal(finding + "\n" + `{"findings":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(program, "review", "--agent", agent, "--sarif", "out.sarif", "--output", "plain")
+			cmd.Dir, cmd.Env = b.work, b.wired(scripted(t, `[{"say":`+string(say)+`}]`).URL())
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, _ := cmd.Output()
+			const want = "a.txt:2: warning: It shouts.\n  Write it small.\n1 findings in 1 files\n"
+			if code := cmd.ProcessState.ExitCode(); code != 81 || string(out) != want {
+				t.Fatalf("%d %s\n%s", code, out, stderr.String())
+			}
+			sarif, err := os.ReadFile(b.work + "/out.sarif")
+			if err != nil || !strings.Contains(string(sarif), `"startLine": 2`) {
+				t.Errorf("%s %v", sarif, err)
+			}
+		})
+	}
+}
