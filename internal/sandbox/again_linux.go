@@ -136,25 +136,14 @@ func (o *order) everyPath() error {
 	}
 	roots := append(exact{o.Root}, o.Write...)
 	o.Watched = slices.Clone(roots)
-	above, disks := map[inode]bool{}, []spotOfDisk{}
-	for i, path := range slices.Concat(roots, o.Kept, o.Stay) {
-		for ; ; path = filepath.Dir(path) {
-			id, err := inodeOf(path)
-			if err == nil && above[id] {
-				break // so are those above
-			}
-			above[id] = err == nil
-			if path == "/" {
-				break
-			}
+	above := inodesAbove(slices.Concat(roots, o.Kept, o.Stay))
+	var disks []spotOfDisk
+	for _, root := range roots {
+		where, err := t.spot(root)
+		if err != nil {
+			return err
 		}
-		if i < len(roots) {
-			where, err := t.spot(roots[i])
-			if err != nil {
-				return err
-			}
-			disks = append(disks, where)
-		}
+		disks = append(disks, where)
 	}
 	for _, dir := range o.granted() {
 		id, err := inodeOf(dir)
@@ -171,6 +160,20 @@ func (o *order) everyPath() error {
 		}
 	}
 	return nil
+}
+
+// inodesAbove returns the inodes of paths and of all directories above them.
+func inodesAbove(paths []string) map[inode]bool {
+	above, seen := map[inode]bool{}, map[string]bool{}
+	for _, path := range paths {
+		for ; !seen[path]; path = filepath.Dir(path) { // a path, not an inode: it has others above it elsewhere
+			seen[path] = true
+			if id, err := inodeOf(path); err == nil {
+				above[id] = true
+			}
+		}
+	}
+	return above
 }
 
 // granted returns the directories that commands may change: those of the policy, of temporary files, and in home

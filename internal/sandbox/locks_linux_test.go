@@ -143,7 +143,7 @@ func TestSupervisorIsBare(t *testing.T) {
 			echo x > shut || mkdir closed/x || echo refused; chmod 700 shut; echo x > shut && echo mine`)
 		var bare int
 		_, err := fmt.Sscan(r.out, &bare)
-		if err != nil || bare < supervisors+1 || !strings.Contains(r.out, "refused") ||
+		if err != nil || bare < supervisors()+1 || !strings.Contains(r.out, "refused") ||
 			!strings.HasSuffix(r.out, "mine\n") {
 			t.Errorf("%+v", r)
 		}

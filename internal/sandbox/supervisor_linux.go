@@ -46,10 +46,11 @@ type supervisor struct {
 	locks   map[inode]int // those made for commands, each with a descriptor of it
 }
 
-const (
-	supervisors = 3  // threads
-	mostAgain   = 16 // times that a path is followed anew because it was changed
-)
+// mostAgain is how often a path is followed anew because it was changed.
+const mostAgain = 16
+
+// supervisors returns how many threads answer. On a small machine more of them only wake each other.
+func supervisors() int { return max(1, min(4, runtime.NumCPU()/2)) }
 
 // notification is struct seccomp_notif.
 type notification struct {
@@ -105,12 +106,12 @@ func supervise(listener int, umask uint32, o *order) error {
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,
 		unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	begun := make(chan error, supervisors+1)
+	begun := make(chan error, supervisors()+1)
 	go s.keepTrying(begun)
-	for range supervisors {
+	for range supervisors() {
 		go s.serve(begun)
 	}
-	for range supervisors + 1 {
+	for range supervisors() + 1 {
 		if err := <-begun; err != nil {
 			return fmt.Errorf("the supervisor of the workspace: %w", err)
 		}
