@@ -83,7 +83,7 @@ func leadsInto(e gitEntry, writable []string) bool {
 		return true
 	}
 	at := "/"
-	for _, part := range elements(address) {
+	for _, part := range strings.Split(address, "/") {
 		if top := first(writable, at); part == ".." && top != "" && top != at {
 			return true // the way there could be made another one
 		}

@@ -108,6 +108,11 @@ func (s *supervisor) keepTrying(begun chan<- error) {
 	for {
 		select {
 		case w := <-s.later:
+			if len(list) >= mostWaiting {
+				w.request.send(&answer{id: w.request.id, errno: -int32(unix.EAGAIN)})
+				_ = unix.Close(w.dir)
+				continue
+			}
 			if list = append(list, w); len(list) == 1 {
 				clock.Reset(pause)
 			}
