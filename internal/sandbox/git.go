@@ -169,17 +169,14 @@ func (p Policy) repository(root string) []string {
 }
 
 // gitNames returns the names in a git directory from which git runs something, or which lead it elsewhere: a file
-// commondir there makes git read hooks and configuration in another directory.
+// commondir there makes git read hooks and configuration in another directory, and remotes and branches hold addresses
+// of an old kind.
 func gitNames(base, dir string) []kept {
 	var all []kept
 	add := func(under string) {
-		_, err := os.Lstat(filepath.Join(base, under, "config.worktree"))
 		for _, name := range []string{
-			"hooks", "config", "commondir", "config.worktree", "remotes", "branches",
+			"hooks", "config", "commondir", "config.worktree", "remotes", "branches", "info/attributes",
 		} {
-			if name == "config.worktree" && err != nil {
-				continue // git reads it only if config says so, and config is protected
-			}
 			all = append(all, kept{
 				base: base, name: filepath.Join(under, name), config: name == "config",
 				hooks: name == "hooks" || name == "branches", lock: strings.HasPrefix(name, "config"),
@@ -191,7 +188,7 @@ func gitNames(base, dir string) []kept {
 	for _, entry := range linked {
 		at := filepath.Join(dir, "worktrees", entry.Name())
 		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil {
+			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil || name == "config.worktree" {
 				all = append(all, kept{
 					base: base, name: filepath.Join(at, name), lock: name == "config.worktree",
 				})
