@@ -211,8 +211,6 @@ func (r *request) open(d deed) error {
 			return refusedName
 		}
 		return s.refusal(exclusive)
-	case !exclusive && s.name != "." && r.isTwin(s):
-		return refusedName
 	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
 		flags &^= unix.O_CREAT | unix.O_EXCL
 	}
@@ -223,7 +221,7 @@ func (r *request) open(d deed) error {
 	if exclusive { // it cannot be a pipe
 		how &^= unix.O_NONBLOCK &^ flags
 	}
-	fd, err := unix.Openat(s.dir, s.name, how, d.mode&0o7777)
+	fd, err := r.openOnly(s.dir, s.name, how, d.mode&0o7777)
 	switch {
 	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
 		return errMoved

@@ -55,7 +55,7 @@ func (w waiting) open() bool {
 		_ = unix.Close(w.dir)
 		return true
 	}
-	fd, err := unix.Openat(w.dir, w.name, w.flags|ours, 0)
+	fd, err := r.openOnly(w.dir, w.name, w.flags|ours, 0)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN) {
 		if !r.signalled() {
 			return false
