@@ -36,7 +36,7 @@ func (p Parts) acpCommand() *contract.Command {
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: " + p.apiWords(),
+				Help: "model API: " + p.apiWords(),
 			},
 			{
 				Name: "model", Short: "m", Kind: contract.Text,

@@ -29,7 +29,7 @@ func (p Parts) chat() *contract.Command {
 		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
 		{
 			Name: "resume", Short: "r", Kind: contract.Text, Optional: true,
-			Help: "conversation to go on with, or the beginning of its id; without one, choose from a list",
+			Help: "conversation to go on with; alone, choose from a list",
 		},
 	}
 	like := p.start()

@@ -54,7 +54,7 @@ func rehearseParams() []contract.Param {
 	return []contract.Param{
 		{
 			Name: "rehearse", Kind: contract.Bool,
-			Help: "run each installed agent on a scripted model, and compare what it does with what is claimed",
+			Help: "run each agent on a scripted model, and compare it with what is claimed",
 		},
 		{
 			Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Stdin: true,

@@ -2,12 +2,15 @@ package command
 
 import (
 	"math"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"time"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/model"
 	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
@@ -104,6 +107,34 @@ func firstByte(c *contract.Call) time.Duration {
 		return limit
 	}
 	return c.Config.Duration("native.first_byte")
+}
+
+// proxyOf returns the proxy to the model API that the flags name; nil: that of the environment.
+func proxyOf(c *contract.Call) model.Proxy {
+	switch {
+	case c.Bool("no-proxy"):
+		return http.ProxyURL(nil)
+	case c.Given("proxy"):
+		if at, err := url.Parse(c.String("proxy")); err == nil {
+			return http.ProxyURL(at)
+		}
+	}
+	return nil
+}
+
+// retriesOf returns how requests to the model API are repeated, as far as the flags say.
+func retriesOf(c *contract.Call) *model.RetryOptions {
+	var o model.RetryOptions
+	if c.Given("retries") {
+		o.Tries = 1 + c.Int("retries")
+	}
+	if c.Given("retry-delay") {
+		o.First = c.Duration("retry-delay")
+	}
+	if o == (model.RetryOptions{}) {
+		return nil
+	}
+	return &o
 }
 
 // modelAPI returns the limits of connections to the native agent's model API: the defaults of native.idle, between two

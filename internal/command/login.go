@@ -28,7 +28,7 @@ type authMethod struct {
 func accountParam() contract.Param {
 	return contract.Param{
 		Name: "provider", Kind: contract.ID, Position: 1, MaxLen: 64, Stdin: true,
-		Help: "whose key: a word of --provider, or the provider of a profile",
+		Help: "whose key: a word of --provider, or of a profile",
 	}
 }
 

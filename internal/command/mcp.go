@@ -43,7 +43,7 @@ func (p Parts) mcpServer() *contract.Command {
 			},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API of the native agent: " + p.apiWords(),
+				Help: "model API: " + p.apiWords(),
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{

@@ -66,7 +66,8 @@ func (o opener) env() opening.Env {
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
-			Wishes: configuredModel(c), Profiles: profilesOf(c), Keys: keysOf(c),
+			Proxy: proxyOf(c), Again: retriesOf(c), Wishes: configuredModel(c), Profiles: profilesOf(c),
+			Keys: keysOf(c),
 		},
 	}
 	if o.host {

@@ -35,7 +35,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
 				Name: "agent", Kind: contract.Text,
-				Help: "who does it; with several, such as claude,codex, the next one if one cannot begin",
+				Help: "who does it; of claude,codex the second if the first cannot begin",
 			},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
@@ -54,7 +54,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool,
-				Help: "wait as long as the service's limit lasts, and go on in the same session",
+				Help: "wait until the service's limit is over, and go on",
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,

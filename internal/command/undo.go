@@ -24,7 +24,7 @@ const undoKey = "undo.snapshots"
 func undoParam() contract.Param {
 	return contract.Param{
 		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
-		Help: "whether omniagent undo can take its turns back; default: undo.snapshots",
+		Help: "keep what undo needs; default: undo.snapshots",
 	}
 }
 

@@ -64,7 +64,10 @@ func TestSharedFlags(t *testing.T) {
 				func(c *Command) { c.Network = &Network{Timeout: 1, Connect: 1} },
 			},
 			{"max-depth no-follow-symlinks", func(c *Command) { c.Recursive = true }},
-			{"headless token-env-var", func(c *Command) { c.Auth, c.Interactive = &Auth{HeadlessSupported: true}, true }},
+			{"headless token-env-var", func(c *Command) {
+				c.Auth, c.Interactive = &Auth{HeadlessSupported: true},
+					true
+			}},
 		} {
 			c := quick(Command{Path: "base"})
 			row.field(c)

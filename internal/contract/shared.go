@@ -69,7 +69,8 @@ func (s sharedParam) appliesTo(c *Command) bool {
 	case "logs-in":
 		return c.Auth != nil && c.Interactive
 	case "networks":
-		return c.Network != nil && !c.Network.Agents && c.Class == Envelope
+		// A stream has a --connect-timeout of its own, which is also for agents.
+		return c.Network != nil && !c.Network.Agents && (c.Class == Envelope || s.Name != "connect-timeout")
 	case "previews":
 		return c.DryRun
 	case "reads":
@@ -101,7 +102,7 @@ func (p *Program) sharedUsed() []Param {
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		always := c.Class == Envelope || s.Name == "help" || s.Name == "schema"
+		always := c.Class == Envelope || s.Name == "help" || s.Name == "schema" || s.scope == "networks"
 		if s.appliesTo(c) && (always || s.Name == "non-interactive" && c.NeedsPerson) {
 			p := s.Param
 			p.Global = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -44,10 +45,14 @@ type Options struct {
 	Bearer  func(context.Context) (string, error) // replaces Key: returns the token for a request
 	Model   string
 	HTTP    *http.Client // nil: a new client
+	Proxy   Proxy        // nil: that of the environment
 	First   time.Duration
 	Idle    time.Duration
 	Profile Profile
 }
+
+// Proxy returns the proxy for a request, or nil if there is none.
+type Proxy func(*http.Request) (*url.URL, error)
 
 // Known returns the profile, with the names of the provider and the model if it lacks them.
 func (o Options) Known(provider string) Profile {

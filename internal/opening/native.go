@@ -19,7 +19,7 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	o := provider.Options{
 		APIs: e.Own.APIs, Agents: e.Own.Agents, Keys: e.Own.Keys,
 		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
-		First: e.Own.First, Idle: e.Own.Idle,
+		First: e.Own.First, Idle: e.Own.Idle, Proxy: e.Own.Proxy, Again: e.Own.Again,
 	}
 	profiles := provider.Profiles{Chosen: -1}
 	if e.Own.Profiles != nil {

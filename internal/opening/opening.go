@@ -79,6 +79,8 @@ type Own struct {
 	ToolProtocol     string   // default for the request; empty: as the profile of the model says, or else UsualProtocol
 	UsualProtocol    string   // empty: xnlcall.Native
 	First, Idle      time.Duration
+	Proxy            model.Proxy                      // to the model API; nil: that of the environment
+	Again            *model.RetryOptions              // of requests to it; nil: as the API needs it
 	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
 	Agents           []string                         // that --provider may name

@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
 )
 
 // Client is the model that was chosen. It asks once; model.Retrying with Patience asks again.
@@ -14,7 +16,7 @@ func (c Choice) Client() model.Client {
 	base, dressed := c.connection()
 	return c.api.New(model.Options{
 		Base: base, Key: c.credential.key.Reveal(), Bearer: c.bearer(), Model: c.Model, HTTP: dressed,
-		First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
+		Proxy: c.options.Proxy, First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
 	})
 }
 
@@ -30,8 +32,15 @@ func (c Choice) Secrets() []string {
 	return all
 }
 
-// Patience returns how often and how late to retry: Gemini's limits pass quickly, OpenAI's slowly.
-func (c Choice) Patience() model.RetryOptions { return c.api.Retry }
+// Patience returns how often and how late to retry: Gemini's limits pass quickly, OpenAI's slowly. What the caller has
+// chosen comes first.
+func (c Choice) Patience() model.RetryOptions {
+	o := c.api.Retry
+	if again := c.options.Again; again != nil {
+		o.Tries, o.First = cmp.Or(again.Tries, o.Tries), cmp.Or(again.First, o.First)
+	}
+	return o
+}
 
 // bearer returns the function that gets a token, or nil if the credential is a key or there is none.
 func (c Choice) bearer() func(context.Context) (string, error) {
@@ -54,6 +63,8 @@ func (c Choice) connection() (string, *http.Client) {
 	client := &http.Client{}
 	if c.options.HTTP != nil {
 		*client = *c.options.HTTP
+	} else if c.options.Proxy != nil {
+		client.Transport = wire.Transport(c.options.Proxy)
 	}
 	client.Transport = &dress{under: client.Transport, query: u.RawQuery, host: u.Host, google: c.credential.google}
 	u.RawQuery, u.ForceQuery = "", false

@@ -99,6 +99,8 @@ type Options struct {
 	Lookup func(name string) (string, bool) // the environment; a variable that is empty counts as not set
 	Home   string                           // where the application default credentials of gcloud are
 	HTTP   *http.Client                     // nil: the wire's own
+	Proxy  model.Proxy                      // nil: that of the environment
+	Again  *model.RetryOptions              // nil: as the API needs it
 	First  time.Duration                    // until the headers of an answer; 0: the wire's own
 	Idle   time.Duration                    // between two bytes of it; 0: the wire's own
 }

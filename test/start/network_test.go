@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 )
@@ -39,6 +40,42 @@ func TestProxy(t *testing.T) {
 	}
 	if _, exit := p.launch(t, append(env, "NO_PROXY=model.invalid"), args...).end(); exit != 1 || asked.Load() != 1 {
 		t.Errorf("exit %d, %d requests", exit, asked.Load())
+	}
+	// The flags come before the environment.
+	none := []string{"OPENAI_API_KEY=k", "HTTP_PROXY=http://127.0.0.1:1"}
+	if _, exit := p.launch(t, none, append(args, "--proxy", proxy.URL)...).end(); exit != 0 || asked.Load() != 2 {
+		t.Errorf("--proxy: exit %d, %d requests", exit, asked.Load())
+	}
+	if _, exit := p.launch(t, env, append(args, "--no-proxy")...).end(); exit != 1 || asked.Load() != 2 {
+		t.Errorf("--no-proxy: exit %d, %d requests", exit, asked.Load())
+	}
+}
+
+// TestRetries: a request that fails is repeated as often as the flag says, and each time is told.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "overloaded", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	args := []string{"--provider", "openai", "--model", "m", "--api-base", server.URL + "/v1", "-p", "go"}
+	for retries, want := range []int32{1, 2, 3, 4} {
+		asked.Store(0)
+		lines, exit := p.launch(t, []string{"OPENAI_API_KEY=k"},
+			append(args, "--dialect", "claude", "--output-format", "stream-json", "--retries", strconv.Itoa(retries),
+				"--retry-delay", "1ms")...).end()
+		told := 0
+		for _, l := range lines {
+			if l["subtype"] == "api_retry" {
+				told++
+			}
+		}
+		if exit != 1 || asked.Load() != want || told != retries {
+			t.Errorf("--retries %d: exit %d, %d requests, %d told", retries, exit, asked.Load(), told)
+		}
 	}
 }
 

@@ -95,7 +95,7 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	if err != nil {
 		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address cannot be asked", Cause: err}
 	}
-	if through, _ := http.ProxyFromEnvironment(q); through != nil && x.api.HTTP == nil {
+	if through, _ := x.api.proxy()(q); through != nil {
 		x.host += " (through the proxy " + through.Host + ")"
 	}
 	if body != nil {
@@ -209,23 +209,32 @@ func (a *API) connection() *http.Client {
 		if a.HTTP != nil {
 			c = *a.HTTP
 		} else {
-			c.Transport = &http.Transport{
-				Proxy: http.ProxyFromEnvironment,
-				DialContext: (&net.Dialer{
-					Timeout:   15 * time.Second,
-					KeepAlive: 30 * time.Second,
-				}).DialContext,
-				ForceAttemptHTTP2:      true,
-				TLSHandshakeTimeout:    15 * time.Second,
-				IdleConnTimeout:        90 * time.Second,
-				MaxIdleConnsPerHost:    4,
-				MaxResponseHeaderBytes: 1 << 20,
-			}
+			c.Transport = Transport(a.proxy())
 		}
 		c.CheckRedirect = redirect
 		a.client = &c
 	})
 	return a.client
+}
+
+func (a *API) proxy() model.Proxy {
+	if a.Proxy == nil {
+		return http.ProxyFromEnvironment
+	}
+	return a.Proxy
+}
+
+// Transport returns what carries requests to a model API, directly if proxy is nil.
+func Transport(proxy model.Proxy) *http.Transport {
+	return &http.Transport{
+		Proxy:                  proxy,
+		DialContext:            (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    15 * time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    4,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
 }
 
 // redirect follows a redirect only if the request stays the same: the same method, host and port, and never from TLS to

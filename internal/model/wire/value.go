@@ -84,7 +84,8 @@ func New(o model.Options, base, keyHeader string, fault func(int, http.Header, [
 		return h, nil
 	}
 	return &API{
-		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault, Header: header,
+		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, Proxy: o.Proxy, First: o.First, Idle: o.Idle, Fault: fault,
+		Header: header,
 	}
 }
 

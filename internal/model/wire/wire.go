@@ -40,6 +40,7 @@ type API struct {
 	// for each request, with the credential; an error that is a *model.Error passes through
 	Header func(context.Context) (http.Header, error)
 	HTTP   *http.Client  // nil: a new client
+	Proxy  model.Proxy   // nil: that of the environment
 	First  time.Duration // until the response's headers; 0: five minutes
 	Idle   time.Duration // between bytes of the answer; 0: two minutes
 	// the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
