@@ -29,13 +29,16 @@ import (
 
 // Host is our side of the connection; the other is a client.
 type Host struct {
-	Agent   string     // the agent of the conversations, by name
-	About   wire.About // what we tell about ourselves
-	Open    conversation.Opener
-	Spec    agent.Spec                  // what each conversation begins with
-	Modes   []wire.Choice               // that a client can choose
-	Models  []wire.Choice               // that a client can choose
-	Past    Past                        // the sessions that can be resumed
+	Agent  string     // the agent of the conversations, by name
+	About  wire.About // what we tell about ourselves
+	Open   conversation.Opener
+	Spec   agent.Spec    // what each conversation begins with
+	Modes  []wire.Choice // that a client can choose
+	Models []wire.Choice // that a client can choose
+	Past   Past          // the sessions that can be resumed
+	// Undo takes back the last turn of a session that changed its workspace, or the last undo, and says what came of
+	// it; nil: that is not possible.
+	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
 	NewID   func() string               // an id for a new session
 	Ready   func(context.Context) error // whether a conversation could begin; nil: unknown
 	Mask    func(string) string         // removes secrets from what we read ourselves

@@ -119,6 +119,10 @@ func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 		}
 	case wire.Prompt:
 		if s := h.open(id, w.Session); s != nil {
+			if command, is := s.command(w.Blocks); is {
+				s.carryOut(id, w.Blocks, command)
+				return
+			}
 			s.prompt(id, w.Blocks)
 		}
 	}
@@ -169,9 +173,20 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 		case err != nil:
 			h.put(jsonrpc.Failure(id, errorOf(err)))
 		default:
+			if o, is := result.(opened); is {
+				h.put(jsonrpc.Result(id, o.answer))
+				o.session.offer()
+				return
+			}
 			h.put(jsonrpc.Result(id, result))
 		}
 	}()
+}
+
+// opened is the result of a request that opens a session.
+type opened struct {
+	answer  any
+	session *clientSession
 }
 
 // cancelRequest cancels a request: an opening, or a message.
@@ -206,7 +221,7 @@ func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.encoder.Opened(s.id, s.options()), nil
+	return opened{s.encoder.Opened(s.id, s.options()), s}, nil
 }
 
 // spec returns the spec of a conversation in that place.
@@ -304,7 +319,7 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.encoder.Opened("", s.options()), nil
+	return opened{s.encoder.Opened("", s.options()), s}, nil
 }
 
 func missing(id string, err error) error {
@@ -331,7 +346,7 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.encoder.Opened(s.id, s.options()), nil
+	return opened{s.encoder.Opened(s.id, s.options()), s}, nil
 }
 
 const page = 100

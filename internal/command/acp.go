@@ -108,7 +108,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	}
 	host := &acp.Host{
 		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
-		Signals: signals, Mask: known.String,
+		Signals: signals, Mask: known.String, Undo: undoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
 				Model:   fromFlag(first),

@@ -25,7 +25,6 @@ import (
 	"omniagent/internal/opening"
 	"omniagent/internal/session"
 	"omniagent/internal/text"
-	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
 
@@ -77,17 +76,9 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			}
 			return eidolon.RemindAt(messages)
 		},
-		Undo: func(ctx context.Context, redo bool) (string, error) {
-			store, err := undoStore(c)
-			if err != nil {
-				return "", err
-			}
-			out, err := store.Undo(ctx, undo.Request{Dir: dir, Redo: redo})
-			if err != nil {
-				return "", err
-			}
-			return undoWords(out, false), nil
-		},
+	}
+	if back := undoFor(c); back != nil {
+		w.Undo = func(ctx context.Context, redo bool) (string, error) { return back(ctx, dir, "", redo) }
 	}
 	if !env.Keep || first.Forget {
 		return w

@@ -103,7 +103,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 			error,
 		) {
 			return askable(c, p.Agents, reads)
-		}, Open: o.converse,
+		}, Open: o.converse, Undo: undoFor(c),
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: depthOf(c),
 		Timeout: timeout, Most: turn, Connect: connect,
 	})

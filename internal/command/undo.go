@@ -148,6 +148,25 @@ func (d undoData) PlainText() string {
 	return d.words + "\n"
 }
 
+// takeBack returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
+// no snapshots.
+func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
+	if snapshots(c) == nil {
+		return nil
+	}
+	return func(ctx context.Context, dir, session string, redo bool) (string, error) {
+		store, err := undoStore(c)
+		if err != nil {
+			return "", err
+		}
+		out, err := store.Undo(ctx, undo.Request{Dir: dir, Session: session, Redo: redo})
+		if err != nil {
+			return "", err
+		}
+		return undoWords(out, false), nil
+	}
+}
+
 // undoWords say to a person what came of an undo, or what would come of it.
 func undoWords(out undo.Outcome, dryRun bool) string {
 	first := "Restored " + plural(len(out.Restored), "path") + "."

@@ -71,8 +71,11 @@ type Options struct {
 	Name, Version string
 	Agents        func() ([]Agent, error) // starts nothing
 	Open          conversation.Opener
-	Ceiling       Mode
-	Reads         setting.Approval // what the mode Read means; empty: prompt
+	// Undo takes back the last turn of a session that changed its directory, or the last undo, and says what came of
+	// it; nil: that is not possible.
+	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
+	Ceiling Mode
+	Reads   setting.Approval // what the mode Read means; empty: prompt
 	// directories in and below which agents may work, absolute; the first is the default
 	Roots   []string
 	Env     []string      // of the agents, except for the variable that counts the depth

@@ -23,7 +23,7 @@ import (
 func (s *server) tools() []map[string]any {
 	type object = map[string]any
 	allowed, reads := s.allowed(), s.o.Ceiling == Read && s.o.Reads != setting.Default
-	return []object{
+	all := []object{
 		{
 			"name": "list_agents", "title": "List coding agents",
 			"description": "Which other coding agents are on this machine and can be asked with ask_agent: name, " +
@@ -66,6 +66,47 @@ func (s *server) tools() []map[string]any {
 			"annotations": object{"readOnlyHint": reads, "destructiveHint": !reads, "openWorldHint": true},
 		},
 	}
+	if s.undoes() {
+		all = append(all, object{
+			"name": "undo", "title": "Take a turn back",
+			"description": "Take back what the last turn of a session that ask_agent began here did to its " +
+				"directory. What was changed after the turn stays as it is and is listed.",
+			"inputSchema": object{
+				"type": "object", "required": []string{"session"}, "additionalProperties": false,
+				"properties": object{
+					"session": object{"type": "string", "description": "the session of an answer of ask_agent"},
+					"redo":    object{"type": "boolean", "description": "take the last undo back instead"},
+				},
+			},
+			"annotations": object{"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false},
+		})
+	}
+	return all
+}
+
+// undoes reports whether there is something to take back: agents may change files, and snapshots are taken.
+func (s *server) undoes() bool { return s.o.Undo != nil && s.o.Ceiling != Read }
+
+// undo takes back a turn of an agent that was asked here.
+func (s *server) undo(ctx context.Context, raw json.RawMessage) outcome {
+	var r struct {
+		Session string `json:"session"`
+		Redo    bool   `json:"redo"`
+	}
+	if err := strict(raw, &r); err != nil {
+		return mistake("%v", err)
+	}
+	s.mu.Lock()
+	before, known := s.sessions[r.Session]
+	s.mu.Unlock()
+	if !known {
+		return mistake("there is no session %.100q that was begun here", r.Session)
+	}
+	said, err := s.o.Undo(ctx, before.dir, r.Session, r.Redo)
+	if err != nil {
+		return mistake("nothing was taken back: %v", err)
+	}
+	return textResult(said, nil)
 }
 
 // allowed returns the modes up to the maximum.
@@ -107,7 +148,7 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 		s.refuse(id, jsonrpc.InvalidParams, "tools/call needs a name and arguments")
 		return
 	}
-	if p.Name != "list_agents" && p.Name != "ask_agent" {
+	if p.Name != "list_agents" && p.Name != "ask_agent" && (p.Name != "undo" || !s.undoes()) {
 		s.refuse(id, jsonrpc.InvalidParams, "there is no tool %.100q", p.Name)
 		return
 	}
@@ -126,9 +167,12 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 	s.calls.Go(func() {
 		defer cancel(nil)
 		var result outcome
-		if p.Name == "list_agents" {
+		switch p.Name {
+		case "list_agents":
 			result = s.list(p.Arguments)
-		} else {
+		case "undo":
+			result = s.undo(ctx, p.Arguments)
+		default:
 			result = s.ask(ctx, p.Arguments, s.progress(p.Meta.Token))
 		}
 		s.mu.Lock()

@@ -177,6 +177,55 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
+// TestUndo: what an agent did that was asked here can be taken back, and nothing else.
+func TestUndo(t *testing.T) {
+	p := newPlace(t, `[{"call":{"name":"Write","input":{"file_path":"new.txt","content":"x"}}},{"say":"ok"}]`)
+	c := p.start(t, "--allow-mode", "edit")
+	c.hello()
+	call := func(id string, arguments map[string]any) (text string, failed bool) {
+		t.Helper()
+		raw, err := json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "id": id, "method": "tools/call",
+			"params": map[string]any{"name": "undo", "arguments": arguments},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.send(string(raw))
+		result, _ := c.answer(id)["result"].(map[string]any)
+		content, _ := result["content"].([]any)
+		first, _ := content[0].(map[string]any)
+		text, _ = first["text"].(string)
+		failed, _ = result["isError"].(bool)
+		return text, failed
+	}
+	there := func() bool { _, err := os.Stat(filepath.Join(p.work, "new.txt")); return err == nil }
+	first, _, _ := c.ask("1", map[string]any{"agent": "native", "prompt": "one", "model": "m", "mode": "edit"})
+	id, _ := first["session"].(string)
+	if !there() {
+		t.Fatalf("%v", first)
+	}
+	if text, failed := call("2", map[string]any{"session": "other"}); !failed || !there() {
+		t.Errorf("another session: %s", text)
+	}
+	if text, failed := call("3", map[string]any{"session": id}); failed || there() ||
+		!strings.Contains(text, "Restored 1") {
+		t.Errorf("undo: %s", text)
+	}
+	if text, failed := call("4", map[string]any{"session": id, "redo": true}); failed || !there() {
+		t.Errorf("redo: %s", text)
+	}
+	if text, failed := call("5", map[string]any{"session": id, "path": "x"}); !failed || !there() {
+		t.Errorf("an unknown argument: %s", text)
+	}
+	read := p.start(t)
+	read.hello()
+	read.send(`{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+	if list, _ := json.Marshal(read.answer("l")); strings.Contains(string(list), `"undo"`) {
+		t.Errorf("a server whose agents only read offers it: %s", list)
+	}
+}
+
 // TestQuestions: a question to a person is the answer of the call, and the next call can answer it.
 func TestQuestions(t *testing.T) {
 	p := newPlace(t, `[{"ask":"Which one?"},{"say":"heard ${input}"}]`)

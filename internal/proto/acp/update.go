@@ -38,6 +38,7 @@ type Update struct {
 	Tool     *Tool
 	Steps    []Step
 	Options  *Options
+	Commands []Command
 	Title    string
 	Time     string
 	Usage    *Usage
@@ -46,6 +47,9 @@ type Update struct {
 	Stop     string
 	Error    *jsonrpc.Error
 }
+
+// Command is what a message may begin with, behind a slash.
+type Command struct{ Name, About string }
 
 // The statuses of a tool's call.
 const (
@@ -164,6 +168,12 @@ func (e Encoder) update(u Update) []object {
 			changed = append(changed, object{"sessionUpdate": "current_mode_update", "currentModeId": u.Options.Mode})
 		}
 		return changed
+	case Commands:
+		offered := []object{}
+		for _, c := range u.Commands {
+			offered = append(offered, object{"name": c.Name, "description": c.About})
+		}
+		return []object{{"sessionUpdate": "available_commands_update", "availableCommands": offered}}
 	case SessionTitle:
 		return []object{{"sessionUpdate": "session_info_update", "title": u.Title, "updatedAt": u.Time}}
 	case ContextUsage:

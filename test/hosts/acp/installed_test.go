@@ -210,11 +210,13 @@ func TestKept(t *testing.T) {
 	}
 	place := object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}
 	c.call("session/load", place)
+	c.offered()
 	var kinds []string
 	for _, u := range c.updates("") {
 		kinds = append(kinds, fmt.Sprint(u["sessionUpdate"]))
 	}
-	want := "user_message_chunk agent_message_chunk user_message_chunk tool_call tool_call_update agent_message_chunk"
+	want := "user_message_chunk agent_message_chunk user_message_chunk tool_call tool_call_update agent_message_chunk " +
+		"available_commands_update"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Error(got)
 	}

@@ -37,11 +37,13 @@ func TestSessions(t *testing.T) {
 	if dig(loaded, "modes", "currentModeId") != "prompt" {
 		t.Error(loaded)
 	}
+	c.offered()
 	var kinds []string
 	for _, u := range c.updates("") {
 		kinds = append(kinds, fmt.Sprint(u["sessionUpdate"]))
 	}
-	if got := strings.Join(kinds, " "); got != "user_message_chunk tool_call tool_call_update agent_message_chunk" {
+	if got := strings.Join(kinds, " "); got != "user_message_chunk tool_call tool_call_update agent_message_chunk "+
+		"available_commands_update" {
 		t.Error(got)
 	}
 	if c.said("user_message_chunk") != "one\nand more" || !strings.HasPrefix(c.said("agent_message_chunk"),

@@ -1,0 +1,77 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// offered waits until the client knows the commands of a session that was opened.
+func (c *client) offered() object {
+	c.t.Helper()
+	m, _ := c.await(0, func(m object) bool {
+		return dig(m, "params", "update", "sessionUpdate") == "available_commands_update"
+	})
+	return m
+}
+
+// TestUndo: the client is offered /undo and /redo, which take back and restore what a turn of that session did. The
+// agent does not hear of them.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	for version, name := range map[int]string{1: "version 1", 2: "version 2"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, `[{"write":{"path":"a.txt","content":"new\n"}},{"say":"heard: ${input}"}]`)
+			p.write(t, "a.txt", "old\n")
+			c := p.launch(t, "--yolo")
+			id := c.begin(version, p.work, object{})
+			offered := c.offered()
+			if dig(offered, "params", "update", "availableCommands", 0, "name") != "undo" ||
+				dig(offered, "params", "update", "availableCommands", 1, "name") != "redo" {
+				t.Error(offered)
+			}
+			idle := func(from int) int {
+				if version == 1 {
+					return from
+				}
+				_, at := c.await(from, func(m object) bool { return dig(m, "params", "update", "state") == "idle" })
+				return at + 1
+			}
+			at := 0
+			for _, step := range []struct{ message, says, left string }{
+				{"write it", "heard: write it", "new\n"},
+				{"/undo", "Restored 1 path.", "old\n"},
+				{"/undo", "Nothing was taken back: there is no turn to take back of session " + id, "old\n"},
+				{" /redo\n", "Restored 1 path.", "new\n"},
+				{"go on", "heard: go on", "new\n"},
+			} {
+				before := len(c.said("agent_message_chunk"))
+				result := c.prompt(id, step.message)
+				if version == 1 && result["stopReason"] != "end_turn" {
+					t.Errorf("%q: %v", step.message, result)
+				}
+				at = idle(at)
+				text, err := os.ReadFile(filepath.Join(p.work, "a.txt"))
+				said := c.said("agent_message_chunk")[before:]
+				if err != nil || string(text) != step.left || !strings.HasPrefix(said, step.says) {
+					t.Errorf("%q: %q is left (%v), and it said %q", step.message, text, err, said)
+				}
+			}
+		})
+	}
+}
+
+// TestUndoOff: without snapshots there is no command, and the message is the agent's.
+func TestUndoOff(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"heard: ${input}"}]`)
+	c := p.launch(t, "--undo", "off")
+	id := c.begin(1, p.work, object{})
+	c.prompt(id, "/undo")
+	if said := c.said("agent_message_chunk"); said != "heard: /undo" ||
+		len(c.updates("available_commands_update")) > 0 {
+		t.Errorf("%q %s", said, c.shown())
+	}
+}
