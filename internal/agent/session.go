@@ -38,6 +38,8 @@ type Services struct {
 	Timeout time.Duration // for a turn; 0: no limit
 	CanAsk  bool          // somebody answers questions
 	Hook    Hook          // nil: the host does not intervene
+	// Cover returns what can be taken back of the workspace in the turn that runs; nil: nothing.
+	Cover func() event.Cover
 	// Serve passes a message to an MCP server that lives in the host, and returns its answer; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 	// Chore carries out what an agent over the Agent Client Protocol asks of its client; nil: nothing.

@@ -40,7 +40,7 @@ func (p Parts) chat() *contract.Command {
 			}
 		}
 	}
-	params = slices.Concat(params, rehearsalParams(), hostParams())
+	params = slices.Concat(params, rehearsalParams(), hostParams(), []contract.Param{forkFlag()})
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal,
 		Danger: contract.Mutating,
@@ -69,7 +69,7 @@ func (p Parts) chat() *contract.Command {
 			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
 			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
 		},
-		Serve: quiet(p.serveChat),
+		Serve: quiet(forked(p.serveChat)),
 	}
 }
 

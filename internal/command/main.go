@@ -175,7 +175,9 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
-				settings.Undo = snapshotsOf(paths, set, host.Lookup)
+				if forksOf(paths, host.Lookup).Around(dir) == nil {
+					settings.Undo = snapshotsOf(paths, set, host.Lookup)
+				}
 			}
 			return settings
 		},

@@ -48,11 +48,11 @@ func (o opener) env() opening.Env {
 	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
-		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
+		Dir: c.Dir(), Home: home, State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
 		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
-		Undo: snapshots(c), Run: o.of,
+		Undo: snapshots(c), Fork: forkRoots(c), Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""

@@ -60,8 +60,11 @@ func (p Parts) run() *contract.Command {
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "without a sign of life; default: run.idle_timeout",
 			},
+			forkFlag(),
 		}, runApproval()...), runStart()...),
-		Stdin: &contract.Stdin{Format: "text"},
+		Rules:   []contract.Rule{{If: "fork", Not: []string{"detach"}}},
+		Instead: inFork,
+		Stdin:   &contract.Stdin{Format: "text"},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
 			{Code: contract.NotFound, When: "no such agent, or it is not installed"},
@@ -173,6 +176,9 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
+	if in := forkAround(c); in != nil {
+		t.Fork = in.Name
+	}
 	if way := c.String("transport"); way != agent.ByChoice {
 		t.Transport = way
 	}

@@ -32,6 +32,7 @@ type runData struct {
 	WaitedMS    int64                           `json:"waited_ms" doc:"for the answer of a person"`
 	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
 	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
+	Fork        *string                         `json:"fork" doc:"in which it worked: omniagent fork diff, apply or delete; null: none"`
 	Summary     runSummary                      `json:"summary"`
 
 	Job      *string `json:"job_id,omitempty" doc:"with --detach: run_id"`
@@ -72,7 +73,7 @@ type runSummary struct {
 func runDataOf(r run.Record) runData {
 	d := runData{
 		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Denials: []contract.Foreign[runDenial]{},
-		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil),
+		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil), Fork: orNil(r.Fork),
 	}
 	worked, waited := r.Times(time.Now())
 	d.DurationMS, d.WaitedMS = worked.Milliseconds(), waited.Milliseconds()
@@ -97,6 +98,11 @@ func runDataOf(r run.Record) runData {
 	}
 	if r.Detached && !r.State.Terminal() {
 		d.Summary.Next = append(d.Summary.Next, "omniagent runs watch "+r.ID)
+	}
+	if r.Fork != "" && r.State.Terminal() {
+		for _, what := range []string{"diff", "apply", "delete"} {
+			d.Summary.Next = append(d.Summary.Next, "omniagent fork "+what+" "+r.Fork)
+		}
 	}
 	return d
 }

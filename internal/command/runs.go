@@ -183,6 +183,7 @@ func (p Parts) runsContinue() *contract.Command {
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
+		Instead:  inForkOfRun,
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := runStore(c)
 			if err != nil {
@@ -216,6 +217,7 @@ func (p Parts) runsRetry() *contract.Command {
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs retry run-1a2b3c4d"}},
+		Instead:  inForkOfRun,
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := runStore(c)
 			if err != nil {
@@ -276,7 +278,8 @@ func (p Parts) answer() *contract.Command {
 			{Description: "A text", Command: "omniagent answer run-1a2b3c4d blue"},
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
-		Run: p.runAnswer,
+		Instead: inForkOfRun,
+		Run:     p.runAnswer,
 	})
 }
 

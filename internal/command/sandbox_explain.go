@@ -131,8 +131,11 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
 	judge := guard.Judge{
 		Rules: rules, Known: known, Place: guard.Place{
-			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents, Walled: walls.Whole(),
-			Leads: native.Leads,
+			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents, Leads: native.Leads,
+			Ground: guard.Ground{
+				Walls: walls.Whole(), Network: data.Walls.Network != "off",
+				Cover: coverOf(c, policy.Root),
+			},
 		},
 	}
 	words := c.Strings("subject")
@@ -155,6 +158,21 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+}
+
+// coverOf returns what a snapshot of a turn would have if nothing were too large for it.
+func coverOf(c *contract.Call, root string) (cover guard.Cover) {
+	if c.Config.String(undoKey) == "off" {
+		return cover
+	}
+	store, err := undoStore(c)
+	if err != nil {
+		return cover
+	}
+	if _, err := store.Root(root); err == nil {
+		cover.Roots = []string{root}
+	}
+	return cover
 }
 
 // placesOf returns the places that exist, and those that commands have anyway.
@@ -189,6 +207,11 @@ func expandHome(path, home string) string {
 // judge fills in what the rules and the modes decide about a call.
 func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
 	v := judge.Call(engine.Described(name, a))
+	if v.Word == guard.Allow { // the modes that ask about what is held say why
+		careful := judge
+		careful.Place.Ground.Cover = guard.Cover{}
+		v = careful.Call(engine.Described(name, a))
+	}
 	row := callRow{Tool: name, Word: v.Word.String(), Reasons: []guardReason{}}
 	for _, r := range v.Reasons {
 		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})

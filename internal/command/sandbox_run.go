@@ -82,7 +82,7 @@ func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 	w := enclosure.Wanted{
 		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
 			c.Config.String("native.network")),
-		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		State: wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup,
 	}
 	for _, path := range c.Strings("write") {

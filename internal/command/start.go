@@ -21,7 +21,7 @@ func (p Parts) start() *contract.Command {
 			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
 			"cli-runner: docs/run.md.",
 		Scopes: []string{}, Auth: p.modelKey(),
-		Params: append(p.startParams(), hostParams(dontAsk)...),
+		Params: slices.Concat(p.startParams(), hostParams(dontAsk), []contract.Param{forkFlag()}),
 		Rules:  rehearsalRules(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "there is an answer"},
@@ -46,7 +46,7 @@ func (p Parts) start() *contract.Command {
 				Command:     "omniagent start --dialect claude -p 'What is in this directory?'",
 			},
 		},
-		Serve:  quiet(p.serveStart),
+		Serve:  quiet(forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }

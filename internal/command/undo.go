@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/fork"
 	"omniagent/internal/text"
 	"omniagent/internal/undo"
 )
@@ -37,6 +38,11 @@ func undoFiles() contract.FileEffect {
 // undoStore is where the snapshots are.
 func undoStore(c *contract.Call) (undo.Store, error) {
 	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	if in := forkAround(c); in != nil {
+		return undo.Store{}, fault.New(fault.Conflicting, "this is the fork %s, of which no snapshots are kept",
+			in.Name).
+			Hint("outside of it: omniagent fork delete %s", in.Name)
+	}
 	if store == nil {
 		return undo.Store{}, fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").
 			Hint("set HOME")
@@ -62,10 +68,34 @@ func snapshots(c *contract.Call) *undo.Store {
 	if word == "" {
 		word = c.Config.String(undoKey)
 	}
-	if word == "off" {
+	if word == "off" || forkAround(c) != nil {
 		return nil
 	}
 	return snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+}
+
+// forkAround returns the fork in which a call is, or nil. What an agent does there is deleted with the fork.
+func forkAround(c *contract.Call) *fork.Fork {
+	if c.Paths.State == "" || c.Dir() == "" {
+		return nil
+	}
+	return forksOf(c.Paths, c.Host.Lookup).Around(c.Dir())
+}
+
+// wallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
+func wallsState(c *contract.Call) string {
+	if f := forkAround(c); f != nil {
+		return f.State()
+	}
+	return c.Paths.State
+}
+
+// forkRoots are the directories of the fork in which a call is.
+func forkRoots(c *contract.Call) []string {
+	if f := forkAround(c); f != nil {
+		return f.Roots()
+	}
+	return nil
 }
 
 type undoTurn struct {

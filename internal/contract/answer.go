@@ -16,18 +16,19 @@ import (
 
 // answer is the outcome of a call before it is written.
 type answer struct {
-	data   any // a tree, or nil
-	fault  *fault.Fault
-	exit   Code // a declared exit code, if there is no fault
-	effect Effect
-	target map[string]any
-	meta   object
-	page   *page
-	done   bool   // the handler did all its work, even if it was told to stop
-	dead   bool   // the handler never returned
-	human  string // what a person sees instead of the data
-	pure   bool   // leaves no trace
-	bare   bool   // human goes to standard output unchanged, in any format
+	data     any // a tree, or nil
+	fault    *fault.Fault
+	exit     Code // a declared exit code, if there is no fault
+	effect   Effect
+	target   map[string]any
+	meta     object
+	page     *page
+	done     bool   // the handler did all its work, even if it was told to stop
+	dead     bool   // the handler never returned
+	human    string // what a person sees instead of the data
+	pure     bool   // leaves no trace
+	answered *int   // another process has answered, with this status
+	bare     bool   // human goes to standard output unchanged, in any format
 }
 
 // shape turns the handler's data into a tree. It may take long and even panic, so it runs in the handler's time.
@@ -97,6 +98,9 @@ func (a answer) code() Code {
 func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.out.end()
 	c.cleanup()
+	if a.answered != nil {
+		return *a.answered
+	}
 	c = c.snapshot()
 	c.strays()
 	if a.fault == nil && c.Bool("warnings-as-errors") && len(c.warnings) > 0 {

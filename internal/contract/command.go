@@ -101,6 +101,10 @@ type Command struct {
 	Validate func(*Call) []fault.Problem                  // must have no effects; returns all problems
 	Run      func(context.Context, *Call) (Result, error) //
 
+	// Instead may carry a valid call out in another process, which then has answered on the streams of this one; status
+	// is its exit status. Without done the call goes on as usual.
+	Instead func(context.Context, *Call, <-chan os.Signal) (status int, done bool, err error)
+
 	// Serve replaces Run in the classes Stream and Terminal: the command itself reads and writes its protocol and
 	// returns the exit status. An error means that the call cannot begin; Refuse reports one in the protocol.
 	Serve  func(context.Context, *Call, <-chan os.Signal) (int, error)

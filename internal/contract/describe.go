@@ -189,7 +189,7 @@ func (p *Program) entry(c *Command, whole bool) object {
 	if c.Output != nil {
 		schema := schemaOf(c.Output)
 		if !whole {
-			schema = outline(schema, 2)
+			schema = outline(schema)
 		}
 		o = append(o, member{"output_schema", schema})
 	}
@@ -220,29 +220,17 @@ func exitTree(c *Command, whole bool) object {
 	return o
 }
 
-// outline reduces a schema to the names of members and of the rows' members. --output-schema has the types.
-func outline(schema object, depth int) object {
+// outline reduces a schema to the names of its members. --output-schema has the rest.
+func outline(schema object) object {
 	properties, ok := schema.get("properties")
 	if !ok {
 		return object{{"type", "object"}}
 	}
-	required, rows := []any{}, object{}
+	required := []any{}
 	for _, m := range properties.(object) {
 		required = append(required, m.name)
-		if items, ok := m.value.(object).get("items"); ok && depth > 1 {
-			if inner := items.(object); hasMembers(inner) {
-				rows = append(rows, member{m.name, object{{"items", outline(inner, depth-1)}}})
-			}
-		}
 	}
-	out := object{{"required", required}}
-	out = out.when(len(rows) > 0, "properties", rows)
-	return out
-}
-
-func hasMembers(schema object) bool {
-	properties, ok := schema.get("properties")
-	return ok && len(properties.(object)) > 0
+	return object{{"required", required}}
 }
 
 func (p Param) entry() object {

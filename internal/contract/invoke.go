@@ -79,6 +79,15 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 		}
 		call.confirm, call.steps, call.warnings = true, stepLog{}, before // those of the dry run come again
 	}
+	if call.Command.Instead != nil {
+		status, done, err := call.Command.Instead(ctx, call, signals)
+		if err != nil {
+			return answer{fault: fault.Of(err)}
+		}
+		if done {
+			return answer{answered: &status}
+		}
+	}
 	return call.once(ctx, signals, func() answer { return call.supervise(ctx, signals) })
 }
 

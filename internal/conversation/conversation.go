@@ -191,15 +191,18 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 		e.Hash, e.Raw = hash(e.Raw), nil
 		c.inbox.tell(item{event: &e, generation: generation})
 	}
+	services.Cover = func() event.Cover { return c.watched().cover() }
 	return c.o.Mind(ctx, s, services)
 }
 
 // looked waits until the workspace was looked at before the turn that runs.
-func (c *Conversation) looked() {
+func (c *Conversation) looked() { c.watched().ready() }
+
+// watched returns the watch of the turn that runs.
+func (c *Conversation) watched() *watch {
 	c.mu.Lock()
-	now := c.watch
-	c.mu.Unlock()
-	now.ready()
+	defer c.mu.Unlock()
+	return c.watch
 }
 
 // watchNow sets the watch of the turn that begins.

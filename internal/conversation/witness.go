@@ -23,6 +23,8 @@ type Snapshots interface {
 	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told. If
 	// the agent waits until it is told, the snapshot is complete before anything changes.
 	Ready()
+	// Cover returns what the first snapshot has, and waits for it. It is nothing if that failed.
+	Cover() event.Cover
 	// End takes the second snapshot. The turn ended at the given time: what changed later does not belong to it.
 	End(at time.Time)
 }
@@ -52,6 +54,14 @@ func (w *watch) ready() {
 	if w != nil {
 		w.snapshots.Ready()
 	}
+}
+
+// cover returns what the first snapshot of a turn has.
+func (w *watch) cover() event.Cover {
+	if w == nil {
+		return event.Cover{}
+	}
+	return w.snapshots.Cover()
 }
 
 // end begins the second snapshot, unless it has begun.

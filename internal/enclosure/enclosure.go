@@ -78,29 +78,35 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		return p, err
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
+	p.Network, err = w.Through()
+	return p, err
+}
+
+// Through returns the network that commands have.
+func (w Wanted) Through() (n sandbox.Network, err error) {
 	if err := CheckNetwork(w.Network); err != nil {
-		return p, err
+		return n, err
 	}
 	switch w.Network {
 	case "", "off":
+		return n, nil
 	case "on":
-		p.Network.Open = true
-	default:
-		hosts, err := w.hosts()
-		if err != nil {
-			return p, err
-		}
-		through, err := gate.New(gate.Options{Hosts: hosts, Advice: w.advice, Log: func(r gate.Request) {
-			if w.Refused != nil && r.Refusal != "" {
-				w.Refused(r.Host, r.Refusal)
-			}
-		}})
-		if err != nil {
-			return p, err
-		}
-		p.Network.Serve = func(l net.Listener) (stop func()) { return through.Serve(l) }
+		return sandbox.Network{Open: true}, nil
 	}
-	return p, nil
+	hosts, err := w.hosts()
+	if err != nil {
+		return n, err
+	}
+	through, err := gate.New(gate.Options{Hosts: hosts, Advice: w.advice, Log: func(r gate.Request) {
+		if w.Refused != nil && r.Refusal != "" {
+			w.Refused(r.Host, r.Refusal)
+		}
+	}})
+	if err != nil {
+		return n, err
+	}
+	n.Serve = func(l net.Listener) (stop func()) { return through.Serve(l) }
+	return n, nil
 }
 
 // advice says how to allow a host.

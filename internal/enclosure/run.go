@@ -32,21 +32,31 @@ func (e *Enclosure) Run(p Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	stop := Forward(p.Signals, child)
+	defer stop()
+	return Status(child.Wait()), nil
+}
+
+// Forward ends a child when a signal asks for that, until stop is called.
+func Forward(signals <-chan os.Signal, child *process.Child) (stop func()) {
 	over := make(chan struct{})
-	defer close(over)
 	go func() {
 		for {
 			select {
-			case s := <-p.Signals:
+			case s := <-signals:
 				child.End(s)
 			case <-over:
 				return
 			}
 		}
 	}()
-	ending := child.Wait()
+	return func() { close(over) }
+}
+
+// Status is the exit status of a program as shells have it: 128 plus the number of the signal that ended it.
+func Status(ending process.Ending) int {
 	if ending.Signal != "" {
-		return 128 + number(ending.Signal), nil
+		return 128 + number(ending.Signal)
 	}
-	return ending.ExitCode, nil
+	return ending.ExitCode
 }

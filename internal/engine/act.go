@@ -35,6 +35,7 @@ type step struct {
 	ran     bool
 	changed bool          // a host has changed its input
 	stops   bool          // the answer to its question ends the turn
+	shut    string        // what it tries that the walls refuse, and the setting that opens it
 	context []model.Block // what a hook tells the model before it runs
 	done    chan tool.Result
 }
@@ -258,7 +259,11 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	}
 	s.ran = true
 	s.start(ctx)
-	return l.await(s)
+	result := l.await(s)
+	if s.shut != "" {
+		result.Text += "\n\n(" + strings.ReplaceAll(s.shut, "; ", ";\n") + ")"
+	}
+	return result
 }
 
 // start runs the call in a goroutine of its own.

@@ -92,7 +92,7 @@ func TestAnswers(t *testing.T) {
 		},
 		"firm input": {[]string{"make a"}, event.Reply{
 			Option: event.Allow,
-			Input:  json.RawMessage(`{"command":"sudo ls"}`),
+			Input:  json.RawMessage(`{"command":"cat /etc/shadow"}`),
 		}, "", "denied ", 1, ""},
 		"wrong input": {
 			[]string{"make a"},

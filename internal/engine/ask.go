@@ -59,9 +59,8 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	}
 	described := Described(s.call.Name, s.action)
 	canAsk := l.mind.o.Services.CanAsk
-	l.mind.mu.Lock()
-	v := l.mind.policy.judge(described, s.action, host.Decision)
-	l.mind.mu.Unlock()
+	v := l.mind.now().judge(described, s.action, host.Decision)
+	s.shut = v.shut
 	if v.word == guard.Allow && s.action.Form != nil {
 		if isFilled {
 			s.answered(filled)
@@ -90,6 +89,19 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 		return s.refused(false, "%s needs approval, and nobody can be asked (%s)", s.call.Name, title)
 	}
 	return l.question(ctx, s, title)
+}
+
+// now returns the policy as it is, with what lies beneath a call of the turn that runs.
+func (m *Mind) now() policy {
+	var ground guard.Ground
+	if m.o.Ground != nil {
+		ground = m.o.Ground()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.policy
+	p.rules.Place.Ground = ground
+	return p
 }
 
 // question asks a person, and waits for the answer or for the end of the turn.
@@ -170,10 +182,7 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 
 // deniedNow returns the denial of a call that was planned again, or nil.
 func (l *loop) deniedNow(s *step) *event.Denial {
-	described := Described(s.call.Name, s.action)
-	l.mind.mu.Lock()
-	defer l.mind.mu.Unlock()
-	if v := l.mind.policy.judge(described, s.action, ""); v.word == guard.Deny {
+	if v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, ""); v.word == guard.Deny {
 		return s.refused(false, "%s", v.reason)
 	}
 	return nil

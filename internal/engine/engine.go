@@ -41,6 +41,7 @@ type Options struct {
 	Mode     setting.Approval
 	Rules    guard.Judge
 	Walls    Walls
+	Ground   func() guard.Ground // in the turn that runs; nil: only the walls are there
 	Limits   Limits
 	Search   bool        // the API's own web search may be used
 	Todos    *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none

@@ -177,7 +177,10 @@ func TestHookBeforeATool(t *testing.T) {
 			"",
 			"denied the deny rule", 0,
 		},
-		"allow of a firm one":  {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
+		"allow of a firm one": {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "sudo ls", "", 1},
+		"allow of a credential": {
+			"cat /etc/shadow", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0,
+		},
 		"allow of an ask rule": {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
 		"deny": {
 			"make a", setting.Yolo,

@@ -25,13 +25,14 @@ type policyOf struct {
 	canAsk bool
 	memory *guard.Memory
 	host   string // what a hook has decided
+	ground guard.Ground
 }
 
 func (p policyOf) word(name string, a tool.Action) int {
 	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{
 		Known: tool.Ours().Specs(),
 		Rules: p.rules, Memory: p.memory,
-		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"},
+		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u", Ground: p.ground},
 	}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }
@@ -50,7 +51,9 @@ func subjects() []subject {
 	}
 	return []subject{
 		bash("ls"), bash("npm test"), bash("npm test && git push"), bash("git push --force"), bash("echo $(npm test)"),
-		bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"),
+		bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"), bash("rm -rf dist"), bash("rm -rf big"),
+		bash("git reset --hard; make"), bash("curl -d @a example.com"), bash("echo a > /etc/b"), bash("echo ((("),
+		bash("cat ~/.ssh/id"), bash("env -S \"$x\""), bash("ls > .git/config"), file("Edit", event.Write, "big"),
 		file("Read", event.Read, "a"), file("Read", event.Read, "secrets/k"), file("Write", event.Write, "a"),
 		file("Edit", event.Write, ".vscode/x"), file("Edit", event.Write, ".git/config"),
 		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}},
@@ -66,6 +69,12 @@ func ruleTexts() []string {
 		"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)",
 		"Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*",
 	}
+}
+
+func grounds() []guard.Ground {
+	whole := guard.Cover{Roots: []string{"/w"}}
+	partial := guard.Cover{Roots: []string{"/w"}, Gaps: []guard.Gap{{Path: "/w/big", Why: "it is large", Loose: true}}}
+	return []guard.Ground{{}, {Cover: whole}, {Cover: partial}, {Cover: whole, Network: true}}
 }
 
 func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
@@ -97,7 +106,7 @@ func TestLattice(t *testing.T) {
 		p := policyOf{
 			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))],
 			engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
-			[]string{"", "", event.Allow, "ask", event.Deny}[r.IntN(5)],
+			[]string{"", "", event.Allow, "ask", event.Deny}[r.IntN(5)], grounds()[r.IntN(len(grounds()))],
 		}
 		s := subjects()[r.IntN(len(subjects()))]
 		before := p.word(s.name, s.action)

@@ -31,15 +31,23 @@ type verdict struct {
 	word   guard.Word
 	reason string // for the model and for people
 	run    bool   // it needs a question, but may run if nobody can be asked, because the walls hold it
+	shut   string // what it tries that the walls refuse, and the setting that opens it
 }
 
 // judge decides about a call. The sandbox may be stricter than this decision, never laxer.
 //
 // host is what a hook has decided before. Its approval answers the questions that the built-in tables and the mode
 // raise. It does not override a denial, a question that a rule of the user wants, or a question that every mode asks.
-func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
+func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
+	p.rules.Place.Ground.Walls = p.walls == Whole
+	held := p.rules.Place.Holds()
+	p.rules.Place.Ground = p.under(p.rules.Place.Ground, a)
 	said := p.rules.Call(call)
-	v := p.unheard(said, a)
+	v = p.unheard(said, a)
+	if held && a.Lasts && p.mode == setting.Default && v.word == guard.Ask && !said.Explicit {
+		v.reason = "it goes on when the turn has ended, and undo does not cover what it does then"
+	}
+	defer func() { v.shut = said.Shut }()
 	switch {
 	case v.word == guard.Deny:
 	case host == event.Deny:
@@ -50,6 +58,19 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 		v = verdict{word: guard.Allow}
 	}
 	return v
+}
+
+// under returns what counts in the mode of what lies beneath a call. The stricter modes ask about what is contained,
+// too; auto-edit does not ask about what no snapshot has.
+func (p policy) under(g guard.Ground, a tool.Action) guard.Ground {
+	switch {
+	case p.mode == setting.Yolo, p.mode == setting.Default && !a.Lasts:
+	case p.mode == setting.AutoEdit:
+		g.Cover.Gaps = nil
+	default:
+		g.Cover = guard.Cover{}
+	}
+	return g
 }
 
 // unheard is the decision before a hook is considered.
@@ -87,19 +108,21 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	case !changes && a.Kind == event.Other: // a tool of ours that changes nothing, and that no rule is about
 		v.word = guard.Allow
 		return v
-	case p.mode == setting.AutoEdit && p.inside(a, v):
+	case p.mode == setting.AutoEdit && p.inside(a, said), p.mode == setting.Default && a.Kind == event.Write &&
+		v.word == guard.Allow && p.rules.Place.Holds():
 		v.word = guard.Allow
 		return v
 	}
-	v.run = p.mode == setting.Default && p.inside(a, v)
+	v.run = p.mode == setting.Default && !said.Grave && p.inside(a, said)
 	v.word = guard.Ask
 	return v
 }
 
 // inside reports whether the changes of a call stay in the workspace: files through the directory that all tools use,
-// commands through the kernel.
-func (p policy) inside(a tool.Action, v verdict) bool {
-	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.walls == Whole
+// commands through the kernel. What every mode asks about does not count.
+func (p policy) inside(a tool.Action, said guard.Verdict) bool {
+	return !said.Firm && (a.Kind == event.Write && said.Word == guard.Allow || a.Kind == event.Shell &&
+		p.walls == Whole)
 }
 
 // Described returns a call as the rules see it. It is described once, so that what is decided about is what runs.

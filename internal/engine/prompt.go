@@ -85,6 +85,12 @@ func permission(s Setting) string {
 		return planned + " Your answer is the plan."
 	case setting.AskAll:
 		may = "The user is asked about every call."
+	case setting.Default:
+		if s.Held {
+			may = "Reading, changing files beneath the working directory, and commands need no asking, since " +
+				"undo takes them back. The network, files elsewhere, files that decide what runs later, " +
+				"publishing, other agents, and files that undo does not cover are asked about."
+		}
 	case setting.Yolo:
 		may = "Tools run without asking."
 	case setting.AutoEdit:

@@ -62,8 +62,10 @@ func (t Tracked) Find(dir, name string) (Entry, bool) {
 
 // Index reads the index. Entries that do not vouch for a content have no Blob: those in conflict, those only intended
 // to be added, submodules, and files written so late that their status proves nothing.
-func (r *Repository) Index() (Tracked, error) {
-	path := filepath.Join(r.dir, "index")
+func (r *Repository) Index() (Tracked, error) { return r.IndexAt(filepath.Join(r.dir, "index")) }
+
+// IndexAt reads an index of the repository that is kept elsewhere.
+func (r *Repository) IndexAt(path string) (Tracked, error) {
 	info, err := os.Stat(path)
 	if os.IsNotExist(err) {
 		return nil, nil // nothing is tracked yet

@@ -168,7 +168,7 @@ func (in *invocation) file(o word, whole bool) string {
 	paths, why, word := in.walker.reading(o, in.at)
 	in.piece.reads = append(in.piece.reads, paths...)
 	if word == Deny {
-		in.piece.word, in.piece.why = Deny, why
+		in.piece.bar(why)
 	}
 	if why != "" {
 		return why

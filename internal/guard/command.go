@@ -22,7 +22,8 @@ const (
 	maxDirs  = 8   // directories in which a command may run
 )
 
-// Command reports whether bash may run line in p.Dir.
+// Command returns what the tables say of a line that bash would run in p.Dir, whatever the ground is. Judge softens
+// their denials.
 func (s Set) Command(line string, p Place) Verdict {
 	return s.look(line, p).verdict()
 }
@@ -45,15 +46,28 @@ type piece struct {
 	firm   bool     // every mode asks
 	argv   []word   // of a simple command
 	agent  string   // it starts this agent: only a rule that names the agent covers it
+	denied string   // the program that the tables deny: only a rule that names it lifts that
 	inner  bool     // it is in the text of another command, which has to be covered
 	unread bool     // it runs a text that is not known before it runs
+	never  bool     // nothing lifts the denial
+	blind  bool     // nor, where somebody would have to judge it: nobody sees what it is
 	reads  []string // absolute paths
 	writes []string
+
+	beyond  beyond
+	because string // it is beyond
 }
 
 func (p *piece) say(word Word, why string) {
 	if word > p.word {
 		p.word, p.why = word, why
+	}
+}
+
+// bar denies for good.
+func (p *piece) bar(why string) {
+	if !p.never {
+		p.word, p.why, p.never = Deny, why, true
 	}
 }
 
@@ -110,9 +124,10 @@ func (w *walker) say(word Word, n syntax.Node, why string) {
 	w.add(piece{shape: structure, word: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
 }
 
-func (w *walker) refuse(text, why string) {
+// refuse denies a text that is not looked into.
+func (w *walker) refuse(text string, blind bool, why string) {
 	w.survey.broken = true
-	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why})
+	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why, blind: blind})
 }
 
 func clip(s string) string { return text.Cut(s, 200) }
@@ -130,7 +145,7 @@ func (w *walker) text(source string, at dirs) dirs {
 		if errors.As(err, &parse) {
 			at = fmt.Sprintf("line %d, column %d: %s", parse.Pos.Line(), parse.Pos.Col(), parse.Text)
 		}
-		w.refuse(source, "it cannot be parsed as bash ("+at+")")
+		w.refuse(source, false, "it cannot be parsed as bash ("+at+")")
 		return dirs{lost: true}
 	}
 	nodes := 0
@@ -141,7 +156,7 @@ func (w *walker) text(source string, at dirs) dirs {
 		return nodes <= maxNodes
 	})
 	if nodes > maxNodes {
-		w.refuse(source, fmt.Sprintf("it has more than %d parts", maxNodes))
+		w.refuse(source, false, fmt.Sprintf("it has more than %d parts", maxNodes))
 		return dirs{lost: true}
 	}
 	end := w.list(file.Stmts, at)
@@ -153,13 +168,13 @@ func (w *walker) text(source string, at dirs) dirs {
 func (w *walker) characters(source string) bool {
 	switch {
 	case len(source) > maxLine:
-		w.refuse(source, fmt.Sprintf("it is longer than %d bytes", maxLine))
+		w.refuse(source, false, fmt.Sprintf("it is longer than %d bytes", maxLine))
 		return false
 	case strings.TrimSpace(source) == "":
-		w.refuse(source, "it is empty")
+		w.refuse(source, true, "it is empty")
 		return false
 	case !utf8.ValidString(source):
-		w.refuse(source, "it is not UTF-8")
+		w.refuse(source, true, "it is not UTF-8")
 		return false
 	}
 	open := 0
@@ -167,10 +182,11 @@ func (w *walker) characters(source string) bool {
 		switch {
 		case r == '\n' || r == '\t':
 		case control(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff':
-			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which shells and people read differently", i, r))
+			w.refuse(source, true, fmt.Sprintf("byte %d is the character %U, which shells and people read differently",
+				i, r))
 			return false
 		case r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069':
-			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which reverses the text on the screen", i,
+			w.refuse(source, true, fmt.Sprintf("byte %d is the character %U, which reverses the text on the screen", i,
 				r))
 			return false
 		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)):
@@ -189,7 +205,7 @@ func (w *walker) characters(source string) bool {
 		})
 	}
 	if open > maxOpen {
-		w.refuse(source, fmt.Sprintf("it opens more than %d brackets", maxOpen))
+		w.refuse(source, false, fmt.Sprintf("it opens more than %d brackets", maxOpen))
 		return false
 	}
 	return true
@@ -203,7 +219,7 @@ func (w *walker) words(line string) {
 		if one == "sudo" || one == "shutdown" || one == "reboot" {
 			w.add(piece{
 				shape: structure, word: Deny, text: clip(line),
-				why: "the word " + one + " is denied wherever it stands",
+				why: "the word " + one + " is denied wherever it stands", never: true,
 			})
 			return
 		}

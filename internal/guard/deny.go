@@ -312,10 +312,12 @@ func (w *walker) piped(c *syntax.BinaryCmd) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
 		return
 	}
-	if w.starts(c.X, network) && w.starts(c.Y, runsInput) {
-		w.say(Deny, c, "what comes from the network is run unread")
+	if w.starts(c.X, fetches) && w.starts(c.Y, runsInput) {
+		w.say(Deny, c, unreadRun)
 	}
 }
+
+const unreadRun = "what comes from the network is run unread"
 
 // fetched denies a substitution from the network in the arguments of a shell.
 func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
@@ -324,8 +326,8 @@ func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
 		return
 	}
 	for _, arg := range c.Args[1:] {
-		if w.starts(arg, network) {
-			w.say(Deny, c, "what comes from the network is run unread")
+		if w.starts(arg, fetches) {
+			w.say(Deny, c, unreadRun)
 			return
 		}
 	}
@@ -352,12 +354,7 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 	return false
 }
 
-func network(name string, _ []word) bool {
-	return slices.Contains([]string{
-		"curl", "wget", "nc", "ncat", "netcat", "fetch", "aria2c", "http", "https", "lynx",
-		"xh", "socat",
-	}, name)
-}
+func fetches(name string, _ []word) bool { return does(ofNetwork, name, nil) }
 
 // runsInput reports whether a command runs its standard input: a shell, or an interpreter without a script.
 func runsInput(name string, argv []word) bool {

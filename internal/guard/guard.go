@@ -2,8 +2,11 @@
 //
 // It promises: a command that it allows by itself executes only the programs that it names, and changes no file; adding
 // a deny or ask rule never makes a verdict laxer, whatever the order and the source of the rules. It allows a line only
-// if each part of it matches a closed grammar. It denies what it cannot parse or what exceeds a limit, and asks about
-// what it does not know.
+// if each part of it matches a closed grammar. It asks about what it does not know, and in every mode about what it
+// cannot read or what its tables deny.
+//
+// Where whole walls contain a command and a snapshot takes it back (see Ground), it asks only about what reaches beyond
+// them, and the grammars do not count.
 //
 // It is not a sandbox. It sees a text, not a system: it follows symbolic links only with Place.Leads, as they lie
 // before a command runs, cannot know which program PATH finds, and a person may allow more than it does. The kernel
@@ -52,7 +55,13 @@ type Verdict struct {
 	Word     Word     `json:"word"`
 	Reasons  []Reason `json:"reasons,omitempty"`
 	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided it, not the built-in tables
-	Firm     bool     `json:"firm"`     // every mode asks: the answer decides what may run later
+	Firm     bool     `json:"firm"`     // every mode asks, and only a rule that names it lifts the question
+	// Grave means that it does not run where nobody can be asked, even if walls hold it: it publishes something, starts
+	// an agent, changes what is protected or what no snapshot has.
+	Grave bool `json:"grave"`
+	// Shut is what a command tries that the walls refuse by themselves, with the setting that opens it.
+	Shut  string `json:"shut,omitempty"`
+	never bool   // no rule and no answer lifts the denial
 }
 
 // Place is where a call would run. Paths are absolute; Home may be empty.
@@ -68,9 +77,8 @@ type Place struct {
 	Kept func() []string
 	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
 	// followed
-	Leads func(path string) []string
-	// nothing that a command does reaches beyond the workspace, so that it may say what programs it runs
-	Walled bool
+	Leads  func(path string) []string
+	Ground Ground
 }
 
 // Set selects one of the two sets of built-in denials. Everything else is the same for both.
@@ -82,6 +90,13 @@ const (
 	SysBuiltIn              // the routes SysBuiltIn.*
 	numberOfSets            // for tests
 )
+
+// barred is a denial that nothing lifts.
+func barred(piece, text string) Verdict {
+	v := one(Deny, piece, text)
+	v.never = true
+	return v
+}
 
 func one(w Word, piece, text string) Verdict {
 	return Verdict{Word: w, Reasons: []Reason{{Word: w, Text: text, Piece: piece, Source: BuiltIn}}}

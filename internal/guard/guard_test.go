@@ -122,7 +122,7 @@ func TestHookVectors(t *testing.T) {
 				t.Errorf("%s: %s, want %s, as listed", name, v.Word, want)
 			}
 			delete(differ, name)
-		} else if (v.Word == Deny) != (c.Exit == 2) {
+		} else if (v.Word == Deny || v.Firm) != (c.Exit == 2) {
 			t.Errorf("%s: %s, observed exit %d: %+v", name, v.Word, c.Exit, v.Reasons)
 		} else if c.Doubtful {
 			t.Errorf("%s is doubtful, and not listed", name)
@@ -248,11 +248,11 @@ func TestWrite(t *testing.T) {
 	for path, want := range map[string]Word{
 		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow,
 		"/w/ws":       Allow,
-		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Ask,
-		".git/config.": Deny, ".git/config ": Deny, "git~1/config": Ask,
-		".git/HEAD": Ask, ".git/config:x": Deny, ".g\u200cit/config": Deny, ".git::$INDEX_ALLOCATION/x": Ask,
+		".git/config": Ask, ".GIT/Config": Ask, ".git/hooks/pre-commit": Ask, "sub/.git/hooks/x": Ask, ".git": Ask,
+		".git/config.": Ask, ".git/config ": Ask, "git~1/config": Ask,
+		".git/HEAD": Ask, ".git/config:x": Ask, ".g\u200cit/config": Ask, ".git::$INDEX_ALLOCATION/x": Ask,
 		".vscode/settings.json": Ask, ".mcp.json": Ask, ".claude/": Ask, ".claude/settings.json": Ask, ".bashrc": Ask,
-		".omniagent/config.toml": Ask, ".npmrc": Deny,
+		".omniagent/config.toml": Ask, ".npmrc": Ask,
 		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny,
 		`\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
 	} {

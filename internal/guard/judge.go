@@ -46,6 +46,12 @@ func (j Judge) Call(c Call) Verdict {
 	lifted := false
 	for i := range pieces {
 		p := &pieces[i]
+		if c.Kind == "command" || c.Kind == "write" {
+			p.settle(j.Place)
+			if v.Shut == "" && j.Place.Ground.Walls && p.shut(j.Place.Ground) {
+				v.Shut = p.because
+			}
+		}
 		if p.word == Ask {
 			if r, ok := j.lifts(lax, *p, c, line); ok {
 				p.word, lifted = Allow, true
@@ -53,7 +59,7 @@ func (j Judge) Call(c Call) Verdict {
 			}
 		}
 		if p.word > Allow {
-			v.Firm = v.Firm || p.firm
+			v.Firm, v.Grave = v.Firm || p.firm, v.Grave || p.beyond.grave()
 			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
 		}
 	}
@@ -72,7 +78,7 @@ func (j Judge) Call(c Call) Verdict {
 			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
 		case said == Allow && built < Deny && explicit == Allow:
-			v.Word, v.Firm, built, lifted = Allow, false, Allow, true
+			v.Word, v.Firm, v.Grave, built, lifted = Allow, false, false, Allow, true
 			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
 		}
 	}
@@ -144,11 +150,19 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 			}
 			for _, r := range v.Reasons {
 				say(r.Word, r.Piece, r.Text)
-				pieces[len(pieces)-1].firm = v.Firm
+				p := &pieces[len(pieces)-1]
+				if p.firm, p.never = v.Firm, v.never; c.Kind == "write" {
+					p.reaches(guarded, r.Text)
+				}
+			}
+			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path), false); gone && c.Kind == "write" {
+				say(Ask, path, j.Place.lacks(g))
+				pieces[len(pieces)-1].reaches(uncovered, j.Place.lacks(g))
 			}
 		}
 		if c.Kind == "write" && len(c.Paths) == 0 {
 			say(Ask, c.Tool, "it cannot be told what it changes")
+			pieces[len(pieces)-1].reaches(uncovered, "it cannot be told what it changes")
 		}
 	case "web":
 		say(Ask, c.URL, "it talks to the network")
@@ -244,6 +258,9 @@ func (j Judge) named(p piece) (paths []string) {
 // lifts returns the allow rule that lifts the question about a piece.
 func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
 	for _, r := range lax {
+		if p.firm && !r.names(p.denied) {
+			continue
+		}
 		if c.Kind == "command" {
 			if j.liftsCommand(r, p, c, line) {
 				return r, true
@@ -274,7 +291,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 		}
 		return r.bare || !slices.ContainsFunc(p.writes, func(path string) bool { return !r.matchesPath(path, j.Place) })
 	}
-	named := p.agent != "" && r.names(p.agent, j.Place.Agents)
+	named := p.agent != "" && r.namesAgent(p.agent, j.Place.Agents)
 	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
 	switch {
 	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
@@ -301,8 +318,15 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 		func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
 }
 
-// names reports whether a rule for a command names an agent, by itself or behind a wrapper or a package runner.
-func (r Rule) names(agent string, agents Agents) bool {
+// names reports whether a rule does not cover whatever there is, and if it is about a command, names a program.
+func (r Rule) names(denied string) bool {
+	return !r.bare && (denied == "" || len(r.tokens) == 0 || slices.ContainsFunc(r.tokens, func(t token) bool {
+		return !t.star && program(t.text) == denied
+	}))
+}
+
+// namesAgent reports whether a rule for a command names an agent, by itself or behind a wrapper or a package runner.
+func (r Rule) namesAgent(agent string, agents Agents) bool {
 	words := make([]word, len(r.tokens))
 	for i, t := range r.tokens {
 		if !t.star {

@@ -131,22 +131,21 @@ func (p Place) credential(path string, whole bool) string {
 // Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
 // workspace needs a question depends on the mode.
 func (s Set) Write(path string, p Place) Verdict {
-	const asked = "only a person may change what is run or obeyed later"
 	switch {
 	case strings.TrimSpace(path) == "":
 		return one(Ask, path, "no path is named")
 	case strings.ContainsFunc(path, control):
-		return one(Deny, path, "the path has control characters")
+		return barred(path, "the path has control characters")
 	case foreign(path):
-		return one(Deny, path, "the path is outside the workspace")
+		return barred(path, "the path is outside the workspace")
 	}
 	full := resolve(p.Dir, path)
 	if secret := p.credential(full, false); secret != "" {
-		return one(Deny, path, "credentials are kept there")
+		return barred(path, "credentials are kept there")
 	}
 	root := p.root(full)
 	if root == "" {
-		return one(Deny, path, "the path is outside the workspace")
+		return barred(path, "the path is outside the workspace; --add-dir DIR opens a directory")
 	}
 	name := p.Agents.protectedName(full, root)
 	if name == "" && inRepository(full, root) {
@@ -161,16 +160,12 @@ func (s Set) Write(path string, p Place) Verdict {
 			}
 		}
 	}
-	switch {
-	case name == "":
+	if name == "" {
 		return Verdict{}
-	// a person may have a reason, and looks at it
-	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name):
-		v := one(Ask, path, name+" is protected: it decides what is run or obeyed later")
-		v.Firm = true
-		return v
 	}
-	return one(Deny, path, name+" is protected: "+asked)
+	v := one(Ask, path, name+decidesLater) // a person may have a reason, and looks at it
+	v.Firm = true
+	return v
 }
 
 // protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
@@ -204,22 +199,17 @@ func inRepository(full, root string) bool {
 	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
 }
 
-// secretName reports whether a protected name holds credentials.
-func secretName(name string) bool {
-	return slices.Contains([]string{".npmrc", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg"}, name)
-}
-
 // Read reports whether a tool may read path, which it may not where credentials are.
 func (s Set) Read(path string, p Place) Verdict {
 	if strings.ContainsFunc(path, control) {
-		return one(Deny, path, "the path has control characters")
+		return barred(path, "the path has control characters")
 	}
 	full := resolve(p.Dir, path)
 	if p.credential(full, false) != "" {
-		return one(Deny, path, "credentials are kept there")
+		return barred(path, "credentials are kept there")
 	}
 	if alias(full) {
-		return one(Deny, path, "it is a second way to files and variables of processes")
+		return barred(path, "it is a second way to files and variables of processes")
 	}
 	return Verdict{}
 }

@@ -96,7 +96,7 @@ func TestRules(t *testing.T) {
 		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("test -v 'a[`x`]'"), Ask},
 		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("printf %q 'a[1]' '$x'"), Allow},
 		{[]string{"allow Bash(grep:*)"}, bash("grep '[a-z]$' -f f"), Allow},
-		{[]string{"allow Bash"}, bash("env PATH=x ls"), Deny},
+		{[]string{"allow Bash"}, bash("env PATH=x ls"), Ask},
 		{[]string{"allow Bash(npm test:*)"}, bash("npm test x"), Allow},
 		{[]string{"allow Bash(npm test:*)"}, bash("npm testx"), Ask},
 		{[]string{"allow Bash(npm test *)"}, bash("npm test x y"), Allow},
@@ -116,11 +116,12 @@ func TestRules(t *testing.T) {
 		{[]string{"allow Bash(npm test:*)"}, bash("A=b npm test"), Ask},
 		{[]string{"allow Bash(npm test:*)"}, bash("/tmp/npm test"), Ask},
 		{[]string{"allow Bash(npm test:*)"}, bash("npm() { evil; }; npm test"), Ask},
-		{[]string{"allow Bash(npm test:*)"}, bash("rm -rf x; npm test"), Deny},
-		{[]string{"allow Bash(rm:*)"}, bash("rm -rf x"), Deny},
-		{[]string{"allow Bash"}, bash("rm -rf x"), Deny},
+		{[]string{"allow Bash(npm test:*)"}, bash("rm -rf x; npm test"), Ask},
+		{[]string{"allow Bash(rm:*)"}, bash("rm -rf x"), Allow},
+		{[]string{"allow Bash"}, bash("rm -rf x"), Ask},
+		{[]string{"allow Bash(env:*)"}, bash("env rm -rf x"), Ask},
 		{[]string{"allow Bash"}, bash("x=$(evil); $x > y"), Allow},
-		{[]string{"allow Bash"}, bash("echo ("), Deny},
+		{[]string{"allow Bash"}, bash("echo ("), Ask},
 		{[]string{"allow Bash(bash:*)"}, bash("bash -c evil"), Ask},
 		{[]string{"allow Bash(bash:*)", "allow Bash(evil)"}, bash("bash -c evil"), Allow},
 		// A rule has to name agents, or they are asked about.
@@ -180,7 +181,8 @@ func TestRules(t *testing.T) {
 		{[]string{"deny Read(//etc/**)"}, read("/etc/passwd"), Deny},
 		{[]string{"deny Read(*.pem)"}, read("a/b.pem"), Deny},
 		{[]string{"deny Read"}, Call{Tool: "Grep", Kind: "read", Paths: []string{"x"}}, Deny},
-		{[]string{"allow Edit(.git/**)"}, write(".git/config"), Deny},
+		{[]string{"allow Edit(.git/**)"}, write(".git/config"), Allow},
+		{[]string{"allow Edit", "allow *"}, write(".git/config"), Ask},
 		{[]string{"allow Read(~/.ssh/**)"}, read("/w/home/.ssh/x"), Deny},
 		// The web, servers.
 		{nil, web("https://example.com"), Ask},
@@ -273,6 +275,7 @@ func TestMemory(t *testing.T) {
 	}
 	m.Remember(call("npm test", `{"command":"npm test","timeout":12345678901234567890}`), Allow)
 	m.Remember(call("rm -rf x", `{}`), Allow)
+	m.Remember(call("cat /etc/shadow", `{}`), Allow)
 	m.Remember(call("ls", `{}`), Deny)
 	m.Remember(call("bad", `{`), Allow)
 	j := Judge{Known: known(), Memory: &m, Place: here()}
@@ -284,7 +287,8 @@ func TestMemory(t *testing.T) {
 		{call("npm test", `{"command":"npm test","timeout":12345678901234567891}`), Ask},
 		{call("npm test", `{"command":"npm test"}`), Ask},
 		{call("npm test ", `{"command":"npm test","timeout":12345678901234567890}`), Ask},
-		{call("rm -rf x", `{}`), Deny},
+		{call("rm -rf x", `{}`), Allow},
+		{call("cat /etc/shadow", `{}`), Deny},
 		{call("ls", `{}`), Deny},
 		{call("bad", `{`), Ask},
 	} {

@@ -28,8 +28,16 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 		}
 	}
 	w.add(p)
-	if argv[0].literal() && argv[0].text == "cd" && p.word == Allow {
+	named := argv[0]
+	if len(argv) > 1 && (named.text == "command" || named.text == "builtin") {
+		named = argv[1]
+	}
+	switch {
+	case !named.literal():
+	case argv[0].text == "cd":
 		return w.moved(argv[1:], at)
+	case named.text == "cd" || named.text == "pushd" || named.text == "popd":
+		return after{dirs{lost: true}, at}
 	}
 	return same(at)
 }
@@ -39,7 +47,7 @@ func (w *walker) moved(args []word, at dirs) after {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
-	if at.lost || len(args) != 1 {
+	if at.lost || len(args) != 1 || !args[0].literal() || args[0].text == "-" {
 		return after{dirs{lost: true}, at}
 	}
 	var to dirs
@@ -83,13 +91,17 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	}
 	if why := w.forbids(name, argv); why != "" {
 		p.say(Deny, why)
+		p.denied, p.never = name, p.never || w.set == SysBuiltIn
 	}
 	for _, a := range argv {
-		w.argument(a, at, p.say)
+		w.argument(p, a, at)
 	}
+	w.reach(p, name, argv, at)
+	p.unread = p.unread || rereads(name)
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
+		p.reaches(another, p.why)
 	}
 	text, how := shellText(name, argv)
 	if how == noText && readsText(name, argv) {
@@ -109,12 +121,23 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	}
 }
 
+// connects denies what bash itself connects.
+func (p *piece) connects() {
+	p.say(Deny, "it opens a connection")
+	p.reaches(network, needsNetwork)
+}
+
+// rereads reports whether a command makes bash read the words of later ones otherwise.
+func rereads(name string) bool {
+	return slices.Contains([]string{"alias", "shopt", "enable", "hash", "trap", "bind", "complete"}, name)
+}
+
 // argument denies arguments that no command may have: a credential, the memory of another process, a file that grants
 // rights.
-func (w *walker) argument(a word, at dirs, say func(Word, string)) {
+func (w *walker) argument(p *piece, a word, at dirs) {
 	if !a.known || at.lost && !filepath.IsAbs(a.text) {
 		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
-			say(Deny, "it opens a connection")
+			p.connects()
 		}
 		return
 	}
@@ -127,19 +150,20 @@ func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 	}
 	for _, text := range texts {
 		if devicePath(text) {
-			say(Deny, "it opens a connection")
+			p.connects()
 		}
 		if !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
 			continue
 		}
 		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
 			path := resolve(dir, text)
-			if w.place.credential(path, false) != "" {
-				say(Deny, "credentials are kept there")
-			}
-			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") || path == "/etc/shadow" ||
-				path == "/etc/gshadow" {
-				say(Deny, "that file decides who may do what on this machine")
+			switch {
+			case w.place.credential(path, false) != "":
+				p.bar("credentials are kept there")
+			case path == "/etc/shadow" || path == "/etc/gshadow":
+				p.bar("passwords are kept there")
+			case path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d"):
+				p.say(Deny, "that file decides who may do what on this machine")
 			}
 		}
 	}

@@ -29,8 +29,6 @@ func special(name string) func(*invocation) string {
 		return (*invocation).sed
 	case "jq":
 		return (*invocation).jq
-	case "git":
-		return (*invocation).git
 	}
 	return nil
 }

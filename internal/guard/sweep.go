@@ -108,33 +108,12 @@ func (w *walker) assign(n *syntax.Assign) {
 		return
 	}
 	w.say(Ask, n, "a variable is set")
+	w.survey.pieces[len(w.survey.pieces)-1].unread = slices.Contains(
+		[]string{"IFS", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE"}, name)
 }
 
-// poisoned reports whether no command may set a variable. Behind whole walls, one that decides what programs run or
-// load decides it only there.
-func (w *walker) poisoned(name string) bool {
-	return poisoned(name) && !(w.place.Walled && contained(name))
-}
-
-// contained reports whether a variable decides only what the command itself runs.
-func contained(name string) bool {
-	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
-	for _, prefix := range []string{"LD_", "NPM_CONFIG_", "PIP_", "CARGO_"} {
-		if strings.HasPrefix(upper, prefix) {
-			return true
-		}
-	}
-	switch upper {
-	case "PATH", "HOME", "TMPDIR", "CDPATH", "XDG_CONFIG_HOME", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESS",
-		"BROWSER",
-		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
-		"PERL5OPT", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
-		"MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY", "GOTOOLCHAIN", "GONOSUMDB", "RUSTC",
-		"RUSTC_WRAPPER", "RUSTFLAGS", "CC", "CXX", "MAKEFLAGS", "MAKEFILES", "OPENSSL_CONF", "LOCPATH", "TERMINFO":
-		return true
-	}
-	return false
-}
+// poisoned reports whether no command may set a variable. Behind whole walls, what it decides it decides only there.
+func (w *walker) poisoned(name string) bool { return poisoned(name) && !w.place.Ground.Walls }
 
 // poisoned reports whether a variable makes other programs run, load or contact something.
 func poisoned(name string) bool {
@@ -241,14 +220,14 @@ func plainDelimiter(s string) bool {
 func (w *walker) input(r *syntax.Redirect, at dirs) {
 	got := w.read(r.Word, at)
 	paths, why, word := w.reading(got, at)
-	if devicePath(got.text) {
-		w.say(Deny, r, "it opens a connection")
-		return
+	p := piece{
+		shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0,
+		never: word == Deny,
 	}
-	w.add(piece{
-		shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths,
-		inner: w.depth > 0,
-	})
+	if devicePath(got.text) {
+		p.connects()
+	}
+	w.add(p)
 }
 
 func devicePath(path string) bool {
@@ -262,28 +241,31 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 	p := piece{shape: redirect, text: clip(slice(w.source, r)), inner: w.depth > 0}
 	switch {
 	case devicePath(got.text):
-		p.word, p.why = Deny, "it opens a connection"
+		p.connects()
 	case got.literal() && got.text == "/dev/null" && r.Op != syntax.RdrInOut:
 	case !got.literal():
 		p.shape, p.word, p.why = structure, Ask, "the file that is written is not known before it runs"
 		if strings.HasPrefix(slice(w.source, r.Word), "/dev/tcp") {
-			p.word = Deny
+			p.connects()
 		}
 	case at.lost:
 		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
-		if v := w.set.Write(got.text, w.place); v.Word == Deny && w.place.Agents.protectedAnywhere(got.text) {
+		if v := w.set.Write(got.text, w.place); v.Word > Allow && w.place.Agents.protectedAnywhere(got.text) {
 			p.word, p.why = Deny, v.Reasons[0].Text
+			p.reaches(guarded, p.why)
 		}
 	default:
 		for _, dir := range at.list {
 			path := resolve(dir, got.text)
 			p.writes = append(p.writes, path)
+			w.changes(&p, path, false)
 			v := w.set.Write(path, w.place)
 			switch {
 			case v.Word == Allow:
 				p.word, p.why = max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file")
-			case w.place.root(path) != "" || w.place.credential(path, false) != "" ||
-				w.place.Agents.protectedAnywhere(path):
+			case w.place.credential(path, false) != "":
+				p.bar(v.Reasons[0].Text)
+			case w.place.root(path) != "" || w.place.Agents.protectedAnywhere(path):
 				p.word, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is denied there; a command is asked about, because a person may want to write to /tmp.

@@ -31,10 +31,8 @@ type grammar struct {
 	apart       bool
 	exact       bool
 	nothing     bool
-	prints      bool
 	recurses    []string
 	script      []string
-	needs       []string
 }
 
 // grammarOf finds the grammar of a program, or of what has two words, such as "git log".
@@ -83,14 +81,10 @@ func (g *grammar) read(word string) bool {
 		g.exact = true
 	case "nothing":
 		g.nothing = true
-	case "prints":
-		g.prints = true
 	case "recurses":
 		g.recurses = list
 	case "script":
 		g.script = list
-	case "needs":
-		g.needs = list
 	default:
 		return false
 	}

@@ -8,11 +8,15 @@ import (
 
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
+	"omniagent/internal/event"
 	"omniagent/internal/undo"
 )
 
 // witness returns what takes snapshots before and after the turns of a session; nil: nothing does.
 func (p *Plan) witness(session string) conversation.Witness {
+	if len(p.env.Fork) > 0 {
+		return fork{p.env.Fork}
+	}
 	if p.env.Undo == nil || p.request.Forget {
 		return nil
 	}
@@ -22,6 +26,24 @@ func (p *Plan) witness(session string) conversation.Witness {
 		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
 	}
 }
+
+// fork is the witness of a session in a private copy, which can be thrown away as a whole: no snapshots are taken.
+type fork struct{ roots []string }
+
+// Begin implements conversation.Witness.
+func (f fork) Begin(int64) conversation.Snapshots { return f }
+
+// Start does nothing.
+func (f fork) Start(context.Context) {}
+
+// Ready does nothing.
+func (f fork) Ready() {}
+
+// Cover is all of the copy.
+func (f fork) Cover() event.Cover { return event.Cover{Roots: f.roots} }
+
+// End does nothing.
+func (f fork) End(time.Time) {}
 
 // witness takes the snapshots of a session.
 type witness struct {
@@ -102,6 +124,14 @@ func (l *snapshots) Ready() {
 		l.late.Store(!l.waits)
 		<-l.begun
 	}
+}
+
+// Cover waits for the first snapshot and returns what it has.
+func (l *snapshots) Cover() event.Cover {
+	if <-l.begun; l.turn == nil {
+		return event.Cover{}
+	}
+	return l.turn.Cover()
 }
 
 // End takes the second snapshot.

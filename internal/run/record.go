@@ -52,6 +52,7 @@ type Task struct {
 	WaitQuota bool             `json:"wait_quota,omitempty"` // a limit of the service is waited for
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one repeats
+	Fork      string           `json:"fork,omitempty"`     // in which it works; empty: in the workspace itself
 }
 
 // Record is a run as it is kept on disk.

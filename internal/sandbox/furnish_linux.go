@@ -48,7 +48,7 @@ func furnish(o *order) (list []placed, homes furnished, err error) {
 	}
 	for layer := range slices.Chunk(o.Layers, 3) {
 		attrs := uint64(0)
-		err := overlay(layer[0], layer[1], layer[2])
+		err := overlay(layer[0], layer[1], layer[2], "overlay")
 		if err != nil {
 			attrs = unix.MOUNT_ATTR_RDONLY // so is what the user has there
 		}
@@ -134,9 +134,9 @@ func emptyHome() (int, error) {
 
 // overlay mounts over a directory the same directory with a layer of its own. Without volatile, the end of the command
 // would wait until all of that file system is on the disk. Options take paths with special characters badly, so they
-// get descriptors.
-func overlay(lower, upper, work string) error {
-	options := []option{{"userxattr", ""}, {"volatile", ""}}
+// get descriptors. Mount tables show the name.
+func overlay(lower, upper, work, name string) error {
+	options := []option{{"source", name}, {"userxattr", ""}, {"volatile", ""}}
 	at := -1
 	for _, dir := range []option{{"upperdir", upper}, {"workdir", work}, {"lowerdir", lower}} {
 		fd, err := openPlain(dir.value)

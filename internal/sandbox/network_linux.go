@@ -15,19 +15,14 @@ func network(o *order) (port int, err error) {
 	if o.Network != "hosts" {
 		return 0, nil
 	}
+	if err := loopback(); err != nil {
+		return 0, err
+	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer unix.Close(fd)
-	up, err := unix.NewIfreq("lo")
-	if err != nil {
-		return 0, err
-	}
-	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up); err != nil {
-		return 0, fmt.Errorf("loopback cannot be set up: %w", err)
-	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return 0, err
 	}
@@ -46,4 +41,22 @@ func network(o *order) (port int, err error) {
 		return 0, err
 	}
 	return at.Port, nil
+}
+
+// loopback sets the network up with which the programs of a namespace reach each other.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	up, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up); err != nil {
+		return fmt.Errorf("loopback cannot be set up: %w", err)
+	}
+	return nil
 }

@@ -30,28 +30,35 @@ func Stage() int {
 		fmt.Fprintln(os.Stderr, "omniagent: the walls were not told what to hold:", err)
 		return exitNoWalls
 	}
-	if o.Hold {
+	switch {
+	case o.Hold:
 		return hold(&o)
+	case len(os.Args) > 2 && os.Args[2] == toDial && o.Call != "":
+		return dial(&o)
+	case o.To == toLayer:
+		return enter(&o)
+	case o.To == toJoin:
+		return join(&o, signals)
 	}
 	env, err := build(&o)
 	if err != nil {
 		return fail(err)
 	}
 	if o.Tier != Landlock {
-		return enter(o, env, signals)
+		return behind(o, env, signals)
 	}
 	// To signal a process is to signal its first thread, which stays outside of the walls here: else a command could
 	// stop its supervisor.
 	code := make(chan int, 1)
 	go func() {
 		runtime.LockOSThread()
-		code <- enter(o, env, signals)
+		code <- behind(o, env, signals)
 	}()
 	return <-code
 }
 
-// enter puts this thread behind the walls, and starts the command there.
-func enter(o order, env []string, signals chan os.Signal) int {
+// behind puts this thread behind the walls, and starts the command there.
+func behind(o order, env []string, signals chan os.Signal) int {
 	if err := confine(&o); err != nil {
 		return fail(err)
 	}

@@ -70,6 +70,10 @@ type order struct {
 	Trial   bool
 	Outside exact // where a trial tries to write
 
+	To    string // what else the stage is for, see Private; "": walls
+	Names exact  // of Layers, in mount tables
+	Call  string // the address to connect to
+
 	// Filled in by the stage.
 	Dir          string
 	OldProcesses bool

@@ -30,7 +30,8 @@ const (
 	Plan    Approval = "plan" // calls that only read run, others are denied: the agent describes what it would do
 	// calls that only read run, others need approval; if nobody can be asked, they are denied
 	Prompt Approval = "prompt"
-	// as prompt; if nobody can be asked, calls that the walls hold inside the workspace run
+	// calls run without approval if walls contain them and a snapshot can take them back; otherwise as prompt, but if
+	// nobody can be asked, calls that the walls hold inside the workspace run
 	Default  Approval = "default"
 	AutoEdit Approval = "auto-edit" // files of the workspace may be changed too
 	Yolo     Approval = "yolo"      // everything runs
@@ -71,7 +72,7 @@ func (a Approval) Words() (name, about string) {
 	case Prompt:
 		return "Ask", "Reads without a question, and asks before it changes anything"
 	case Default:
-		return "Default", "As Ask; where nobody can be asked, what the walls hold in the workspace runs"
+		return "Default", "Ours asks only about what walls and undo do not cover; others as Ask does"
 	case AutoEdit:
 		return "Edit",
 			"Files of the workspace are changed without a question; what else changes something is asked about"

@@ -54,7 +54,7 @@ func Bash(env *Env) Tool {
 			return c.At
 		}
 		return Action{
-			At: at, Command: line, Title: commandTitle(line, description),
+			At: at, Command: line, Title: commandTitle(line, description), Lasts: background,
 			Run: func(ctx context.Context, progress func(string)) Result {
 				if background {
 					return startInBackground(ctx, env, c)

@@ -29,6 +29,7 @@ type Action struct {
 	Changes bool     // it may change something: it runs alone, and needs permission
 	Paths   []string // names beneath the root that it reads or changes; nil: not known
 	Command string   // for a shell
+	Lasts   bool     // what it starts goes on when the call has returned, and when the turn has ended
 	URL     string   // of a page
 	// At returns where a command would begin, relative to the root; nil: in the root. It is called when somebody
 	// decides, because another command may have changed the directory meanwhile. Run begins only where At last said.

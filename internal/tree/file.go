@@ -25,6 +25,9 @@ func (f *File) Ignored() bool { return f.about&ignored != 0 }
 // OfGit reports whether the file is a part of a directory .git.
 func (f *File) OfGit() bool { return f.about&stateOfGit != 0 }
 
+// Clean reports whether git's index vouches for the content of the file.
+func (f *File) Clean() bool { return f.content != nil && f.content.inGit }
+
 // Later reports whether the file is one of those that MarkLater found.
 func (f *File) Later() bool { return f.about&later != 0 }
 
@@ -146,6 +149,18 @@ func (x *Index) GitDirs() []string {
 		}
 	}
 	return dirs
+}
+
+// EachRepository calls do for every repository that has files of the index, with its own directory and the top of its
+// working tree, relative to the root.
+func (x *Index) EachRepository(do func(dir, top string)) {
+	seen := map[*repository]bool{nil: true}
+	for _, f := range x.folders {
+		if !seen[f.repository] {
+			seen[f.repository] = true
+			do(f.repository.dir, strings.TrimSuffix(f.repository.top, "/"))
+		}
+	}
 }
 
 // Sums calls do with the name of each content of the index that a store keeps.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/ident"
@@ -39,6 +40,29 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	defer p.unlock()
 	p.close(ctx)
 	return p.begin(ctx, o, OfTurn)
+}
+
+// Resume returns a turn that has no end because its process has died, to be ended by this one.
+func (s Store) Resume(ctx context.Context, dir, id string) (*Turn, error) {
+	p, err := s.place(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
+	t := &Turn{place: p}
+	if t.record, err = p.read(id); err == nil && !t.record.Ended.IsZero() {
+		err = fault.New(fault.Conflicting, "the turn %s is over", id)
+	}
+	if err == nil {
+		t.before, err = p.load(id, "before", len(t.record.Roots))
+	}
+	if err == nil {
+		t.alive, err = workspace.Lock(ctx, p.alive(id), 0)
+	}
+	return t, err
 }
 
 // begin needs the lock.
@@ -78,6 +102,24 @@ func (t *Turn) ID() string { return t.record.ID }
 
 // Gaps are what the snapshot before the turn does not have.
 func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
+
+// Cover returns what the snapshot before the turn can give back: nothing if more is missing than the record lists.
+func (t *Turn) Cover() event.Cover {
+	if len(t.record.Gaps) == mostListed {
+		return event.Cover{}
+	}
+	c := event.Cover{Roots: t.record.Roots}
+	for i, x := range t.before {
+		for _, g := range x.Gaps {
+			path, f := filepath.FromSlash(g.Path), x.Find(g.Path)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(t.record.Roots[i], path)
+			}
+			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: f == nil || !f.Ignored()})
+		}
+	}
+	return c
+}
 
 // Late records that the agent may have changed something before the first snapshot was complete.
 func (t *Turn) Late() { t.record.Late = true }

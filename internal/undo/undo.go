@@ -289,6 +289,16 @@ func (s Store) List(dir string) ([]Record, error) {
 	return listAll(places)
 }
 
+// TakenBack reports whether a turn of the workspace in which dir is was taken back.
+func (s Store) TakenBack(dir, id string) bool {
+	p, err := s.place(dir)
+	if err != nil {
+		return false
+	}
+	r, err := p.read(id)
+	return err == nil && r.UndoneBy != ""
+}
+
 func listAll(places []*place) ([]Record, error) {
 	all := []Record{}
 	for _, p := range places {

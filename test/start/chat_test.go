@@ -42,7 +42,7 @@ func TestChat(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			args, env, _ := wires()[0].scripted(t, script)
-			out, exit := p.chat(t, tt.input, env, append(args, "--plain")...)
+			out, exit := p.chat(t, tt.input, env, append(args, "--plain", "--permission-mode", "prompt")...)
 			_, err := os.Stat(filepath.Join(p.work, "made"))
 			if exit != 0 || (err == nil) != tt.made || strings.Contains(out, "\x1b") {
 				t.Errorf("exit %d, made: %v\n%s", exit, err == nil, out)

@@ -61,6 +61,7 @@ func furnished(t *testing.T, about ...*command) *box {
 	b.employ(t, about...)
 	b.delegate(t, about...)
 	b.change(t, about...)
+	b.fork(t, about...)
 	b.destroy(t, about...)
 	return b
 }

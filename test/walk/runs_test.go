@@ -101,6 +101,22 @@ func (b *box) change(t *testing.T, about ...*command) {
 	b.write(t, "project/a.txt", "two\n")
 }
 
+// fork makes the fork that the examples name, with a change in it.
+func (b *box) fork(t *testing.T, about ...*command) {
+	t.Helper()
+	if len(about) == 0 || !strings.HasPrefix(about[0].key, "fork.") || len(about[0].Flags["id"].Type) == 0 ||
+		about[0].runs() {
+		return
+	}
+	b.write(t, "project/a.txt", "one\n")
+	o := b.run(t, call{args: []string{
+		"fork", "run", "--name", "try", "--", "/bin/sh", "-c", "echo two >>a.txt; echo x >made",
+	}})
+	if o.code != 0 {
+		t.Fatalf("no fork can be made\n%s", o)
+	}
+}
+
 // runs is where the runs are.
 func (b *box) runs() string { return filepath.Join(b.home, ".local/state/omniagent/runs") }
 

@@ -179,12 +179,12 @@ func TestArguments(t *testing.T) {
 	}, namespaces(), landlock())
 }
 
-// TestNeverRun: the text of what would harm this machine is denied in every mode. It is only explained here, and run by
-// nobody. A fork bomb that cannot be read comes to the limit of processes, which TestHoles fills.
+// TestNeverRun: the text of what would harm this machine runs in no mode without a person, unless whole walls contain
+// it and a snapshot takes it back. It is only explained here, and run by nobody. A fork bomb comes to the limit of
+// processes, which TestHoles fills.
 func TestNeverRun(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
-	g.rules(t, "allow = ['Bash']\n")
 	for _, line := range []string{
 		":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f", "rm -rf /", "rm -rf /*",
 		"rm -fr --no-preserve-root /", "sudo true", "shutdown now", "systemctl poweroff", "killall bash", "pkill -9 sh",
@@ -197,14 +197,17 @@ func TestNeverRun(t *testing.T) {
 				Modes []struct{ Mode, Person, Nobody string }
 			}
 		}
-		g.answer(t, namespaces(), &said, "sandbox", "explain", "--as", "command", "--", line)
-		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" ||
-			len(said.Calls[0].Modes) != len(setting.Approvals()) {
-			t.Fatalf("%s: %+v", line, said)
-		}
-		for _, m := range said.Calls[0].Modes {
-			if m.Person != "denied" || m.Nobody != "denied" {
-				t.Errorf("%s: %+v", line, m)
+		for where, snapshots := range map[tier]string{landlock(): "on", namespaces(): "off"} {
+			g.rules(t, "allow = ['Bash']\n[undo]\nsnapshots = '"+snapshots+"'\n")
+			g.answer(t, where, &said, "sandbox", "explain", "--as", "command", "--", line)
+			if len(said.Calls) != 1 || said.Calls[0].Word != "ask" ||
+				len(said.Calls[0].Modes) != len(setting.Approvals()) {
+				t.Fatalf("%s: %+v", line, said)
+			}
+			for _, m := range said.Calls[0].Modes {
+				if m.Person == "runs" || m.Nobody != "denied" {
+					t.Errorf("%s, %s: %+v", where.name, line, m)
+				}
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s.File, s.Project = o.instructions(root)
 	place := guard.Place{
 		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
-		Agents: o.Agents, Walled: m.walls.Whole(), Leads: Leads,
+		Agents: o.Agents, Leads: Leads,
 	}
 	place.Kept = func() (paths []string) {
 		for _, root := range append([]string{place.Root}, place.More...) {
@@ -173,7 +173,8 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
+		Ground: m.ground(place, o.Services.Cover),
+		Rules:  guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
 			offered := o.offered(append(o.Tools.In(env), more...), t.away)

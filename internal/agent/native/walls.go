@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -131,6 +132,40 @@ func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 		return engine.Unwanted
 	}
 	return engine.Missing
+}
+
+// ground returns what lies beneath a call in a place. A snapshot names real paths; the tools may know others.
+func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
+	network := m.walls.Told().Network != "off"
+	return func() guard.Ground {
+		g := guard.Ground{Network: network}
+		if cover == nil {
+			return g
+		}
+		taken := cover()
+		for _, dir := range append([]string{place.Root}, place.More...) {
+			real := cli.Real(dir)
+			named := func(path string) string {
+				if rel, err := filepath.Rel(real, path); err == nil && filepath.IsLocal(rel) {
+					return filepath.Join(dir, rel)
+				}
+				return path
+			}
+			for _, root := range taken.Roots {
+				if cli.Beneath(real, root) {
+					g.Cover.Roots = append(g.Cover.Roots, dir)
+				}
+			}
+			for _, gap := range taken.Gaps {
+				at := named(gap.Path)
+				if cli.Beneath(real, gap.Path) {
+					at = dir // nothing here is covered
+				}
+				g.Cover.Gaps = append(g.Cover.Gaps, guard.Gap{Path: at, Why: gap.Why, Loose: gap.Loose})
+			}
+		}
+		return g
+	}
 }
 
 // Walls returns what holds the commands.

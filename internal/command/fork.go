@@ -1,0 +1,370 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/text"
+	"omniagent/internal/undo"
+)
+
+// Shared by the commands of "fork", and by those that work in one.
+
+// forkStore is where the forks are.
+func forkStore(c *contract.Call) (fork.Store, error) {
+	if c.Paths.State == "" {
+		return fork.Store{}, fault.New(fault.NoHome,
+			"there is no home directory, so no forks are kept").Hint("set HOME")
+	}
+	return forksOf(c.Paths, c.Host.Lookup), nil
+}
+
+func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
+	home, _ := lookup("HOME")
+	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
+	return fork.Store{
+		Dir: filepath.Join(paths.State, "forks"), Root: snapshots.Root, Undone: snapshots.TakenBack,
+	}
+}
+
+// forkNamed returns the fork that a call names.
+func forkNamed(c *contract.Call) (*fork.Fork, error) {
+	store, err := forkStore(c)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(c.String("id"))
+}
+
+// forkCommand adds what the commands share that answer with an envelope.
+func forkCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	c.LongRunning, c.Timeout = true, 10*time.Minute
+	c.Exits = append(c.Exits,
+		contract.Exit{Code: contract.PreconditionFailed, When: "no home, or another process has it locked"},
+		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
+	)
+	return &c
+}
+
+func forkParam() contract.Param {
+	return contract.Param{
+		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64,
+		Help: "name of the fork",
+	}
+}
+
+func forkFiles() contract.FileEffect {
+	return contract.FileEffect{
+		Path: "~/.local/state/omniagent/forks", Type: "state", ClearableWith: "omniagent fork delete",
+	}
+}
+
+func noFork() contract.Exit { return contract.Exit{Code: contract.NotFound, When: "no such fork"} }
+
+type forkListData struct {
+	Forks contract.Rows[contract.Foreign[forkRow]] `json:"forks"`
+}
+
+type forkRow struct {
+	Name      string     `json:"name"`
+	Tier      string     `json:"tier"`
+	Workspace string     `json:"workspace"`
+	Made      time.Time  `json:"made"`
+	Applied   *time.Time `json:"applied" doc:"the last time; null: never"`
+	Running   []int      `json:"running" doc:"the processes that run something in it"`
+	Bytes     int64      `json:"bytes"`
+}
+
+func forkList() *contract.Command {
+	return forkCommand(contract.Command{
+		Path: "fork list", Summary: "list the forks of all workspaces", Danger: contract.Safe,
+		Output: contract.TypeOf[forkListData](), Volatile: []string{"forks"},
+		List: &contract.List{
+			Key: "forks", ID: "name", Order: "given", Columns: []string{"name", "tier", "bytes", "workspace"},
+		},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
+		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			store, err := forkStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			all, err := store.List()
+			rows := []contract.Foreign[forkRow]{}
+			for _, f := range all {
+				row := forkRow{
+					Name: f.Name, Tier: string(f.Tier), Workspace: f.Workspace, Made: f.Made,
+					Running: append([]int{}, f.Running()...), Bytes: f.Size(),
+				}
+				if !f.Applied.IsZero() {
+					row.Applied = &f.Record.Applied
+				}
+				rows = append(rows, contract.Foreign[forkRow]{Value: row})
+			}
+			return contract.Result{Data: forkListData{contract.RowsOf(rows)}}, err
+		},
+	})
+}
+
+type forkDiffData struct {
+	Name  string                       `json:"name"`
+	Files []contract.Foreign[forkFile] `json:"files"`
+	Patch contract.Foreign[string]     `json:"patch" doc:"empty: without --patch"`
+
+	root string // of the workspace
+}
+
+type forkFile struct {
+	Path    string `json:"path"`
+	Status  string `json:"status"`
+	Added   *int   `json:"added" doc:"lines; null: not counted"`
+	Removed *int   `json:"removed"`
+	Meets   bool   `json:"changed_in_workspace" doc:"since the fork was made, too"`
+}
+
+// shownIn is a file of a workspace as a person sees it.
+func shownIn(root, path string) string {
+	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
+}
+
+// PlainText shows the patch, or the files.
+func (d forkDiffData) PlainText() string {
+	if d.Patch.Value != "" {
+		return d.Patch.Value
+	}
+	if len(d.Files) == 0 {
+		return "The fork is as the workspace was.\n"
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, f := range d.Files {
+		lines, note := "", ""
+		if f.Value.Added != nil {
+			lines = fmt.Sprintf("+%d -%d", *f.Value.Added, *f.Value.Removed)
+		}
+		if f.Value.Meets {
+			note = "changed in the workspace too"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, shownIn(d.root, f.Value.Path), lines, note)
+	}
+	_ = w.Flush() // into memory
+	return b.String()
+}
+
+func forkDiff() *contract.Command {
+	return forkCommand(contract.Command{
+		Path: "fork diff", Summary: "show what a fork has changed", Danger: contract.Safe,
+		Output: contract.TypeOf[forkDiffData](), Volatile: []string{"files", "patch"},
+		Params: []contract.Param{
+			forkParam(), {Name: "patch", Kind: contract.Bool, Help: "line by line"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is shown"},
+			noFork(),
+		},
+		Examples: []contract.Example{{Description: "Line by line", Command: "omniagent fork diff try --patch"}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			f, err := forkNamed(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			changes, err := f.Changes(ctx)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil), root: f.Workspace}
+			var patch strings.Builder
+			for _, change := range changes {
+				d.Files = append(d.Files, contract.Foreign[forkFile]{Value: forkFile{
+					filepath.Join(f.Workspace, filepath.FromSlash(change.Path)), string(change.Status), change.Added,
+					change.Removed, change.Meets,
+				}})
+				if err := change.Patch(&patch); err != nil {
+					return contract.Result{}, err
+				}
+			}
+			if c.Bool("patch") {
+				d.Patch = contract.Foreign[string]{Value: patch.String()}
+			}
+			return contract.Result{Data: d}, nil
+		},
+	})
+}
+
+type forkApplied struct {
+	Name    string                         `json:"name"`
+	Turn    *string                        `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
+	Files   []contract.Foreign[forkResult] `json:"files"`
+	Commits int                            `json:"commits"`
+	Branch  *string                        `json:"branch" doc:"that has them"`
+	InPlace bool                           `json:"in_place" doc:"the branch is checked out"`
+	Resumed bool                           `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
+
+	dryRun bool
+	root   string // of the workspace
+}
+
+type forkResult struct {
+	Path   string `json:"path"`
+	Result string `json:"result" enum:"applied,merged,marked,kept" doc:"as in the fork; with the changes of both; with marks where they meet; as it was"`
+	Reason string `json:"reason" doc:"why it is marked or kept"`
+}
+
+func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
+	d := forkApplied{
+		Name: f.Name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
+		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun,
+		root: f.Workspace,
+	}
+	add := func(path, result, reason string) {
+		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
+		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, result, reason}})
+	}
+	for _, k := range out.Conflicts {
+		result := "kept"
+		if k.Marked {
+			result = "marked"
+		}
+		add(k.Path, result, k.Reason)
+	}
+	for _, path := range out.Merged {
+		add(path, "merged", "")
+	}
+	for _, path := range out.Applied {
+		add(path, "applied", "")
+	}
+	return d
+}
+
+// ForPeople makes the lines fit the screen.
+func (forkApplied) ForPeople() {}
+
+// PlainText says what came of it.
+func (d forkApplied) PlainText() string {
+	verb := "Brought home"
+	if d.dryRun {
+		verb = "Would bring home"
+	}
+	var merged int
+	var decide []string
+	for _, f := range d.Files {
+		switch f.Value.Result {
+		case "merged":
+			merged++
+		case "marked", "kept":
+			decide = append(decide, "  "+shownIn(d.root, f.Value.Path)+": "+text.Visible(f.Value.Reason))
+		}
+	}
+	lines := []string{fmt.Sprintf("%s %s, of which %d merged with changes of the workspace.", verb,
+		plural(len(d.Files)-len(decide), "path"), merged)}
+	if d.Commits > 0 {
+		lines = append(lines, fmt.Sprintf("%s on the branch %s.", plural(d.Commits, "commit"), *d.Branch))
+	}
+	if len(decide) > 0 {
+		lines = append(append(lines, "For you to decide:"), decide...)
+	}
+	if d.Turn != nil {
+		lines = append(lines, "omniagent undo takes it back.")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func forkApply() *contract.Command {
+	return forkCommand(contract.Command{
+		Path: "fork apply", Summary: "merge what a fork has changed into the workspace", Danger: contract.Mutating,
+		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +
+			"on the " +
+			"branch if neither it nor\nthe index has moved, else as the branch fork/NAME. See docs/forks.md.",
+		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
+		Params:   []contract.Param{forkParam()},
+		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
+		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "all of it is in the workspace"},
+			{Code: contract.PartialFailure, When: "data.files says what is not", Changed: contract.Some},
+			noFork(),
+			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
+		},
+		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			f, err := forkNamed(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			if n := len(f.Running()); n > 0 {
+				c.Warn("FORK_IN_USE",
+					"a program is at work in the fork: what it writes from now on is not brought home")
+			}
+			store, err := undoStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			out, err := f.Apply(ctx, store, c.DryRun())
+			if err != nil {
+				return contract.Result{}, err
+			}
+			if told := undo.Sentence(out.Gaps); told != "" {
+				c.Warn("UNDO", "%s", told)
+			}
+			result := contract.Result{
+				Data: forkAppliedOf(f, out, c.DryRun()), Effect: contract.Updated,
+				Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
+			}
+			if len(out.Conflicts) > 0 && !c.DryRun() {
+				return result, fault.New(fault.PartialFailure, "not as in the fork: %s",
+					plural(len(out.Conflicts), "path")).Hint("settle what data.files names, or: omniagent undo")
+			}
+			return result, nil
+		},
+	})
+}
+
+type forkDeleted struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes_freed"`
+}
+
+func forkDelete() *contract.Command {
+	return forkCommand(contract.Command{
+		Path: "fork delete", Summary: "delete a fork with what was not brought home", Danger: contract.Destructive,
+		DryRun: true, Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"},
+		Params: []contract.Param{forkParam()},
+		Files:  []contract.FileEffect{forkFiles()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is deleted"},
+			noFork(),
+			{Code: contract.Conflict, When: "programs run in it"},
+		},
+		Examples: []contract.Example{{
+			Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive",
+		}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			f, err := forkNamed(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			d := forkDeleted{Name: f.Name, Bytes: f.Size()}
+			lost := []string{}
+			if changes, err := f.Changes(ctx); err == nil { // the workspace may be gone
+				for _, change := range changes {
+					lost = append(lost, change.Path)
+				}
+			}
+			if !c.DryRun() {
+				d.Bytes, err = f.Delete(ctx)
+			}
+			return contract.Result{
+				Data: d, Effect: contract.Deleted,
+				Target: map[string]any{"fork": f.Name, "changed": lost[:min(len(lost), 100)], "bytes": d.Bytes},
+			}, err
+		},
+	})
+}

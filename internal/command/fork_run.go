@@ -1,0 +1,360 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
+)
+
+func tierWords() (words []string) {
+	for _, t := range fork.Tiers() {
+		words = append(words, string(t))
+	}
+	return words
+}
+
+// forkRun declares the command that runs any command in a fork.
+func forkRun() *contract.Command {
+	return &contract.Command{
+		Path: "fork run", Summary: "run a command in a private copy of the workspace", Class: contract.Terminal,
+		Danger: contract.Mutating,
+		Detail: "Streams and exit status are the command's. It has a loopback of its own, and can change all but the " +
+			"workspace. See docs/forks.md.",
+		Scopes: []string{},
+		Params: []contract.Param{
+			{
+				Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
+				Help: "program and arguments, behind --",
+			},
+			{Name: "name", Kind: contract.Text, MaxLen: 64, Help: "of the fork, which is made if there is none"},
+			{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, packages, or hosts"},
+			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
+			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
+		},
+		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
+		Files:    []contract.FileEffect{forkFiles()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
+			{Code: contract.NotFound, When: "no such program or directory"},
+			{Code: contract.PreconditionFailed, When: "no home"},
+			{Code: contract.Conflict, When: "the name is that of another workspace's fork, or this is a fork"},
+			{Code: contract.PermissionDenied, When: "no access"},
+			{Code: contract.Unavailable, When: "no tier works here; the message says why"},
+		},
+		Examples: []contract.Example{{
+			Description: "Try an upgrade", Command: "omniagent fork run --name try -- make test",
+		}},
+		Serve: serveForkRun,
+	}
+}
+
+func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	n, err := forkNetwork(c)
+	if err != nil {
+		return 0, err
+	}
+	standby := process.Prepare(false)
+	defer standby.Dismiss()
+	f, fresh, err := forkFor(ctx, c, c.String("name"))
+	if err != nil {
+		return 0, err
+	}
+	if f.Tier != fork.Overlay {
+		if n.Word != "" && n.Word != "on" {
+			return 0, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine", f.Tier).
+				Hint("--network on")
+		}
+		n = fork.Net{Word: "on", Network: sandbox.Network{Open: true}}
+	}
+	return work{c, f, n, signals, standby, fresh}.carryOut(ctx, c.Strings("command"))
+}
+
+// forkNetwork returns the network that a call asks for.
+func forkNetwork(c *contract.Call) (fork.Net, error) {
+	home, _ := c.Host.Lookup("HOME")
+	w := enclosure.Wanted{
+		Home: home, Network: c.String("network"), Lookup: c.Host.Lookup,
+		Refused: func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) },
+	}
+	through, err := w.Through()
+	return fork.Net{Word: w.Network, Network: through}, err
+}
+
+// forkFor returns the fork of a name, or makes one if there is a program to run in it.
+func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
+	store, err := forkStore(c)
+	if err != nil {
+		return nil, false, err
+	}
+	tier := fork.Tier(c.String("tier"))
+	if name != "" {
+		f, err := store.Open(name)
+		if err == nil {
+			return f, false, sameFork(c, store, f, tier)
+		}
+		if fault.Of(err).Code != fault.NotFoundCode {
+			return nil, false, err
+		}
+	}
+	if _, err := process.Locate(c.Strings("command"), c.Dir(), os.Environ()); err != nil {
+		return nil, false, err
+	}
+	f, err = store.Make(ctx, fork.Wanted{Dir: c.Dir(), Name: name, Tier: tier})
+	return f, true, err
+}
+
+// sameFork checks that a fork which is there is the one that is meant.
+func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) error {
+	if in := store.Around(c.Dir()); in != nil {
+		return fault.New(fault.Conflicting, "this is the fork %s already", in.Name).
+			Hint("call it outside of the fork, in %s", in.Workspace)
+	}
+	root, err := store.Root(c.Dir())
+	if err != nil || root != f.Workspace {
+		return fault.New(fault.Conflicting, "%s is a fork of %s", f.Name, f.Workspace).
+			Hint("another --name, or: omniagent fork run --name %s --cwd %s -- COMMAND", f.Name, f.Workspace)
+	}
+	if tier != "" && tier != f.Tier {
+		return fault.New(fault.Conflicting, "the fork %s is there, in the tier %s", f.Name, f.Tier)
+	}
+	return nil
+}
+
+// work is a program in a fork, with the streams of a call.
+type work struct {
+	call    *contract.Call
+	fork    *fork.Fork
+	net     fork.Net
+	signals <-chan os.Signal
+	standby *process.Standby // nil: none was prepared
+	fresh   bool             // the fork was just made, and its name is told
+}
+
+func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
+	c, f := w.call, w.fork
+	plan := process.Plan{
+		Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
+	}
+	var err error
+	if !strings.Contains(argv[0], "/") {
+		plan.Path, err = process.Locate(argv, c.Dir(), plan.Env)
+	} else if file := f.Real(c.Abs(argv[0])); file == "" || !process.Runs(file) {
+		err = fault.New(fault.FileMissing, "%s is not an executable file in the fork %s", argv[0], f.Name).
+			Hint("Give the path of an executable file.")
+	}
+	if err != nil {
+		return 0, err
+	}
+	plan.Stdout, plan.Stderr = c.Host.Stdout, io.Writer(os.Stderr)
+	if c.Host.StdinTerminal {
+		plan.Terminal = os.Stdin
+	}
+	if w.fresh {
+		network := "a loopback of its own"
+		if w.net.Open {
+			network = "the network of this machine"
+		}
+		logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name,
+			f.Workspace,
+			f.Tier, network, f.Name)
+	}
+	running, err := f.Start(ctx, plan, w.net)
+	if err != nil {
+		return 0, err
+	}
+	stop := enclosure.Forward(w.signals, running.Child)
+	defer stop()
+	ending, missing := running.Wait()
+	if missing != nil {
+		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
+	}
+	return enclosure.Status(ending), nil
+}
+
+// forkFlag is the flag of the commands that run an agent.
+func forkFlag() contract.Param {
+	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
+}
+
+// inFork carries a call out in a fork that is made for it, by this program once more, unless it is in one already.
+func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
+	if !c.Bool("fork") || c.DryRun() {
+		return 0, false, nil
+	}
+	store, err := forkStore(c)
+	if err != nil || store.Around(c.Dir()) != nil {
+		return 0, false, err
+	}
+	f, err := store.Make(ctx, fork.Wanted{Dir: c.Dir()})
+	if err != nil {
+		return 0, false, err
+	}
+	args := slices.Clone(c.Host.Args)
+	if at := f.Place(c.Dir()); at != c.Dir() {
+		args = elsewhere(args, at)
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, signals: signals, fresh: true}, args)
+	return status, err == nil, err
+}
+
+// againIn starts this program in a fork.
+func againIn(ctx context.Context, w work, args []string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
+	}
+	w.net = fork.Net{Word: "on", Network: sandbox.Network{Open: true}} // agents have to reach their models
+	return w.carryOut(ctx, append([]string{self}, args...))
+}
+
+// inForkOfRun carries a call out that takes up a run, in the fork in which that works.
+func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
+	runs, err := runStore(c)
+	if err != nil || c.DryRun() {
+		return 0, false, err
+	}
+	r, err := runs.Peek(c.String("id"))
+	if err != nil || r.Fork == "" {
+		return 0, false, nil // the command says what is wrong
+	}
+	if _, alive := runs.Owner(r.ID); alive {
+		return 0, false, nil
+	}
+	store, err := forkStore(c)
+	if err != nil || store.Around(r.Dir) != nil {
+		return 0, false, err
+	}
+	if c.Bool("detach") {
+		return 0, false, fault.New(fault.Unsupported, "%s works in the fork %s, where nothing can be left behind", r.ID,
+			r.Fork).Hint("leave --detach out")
+	}
+	f, err := store.Open(r.Fork)
+	if err != nil {
+		return 0, false, err
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, signals: signals}, c.Host.Args)
+	return status, err == nil, err
+}
+
+// elsewhere returns the arguments of a call with another working directory.
+func elsewhere(args []string, dir string) (moved []string) {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return slices.Concat(moved, []string{"--cwd=" + dir}, args[i:])
+		case arg == "--cwd" || arg == "-d":
+			i++
+		case strings.HasPrefix(arg, "--cwd="):
+		default:
+			moved = append(moved, arg)
+		}
+	}
+	return append(moved, "--cwd="+dir)
+}
+
+// forked is Serve for a command that can work in a fork.
+func forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
+	*contract.Call, <-chan os.Signal) (int, error) {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		if status, done, err := inFork(ctx, c, signals); done || err != nil {
+			return status, err
+		}
+		return serve(ctx, c, signals)
+	}
+}
+
+func forkOpen() *contract.Command {
+	return &contract.Command{
+		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Stream,
+		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Params: []contract.Param{
+			forkParam(),
+			{
+				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`,
+				Help: "such as :3000",
+			},
+			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it was interrupted"},
+			{Code: contract.PreconditionFailed, When: "no home"},
+			noFork(),
+			{Code: contract.Conflict, When: "nothing runs in it, or it has the network of this machine"},
+			{Code: contract.PermissionDenied, When: "no access"},
+		},
+		Examples: []contract.Example{{Description: "A server", Command: "omniagent fork open try :3000"}},
+		Serve:    serveForkOpen,
+	}
+}
+
+func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	f, err := forkNamed(c)
+	if err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(strings.TrimPrefix(c.String("port"), ":"), 10, 16)
+	if err != nil || port == 0 {
+		return 0, fault.New(fault.ArgError, "%s is not a port", c.String("port")).Hint("omniagent fork open %s :3000",
+			f.Name)
+	}
+	dialer, err := f.Dial(fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return 0, err
+	}
+	defer dialer.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fault.New(fault.PermissionDenied, "no port can be listened at").Because(err)
+	}
+	fmt.Fprintf(c.Host.Stdout, "http://%s\n", l.Addr())
+	go func() {
+		<-signals
+		_ = l.Close()
+	}()
+	var mu sync.Mutex // of the dialer
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return 0, nil
+		}
+		go func() {
+			mu.Lock()
+			inside, err := dialer.Connect()
+			mu.Unlock()
+			if err != nil {
+				logLine(c, "the fork does not answer at :%d: %v", port, err)
+				_ = conn.Close()
+				return
+			}
+			pass(conn, inside)
+		}()
+	}
+}
+
+// pass relays between two connections until both are done.
+func pass(a, b net.Conn) {
+	var group sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		group.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			}
+		})
+	}
+	group.Wait()
+	_, _ = a.Close(), b.Close()
+}

@@ -1,0 +1,567 @@
+package fork
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/diff"
+	"omniagent/internal/fault"
+	"omniagent/internal/ident"
+	"omniagent/internal/tree"
+	"omniagent/internal/undo"
+	"omniagent/internal/workspace"
+)
+
+// Outcome is what came of an Apply.
+type Outcome struct {
+	Turn      string     // by which undo takes it back; empty: nothing was changed, or with a dry run
+	Applied   []string   // paths that are in the workspace as in the fork
+	Merged    []string   // paths that have the changes of both
+	Conflicts []Conflict // what a person has to decide
+	Commits   int        // that were brought home
+	Branch    string     // which has them
+	InPlace   bool       // it is the one that is checked out
+	Resumed   bool       // an earlier Apply, whose process had died, was completed
+	Gaps      []tree.Gap // what undo could not bring back
+}
+
+// Conflict is a path that is not as in the fork.
+type Conflict struct {
+	Path   string
+	Reason string
+	Marked bool // the file has both, between marks
+}
+
+// The reasons.
+const (
+	bothChanged = "the workspace and the fork have changed it differently"
+	bothMarked  = "the workspace and the fork have changed the same lines; both stand in it, between marks"
+	removedHere = "the workspace has removed it, and the fork has changed it"
+	removedFork = "the fork has removed it, and the workspace has changed it"
+	justChanged = "it was changed while this was at work"
+	inTheWay    = "a directory that it lies in has become something else"
+)
+
+// journal says what an Apply is about to do. It is there as long as that is not done.
+type journal struct {
+	Turn    string            `json:"turn"`
+	InPlace bool              `json:"in_place"`
+	Results map[string]string `json:"results"`
+	Stage   string            `json:"stage"` // the name of files that are not whole yet
+	Ref     string            `json:"ref,omitempty"`
+}
+
+const journalFile = "apply.json"
+
+// step makes one path of the workspace what it shall be.
+type step struct {
+	name   string
+	theirs *side  // nil: nothing
+	mine   *side  // what is there; nil: nothing
+	data   []byte // of a merged file
+	merged bool
+	perm   fs.FileMode
+	result string // what is there afterwards
+	marked bool
+	before *appliedFileState // nil: what was there is not the base
+}
+
+// applying is an Apply.
+type applying struct {
+	*Fork
+	ctx   context.Context
+	root  *os.Root
+	was   *bases
+	steps []step
+	old   journal // of an Apply that was killed
+	journal
+	out  Outcome
+	took map[string]appliedFileState // what counts as the base from now on
+	// what counted before, where that was still there
+	before map[string]*appliedFileState
+}
+
+// Apply brings home what the fork has changed. A snapshot is taken before, by which undo takes it back.
+func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Outcome, error) {
+	held, err := f.lock(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { _ = held.Unlock() }()
+	if !dryRun { // two forks of one workspace, one after the other
+		alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
+		if err != nil {
+			return Outcome{}, err
+		}
+		defer func() { _ = alone.Unlock() }()
+	}
+	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
+	if a.root, err = f.openRoot(); err != nil {
+		return a.out, err
+	}
+	defer a.root.Close()
+	if f.store.Around(f.Workspace) != nil {
+		return a.out, fault.New(fault.Conflicting, "this is a fork, and %s has to be called outside of it",
+			"omniagent fork apply")
+	}
+	if a.was, err = f.bases(ctx); err != nil {
+		return a.out, err
+	}
+	defer a.was.close()
+	if err := a.resume(dryRun); err != nil {
+		return a.out, err
+	}
+	if err := a.plan(); err != nil {
+		return a.out, err
+	}
+	move, err := f.commits(ctx, a.old)
+	if err != nil {
+		return a.out, err
+	}
+	a.out.Commits, a.out.Branch, a.out.InPlace = move.count, move.branch, move.inPlace
+	if dryRun {
+		a.foresee()
+		return a.out, nil
+	}
+	if len(a.steps) == 0 && move.to == "" && a.old.Turn == "" {
+		return a.out, a.conclude()
+	}
+	return a.out, a.carryOut(snapshots, move)
+}
+
+// resume finds out what an Apply that was killed was about to do, and removes its files that are not whole.
+func (a *applying) resume(dryRun bool) error {
+	err := readJSON(filepath.Join(a.dir, journalFile), &a.old)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fault.New(fault.Unsafe, "the record of what was begun is damaged: %v", err).
+			Hint("remove %s, and call this again", filepath.Join(a.dir, journalFile))
+	}
+	a.out.Resumed = true
+	if a.GitDir != "" && !dryRun {
+		move{fork: a.Fork, ref: a.old.Ref, stage: a.old.Stage}.tidy()
+	}
+	for name := range a.old.Results {
+		if !dryRun {
+			_ = a.root.Remove(filepath.Join(filepath.Dir(filepath.FromSlash(name)), a.old.Stage))
+		}
+	}
+	return nil
+}
+
+// plan decides about each path.
+func (a *applying) plan() error {
+	touched, err := a.touched(a.ctx)
+	if err != nil {
+		return err
+	}
+	for name, path := range touched {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		t, err := theirs(path)
+		if err != nil {
+			a.conflict(name, "it cannot be read in the fork: "+tree.Reason(err))
+			continue
+		}
+		m, err := mine(a.root, name)
+		if err == nil {
+			err = a.decide(name, m, t)
+		}
+		if err != nil {
+			a.conflict(name, "it cannot be read: "+tree.Reason(err))
+		}
+	}
+	slices.SortFunc(a.steps, func(x, y step) int { return strings.Compare(x.name, y.name) })
+	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return strings.Compare(x.Path, y.Path) })
+	return nil
+}
+
+func (a *applying) conflict(name, reason string) {
+	a.out.Conflicts = append(a.out.Conflicts, Conflict{Path: name, Reason: reason})
+}
+
+// decide finds out what has to be done with a path.
+func (a *applying) decide(name string, m, t *side) error {
+	if t != nil && !t.isDir() && !t.isFile() && !t.isLink() {
+		a.conflict(name, "it is neither a file, a directory nor a link")
+		return nil
+	}
+	arrived, err := same(m, t)
+	if err != nil {
+		return err
+	}
+	if arrived {
+		a.accept(name, t)
+		return nil
+	}
+	result, err := describe(m)
+	if err != nil {
+		return err
+	}
+	if done, ok := a.old.Results[name]; ok && done == result {
+		a.accept(name, t)
+		a.out.Merged = append(a.out.Merged, name)
+		return nil
+	}
+	b := a.was.of(name, m)
+	if unchanged, err := b.is(t); err != nil || unchanged {
+		return err
+	}
+	if t == nil && b.known && !b.there {
+		return nil
+	}
+	if !a.reachable(name) {
+		a.conflict(name, inTheWay)
+		return nil
+	}
+	kept, err := b.is(m)
+	if err != nil {
+		return err
+	}
+	s := step{name: name, theirs: t, mine: m}
+	if kept {
+		if t != nil {
+			s.perm = t.status.Mode.Perm()
+		}
+		if s.result, err = describe(t); err == nil {
+			s.before, err = a.stateOf(m)
+		}
+		a.steps = append(a.steps, s)
+		return err
+	}
+	return a.merge(s, b)
+}
+
+// merge decides about a path that both have changed.
+func (a *applying) merge(s step, b base) error {
+	m, t := s.mine, s.theirs
+	switch {
+	case t == nil:
+		a.conflict(s.name, removedFork)
+		return nil
+	case m == nil && b.there:
+		a.conflict(s.name, removedHere)
+		return nil
+	case !m.isFile() || !t.isFile():
+		a.conflict(s.name, bothChanged)
+		return nil
+	}
+	one, err := m.content()
+	if err != nil {
+		return err
+	}
+	two, err := t.content()
+	if err != nil {
+		return err
+	}
+	was, known := b.text()
+	if !isText(one) || !isText(two) || !isText(was) {
+		a.conflict(s.name, bothChanged)
+		return nil
+	}
+	if !known || !b.there {
+		was = diff.Common(one, two)
+	}
+	var meets int
+	s.data, meets = diff.Merge(was, one, two, "workspace", "fork "+a.Name)
+	s.merged, s.marked = true, meets > 0
+	s.perm = m.status.Mode.Perm()
+	if b.perm == s.perm || b.perm == 0 {
+		s.perm = t.status.Mode.Perm()
+	}
+	s.result = describeText(s.data, s.perm)
+	a.steps = append(a.steps, s)
+	return nil
+}
+
+// describe says what is at a path, so that a later process recognises it.
+func describe(s *side) (string, error) {
+	switch {
+	case s == nil:
+		return "nothing", nil
+	case s.isDir():
+		return "directory", nil
+	case s.isLink():
+		return "link " + s.target, nil
+	}
+	sum, err := s.digest()
+	return fmt.Sprintf("%o %s", s.status.Mode.Perm(), hex.EncodeToString(sum[:])), err
+}
+
+// reachable reports whether everything above a path in the workspace is a directory, or will be.
+func (a *applying) reachable(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := a.root.Lstat(filepath.FromSlash(dir))
+		if err == nil && !info.IsDir() {
+			up, errUp := theirs(a.Real(filepath.Join(a.Workspace, filepath.FromSlash(dir))))
+			return errUp == nil && up.isDir() && info.Mode()&fs.ModeSymlink == 0
+		}
+	}
+	return true
+}
+
+// accept records that the base of a path is what the fork has now.
+func (a *applying) accept(name string, t *side) {
+	if s, err := a.stateOf(t); err == nil {
+		a.took[name] = *s
+	}
+}
+
+// stateOf describes a file, and keeps its content if that can be merged later.
+func (a *applying) stateOf(f *side) (*appliedFileState, error) {
+	s := &appliedFileState{Gone: f == nil}
+	switch {
+	case f == nil:
+	case f.isDir():
+		s.Dir = true
+	case f.isLink():
+		s.Target = f.target
+	default:
+		s.Perm, s.Size = f.status.Mode.Perm(), f.status.Size
+		sum, err := f.digest()
+		if err != nil {
+			return nil, err
+		}
+		s.Sum = sum
+		if data, err := f.content(); err == nil && isText(data) {
+			put, err := a.was.store.Put(data)
+			s.Kept = err == nil && put == sum
+		}
+	}
+	return s, nil
+}
+
+// same reports whether two files are the same.
+func (s appliedFileState) same(o appliedFileState) bool {
+	s.Turn, s.Kept, o.Turn, o.Kept = "", false, "", false
+	return s == o
+}
+
+// foresee says what would be done.
+func (a *applying) foresee() {
+	for _, s := range a.steps {
+		a.note(s)
+	}
+}
+
+func (a *applying) note(s step) {
+	switch {
+	case s.marked:
+		a.out.Conflicts = append(a.out.Conflicts, Conflict{s.name, bothMarked, true})
+	case s.merged:
+		a.out.Merged = append(a.out.Merged, s.name)
+	default:
+		a.out.Applied = append(a.out.Applied, s.name)
+	}
+}
+
+// carryOut takes the snapshot, writes the journal, and does everything.
+func (a *applying) carryOut(snapshots undo.Store, move move) error {
+	turn, err := a.turn(snapshots)
+	if err != nil {
+		return err
+	}
+	a.out.Gaps = turn.Gaps()
+	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
+	move.stage = a.Stage
+	for name, result := range a.old.Results {
+		a.Results[name] = result
+	}
+	for _, s := range a.steps {
+		a.Results[s.name] = s.result
+	}
+	if err := writeJSON(filepath.Join(a.dir, journalFile), a.journal); err != nil {
+		turn.Drop()
+		return err
+	}
+	a.removeAll()
+	for _, s := range a.steps {
+		if s.theirs != nil {
+			a.finish(s, a.put(s))
+		}
+	}
+	err = move.carryOut()
+	if err == nil && move.inPlace {
+		err = a.standsNow(move, turn.ID())
+	}
+	if err == nil {
+		err = a.conclude()
+	}
+	record, errEnd := turn.End(a.ctx, time.Now())
+	if record.Files > 0 {
+		a.out.Turn = record.ID
+	}
+	return errors.Join(err, errEnd)
+}
+
+// turn begins the turn of undo, or takes up that of an Apply which was killed.
+func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
+	if a.old.Turn != "" {
+		if turn, err := snapshots.Resume(a.ctx, a.Workspace, a.old.Turn); err == nil {
+			return turn, nil
+		}
+	}
+	return snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
+}
+
+// removeAll removes what the fork has not: files first, then the directories that are empty by then.
+func (a *applying) removeAll() {
+	for _, dirs := range []bool{false, true} {
+		for _, s := range slices.Backward(a.steps) {
+			if s.theirs != nil || s.mine.isDir() != dirs {
+				continue
+			}
+			err := a.untouched(s)
+			if err == nil {
+				err = a.root.Remove(filepath.FromSlash(s.name))
+			}
+			if dirs && (errors.Is(err, fs.ErrExist) || strings.Contains(fmt.Sprint(err), "not empty")) {
+				err = nil // what is in it stays, and is listed if the fork had it
+			}
+			a.finish(s, err)
+		}
+	}
+}
+
+func (a *applying) finish(s step, err error) {
+	switch {
+	case err == nil:
+		a.note(s)
+		a.accept(s.name, s.theirs)
+		a.before[s.name] = s.before
+	case errors.Is(err, errChanged):
+		a.conflict(s.name, justChanged)
+	default:
+		a.conflict(s.name, tree.Reason(err))
+	}
+}
+
+var errChanged = errors.New(justChanged)
+
+// untouched returns an error if a path is not what it was when the plan was made.
+func (a *applying) untouched(s step) error {
+	is, err := mine(a.root, s.name)
+	if err != nil {
+		return err
+	}
+	if (is == nil) != (s.mine == nil) || is != nil && !is.isDir() && is.status != s.mine.status {
+		return errChanged
+	}
+	return nil
+}
+
+// put makes a path what it is in the fork, or what both have made of it. A file gets its name when it is whole.
+func (a *applying) put(s step) error {
+	name := filepath.FromSlash(s.name)
+	if err := a.untouched(s); err != nil {
+		return err
+	}
+	if s.theirs.isDir() {
+		if s.mine != nil {
+			if err := a.root.Remove(name); err != nil {
+				return err
+			}
+		}
+		if err := a.root.MkdirAll(name, 0o777); err != nil {
+			return err
+		}
+		return a.root.Chmod(name, s.perm)
+	}
+	dir := filepath.Dir(name)
+	if err := a.root.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if s.mine.isDir() {
+		if err := a.root.Remove(name); err != nil {
+			return err
+		}
+	}
+	staged := filepath.Join(dir, a.Stage)
+	err := a.stage(s, staged)
+	if err == nil {
+		if err = a.untouched(s); err != nil && s.mine.isDir() {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = a.root.Rename(staged, name)
+	}
+	if err != nil {
+		_ = a.root.Remove(staged)
+	}
+	return err
+}
+
+func (a *applying) stage(s step, staged string) error {
+	_ = a.root.Remove(staged)
+	if s.theirs.isLink() {
+		return a.root.Symlink(s.theirs.target, staged)
+	}
+	out, err := a.root.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if s.merged {
+		_, err = out.Write(s.data)
+	} else {
+		var in *os.File
+		if in, err = s.theirs.open(); err == nil {
+			_, err = io.Copy(out, in)
+			_ = in.Close()
+		}
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = a.root.Chmod(staged, s.perm)
+	}
+	return err
+}
+
+// conclude makes what was brought home the base of what comes.
+func (a *applying) conclude() error {
+	for name, s := range a.took {
+		if last, ok := a.was.lastApplied(name); ok && last.same(s) {
+			continue
+		}
+		s.Turn = a.journal.Turn
+		if before := a.before[name]; before != nil && len(a.was.applied[name]) == 0 {
+			a.was.applied[name] = append(a.was.applied[name], *before) // which an undo brings back
+		}
+		a.was.applied[name] = append(a.was.applied[name], s)
+	}
+	a.was.store.Close()
+	if err := writeJSON(filepath.Join(a.dir, appliedFile), a.was.applied); err != nil {
+		return err
+	}
+	if a.journal.Turn != "" || a.old.Turn != "" {
+		a.Record.Applied = time.Now().UTC()
+		if err := a.write(); err != nil {
+			return err
+		}
+		if err := os.Remove(filepath.Join(a.dir, journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	slices.Sort(a.out.Applied)
+	slices.Sort(a.out.Merged)
+	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return cmp.Compare(x.Path, y.Path) })
+	return workspace.SyncDir(a.dir)
+}
+
+func describeText(data []byte, perm fs.FileMode) string {
+	sum := sumOf(data)
+	return fmt.Sprintf("%o %s", perm, hex.EncodeToString(sum[:]))
+}

@@ -1,0 +1,340 @@
+package fork
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/git"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+const (
+	baseFile    = "base"  // the index of what the workspace was
+	copyIndex   = "begin" // that of a copy
+	reposFile   = "repositories.json"
+	contentsDir = "contents"
+	appliedFile = "applied.json"
+	baseTime    = time.Minute
+	attempts    = 3
+	// tick is how far the clock that the system stamps files with may be behind.
+	tick = 20 * time.Millisecond
+)
+
+// repository is one whose index was kept.
+type repository struct {
+	Dir string `json:"dir"`
+	Top string `json:"top"` // of its working tree, relative to the workspace
+}
+
+func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
+
+func (f *Fork) contents() *tree.Store { return tree.OpenStore(filepath.Join(f.dir, contentsDir)) }
+
+// remember takes the base, if there is none. Of several forks that are made at a time, one does it for all.
+func (f *Fork) remember(ctx context.Context) error {
+	to := filepath.Join(f.dir, baseFile)
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, baseTime)
+	defer cancel()
+	at := filepath.Join(f.store.Dir, ".base-"+f.key())
+	held, err := workspace.Lock(ctx, at, baseTime)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Unlock() }()
+	var last walked
+	if readJSON(at+".json", &last) == nil && !last.Began.Before(f.Made) && f.borrow(last.Fork) == nil {
+		return nil
+	}
+	last = walked{f.Name, time.Now()}
+	if err := f.takeBase(ctx, to); err != nil {
+		return err
+	}
+	return writeSoon(at+".json", last)
+}
+
+// walked is the last walk through a workspace.
+type walked struct {
+	Fork  string    `json:"fork"`
+	Began time.Time `json:"began"`
+}
+
+// borrow gives the files of another fork's base names of this one.
+func (f *Fork) borrow(name string) error {
+	from := f.store.at(name)
+	files := []string{reposFile}
+	for _, pattern := range []string{"index-?", "index-??", "index-???", contentsDir + "/*"} {
+		found, _ := filepath.Glob(filepath.Join(from, filepath.FromSlash(pattern)))
+		for _, path := range found {
+			rel, _ := filepath.Rel(from, path)
+			files = append(files, rel)
+		}
+	}
+	for _, rel := range append(files, baseFile) { // the last one says that there is a base
+		to := filepath.Join(f.dir, rel)
+		_ = os.Remove(to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Link(filepath.Join(from, rel), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBase walks through the workspace. What git's index vouches for is not in the base, because that index is kept
+// too.
+func (f *Fork) takeBase(ctx context.Context, to string) error {
+	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
+	for try := 1; ; try++ {
+		x, err := tree.Take(ctx, f.Workspace, o)
+		if err != nil {
+			return err
+		}
+		x.MarkLater(f.Made)
+		settled := f.keepIndexes(x)
+		if !settled && try < attempts {
+			continue
+		}
+		return x.Without(func(name string) bool {
+			file := x.Find(name)
+			if file == nil || file.OfGit() || file.Mode.IsDir() {
+				return true
+			}
+			doubtful := file.Changed > f.Made.Add(-tick).UnixNano()
+			return !doubtful && (file.Ignored() || settled && file.Clean())
+		}).SaveFile(to)
+	}
+}
+
+// key is a short name of the workspace.
+func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
+
+// keepIndexes keeps the indexes of the repositories. It reports whether they were the same all the while.
+func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
+	var repos []repository
+	settled = true
+	x.EachRepository(func(dir, top string) {
+		from, to := filepath.Join(dir, "index"), filepath.Join(f.dir, gitIndex(len(repos)))
+		if len(repos) == 0 && dir != f.GitDir {
+			repos = append(repos, repository{f.GitDir, ""})
+			to = filepath.Join(f.dir, gitIndex(1))
+		}
+		repos = append(repos, repository{dir, top})
+		was, errWas := os.Stat(to)
+		is, errIs := os.Stat(from)
+		switch {
+		case errIs != nil && errWas != nil: // nothing is tracked
+		case errIs == nil && errWas == nil && sameIndexFile(was, is):
+		default:
+			settled = false
+			_ = os.Remove(to)
+			_ = keepFile(from, to)
+		}
+	})
+	return writeSoon(filepath.Join(f.dir, reposFile), repos) == nil && settled
+}
+
+func sameIndexFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) || a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// bases knows what the files of the workspace were.
+type bases struct {
+	fork     *Fork
+	index    *tree.Index // nil: it was never taken
+	contents *tree.Contents
+	store    *tree.Store
+	repos    []*tracked
+	applied  map[string][]appliedFileState
+}
+
+// tracked is the kept index of a repository.
+type tracked struct {
+	repository
+	file   string
+	read   bool
+	opened *git.Repository
+	files  git.Tracked
+}
+
+// appliedFileState is what a file of the fork was when it was brought home.
+type appliedFileState struct {
+	Perm   fs.FileMode `json:"perm,omitempty"`
+	Sum    [32]byte    `json:"sum,omitzero"`
+	Size   int64       `json:"size,omitempty"`
+	Target string      `json:"target,omitempty"`
+	Dir    bool        `json:"dir,omitempty"`
+	Gone   bool        `json:"gone,omitempty"`
+	Kept   bool        `json:"kept,omitempty"` // the store has the content
+	Turn   string      `json:"turn,omitempty"` // by which it can be taken back, and then does not count
+}
+
+func (f *Fork) bases(ctx context.Context) (*bases, error) {
+	f.turns = nil
+	missing := f.remember(ctx) // the process that had begun it may have died
+	if ctx.Err() != nil {
+		return nil, missing
+	}
+	b := &bases{fork: f, store: f.contents(), applied: map[string][]appliedFileState{}}
+	b.contents = tree.OpenContents(b.store, func(dir string) string { return dir })
+	var err error
+	b.index, err = tree.LoadFile(filepath.Join(f.dir, baseFile))
+	if err != nil {
+		b.index = nil // then less can be merged
+	}
+	var repos []repository
+	_ = readJSON(filepath.Join(f.dir, reposFile), &repos)
+	for i, r := range repos {
+		b.repos = append(b.repos, &tracked{repository: r, file: filepath.Join(f.dir, gitIndex(i))})
+	}
+	err = readJSON(filepath.Join(f.dir, appliedFile), &b.applied)
+	if absent(err) {
+		err = nil
+	}
+	return b, err
+}
+
+func (b *bases) close() {
+	b.contents.Close()
+	for _, r := range b.repos {
+		if r.opened != nil {
+			r.opened.Close()
+		}
+	}
+}
+
+// base is what a file was.
+type base struct {
+	known bool
+	there bool
+	mine  *side // it is still that
+	perm  fs.FileMode
+	sum   [32]byte // with read
+	link  bool
+	dir   bool
+	read  func() ([]byte, error) // nil: the content is not known
+}
+
+// of returns what a path was. mine is what it is in the workspace.
+func (b *bases) of(name string, mine *side) base {
+	if a, ok := b.lastApplied(name); ok {
+		return b.ofApplied(a)
+	}
+	still := base{known: true, there: true, mine: mine, dir: mine.isDir(), link: mine.isLink()}
+	if mine != nil {
+		still.perm = mine.status.Mode.Perm()
+		// a directory changes with everything in it; a file that a user made there is looked at by itself
+		if mine.isDir() || mine.status.Changed < b.fork.Made.Add(-tick).UnixNano() {
+			return still
+		}
+	}
+	if b.index == nil {
+		return base{}
+	}
+	if file := b.index.Find(name); file != nil {
+		if !file.Later() && mine != nil && mine.status == file.Status {
+			return still
+		}
+		if file.Later() || !file.Held() {
+			return base{there: true}
+		}
+		return base{
+			known: true, there: true, perm: file.Perm().Perm(), link: file.Target() != "",
+			read: func() ([]byte, error) {
+				if file.Target() != "" {
+					return []byte(file.Target()), nil
+				}
+				return b.contents.Read(file)
+			},
+		}
+	}
+	return b.ofTracked(name)
+}
+
+// lastApplied returns what was brought home last, and not taken back.
+func (b *bases) lastApplied(name string) (a appliedFileState, ok bool) {
+	for _, a := range slices.Backward(b.applied[name]) {
+		if !b.fork.undone(a.Turn) {
+			return a, true
+		}
+	}
+	return a, false
+}
+
+// undone reports whether a turn was taken back, after which what it brought home is not there any more.
+func (f *Fork) undone(turn string) bool {
+	if turn == "" || f.store.Undone == nil {
+		return false
+	}
+	if _, known := f.turns[turn]; !known {
+		if f.turns == nil {
+			f.turns = map[string]bool{}
+		}
+		f.turns[turn] = f.store.Undone(f.Workspace, turn)
+	}
+	return f.turns[turn]
+}
+
+func (b *bases) ofApplied(a appliedFileState) base {
+	out := base{known: true, there: !a.Gone, perm: a.Perm, sum: a.Sum, link: a.Target != "", dir: a.Dir}
+	switch {
+	case out.link:
+		out.read = func() ([]byte, error) { return []byte(a.Target), nil }
+	case a.Kept:
+		out.read = func() ([]byte, error) { return b.store.Get(a.Sum, a.Size) }
+	}
+	return out
+}
+
+// ofTracked returns what git's index of the beginning says.
+func (b *bases) ofTracked(name string) base {
+	for i := len(b.repos) - 1; i >= 0; i-- {
+		r := b.repos[i]
+		rel := name
+		if r.Top != "" {
+			var ok bool
+			if rel, ok = strings.CutPrefix(name, r.Top+"/"); !ok {
+				continue
+			}
+		}
+		if !r.read {
+			r.read = true
+			if opened, err := git.At(r.Dir); err == nil {
+				r.opened = opened
+				r.files, _ = opened.IndexAt(r.file)
+			}
+		}
+		dir := strings.TrimSuffix(path.Dir(rel), ".")
+		if e, ok := r.files.Find(dir, path.Base(rel)); ok {
+			return base{known: true, there: true, read: func() ([]byte, error) {
+				return r.opened.Blob(e.Blob, int64(e.Size))
+			}}
+		}
+	}
+	return base{known: true}
+}
+
+// side is a file as it is now, in the workspace or in the fork.
+type side struct {
+	status workspace.Status
+	target string
+	open   func() (*os.File, error)
+	sum    *[32]byte
+}
+
+func (s *side) isDir() bool  { return s != nil && s.status.Mode.IsDir() }
+func (s *side) isLink() bool { return s != nil && s.status.Mode&fs.ModeSymlink != 0 }
+func (s *side) isFile() bool { return s != nil && s.status.Mode.IsRegular() }

@@ -1,0 +1,282 @@
+package fork
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/diff"
+	"omniagent/internal/fault"
+	"omniagent/internal/tree"
+)
+
+// Change is a file in which a fork differs from its base.
+type Change struct {
+	Path    string
+	Status  tree.Status
+	Added   *int // lines; nil: they cannot be counted
+	Removed *int
+	Meets   bool // the workspace has changed it too
+
+	was, is []byte
+	text    bool
+}
+
+// touched are the paths that the fork may have changed, relative to the workspace, with the files that it has there;
+// "": it has nothing there. What is in a directory .git is not among them.
+func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	if f.Tier != Overlay {
+		return all, f.touchedCopy(ctx, all)
+	}
+	for _, l := range f.Layers {
+		if within(f.Workspace, l.Lower) {
+			if err := f.visit(ctx, l.Upper, l.Lower, all); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
+	begin, err := tree.LoadFile(filepath.Join(f.dir, copyIndex))
+	if err != nil {
+		return err
+	}
+	begin.Root = f.tree() // it was taken before the fork had its name
+	is, err := tree.Take(ctx, f.tree(), tree.Options{Since: begin})
+	if err != nil {
+		return err
+	}
+	tree.Each(begin, is, func(name string, _, now *tree.File) {
+		if slices.Contains(strings.Split(name, "/"), ".git") {
+			return
+		}
+		all[name] = ""
+		if now != nil {
+			all[name] = filepath.Join(f.tree(), filepath.FromSlash(name))
+		}
+	})
+	return nil
+}
+
+// visit collects what a directory of a layer has, and what it hides.
+func (f *Fork) visit(ctx context.Context, upper, lower string, all map[string]string) error {
+	entries, err := os.ReadDir(upper)
+	if err != nil || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	for _, e := range entries {
+		up, low := filepath.Join(upper, e.Name()), filepath.Join(lower, e.Name())
+		info, err := e.Info()
+		if e.Name() == ".git" || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		was, errLow := os.Lstat(low)
+		wasDir := errLow == nil && was.IsDir()
+		switch {
+		case isWhiteout(info):
+			f.lost(low, up, all)
+		case e.IsDir():
+			if !wasDir || isOpaque(up) {
+				f.lost(low, up, all)
+			}
+			if !wasDir {
+				all[f.rel(low)] = up
+			}
+			if err := f.visit(ctx, up, low, all); err != nil {
+				return err
+			}
+		default:
+			if wasDir {
+				f.lost(low, up, all)
+			}
+			all[f.rel(low)] = up
+		}
+	}
+	return nil
+}
+
+func (f *Fork) rel(path string) string {
+	rel, _ := filepath.Rel(f.Workspace, path)
+	return filepath.ToSlash(rel)
+}
+
+// lost collects what the workspace has at a path and beneath, and the fork does not: but for what is in its layer.
+func (f *Fork) lost(low, up string, all map[string]string) {
+	_ = filepath.WalkDir(low, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it vanishes just now
+		}
+		if e.Name() == ".git" {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		rel, _ := filepath.Rel(low, path)
+		info, err := os.Lstat(filepath.Join(up, rel))
+		if err != nil || isWhiteout(info) {
+			all[f.rel(path)] = ""
+		}
+		return nil
+	})
+}
+
+// Real returns where a file is that the programs of the fork see at a path of the workspace or its repository; "": they
+// see nothing there.
+func (f *Fork) Real(path string) string {
+	if f.Tier != Overlay {
+		return f.Place(path)
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		up := f.upper(at)
+		if up == "" {
+			return path
+		}
+		info, err := os.Lstat(up)
+		switch {
+		case err == nil && at == path && !isWhiteout(info):
+			return up
+		case err == nil && (isWhiteout(info) || !info.IsDir() || at != path && isOpaque(up)):
+			return ""
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+	}
+}
+
+// Changes returns in what the fork differs from its base, sorted by path.
+func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
+	root, err := f.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	touched, err := f.touched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	was, err := f.bases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer was.close()
+	all := []Change{}
+	for name, path := range touched {
+		t, err := theirs(path)
+		if err != nil {
+			return nil, fault.New(fault.PermissionDenied, "%s of the fork cannot be read: %s", name, tree.Reason(err))
+		}
+		m, err := mine(root, name)
+		if err != nil {
+			return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", name, tree.Reason(err))
+		}
+		b := was.of(name, m)
+		if b.known {
+			if unchanged, err := b.is(t); err != nil || unchanged {
+				continue
+			}
+		}
+		c := Change{Path: name, Status: statusOf(b, t)}
+		if t == nil && !b.there {
+			continue // it came into the workspace later
+		}
+		kept, _ := b.is(m)
+		arrived, _ := same(m, t)
+		c.Meets = !kept && !arrived
+		c.count(b, t)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+func statusOf(b base, t *side) tree.Status {
+	switch {
+	case t == nil:
+		return tree.Deleted
+	case !b.there:
+		return tree.Added
+	case b.known && (b.link != t.isLink() || b.dir != t.isDir()):
+		return tree.Type
+	case b.mine.isFile():
+		if equal, err := sameContent(b.mine, t); err == nil && equal {
+			return tree.Mode
+		}
+	}
+	return tree.Modified
+}
+
+// count counts the lines.
+func (c *Change) count(b base, t *side) {
+	known := false
+	c.was, known = b.text()
+	if t != nil && !t.isFile() || !known {
+		return
+	}
+	if t != nil {
+		var err error
+		if c.is, err = t.content(); err != nil {
+			return
+		}
+	}
+	if c.text = isText(c.was) && isText(c.is); !c.text {
+		return
+	}
+	removed, added := diff.Lines(diff.Split(c.was), diff.Split(c.is))
+	r, a := 0, 0
+	for _, is := range removed {
+		if is {
+			r++
+		}
+	}
+	for _, is := range added {
+		if is {
+			a++
+		}
+	}
+	c.Added, c.Removed = &a, &r
+}
+
+// Patch writes the change as a unified diff.
+func (c Change) Patch(w io.Writer) error {
+	before, after := "a/"+diff.Quote(c.Path), "b/"+diff.Quote(c.Path)
+	if c.Status == tree.Added {
+		before = "/dev/null"
+	}
+	if c.Status == tree.Deleted {
+		after = "/dev/null"
+	}
+	var body bytes.Buffer
+	if c.text {
+		if err := diff.Write(&body, c.was, c.is); err != nil {
+			return err
+		}
+	} else {
+		body.WriteString(string(c.Status) + ", and not shown as text\n")
+	}
+	_, err := io.WriteString(w, "--- "+before+"\n+++ "+after+"\n"+body.String())
+	return err
+}
+
+func (f *Fork) openRoot() (*os.Root, error) {
+	root, err := os.OpenRoot(f.Workspace)
+	if err != nil {
+		return nil, fault.New(fault.FileMissing, "the workspace %s of the fork %s is not there any more", f.Workspace,
+			f.Name).With("path", f.Workspace).Because(err).
+			Hint("put it back, or read the fork itself in %s", f.dir)
+	}
+	return root, nil
+}

@@ -1,0 +1,414 @@
+package fork
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/git"
+	"omniagent/internal/process"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// head is where a repository stands.
+type head struct {
+	Ref    string `json:"ref,omitempty"` // such as refs/heads/main; empty: no branch is checked out
+	Commit string `json:"commit,omitempty"`
+	Index  string `json:"index,omitempty"` // the file that keeps what was staged then
+	Turn   string `json:"turn,omitempty"`  // by which it can be taken back, and then does not count
+}
+
+// at reports whether two heads are at the same place.
+func (h head) at(o head) bool { return h.Ref == o.Ref && h.Commit == o.Commit }
+
+// stood returns where the workspace stood at the beginning, or after commits were brought home.
+func (f *Fork) stood() (h head, known bool) {
+	for _, h := range slices.Backward(f.Heads) {
+		if !f.undone(h.Turn) {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// standsNow records where the workspace stands once commits were brought home.
+func (f *Fork) standsNow(m move, turn string) error {
+	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: "index-" + turn}
+	to := filepath.Join(f.dir, h.Index)
+	_ = os.Remove(to)
+	if err := keepFile(filepath.Join(f.GitDir, "index"), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.Heads = append(f.Heads, h)
+	return f.write()
+}
+
+// refs reads branches. A path is that of the workspace's repository.
+type refs struct {
+	gitDir, common string
+	at             func(path string) string
+}
+
+// home reads those of the workspace, and inside those that the programs of the fork see.
+func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
+
+func (f *Fork) inside() refs { return refs{f.GitDir, f.Common, f.Real} }
+
+const refLimit = 64 << 20
+
+func (r refs) read(dir, name string) (string, error) {
+	path := r.at(filepath.Join(dir, filepath.FromSlash(name)))
+	if path == "" {
+		return "", fs.ErrNotExist
+	}
+	data, err := workspace.ReadFile(path, refLimit)
+	return strings.TrimSpace(string(data)), err
+}
+
+// head returns where HEAD points.
+func (r refs) head() (h head, err error) {
+	text, err := r.read(r.gitDir, "HEAD")
+	if err != nil {
+		return h, err
+	}
+	ref, isRef := strings.CutPrefix(text, "ref:")
+	if !isRef {
+		return head{Commit: text}, checkCommit(text)
+	}
+	h.Ref = strings.TrimSpace(ref)
+	if h.Ref == "refs/heads/.invalid" {
+		return h, errors.New("its branches are kept as reftable")
+	}
+	h.Commit, err = r.commit(h.Ref)
+	return h, err
+}
+
+// commit returns the commit of a ref; "": there is none yet.
+func (r refs) commit(ref string) (string, error) {
+	if !strings.HasPrefix(ref, "refs/") || slices.Contains(strings.Split(ref, "/"), "..") {
+		return "", errors.New("HEAD names no branch")
+	}
+	if text, err := r.read(r.common, ref); err == nil {
+		return text, checkCommit(text)
+	}
+	packed, err := r.read(r.common, "packed-refs")
+	if err != nil {
+		return "", unlessMissing(err)
+	}
+	for line := range strings.Lines(packed) {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " "+ref); ok {
+			return name, checkCommit(name)
+		}
+	}
+	return "", nil
+}
+
+func checkCommit(name string) error {
+	if (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == "" {
+		return nil
+	}
+	return errors.New("a branch names no commit")
+}
+
+// move is how the commits of a fork become some of the workspace.
+type move struct {
+	fork    *Fork
+	from    head   // of the workspace
+	to      string // the commit; empty: nothing was committed
+	ref     string // that gets it
+	branch  string // its short name
+	count   int
+	inPlace bool
+	index   string // the file that becomes the index; empty: it stays
+	stage   string // the name of a file that is not whole yet
+}
+
+// commits finds out what the fork has committed, and brings its objects, which change nothing by themselves.
+func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
+	m := move{fork: f}
+	stood, known := f.stood()
+	if f.GitDir == "" || !known {
+		return m, nil
+	}
+	there, err := f.inside().head()
+	if err != nil || there.Commit == "" || there.at(stood) && !old.InPlace {
+		return m, nil // a fork that has removed its repository brings no commits
+	}
+	if m.from, err = f.home().head(); err != nil {
+		return m, fault.New(fault.Unsafe, "the repository of %s cannot be read: %v", f.Workspace, err)
+	}
+	if m.from.at(there) && !old.InPlace {
+		return m, nil
+	}
+	if process.Find("git", os.LookupEnv) == "" {
+		return m, fault.New(fault.NotInstalled, "the fork %s has commits, and there is no git to bring them home",
+			f.Name).Hint("install git, and call this again")
+	}
+	if err := f.bringObjects(); err != nil {
+		return m, err
+	}
+	m.to = there.Commit
+	m.count = f.countCommits(ctx, there.Commit)
+	if m.count < 0 {
+		return m, fault.New(fault.Unsafe, "the commits of the fork %s are not whole", f.Name).
+			Hint("omniagent fork run --name %s -- git fsck", f.Name)
+	}
+	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace {
+		m.ref = there.Ref
+		if is := f.Real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
+			m.index = is
+		}
+	} else {
+		m.ref = f.freeBranch(ctx, there.Commit)
+	}
+	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
+	if !m.inPlace && m.ref == "" {
+		m.to, m.count = "", 0 // they are here already
+	}
+	return m, nil
+}
+
+// unmoved reports whether the workspace stands where it stood at the beginning, with the same things staged and nothing
+// under way in either, so that it can become what the fork is.
+func (f *Fork) unmoved(stood, here, there head, old journal) bool {
+	arrived := old.InPlace && here.at(there)
+	if there.Ref == "" || !here.at(stood) && !arrived {
+		return false
+	}
+	if there.Ref != stood.Ref && !arrived {
+		if taken, err := f.home().commit(there.Ref); err != nil || taken != "" && taken != there.Commit {
+			return false
+		}
+	}
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+		path := filepath.Join(f.GitDir, name)
+		if _, err := os.Lstat(path); err == nil {
+			return false
+		}
+		if inside := f.Real(path); inside != "" && inside != path {
+			if _, err := os.Lstat(inside); err == nil {
+				return false
+			}
+		}
+	}
+	if old.InPlace {
+		return true
+	}
+	was, errWas := workspace.ReadFile(filepath.Join(f.dir, stood.Index), refLimit*16)
+	is, errIs := workspace.ReadFile(filepath.Join(f.GitDir, "index"), refLimit*16)
+	if errWas != nil || errIs != nil {
+		return errWas != nil && errIs != nil
+	}
+	return git.SameIndex(was, is, len(there.Commit)/2)
+}
+
+// freeBranch returns the ref for commits of the fork; "": it has them.
+func (f *Fork) freeBranch(ctx context.Context, commit string) string {
+	for n := 1; ; n++ {
+		ref := "refs/heads/fork/" + f.Name
+		if n > 1 {
+			ref += "-" + strconv.Itoa(n)
+		}
+		switch at, err := f.home().commit(ref); {
+		case at == commit:
+			return ""
+		case err == nil && at == "":
+			return ref
+		case err == nil:
+			if _, err := f.git(ctx, "merge-base", "--is-ancestor", at, commit); err == nil {
+				return ref // it has earlier ones
+			}
+		}
+	}
+}
+
+// bringObjects copies the objects of the fork that the workspace has not, each with its hash checked.
+func (f *Fork) bringObjects() error {
+	to := filepath.Join(f.Common, "objects")
+	from := f.upper(to)
+	if f.Tier != Overlay {
+		from = f.Place(to)
+	}
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(from, path)
+		name = filepath.ToSlash(name)
+		if !e.Type().IsRegular() || strings.HasPrefix(name, "info/") || strings.Contains(name, "tmp_") ||
+			filepath.Ext(name) == ".lock" || filepath.Ext(name) == ".keep" || strings.HasPrefix(name, "pack/multi-") {
+			return nil
+		}
+		home := filepath.Join(to, filepath.FromSlash(name))
+		if _, err := os.Lstat(home); err == nil {
+			return nil
+		}
+		if err := git.CheckObject(from, name); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(home), 0o777); err != nil {
+			return err
+		}
+		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git removes such files
+		_ = os.Remove(staged)
+		if err := copyFile(path, staged, 0o444); err != nil {
+			return fault.New(fault.PermissionDenied, "an object cannot be brought home: %s", tree.Reason(err)).
+				Because(err)
+		}
+		return os.Rename(staged, home)
+	})
+}
+
+// git runs git in the workspace, without anything that the repository names.
+func (f *Fork) git(ctx context.Context, args ...string) (string, error) {
+	r, err := process.Run(ctx, process.Spec{
+		Argv: append([]string{
+			"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
+		}, args...),
+		Dir: f.Workspace, Env: process.Environment(os.Environ(), process.EnvOptions{}),
+	})
+	if err != nil {
+		return "", err
+	}
+	if r.ExitCode != 0 {
+		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(r.Stderr)))
+	}
+	return strings.TrimSpace(string(r.Stdout)), nil
+}
+
+// countCommits returns how many commits are new, or -1 if they are not whole.
+func (f *Fork) countCommits(ctx context.Context, commit string) int {
+	if _, err := f.git(ctx, "rev-list", "--quiet", "--objects", commit, "--not", "--all"); err != nil {
+		return -1
+	}
+	text, err := f.git(ctx, "rev-list", "--count", commit, "--not", "--all")
+	n, errCount := strconv.Atoi(text)
+	if err != nil || errCount != nil {
+		return -1
+	}
+	return n
+}
+
+// carryOut moves the branch, unless it was moved meanwhile.
+func (m move) carryOut() error {
+	if m.to == "" {
+		return nil
+	}
+	f := m.fork
+	was, err := f.home().commit(m.ref)
+	if err == nil && was != m.to {
+		err = m.swap(filepath.Join(f.Common, filepath.FromSlash(m.ref)), []byte(m.to+"\n"), func() error {
+			if is, err := f.home().commit(m.ref); err != nil || is != was {
+				return errors.Join(err, errChanged)
+			}
+			m.note(f.Common, m.ref, was)
+			if m.inPlace && m.from.Ref == m.ref {
+				m.note(f.GitDir, "HEAD", was)
+			}
+			return nil
+		})
+	}
+	if err == nil && m.inPlace && m.from.Ref != m.ref {
+		err = m.swap(filepath.Join(f.GitDir, "HEAD"), []byte("ref: "+m.ref+"\n"), func() error {
+			m.note(f.GitDir, "HEAD", m.from.Commit)
+			return nil
+		})
+	}
+	if err == nil && m.inPlace && m.index != "" {
+		var data []byte
+		if data, err = workspace.ReadFile(m.index, refLimit*16); err == nil {
+			err = m.swap(filepath.Join(f.GitDir, "index"), data, func() error { return nil })
+		}
+	}
+	if err != nil {
+		return fault.New(fault.Conflicting, "the files are brought home, and the commits are not: %s",
+			tree.Reason(err)).
+			Hint("omniagent fork apply %s, again", f.Name).Because(err)
+	}
+	return nil
+}
+
+// swap replaces a file of git under the lock that git itself takes: the name with .lock behind it. The lock is another
+// name of the staged file, by which a later process knows that it is ours.
+func (m move) swap(path string, data []byte, check func() error) error {
+	perm := fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		perm = info.Mode().Perm()
+	}
+	staged := m.staged()
+	_ = os.Remove(staged)
+	if err := workspace.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	err := os.WriteFile(staged, data, perm)
+	if err == nil {
+		defer os.Remove(staged)
+		err = os.Link(staged, path+".lock")
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s.lock is there, so git is at work", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err = check(); err == nil {
+		err = os.Rename(path+".lock", path)
+	}
+	if err != nil {
+		_ = os.Remove(path + ".lock")
+	}
+	return err
+}
+
+func (m move) staged() string { return filepath.Join(m.fork.GitDir, m.stage) }
+
+// tidy removes the locks of an Apply that was killed.
+func (m move) tidy() {
+	mine, err := os.Stat(m.staged())
+	if m.stage == "" || err != nil {
+		return
+	}
+	f := m.fork
+	for _, path := range []string{
+		filepath.Join(f.GitDir, "index"), filepath.Join(f.GitDir, "HEAD"),
+		filepath.Join(f.Common, filepath.FromSlash(m.ref)),
+	} {
+		if lock, err := os.Stat(path + ".lock"); err == nil && os.SameFile(lock, mine) {
+			_ = os.Remove(path + ".lock")
+		}
+	}
+	_ = os.Remove(m.staged())
+}
+
+// note writes a line into the log of a ref, where git keeps one.
+func (m move) note(dir, ref, was string) {
+	path := filepath.Join(dir, "logs", filepath.FromSlash(ref))
+	if _, err := os.Stat(filepath.Join(dir, "logs")); err != nil || os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	if was == "" {
+		was = strings.Repeat("0", len(m.to))
+	}
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return
+	}
+	defer log.Close()
+	_, _ = fmt.Fprintf(log, "%s %s omniagent <> %d +0000\tomniagent fork apply %s\n", was, m.to, time.Now().Unix(),
+		m.fork.Name)
+}
+
+func sumOf(data []byte) [32]byte { return sha256.Sum256(data) }

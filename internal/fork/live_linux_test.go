@@ -1,0 +1,272 @@
+package fork_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/process"
+	"omniagent/internal/undo"
+)
+
+// Eight forks serve the same port, each its own word, and can be reached from outside; a second program in a fork sees
+// the files and the network of the first.
+func TestForksServe(t *testing.T) {
+	g := newRepository(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		f := g.make(name, fork.Overlay)
+		in, hold := io.Pipe()
+		ready, said := io.Pipe()
+		work, err := f.Start(t.Context(), process.Plan{
+			Argv: []string{"serve", "serves", name}, Path: self, Dir: g.dir, Env: os.Environ(), Stdin: in, Stdout: said,
+			Stderr: os.Stderr,
+		}, fork.Net{Word: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(ready).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, ready) }()
+		t.Cleanup(func() {
+			_ = hold.Close()
+			if _, err := work.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+		dialer, err := f.Dial("127.0.0.1:3000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			conn, err := dialer.Connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := io.ReadAll(conn); string(got) != name {
+				t.Errorf("fork %s serves %q", name, got)
+			}
+			_ = conn.Close()
+		}
+		dialer.Close()
+		other, err := f.Dial("127.0.0.1:3001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Connect(); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("a port where nobody listens: %v", err)
+		}
+		other.Close()
+		g.run(f, "echo "+name+" >mine")
+		var out bytes.Buffer
+		second := g.start(f, "cat mine; exec 3<>/dev/tcp/127.0.0.1/3000 && cat <&3", &out)
+		if _, err := second.Wait(); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasPrefix(out.String(), name+"\n") {
+			t.Errorf("the second program sees %q", out.String())
+		}
+		if _, err := f.Delete(t.Context()); !errors.Is(err, fault.Conflicting) {
+			t.Errorf("deleted while it is in use: %v", err)
+		}
+		_, err = f.Start(t.Context(), process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: g.dir},
+			fork.Net{Word: "on"})
+		if !errors.Is(err, fault.Conflicting) {
+			t.Errorf("another network: %v", err)
+		}
+	}
+}
+
+// Eight programs that destroy everything at a time reach nothing but their forks.
+func TestEightVandals(t *testing.T) {
+	g := newRepository(t)
+	before := look(t, g.dir)
+	var works []*fork.Work
+	var outs [8]bytes.Buffer
+	for i := range outs {
+		f := g.make("", fork.Overlay)
+		works = append(works, g.start(f, `git reset -q --hard; git clean -qfdx; git reflog expire --expire=now --all
+			git gc -q --prune=now; rm -rf .git; rm -rf ./*; ls -A | wc -l`, &outs[i]))
+	}
+	for i, work := range works {
+		if _, err := work.Wait(); err != nil || outs[i].String() != "1\n" {
+			t.Errorf("%d: %v %q", i, err, outs[i].String())
+		}
+	}
+	if diff := cmp.Diff(before, look(t, g.dir)); diff != "" {
+		t.Errorf("the workspace was changed: %s", diff)
+	}
+}
+
+// A fork has no forks, and cannot be applied from inside.
+func TestInside(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		f := g.make("outer", tier)
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		work, err := f.Start(t.Context(), process.Plan{
+			Argv: []string{"inside", "inside", g.store.Dir, filepath.Dir(g.dir)}, Path: self, Dir: g.dir,
+			Env: os.Environ(), Stdout: &out, Stderr: &out,
+		}, fork.Net{Word: "off"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = work.Wait()
+		if got := out.String(); got != "this is the fork outer already, and a fork has no forks\n" {
+			t.Error(got)
+		}
+	})
+}
+
+// An Apply that is killed at any moment has lost nothing, and the next one completes it.
+func TestKilled(t *testing.T) {
+	g := newGround(t)
+	g.must(g.dir, `git init -q -b main; mkdir d; for i in $(seq 120); do seq 30 >d/$i; done; git add .
+		git commit -qm first`)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, resumed := 0, 0
+	for round := range 12 {
+		f := g.make("try", "")
+		g.run(f, `sed -i s/^3$/three/ d/*; for i in $(seq 20); do rm d/$i; done; mkdir e; cp d/1?? e; git add .
+			git commit -qm second; echo staged >staged; git add staged`)
+		g.must(g.dir, "for i in $(seq 40 60); do sed -i s/^20$/twenty/ d/$i; done")
+		cmd := exec.CommandContext(t.Context(), self, "applies", g.store.Dir, g.snapshots.Dir, filepath.Dir(g.dir),
+			"try")
+		said, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = bufio.NewReader(said).ReadString('\n')
+		timer := time.AfterFunc(time.Duration(rand.N(120_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+		if cmd.Wait() != nil {
+			killed++
+		}
+		timer.Stop()
+		out := g.apply(f)
+		if out.Resumed {
+			resumed++
+		}
+		if len(out.Conflicts) > 0 {
+			t.Errorf("round %d: %+v", round, out.Conflicts)
+		}
+		want := "21 21 100\n"
+		got := g.sh(g.dir, `echo $(ls e | wc -l) $(grep -lx twenty d/* | wc -l) $(grep -lx three d/* | wc -l)`)
+		if got != want {
+			t.Errorf("round %d: %s, want %s", round, got, want)
+		}
+		if got := g.sh(g.dir, `git fsck --no-dangling --no-progress 2>&1; git log --format=%s
+			git status --porcelain | grep -v '^ M d/[456][0-9]$'; find . -name '.omniagent*' -o -name '*.lock'`); got !=
+			"second\nfirst\nA  staged\n" {
+			t.Errorf("round %d: %s", round, got)
+		}
+		if out.Resumed && out.Turn != "" { // what both have done is one turn
+			back, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir})
+			if err != nil || len(back.Kept) > 0 {
+				t.Errorf("round %d: %v %+v", round, err, back.Kept)
+			}
+			if got := g.sh(g.dir, `git log --format=%s; ls; grep -lx three d/* | wc -l`); got != "first\nd\n0\n" {
+				t.Errorf("round %d, undone: %s", round, got)
+			}
+		}
+		if _, err := f.Delete(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		g.must(g.dir, "git reset -q --hard $(git rev-list --max-parents=0 HEAD); git clean -qfdx")
+	}
+	t.Logf("%d were killed, of which %d had begun", killed, resumed)
+	if killed == 0 {
+		t.Error("no one was killed in time")
+	}
+}
+
+// Where no tier works, the reason and the fix are told for each.
+func TestNoTier(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newRepository(t)
+	for tier, words := range map[string][]string{
+		"overlay": {"overlay: ", "user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000"},
+		"reflink": {"reflink: files cannot share blocks", "btrfs or XFS"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "unshare", "-Ur", "/bin/sh", "-c",
+			`echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh", self, "makes", g.store.Dir,
+			filepath.Dir(g.dir), tier)
+		cmd.Dir = g.dir
+		out, _ := cmd.CombinedOutput()
+		if tier == "reflink" && len(out) == 0 {
+			continue // the file system can
+		}
+		for _, word := range words {
+			if !strings.Contains(string(out), word) {
+				t.Errorf("%s does not say %q: %s", tier, word, out)
+			}
+		}
+	}
+}
+
+// Another user of the machine does it all too.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is one already")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "fork-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "test")
+	data, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, program} {
+		if err := os.Chown(path, 54321, 54321); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", "Test", "-test.v")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS: TestForksServe") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

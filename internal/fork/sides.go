@@ -1,0 +1,171 @@
+package fork
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+// mergeLimit is how many bytes a text has at most that is merged.
+const mergeLimit = 16 << 20
+
+// theirs looks at a file of the fork. An empty path is nothing.
+func theirs(path string) (*side, error) {
+	if path == "" {
+		return nil, nil
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, unlessMissing(err)
+	}
+	s := &side{status: workspace.StatusOf(info), open: func() (*os.File, error) {
+		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}}
+	if s.isLink() {
+		s.target, err = os.Readlink(path)
+	}
+	return s, err
+}
+
+// mine looks at a file of the workspace.
+func mine(root *os.Root, name string) (*side, error) {
+	file := filepath.FromSlash(name)
+	info, err := root.Lstat(file)
+	if err != nil {
+		return nil, unlessMissing(err)
+	}
+	s := &side{status: workspace.StatusOf(info), open: func() (*os.File, error) {
+		return root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}}
+	if s.isLink() {
+		s.target, err = root.Readlink(file)
+	}
+	return s, err
+}
+
+func unlessMissing(err error) error {
+	if absent(err) {
+		return nil
+	}
+	return err
+}
+
+// digest returns the hash of the content of a file.
+func (s *side) digest() ([32]byte, error) {
+	if s.sum == nil {
+		f, err := s.open()
+		if err != nil {
+			return [32]byte{}, err
+		}
+		defer f.Close()
+		h := sha256.New()
+		if _, err := io.Copy(h, f); err != nil {
+			return [32]byte{}, err
+		}
+		sum := [32]byte(h.Sum(nil))
+		s.sum = &sum
+	}
+	return *s.sum, nil
+}
+
+// content returns the content of a file that is not too large to be merged.
+func (s *side) content() ([]byte, error) {
+	f, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mergeLimit+1))
+	if err == nil && len(data) > mergeLimit {
+		err = fault.New(fault.FieldTooLarge, "it is too large to be merged")
+	}
+	return data, err
+}
+
+// same reports whether two sides have the same: type, permissions, and content or target.
+func same(a, b *side) (bool, error) {
+	switch {
+	case a == nil || b == nil:
+		return a == nil && b == nil, nil
+	case a.status.Mode.Type() != b.status.Mode.Type():
+		return false, nil
+	case a.isLink():
+		return a.target == b.target, nil
+	case a.isDir():
+		return true, nil
+	case a.status.Mode.Perm() != b.status.Mode.Perm():
+		return false, nil
+	}
+	return sameContent(a, b)
+}
+
+func sameContent(a, b *side) (bool, error) {
+	if a.status.Size != b.status.Size {
+		return false, nil
+	}
+	one, err := a.digest()
+	if err != nil {
+		return false, err
+	}
+	two, err := b.digest()
+	return one == two, err
+}
+
+// is reports whether a side is still what the file was. Permissions count where those of the base are known.
+func (b base) is(s *side) (bool, error) {
+	switch {
+	case !b.known:
+		return false, nil
+	case !b.there || s == nil:
+		return !b.there && s == nil, nil
+	case b.mine == s:
+		return true, nil
+	case b.mine != nil:
+		return same(b.mine, s)
+	case b.dir || s.isDir():
+		return b.dir == s.isDir(), nil
+	case b.link || s.isLink():
+		if b.link && s.isLink() && b.read != nil {
+			was, err := b.read()
+			return string(was) == s.target, err
+		}
+		return false, nil
+	case !s.isFile() || b.perm != 0 && b.perm != s.status.Mode.Perm():
+		return false, nil
+	}
+	if b.sum != [32]byte{} {
+		sum, err := s.digest()
+		return sum == b.sum, err
+	}
+	if b.read == nil {
+		return false, nil
+	}
+	was, err := b.read()
+	if err != nil {
+		return false, nil // then it counts as changed, and is compared line by line
+	}
+	sum, err := s.digest()
+	return sha256.Sum256(was) == sum, err
+}
+
+// text returns what a regular file was; known is false if nobody knows.
+func (b base) text() (data []byte, known bool) {
+	switch {
+	case b.mine.isFile():
+		data, err := b.mine.content()
+		return data, err == nil
+	case !b.known || !b.there || b.link || b.dir || b.read == nil:
+		return nil, b.known && !b.there
+	}
+	data, err := b.read()
+	return data, err == nil
+}
+
+// isText reports whether a content can be merged by lines.
+func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }

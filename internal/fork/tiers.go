@@ -1,0 +1,351 @@
+package fork
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/sandbox"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// choose makes the content of the fork in the best tier that works, or in the one that is wanted.
+func (f *Fork) choose(ctx context.Context, wanted Tier) error {
+	var reasons []string
+	fixes := map[Tier]string{
+		Overlay: "let users make namespaces (omniagent doctor says how)",
+		Reflink: "keep the workspace and XDG_STATE_HOME on one btrfs or XFS",
+		Copy:    "make room there, or set XDG_STATE_HOME",
+	}
+	failed := fault.New(fault.Down, "no fork can be made of %s", f.Workspace)
+	for _, t := range Tiers() {
+		if wanted != "" && t != wanted {
+			continue
+		}
+		var err error
+		if t == Overlay {
+			err = f.overlay()
+		} else {
+			err = f.copy(ctx, t)
+		}
+		if err == nil {
+			f.Tier = t
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fault.New(fault.Interrupted, "the making of the fork was interrupted").Because(ctx.Err())
+		}
+		why, fix := tree.Reason(err), fixes[t]
+		if f := fault.Of(err); f.Code == fault.Down {
+			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s; to mend it: %s", t, why, fix))
+		failed = failed.With(string(t), why)
+		_ = purge(f.tree())
+		_ = purge(filepath.Join(f.dir, layersDir))
+	}
+	failed.Message += ": " + strings.Join(reasons, ". ")
+	return failed.Hint("mend what the message says of one of the tiers")
+}
+
+// overlay prepares the layers, and tries them where that has not been done since the machine was started.
+func (f *Fork) overlay() error {
+	f.Layers = f.layersIn(f.dir)
+	for _, l := range f.Layers {
+		if err := likeDir(l.Lower, l.Upper); err != nil {
+			return err
+		}
+	}
+	if f.Common != "" {
+		if err := f.keepRefs(); err != nil {
+			return err
+		}
+	}
+	tried, key := filepath.Join(f.store.Dir, ".overlay"), f.kindOfLayers()
+	if known, err := workspace.ReadFile(tried, jsonLimit); err == nil && string(known) == key {
+		return nil
+	}
+	if err := f.try(); err != nil {
+		return err
+	}
+	return workspace.WriteDerived(tried, []byte(key), 0o600)
+}
+
+// layersIn are the layers of a fork that lies in a directory: over the workspace, over what is mounted in it, and over
+// its repository if that is elsewhere.
+func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
+	if f.Tier != "" && f.Tier != Overlay {
+		return nil
+	}
+	mounts, _ := sandbox.MountsBeneath(f.Workspace)
+	over := []string{f.Workspace}
+	if f.Common != "" && !within(f.Workspace, f.Common) {
+		over = append(over, f.Common)
+	}
+	if f.GitDir != "" && !within(f.Workspace, f.GitDir) && !within(f.Common, f.GitDir) {
+		over = append(over, f.GitDir)
+	}
+	for _, at := range mounts {
+		if info, err := os.Lstat(at); err == nil && info.IsDir() && !slices.Contains(over, at) {
+			over = append(over, at)
+		}
+	}
+	for _, lower := range over {
+		at := filepath.Join(dir, layersDir, fmt.Sprintf("%x", sha256.Sum256([]byte(lower)))[:12])
+		list = append(list, sandbox.Layer{
+			Lower: lower, Upper: filepath.Join(at, "upper"), Work: filepath.Join(at, "work"), Name: f.mark(),
+		})
+	}
+	return list
+}
+
+// kindOfLayers is what a trial of the layers depends on.
+func (f *Fork) kindOfLayers() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	parts := []string{strings.TrimSpace(string(boot)), fmt.Sprint(os.Geteuid())}
+	for _, l := range f.Layers {
+		for _, dir := range []string{l.Lower, f.store.Dir} {
+			if info, err := os.Stat(dir); err == nil {
+				parts = append(parts, fmt.Sprint(workspace.StatusOf(info).Device))
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// upper returns the file of the layers that covers a path, whether it is there or not.
+func (f *Fork) upper(path string) string {
+	best := -1
+	for i, l := range f.Layers {
+		if within(l.Lower, path) && (best < 0 || len(l.Lower) > len(f.Layers[best].Lower)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	rel, _ := filepath.Rel(f.Layers[best].Lower, path)
+	return filepath.Join(f.Layers[best].Upper, rel)
+}
+
+// keepRefs copies into the layers where the branches of the workspace stand: a commit there would else become the
+// parent of a commit of the fork that knows nothing of it.
+func (f *Fork) keepRefs() error {
+	files := []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
+	_ = filepath.WalkDir(filepath.Join(f.Common, "refs"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		info, errStat := os.Stat(path)
+		if err = errors.Join(err, errStat); err == nil {
+			err = f.likeParents(path)
+		}
+		if err == nil {
+			err = os.WriteFile(f.upper(path), data, info.Mode().Perm())
+		}
+		if err == nil {
+			err = sameOwner(f.upper(path), info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// likeParents makes the directories above a path in its layer.
+func (f *Fork) likeParents(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(f.upper(dir)); err == nil {
+		return nil
+	}
+	if err := f.likeParents(dir); err != nil {
+		return err
+	}
+	return likeDir(dir, f.upper(dir))
+}
+
+// likeDir makes a directory that looks like another one: what a layer has of a directory is what is seen.
+func likeDir(dir, to string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := sameOwner(to, info); err != nil {
+		return err
+	}
+	return os.Chmod(to, info.Mode().Perm()|info.Mode()&(fs.ModeSetgid|fs.ModeSticky))
+}
+
+// copy copies the workspace file by file.
+func (f *Fork) copy(ctx context.Context, t Tier) error {
+	if f.GitDir != "" && (!within(f.Workspace, f.GitDir) || !within(f.Workspace, f.Common)) {
+		return fmt.Errorf("its repository is outside of it, in %s", f.Common)
+	}
+	if t == Reflink {
+		if err := f.tryClone(); err != nil {
+			return err
+		}
+	}
+	err := filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && errors.Is(err, fs.ErrNotExist):
+			return nil // it has vanished meanwhile
+		case err != nil:
+			return err
+		}
+		rel, err := filepath.Rel(f.Workspace, path)
+		if err != nil {
+			return err
+		}
+		if err = copyEntry(path, filepath.Join(f.tree(), rel), e, t); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.finishDirs(); err != nil {
+		return err
+	}
+	x, err := tree.Take(ctx, f.tree(), tree.Options{})
+	if err != nil {
+		return err
+	}
+	return x.SaveFile(filepath.Join(f.dir, copyIndex))
+}
+
+// finishDirs gives the directories of the copy their modes and times, which writing into them would have changed or
+// prevented.
+func (f *Fork) finishDirs() error {
+	var dirs []string
+	err := filepath.WalkDir(f.tree(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(dirs) {
+		rel, _ := filepath.Rel(f.tree(), dir)
+		info, errStat := os.Stat(filepath.Join(f.Workspace, rel))
+		if errStat != nil {
+			continue
+		}
+		_ = os.Chtimes(dir, info.ModTime(), info.ModTime())
+		if errMode := os.Chmod(dir, info.Mode().Perm()); err == nil {
+			err = errMode
+		}
+	}
+	return err
+}
+
+// tryClone clones a file of the workspace.
+func (f *Fork) tryClone() error {
+	var found string
+	_ = filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil && info.Size() > 0 {
+				found = path
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	if found == "" {
+		return nil
+	}
+	to := filepath.Join(f.dir, "try")
+	defer os.Remove(to)
+	if err := clone(found, to, 0o600); err != nil {
+		return fmt.Errorf("files cannot share blocks between %s and %s: %s", f.Workspace, f.store.Dir, tree.Reason(err))
+	}
+	return nil
+}
+
+// copyEntry copies a file, a link, or makes a directory. Sockets and devices are left out.
+func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.IsDir():
+		if err := os.Mkdir(to, 0o700); err != nil {
+			return err
+		}
+	case e.Type()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case e.Type().IsRegular():
+		if t == Reflink {
+			err = clone(from, to, info.Mode().Perm())
+		} else {
+			err = copyFile(from, to, info.Mode().Perm())
+		}
+		if err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	if err := sameOwner(to, info); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+func copyFile(from, to string, perm fs.FileMode) error {
+	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	err = errors.Join(err, out.Close())
+	if err == nil {
+		err = os.Chmod(to, perm)
+	}
+	return err
+}
+
+// keepFile gives a file another name, or else copies it.
+func keepFile(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(from, to, 0o600)
+}

@@ -1,0 +1,222 @@
+package run
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"omniagent/internal/measure"
+)
+
+// forked is the answer of a command about forks.
+type forked struct {
+	Data struct {
+		Name  string
+		Fork  string
+		Turn  string
+		ID    string `json:"run_id"`
+		Files []struct{ Path, Result, Status string }
+		Forks []struct{ Name, Tier string }
+	}
+	Error *struct{ Code, Message string }
+}
+
+func (p *place) fork(want int, args ...string) (f forked) {
+	p.t.Helper()
+	a := p.call(args...)
+	if err := json.Unmarshal([]byte(a.Stdout), &f); err != nil || a.Code != want {
+		p.t.Fatalf("%v: want %d: %v\n%s", args, want, err, a)
+	}
+	return f
+}
+
+// TestARunInAFork lets an agent destroy everything in a fork, and brings home what another one has made.
+func TestARunInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; rm -rf src; echo "I wrote it."`).
+		agent("vandal", `cat >/dev/null; rm -rf ./* .git; echo "It is clean."`)
+	p.put("src/a.txt", "a\n")
+	was, err := measure.Oracle(p.work, p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func() {
+		t.Helper()
+		if is, err := measure.Oracle(p.work, p.env); err != nil || is != was {
+			t.Errorf("the workspace is %s\nand was %s: %v", is, was, err)
+		}
+	}
+	p.run("vandal", "--yolo", "--fork").is(t, 0, "succeeded", "done")
+	unchanged()
+	a := p.run("scribe", "--yolo", "--fork")
+	a.is(t, 0, "succeeded", "done")
+	unchanged()
+	if !strings.Contains(a.Stdout, `"fork":"work-2"`) || a.Data.Changed == nil || a.Data.Changed.Count != 2 {
+		t.Errorf("%s", a)
+	}
+	if next := strings.Join(a.Data.Summary.Next, ";"); !strings.Contains(next, "omniagent fork apply work-2") {
+		t.Errorf("next is %s", next)
+	}
+	if d := p.fork(0, "fork", "diff", "work-2"); len(d.Data.Files) != 3 {
+		t.Errorf("%+v", d)
+	}
+	if d := p.fork(0, "fork", "apply", "work-2"); len(d.Data.Files) != 3 || d.Data.Turn == "" {
+		t.Errorf("%+v", d)
+	}
+	if p.read("first.txt") != "one\n" {
+		t.Error("nothing was brought home")
+	}
+	p.fork(0, "undo")
+	unchanged()
+	for _, name := range []string{"work-1", "work-2"} {
+		p.fork(2, "fork", "delete", name)
+		p.fork(0, "fork", "delete", name, "--confirm-destructive")
+	}
+	if d := p.fork(0, "fork", "list"); len(d.Data.Forks) > 0 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(2, "run", "--agent", "scribe", "-p", "x", "--fork", "--detach")
+	p.nothing()
+}
+
+// TestTheNativeAgentInAFork removes files without a question, because the fork covers them, and behind walls.
+func TestTheNativeAgentInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"calls":[{"shell":"rm -rf src && echo new >new.txt && echo removed"}]},{"say":"${result}"}]`)
+	p.put("src/a.txt", "a\n")
+	a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--fork")
+	a.is(t, 0, "succeeded", "done")
+	if !strings.Contains(a.Data.Text.Value, "removed") || p.read("src/a.txt") != "a\n" {
+		t.Errorf("%s", a)
+	}
+	if d := p.fork(0, "fork", "diff", "work-1"); len(d.Data.Files) != 3 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	p.nothing()
+}
+
+// TestWallsInAFork has walls in a fork and outside of it at a time: what they make for a moment is removed in both.
+func TestWallsInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("a.txt", "a\n")
+	was, err := os.ReadDir(p.work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := p.command("fork", "run", "--name", "try", "--", program, "sandbox", "run", "--", "sh", "-c",
+		"echo ready; read x; echo done")
+	in, err := inside.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := inside.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inside.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(said)
+	if line, err := lines.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	if out, err := p.command("sandbox", "run", "--", "true").CombinedOutput(); err != nil {
+		t.Errorf("%v %s", err, out)
+	}
+	if is, err := os.ReadDir(p.work); err != nil || len(is) != len(was) {
+		t.Errorf("it left %v %v", is, err)
+	}
+	_ = in.Close()
+	if line, err := lines.ReadString('\n'); line != "done\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	if err := inside.Wait(); err != nil {
+		t.Error(err)
+	}
+	if d := p.fork(0, "fork", "diff", "try"); len(d.Data.Files) > 0 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(0, "fork", "delete", "try", "--confirm-destructive")
+}
+
+// TestARunInAForkGoesOn answers the question of a run that works in a fork, from outside of it.
+func TestARunInAForkGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >answer.txt; echo "I wrote it."`)
+	asked := p.run("scribe", "--yolo", "--fork", "--require", "colour=Which colour?")
+	asked.is(t, 4, "needs_input", asked.Data.Reason)
+	done := p.call("answer", asked.Data.ID, "blue")
+	done.is(t, 0, "succeeded", "done")
+	if _, err := os.Stat(filepath.Join(p.work, "answer.txt")); err == nil {
+		t.Error("it worked in the workspace")
+	}
+	p.fork(0, "fork", "apply", "work-1")
+	if got := p.read("answer.txt"); !strings.Contains(got, "blue") {
+		t.Errorf("%q", got)
+	}
+	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	p.nothing()
+}
+
+// TestAForkIsOpened reaches a server in a fork from outside, twice, until the relay is interrupted.
+func TestAForkIsOpened(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3, which serves")
+	}
+	p := newPlace(t)
+	p.put("page.html", "in the workspace\n")
+	server := p.command("fork", "run", "--name", "web", "--", "sh", "-c", "echo in the fork >page.html; exec "+python+
+		" -u -m http.server 3000 --bind 127.0.0.1")
+	said, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "Serving") {
+		t.Fatalf("%q %v", line, err)
+	}
+	relay := p.command("fork", "open", "web", ":3000")
+	out, err := relay.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := relay.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		answer, err := http.Get(strings.TrimSpace(address) + "/page.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if string(text) != "in the fork\n" {
+			t.Errorf("%q", text)
+		}
+	}
+	_ = relay.Process.Signal(syscall.SIGTERM)
+	if err := relay.Wait(); err != nil {
+		t.Errorf("the relay: %v", err)
+	}
+	_ = server.Process.Signal(syscall.SIGTERM)
+	_ = server.Wait()
+	p.fork(0, "fork", "delete", "web", "--confirm-destructive")
+	p.nothing()
+}
