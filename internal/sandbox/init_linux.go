@@ -15,7 +15,7 @@ import (
 // watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A
 // shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
 // the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
-func watch(o order, env []string, signals chan os.Signal) int {
+func watch(signals chan os.Signal, start func() (child int, err error), program string) int {
 	asked := false
 	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -26,13 +26,9 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	}
 	go dieWithCaller()
 	threads()
-	if o.Limits.Memory > 0 {
-		limitMemory(o.Limits.Memory)
-	}
-	child, err := syscall.ForkExec(o.Program, os.Args[2:],
-		&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
+	child, err := start()
 	if err != nil {
-		return notFound(o.Program, err)
+		return notFound(program, err)
 	}
 	for _, s := range pending(signals) { // it may have come before the fork
 		asked = true

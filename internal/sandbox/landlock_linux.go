@@ -46,15 +46,7 @@ type rules struct {
 
 // landlock restricts this thread to the policy. Where mounts enforce it already, this is a second barrier; otherwise it
 // is the only one.
-func landlock(o *order) error {
-	abi, err := landlockABI()
-	if err != nil {
-		return err
-	}
-	r, err := newRules(o, abi)
-	if err != nil {
-		return err
-	}
+func landlock(o *order, r rules) error {
 	defer unix.Close(r.fd)
 	if err := r.readable(o); err != nil {
 		return err
@@ -84,7 +76,13 @@ func landlock(o *order) error {
 	return nil
 }
 
-func newRules(o *order, abi int) (rules, error) {
+// newRules begins a ruleset, and notes what the kernel knows.
+func newRules(o *order) (rules, error) {
+	abi, err := landlockABI()
+	if err != nil {
+		return rules{}, err
+	}
+	o.ABI = abi
 	r := rules{all: handled(abi)}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: r.all}
 	size := unsafe.Sizeof(attr.Handled_access_fs)

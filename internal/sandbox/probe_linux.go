@@ -73,6 +73,8 @@ func probeLandlock(ctx context.Context, r *Report, self []string, null *os.File,
 	switch {
 	case errors.Is(err, unix.ENOSYS):
 		f.Detail, f.Fix = "this kernel is built without it", "use a kernel with CONFIG_SECURITY_LANDLOCK"
+	case errors.Is(err, unix.EOPNOTSUPP) && walled():
+		f.Detail, f.Fix = withinWalls, "run it outside of them"
 	case errors.Is(err, unix.EOPNOTSUPP):
 		f.Detail, f.Fix = "switched off at boot", "add landlock to the kernel parameter lsm="
 	case err != nil:

@@ -73,6 +73,12 @@ func TestMain(m *testing.M) {
 		}
 	case "attack":
 		err = attacker(os.Args[2:])
+	case "confines":
+		err = confinesItself()
+	case "probes":
+		err = probesInside()
+	case "signals":
+		err = signalsSupervisor()
 	case "alone":
 		err = alone()
 	default:

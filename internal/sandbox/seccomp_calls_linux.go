@@ -105,6 +105,21 @@ func bpfHeld(calls map[uint32][]unix.SockFilter) {
 		calls[n] = toWrite(1)
 	}
 	calls[unix.SYS_OPENAT2] = bpfRefuse(unix.ENOSYS) // no filter can see its flags
+	// A program that confines itself would go on changing the workspace, since the supervisor does that for it.
+	calls[unix.SYS_LANDLOCK_CREATE_RULESET] = bpfOneOf(2, 0, []uint32{asksForWalls},
+		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
+}
+
+// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around us.
+const asksForWalls = 1 << 31
+
+// withinWalls says what that means.
+const withinWalls = "walls of omniagent stand around this program already, and there can be none inside of them"
+
+// walled reports whether a supervisor stands around this process.
+func walled() bool {
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, asksForWalls)
+	return errno == unix.EALREADY
 }
 
 // deedOf returns what a held call asks for.

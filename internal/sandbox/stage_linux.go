@@ -24,6 +24,9 @@ const (
 func Stage() int {
 	// Landlock, the filter and the capabilities belong to the thread, which passes them to its children.
 	runtime.LockOSThread()
+	if os.Getenv(confinedMark) != "" {
+		return confined()
+	}
 	signals := listen()
 	var o order
 	if err := receive(&o); err != nil {
@@ -44,17 +47,10 @@ func Stage() int {
 	if err != nil {
 		return fail(err)
 	}
-	if o.Tier != Landlock {
-		return behind(o, env, signals)
+	if o.Tier == Landlock {
+		return beside(o, env, signals)
 	}
-	// To signal a process is to signal its first thread, which stays outside of the walls here: else a command could
-	// stop its supervisor.
-	code := make(chan int, 1)
-	go func() {
-		runtime.LockOSThread()
-		code <- behind(o, env, signals)
-	}()
-	return <-code
+	return behind(o, env, signals)
 }
 
 // behind puts this thread behind the walls, and starts the command there.
@@ -68,8 +64,14 @@ func behind(o order, env []string, signals chan os.Signal) int {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
-	if o.Tier == Namespaces || o.Supervised {
-		return watch(o, env, signals)
+	if o.Tier == Namespaces {
+		return watch(signals, func() (int, error) {
+			if o.Limits.Memory > 0 {
+				limitMemory(o.Limits.Memory)
+			}
+			return syscall.ForkExec(o.Program, os.Args[2:],
+				&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
+		}, o.Program)
 	}
 	if o.Limits.Memory > 0 {
 		limitMemory(o.Limits.Memory)
@@ -150,10 +152,14 @@ func confine(o *order) error {
 	if err := privileges(); err != nil { // the thread may be older than that of build
 		return err
 	}
+	rules, err := newRules(o) // the filter refuses it
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
 	if err := filtered(o); err != nil {
 		return fmt.Errorf("the filter of system calls: %w", err)
 	}
-	if err := landlock(o); err != nil {
+	if err := landlock(o, rules); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
 	return nil
@@ -169,13 +175,15 @@ func filtered(o *order) error {
 	if o.Tier == Landlock && !observable("/proc/sys/kernel/yama/ptrace_scope") {
 		return install(systemCalls(inet, false))
 	}
-	umask := unix.Umask(0) // to ask for it later would wait for a supervisor that has not begun
-	unix.Umask(umask)
+	umask := ownUmask() // to ask for it later would wait for a supervisor that has not begun
 	listener, err := listenTo(systemCalls(inet, true))
 	switch {
+	case err == nil && o.Tier == Landlock:
+		o.Supervised = true
+		return handOver(listener)
 	case err == nil:
 		o.Supervised = true
-		return supervise(listener, uint32(umask), o)
+		return supervise(listener, umask, o)
 	case o.Tier == Landlock && (errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EINVAL)):
 		return install(systemCalls(inet, false))
 	}

@@ -28,7 +28,7 @@ import (
 // out of the workspace is left to the kernel, with which Landlock decides once more: a path that changes meanwhile
 // gains nothing. Reading goes straight to the files.
 //
-// The supervisor is a few threads of the stage, outside of the sandbox. If they end, what they would do is refused.
+// The supervisor is a few threads of a stage, outside of the sandbox. If they end, what they would do is refused.
 type supervisor struct {
 	listener int
 	names    *guarded
@@ -94,14 +94,13 @@ var (
 	errMoved    = errors.New("the path leads elsewhere by now")
 )
 
-// supervise starts the supervisor of what this thread starts.
+// supervise starts the supervisor of what sent the listener.
 func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
 		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
 		strange: o.OldProcesses, umask: umask, later: make(chan waiting, mostWaiting), locks: map[inode]int{},
 	}
-	abi, err := landlockABI()
-	s.blunt = err == nil && abi < 3 && o.Tier == Namespaces
+	s.blunt = o.ABI < 3 && o.Tier == Namespaces
 	signal.Notify(make(chan os.Signal, 1), unix.SIGXFSZ) // a file that would be too large is an error, not our end
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,

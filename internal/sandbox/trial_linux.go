@@ -24,8 +24,7 @@ type trial struct {
 // report makes the attempts, on the thread that would start a command, and sends the results. It fails if something
 // that has to hold does not.
 func report(o order) int {
-	t := trial{OldProcesses: o.OldProcesses, Names: !o.Supervised}
-	t.ABI, _ = landlockABI()
+	t := trial{ABI: o.ABI, OldProcesses: o.OldProcesses, Names: !o.Supervised}
 	for _, attempt := range []func(order, *trial) error{
 		triesOutside, triesHidden, triesHomes, triesNames, triesNetwork,
 		triesSystem,

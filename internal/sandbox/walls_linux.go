@@ -77,6 +77,7 @@ type order struct {
 	// Filled in by the stage.
 	Dir          string
 	OldProcesses bool
+	ABI          int // of Landlock
 	ProxyPort    int
 	Supervised   bool
 	Watched      exact // directories that commands write by way of the supervisor alone, see everyPath
@@ -88,6 +89,10 @@ func private(info os.FileInfo) bool {
 }
 
 func (w *Walls) open(r Report, o Options) error {
+	if walled() {
+		return fault.New(fault.Down, "no walls can be built here: %s", withinWalls).
+			Hint("Run it outside of them.")
+	}
 	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
 		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier",
 			w.claim.Name).
@@ -304,18 +309,11 @@ type running struct {
 
 func (r *running) prepare(o order) error {
 	r.control = -1
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	fd, err := unix.MemfdCreate("omniagent-order", unix.MFD_CLOEXEC)
+	fd, err := o.file()
 	if err != nil {
 		return err
 	}
 	r.order = os.NewFile(uintptr(fd), "order")
-	if _, err := r.order.WriteAt(text, 0); err != nil {
-		return err
-	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
