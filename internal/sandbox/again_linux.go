@@ -124,7 +124,7 @@ func (o *order) everyPath() error {
 	if err != nil {
 		return fmt.Errorf("the table of mounts: %w", err)
 	}
-	lists := []*exact{&o.Kept, &o.Configs, &o.Hooks, &o.Locks, &o.Stay}
+	lists := []*exact{&o.Kept, &o.Configs, &o.Hooks, &o.Locks, &o.Stay, &o.GitDirs}
 	for _, list := range lists {
 		for _, path := range slices.Clone(*list) {
 			others, err := t.others(path)

@@ -28,6 +28,11 @@ func beside(o order, env []string, signals chan os.Signal) int {
 	if err != nil {
 		return fail(err)
 	}
+	defer func() {
+		if o.end != nil {
+			o.end()
+		}
+	}()
 	return watch(signals, func() (int, error) {
 		child, err := syscall.ForkExec("/proc/self/exe", append([]string{stageName, stageArgument}, os.Args[2:]...),
 			&syscall.ProcAttr{

@@ -316,6 +316,9 @@ func (r *request) symlink(d deed) error {
 	if err := r.mayMake(s); err != nil {
 		return err
 	}
+	if !r.mayMakeLink(s, target) {
+		return unix.EPERM
+	}
 	return unix.Symlinkat(target, s.dir, s.name)
 }
 
@@ -351,7 +354,15 @@ func (r *request) link(d deed) error {
 		if from.slash && from.kind() != unix.S_IFDIR {
 			return from.file()
 		}
-		return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
+		if !r.names.inGit(to.path) {
+			return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
+		}
+		fd, err := unix.Openat(from.dir, from.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return r.secondName(fd, to)
 	}
 	fd, path, err := r.held(from.own)
 	if err != nil {
@@ -361,7 +372,7 @@ func (r *request) link(d deed) error {
 	if !r.names.mayWrite(path) {
 		return refusedName
 	}
-	return unix.Linkat(unix.AT_FDCWD, own(fd), to.dir, to.name, unix.AT_SYMLINK_FOLLOW)
+	return r.secondName(fd, to)
 }
 
 // elsewhere is the error of a call with one path in the workspace and one outside, as between two file systems.
@@ -413,7 +424,7 @@ func (r *request) move(d deed) error {
 		}
 		return unix.ENOTDIR
 	}
-	return unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(d.flags))
+	return r.rename(from, to, uint(d.flags))
 }
 
 // there reports whether a path of the caller that leads out of the workspace leads to something.

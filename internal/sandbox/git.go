@@ -121,8 +121,11 @@ func (p Policy) kept() []kept {
 		for _, name := range p.Protected {
 			all = append(all, kept{base: root, name: filepath.Clean(name)})
 		}
-		all = append(all, bareName(root)...)
+		all = append(all, bareName(root, "")...)
 		all = append(all, p.pointers(root, "")...)
+		if up := enclosing(root); up != "" {
+			all = append(all, p.pointers(root, up)...)
+		}
 		for _, tree := range p.Repositories {
 			all = append(all, p.nested(root, tree)...)
 		}
@@ -224,20 +227,56 @@ func modules(dir string, depth int) (found []string) {
 	return found
 }
 
-// bareName keeps the workspace from becoming a git directory itself. Git takes any directory with HEAD, objects and
-// refs for one, and then reads its config. Protecting one of the names is enough.
-func bareName(root string) []kept {
-	for _, name := range []string{"refs", "objects"} {
-		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
-			return []kept{{base: root, name: name}}
+// bareName keeps a work tree from becoming a git directory itself. Git takes any directory with HEAD, objects and refs
+// for one, and then reads its config; with a file commondir it looks for the last two elsewhere. So that name is
+// protected, and one of the three.
+func bareName(root, tree string) []kept {
+	name := func(of string) kept { return kept{base: root, name: filepath.Join(tree, of)} }
+	all := []kept{name("commondir")}
+	for _, dir := range []string{"refs", "objects"} {
+		if _, err := os.Lstat(name(dir).path()); err != nil {
+			return append(all, name(dir))
 		}
 	}
-	if isGitDir(root) {
-		return []kept{
-			{base: root, name: "config", lock: true},
-			{base: root, name: "hooks"},
-			{base: root, name: "commondir"},
+	if isGitDir(filepath.Join(root, tree)) {
+		config := name("config")
+		config.lock = true
+		return append(all, config, name("hooks"))
+	}
+	return append(all, name("HEAD"))
+}
+
+// gitDirs returns the git directories of the workspaces, whether or not they are there.
+func (p Policy) gitDirs() (dirs []string) {
+	trees := slices.Concat([]string{p.Root}, p.Roots, p.Repositories)
+	for _, tree := range trees {
+		for _, dir := range p.repository(tree) {
+			dirs = append(dirs, filepath.Join(tree, dir))
 		}
 	}
-	return []kept{{base: root, name: "HEAD"}}
+	for _, dir := range slices.Concat(p.Write, []string{p.Root}, p.Roots) {
+		if isGitDir(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for i, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dirs[i] = real
+		}
+	}
+	return dirs
+}
+
+// enclosing returns the relative path of the work tree in which a workspace lies that is none itself, or "".
+func enclosing(root string) string {
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+		return ""
+	}
+	up := ".."
+	for dir := filepath.Dir(root); dir != "/"; dir, up = filepath.Dir(dir), filepath.Join(up, "..") {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return up
+		}
+	}
+	return ""
 }

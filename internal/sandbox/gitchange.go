@@ -12,7 +12,7 @@ import (
 
 // The forms of a line.
 const (
-	gitSection = `^\[([A-Za-z0-9-]+)(?:[ \t]+"([^"\\\x00-\x1f]*)")?\]$`
+	gitSection = `^\[([A-Za-z0-9-]+)(?:[ \t]+"([^"\\\x00-\x1f]+)")?\]$`
 	gitLine    = `^([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^"\\\x00-\x1f]*)$`
 )
 

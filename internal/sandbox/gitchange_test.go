@@ -1,6 +1,9 @@
 package sandbox
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestMayBecome: git may say where a clone comes from and what a branch follows, and nothing by which something runs or
 // goes elsewhere.
@@ -36,6 +39,7 @@ func TestMayBecome(t *testing.T) {
 		"a program behind a mark":    {plain, "\xef\xbb\xbf[core]\n\tfsmonitor = evil\n", false},
 		"a program by an old name":   {whole, whole + "[core.x]\n\tfsmonitor = evil\n", false},
 		"a section of another name":  {whole, whole + "[core \"x\"]\n\tbare = true\n", false},
+		"a section without a name":   {from, strings.Replace(from, "[core]", "[core \"\"]", 1), false},
 		"hooks elsewhere":            {whole, whole + "[core]\n\thooksPath = x\n", false},
 		"an include":                 {whole, whole + "[include]\n\tpath = x\n", false},
 		"an include for some":        {whole, whole + "[includeIf \"onbranch:x\"]\n\tpath = x\n", false},

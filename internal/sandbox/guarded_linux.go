@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,13 +17,14 @@ type guarded struct {
 	config map[string]bool // configurations of git, of which git may change some keys
 	hooks  map[string]bool // directories of hooks, where git puts samples
 	locks  map[string]bool // files that git replaces over a lock, in lower case too
+	gits   []string        // git directories
 }
 
 func newGuarded(o *order) *guarded {
 	g := &guarded{
 		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
 		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
-		locks: map[string]bool{},
+		locks: map[string]bool{}, gits: o.GitDirs,
 	}
 	for _, path := range o.Kept {
 		g.kept[path] = true
@@ -107,12 +109,22 @@ func (g *guarded) mayMakeDirectory(path string) bool {
 }
 
 func (g *guarded) mayRemove(path string) bool {
-	return !g.protects(path) && !g.roots[path] || g.sample(path)
+	return !g.protects(path) && !g.roots[path] && !g.isHead(path) || g.sample(path)
 }
 
 // mayMove reports whether a command may move a name, or something else to that name.
 func (g *guarded) mayMove(path string) bool {
 	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
+}
+
+// isHead reports whether a path is that of HEAD in a git directory. Without it git would look for another one.
+func (g *guarded) isHead(path string) bool {
+	return filepath.Base(path) == "HEAD" && slices.Contains(g.gits, filepath.Dir(path))
+}
+
+// inGit reports whether a path is a git directory or lies in one.
+func (g *guarded) inGit(path string) bool {
+	return strings.Contains(strings.ToLower(path)+"/", "/.git/") || first(g.gits, path) != ""
 }
 
 // configures reports whether a move is how git changes a configuration.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,18 @@ func (s *supervisor) forgetLocks() (some bool) {
 		}
 	}
 	return some
+}
+
+// leave removes the locks that commands left which were ended.
+func (s *supervisor) leave() {
+	s.locking.Lock()
+	defer s.locking.Unlock()
+	for id, held := range s.locks {
+		path, err := os.Readlink(own(held))
+		if there, errThere := inodeOf(path); err == nil && errThere == nil && there == id {
+			_ = unix.Unlink(path)
+		}
+	}
 }
 
 // ownLock reports whether a lock was made for a command.

@@ -176,12 +176,15 @@ func TestSecondNames(t *testing.T) {
 		must(t, os.Link(g.root+"/hook.sh", g.root+"/.git/hooks/pre-commit"))
 		must(t, os.WriteFile(g.root+"/.mcp.json", []byte("mine\n"), 0o600))
 		must(t, os.Link(g.root+"/.mcp.json", g.root+"/servers.json"))
+		must(t, os.MkdirAll(g.root+"/.claude/a/b", 0o700))
+		must(t, os.WriteFile(g.root+"/.claude/a/b/deep", []byte("mine\n"), 0o600))
+		must(t, os.Link(g.root+"/.claude/a/b/deep", g.root+"/deep"))
 		must(t, os.WriteFile(g.root+"/a", []byte("a\n"), 0o600))
-		r := g.sh(t, g.walls(t, tier), `for f in hook.sh servers.json; do echo evil >> $f; echo evil > $f; : > $f; truncate -s 0 $f
+		r := g.sh(t, g.walls(t, tier), `for f in hook.sh servers.json deep; do echo evil >> $f; echo evil > $f; : > $f; truncate -s 0 $f
 			exec 7<$f; echo evil > /proc/self/fd/7; exec 7<>$f; ln $f twin; echo evil >> twin; rm twin; mv $f other; echo evil >> other
 			done; ln a b && echo b >> a && echo c > b`)
 		for name, want := range map[string]string{
-			"/.git/hooks/pre-commit": "mine\n", "/.mcp.json": "mine\n",
+			"/.git/hooks/pre-commit": "mine\n", "/.mcp.json": "mine\n", "/.claude/a/b/deep": "mine\n",
 			"/a": "c\n",
 		} {
 			if text, err := os.ReadFile(g.root + name); err != nil || string(text) != want {

@@ -55,7 +55,11 @@ func Repositories(root string) (found []string, whole bool) {
 // configuration or programs.
 func GitPointers(root string, user []string) (paths []string) {
 	p := Policy{Root: root, GitConfig: user}
-	for _, k := range p.pointers(root, "") {
+	all := p.pointers(root, "")
+	if up := enclosing(root); up != "" {
+		all = append(all, p.pointers(root, up)...)
+	}
+	for _, k := range all {
 		paths = append(paths, k.path())
 	}
 	return paths
@@ -89,7 +93,7 @@ func (p Policy) nested(root, tree string) (all []kept) {
 			all = append(all, kept{base: root, name: name})
 		}
 	}
-	return append(all, p.pointers(root, rel)...)
+	return append(append(all, bareName(root, rel)...), p.pointers(root, rel)...)
 }
 
 // pointers returns what the configuration of a work tree names, as far as commands could write it.

@@ -36,6 +36,9 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	calls[unix.SYS_SOCKETPAIR] = bpfOneOf(0, 0, []uint32{unix.AF_UNIX},
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
+	// A limit of the processor's time ends a process outside that no signal reaches.
+	calls[unix.SYS_PRLIMIT64] = bpfOneOf(0, 0, []uint32{0}, bpfAllow(), refuse)
+
 	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
 	// Some file systems make names for anybody who may read a directory, where Landlock does not look, or make upper
 	// and lower case the same by a flag.

@@ -188,6 +188,8 @@ func attempts(inet bool) []attempt {
 	for _, p := range []uintptr{0xffffffff, 0x0040000, 0x0020000, 8, 0} {
 		add(fmt.Sprintf("personality %#x", p), 0, unix.SYS_PERSONALITY, p)
 	}
+	add("limits of a process", unix.EPERM, unix.SYS_PRLIMIT64, 1, unix.RLIMIT_CPU)
+	add("limits of its own", 0, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CPU)
 	add("getppid", 0, unix.SYS_GETPPID)
 	add("landlock", unix.EINVAL, unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, bad)
 	add("seccomp", unix.EINVAL, unix.SYS_SECCOMP, bad)

@@ -65,6 +65,7 @@ func behind(o order, env []string, signals chan os.Signal) int {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
 	if o.Tier == Namespaces {
+		defer o.end()
 		return watch(signals, func() (int, error) {
 			if o.Limits.Memory > 0 {
 				limitMemory(o.Limits.Memory)

@@ -105,6 +105,14 @@ func supervise(listener int, umask uint32, o *order) error {
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags,
 		unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	o.end = func() {
+		over := make(chan bool)
+		go func() { // this thread may be behind the walls
+			s.leave()
+			close(over)
+		}()
+		<-over
+	}
 	begun := make(chan error, supervisors()+1)
 	go s.keepTrying(begun)
 	for range supervisors() {

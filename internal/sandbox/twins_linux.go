@@ -1,14 +1,14 @@
 package sandbox
 
 import (
-	"os"
+	"io/fs"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// mostTwins is how many entries of a protected directory are looked at for a second name.
-const mostTwins = 500
+// mostTwins is how many entries of a protected directory are looked at for a second name, with those beneath it.
+const mostTwins = 2000
 
 // openOnly opens a file if it is not a protected one under a second name. It is emptied when that is known.
 func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
@@ -67,16 +67,21 @@ func (g *guarded) twin(file *unix.Stat_t) bool {
 		if !directory {
 			continue
 		}
-		opened, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		names, _ := opened.Readdirnames(mostTwins)
-		_ = opened.Close()
-		for _, name := range names {
-			if yes, _ := same(filepath.Join(path, name)); yes && !g.sample(filepath.Join(path, name)) {
-				return true
+		left, found := mostTwins, false
+		_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+			if left--; left == 0 {
+				return fs.SkipAll
 			}
+			if err == nil && entry.Type().IsRegular() {
+				if found, _ = same(path); found && !g.sample(path) {
+					return fs.SkipAll
+				}
+				found = false
+			}
+			return nil
+		})
+		if found {
+			return true
 		}
 	}
 	return false

@@ -51,6 +51,7 @@ type order struct {
 	Hooks   exact // those that git may make
 	Locks   exact // those that git replaces over a lock
 	Stay    exact // names that stay in their place
+	GitDirs exact // git directories
 	Hidden  exact
 
 	Homes    exact  // home directories, empty but for what follows
@@ -80,7 +81,8 @@ type order struct {
 	ABI          int // of Landlock
 	ProxyPort    int
 	Supervised   bool
-	Watched      exact // directories that commands write by way of the supervisor alone, see everyPath
+	end          func() // ends what the supervisor began; nil: there is none
+	Watched      exact  // directories that commands write by way of the supervisor alone, see everyPath
 }
 
 func private(info os.FileInfo) bool {
