@@ -224,6 +224,8 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(weak && hides, "the names of hidden files, and hidden files where commands may write")
 	add(weak, "seeing which processes run outside")
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
+	add(weak, "terminals of the user outside, to read and to write")
+	add(weak, "shared memory, queues and semaphores (System V) of the user outside")
 	add(weak && t.ABI < 3, "truncating files outside the workspace")
 	add(weak && t.ABI < 5, "ioctl on devices that the user may open")
 	add(weak && t.ABI < 6, "signals to processes of the user outside")
@@ -233,6 +235,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(true,
 		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, and what "+
 			"git runs when a person continues a rebase that a command began")
+	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
 	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
 	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
 	add(os.Geteuid() == 0,
