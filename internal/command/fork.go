@@ -299,32 +299,32 @@ func forkApply() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			if n := len(f.Running()); n > 0 {
-				c.Warn("FORK_IN_USE",
-					"a program is at work in the fork: what it writes from now on is not brought home")
-			}
-			store, err := undoStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
-			out, err := f.Apply(ctx, store, c.DryRun())
-			if err != nil {
-				return contract.Result{}, err
-			}
-			if told := undo.Sentence(out.Gaps); told != "" {
-				c.Warn("UNDO", "%s", told)
-			}
-			result := contract.Result{
-				Data: forkAppliedOf(f, out, c.DryRun()), Effect: contract.Updated,
-				Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
-			}
-			if len(out.Conflicts) > 0 && !c.DryRun() {
-				return result, fault.New(fault.PartialFailure, "not as in the fork: %s",
-					plural(len(out.Conflicts), "path")).Hint("settle what data.files names, or: omniagent undo")
-			}
-			return result, nil
+			d, err := bringHome(ctx, c, f)
+			return contract.Result{
+				Data: d, Effect: contract.Updated, Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
+			}, err
 		},
 	})
+}
+
+// bringHome merges what a fork has changed into the workspace.
+func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied, error) {
+	if len(f.Running()) > 0 {
+		c.Warn("FORK_IN_USE", "a program is at work in the fork: what it writes from now on is not brought home")
+	}
+	store, err := undoStore(c)
+	if err != nil {
+		return forkApplied{}, err
+	}
+	out, err := f.Apply(ctx, store, c.DryRun())
+	if told := undo.Sentence(out.Gaps); told != "" {
+		c.Warn("UNDO", "%s", told)
+	}
+	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
+		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
+			Hint("settle what data.files names, or: omniagent undo")
+	}
+	return forkAppliedOf(f, out, c.DryRun()), err
 }
 
 type forkDeleted struct {

@@ -62,8 +62,7 @@ func forkRun() *contract.Command {
 }
 
 func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	n, err := forkNetwork(c)
-	if err != nil {
+	if _, err := forkNetwork(c); err != nil { // before a fork is made
 		return 0, err
 	}
 	standby := process.Prepare(false)
@@ -72,12 +71,9 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
-	if f.Tier != fork.Overlay {
-		if n.Word != "" && n.Word != "on" {
-			return 0, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine", f.Tier).
-				Hint("--network on")
-		}
-		n = fork.Net{Word: "on", Network: sandbox.Network{Open: true}}
+	n, err := networkIn(c, f)
+	if err != nil {
+		return 0, err
 	}
 	return work{c, f, n, signals, standby, fresh}.carryOut(ctx, c.Strings("command"))
 }
@@ -191,7 +187,7 @@ func forkFlag() contract.Param {
 
 // inFork carries a call out in a fork that is made for it, by this program once more, unless it is in one already.
 func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	if !c.Bool("fork") || c.DryRun() {
+	if !c.Bool("fork") || c.DryRun() || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
 	store, err := forkStore(c)
@@ -206,8 +202,29 @@ func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (st
 	if at := f.Place(c.Dir()); at != c.Dir() {
 		args = elsewhere(args, at)
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, signals: signals, fresh: true}, args)
+	n := wholeNetwork()
+	if c.Given("network") {
+		if n, err = networkIn(c, f); err != nil {
+			return 0, false, err
+		}
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true}, args)
 	return status, err == nil, err
+}
+
+// wholeNetwork is the network of this machine. Agents have to reach their models.
+func wholeNetwork() fork.Net { return fork.Net{Word: "on", Network: sandbox.Network{Open: true}} }
+
+// networkIn returns the network that a call asks for, if the fork can have that.
+func networkIn(c *contract.Call, f *fork.Fork) (fork.Net, error) {
+	if f.Tier == fork.Overlay {
+		return forkNetwork(c)
+	}
+	if word := c.String("network"); word != "" && word != "on" {
+		return fork.Net{}, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine",
+			f.Tier).Hint("--network on")
+	}
+	return wholeNetwork(), nil
 }
 
 // againIn starts this program in a fork.
@@ -216,7 +233,6 @@ func againIn(ctx context.Context, w work, args []string) (int, error) {
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
-	w.net = fork.Net{Word: "on", Network: sandbox.Network{Open: true}} // agents have to reach their models
 	return w.carryOut(ctx, append([]string{self}, args...))
 }
 
@@ -245,7 +261,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, signals: signals}, c.Host.Args)
+	status, err = againIn(ctx, work{call: c, fork: f, net: wholeNetwork(), signals: signals}, c.Host.Args)
 	return status, err == nil, err
 }
 

@@ -112,6 +112,7 @@ func (p Parts) app() contract.App {
 			redoLast(),
 			p.review(),
 			p.run(),
+			runsApply(),
 			runsCancel(),
 			p.runsContinue(),
 			runsDelete(),

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
 	"omniagent/internal/session"
@@ -40,10 +41,10 @@ func (p Parts) run() *contract.Command {
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
 				Name: "require", Kind: contract.Text, Repeat: true,
-				Help: "KEY=QUESTION: what has to be known before it begins",
+				Help: "KEY=QUESTION: what it has to know",
 			},
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
-			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same, from a file"},
+			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same"},
 			{
 				Name: "transport", Kind: contract.Enum, Default: agent.ByChoice, Enum: []string{
 					"auto", agent.ByACP,
@@ -51,24 +52,30 @@ func (p Parts) run() *contract.Command {
 				},
 				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
 			},
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool,
-				Help: "wait until the service's limit is over, and go on",
+				Help: "wait for the end of a limit of the service",
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "without a sign of life; default: run.idle_timeout",
 			},
-			forkFlag(),
-		}, runApproval()...), runStart()...),
-		Rules:   []contract.Rule{{If: "fork", Not: []string{"detach"}}},
+		}, slices.Concat(runForks(), runApproval())...), runStart()...),
+		Rules: []contract.Rule{
+			{If: "fork", Not: []string{"detach"}},
+			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
+			{If: "batch", Not: []string{"task", "detach"}},
+			{If: "parallel", Then: []string{"batch", "fork"}},
+		},
 		Instead: inFork,
 		Stdin:   &contract.Stdin{Format: "text"},
+		Output:  contract.TypeOf[handedOver](),
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
-			{Code: contract.NotFound, When: "no such agent, or it is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.Success, When: "it is done; with --detach, begun"},
+			{Code: contract.PartialFailure, When: "see data.runs", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
 			{
@@ -87,6 +94,18 @@ func (p Parts) run() *contract.Command {
 		Validate: validateRun,
 		Run:      p.runTask,
 	})
+}
+
+// runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
+func runForks() []contract.Param {
+	return []contract.Param{
+		forkFlag(),
+		{Name: "check", Kind: contract.Text, Help: "command that has to succeed then"},
+		{Name: "race", Kind: contract.Text, Help: "A,B*2, each in a fork: docs/races.md"},
+		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
+		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
+		{Name: "network", Kind: contract.Text, Help: "of the fork, as in fork run"},
+	}
 }
 
 // runApproval returns the flags that say what runs unasked.
@@ -108,7 +127,9 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Network = modelAPI()
 	c.Network.Agents = true
 	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
-	c.Output = contract.TypeOf[runData]()
+	if c.Output == nil {
+		c.Output = contract.TypeOf[runData]()
+	}
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	for _, d := range p.Agents {
 		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
@@ -123,20 +144,20 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
-		contract.Exit{Code: contract.GeneralError, When: "the agent failed, or nobody saw how it ended", Changed: some},
+		contract.Exit{Code: contract.GeneralError, When: "it failed, or nobody saw the end", Changed: some},
 		contract.Exit{
-			Code: contract.PreconditionFailed, When: "a person has to answer; data.questions has what",
+			Code: contract.PreconditionFailed, When: "a person has to answer data.questions",
 			Changed: some,
 		},
-		contract.Exit{Code: contract.Conflict, When: "the run is over, or another process has it"},
+		contract.Exit{Code: contract.Conflict, When: "it is over, or another process has it"},
 		contract.Exit{
-			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed here",
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed",
 			Changed: some,
 		},
-		contract.Exit{Code: contract.AuthRequired, When: "the agent is not logged in", Changed: some},
-		contract.Exit{Code: contract.PaymentRequired, When: "the account's quota is used up", Changed: some},
-		contract.Exit{Code: contract.TimedOut, When: "it took too long, or showed no sign of life", Changed: some},
-		contract.Exit{Code: contract.RateLimited, When: "the model's service asks for fewer calls", Changed: some},
+		contract.Exit{Code: contract.AuthRequired, When: "not logged in", Changed: some},
+		contract.Exit{Code: contract.PaymentRequired, When: "the quota is used up", Changed: some},
+		contract.Exit{Code: contract.TimedOut, When: "it took too long, or fell silent", Changed: some},
+		contract.Exit{Code: contract.RateLimited, When: "the service asks for fewer calls", Changed: some},
 	)
 	return &c
 }
@@ -151,6 +172,15 @@ func validateRun(c *contract.Call) []fault.Problem {
 				})
 			}
 		}
+	}
+	err := enclosure.CheckNetwork(c.String("network"))
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") {
+		err = fault.New(fault.ArgError, "--network needs --fork or --race")
+	}
+	if err != nil {
+		problems = append(problems, fault.Problem{
+			Param: "network", Code: fault.ArgError, Message: fault.Of(err).Message,
+		})
 	}
 	if _, _, err := approvalOf(c); err != nil {
 		problems = append(problems, fault.Problem{
@@ -210,17 +240,18 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Model: c.String("model"), Dir: c.Dir(),
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
 		return t, err
 	}
 	t.Approval = cmp.Or(approval, setting.Default)
-	names := cmp.Or(c.String("agent"), c.Config.String("agent"))
-	for name := range strings.SplitSeq(names, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
+	names, err := agentWords(c)
+	if err != nil {
+		return t, err
+	}
+	for _, name := range names {
 		driver, err := p.named(c, name)
 		if err != nil {
 			return t, err
@@ -232,6 +263,19 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 			Hint("--agent claude; omniagent agents list shows what is installed")
 	}
 	return t, nil
+}
+
+// agentWords returns the agents that a call names, one after the other.
+func agentWords(c *contract.Call) (names []string, err error) {
+	if c.Given("race") {
+		return contestants(c.String("race"))
+	}
+	for name := range strings.SplitSeq(cmp.Or(c.String("agent"), c.Config.String("agent")), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // clockOf returns the limit of a flag, or else that of a key.
@@ -288,6 +332,9 @@ func requirements(c *contract.Call, r *run.Run) error {
 
 // runTask begins a run and carries it out, or leaves that to a process that stays.
 func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	if c.Given("batch") {
+		return p.batch(ctx, c)
+	}
 	task, err := p.taskOf(ctx, c)
 	if err != nil {
 		return contract.Result{}, err
@@ -299,6 +346,11 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if c.DryRun() {
 		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
 	}
+	if c.Given("race") {
+		return p.race(ctx, c, store, task)
+	}
+	stop := relayLoopback(ctx, c)
+	defer stop()
 	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {

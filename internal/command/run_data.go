@@ -33,6 +33,7 @@ type runData struct {
 	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
 	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
 	Fork        *string                         `json:"fork" doc:"in which it worked: omniagent fork diff, apply or delete; null: none"`
+	Check       *runChecked                     `json:"check" doc:"what came of --check; null: there is none, or the agent was not done"`
 	Summary     runSummary                      `json:"summary"`
 
 	Job      *string `json:"job_id,omitempty" doc:"with --detach: run_id"`
@@ -50,6 +51,13 @@ type runChanges struct {
 	Git     []contract.Foreign[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
 	Ignored int                             `json:"ignored" doc:"further files, which the repository ignores"`
 	Partial []contract.Foreign[string]      `json:"partial" doc:"what could not be looked at"`
+}
+
+type runChecked struct {
+	Command  string                   `json:"command"`
+	ExitCode *int                     `json:"exit_code" doc:"null: it was ended, or could not begin"`
+	Output   contract.Foreign[string] `json:"output" doc:"the end of it"`
+	Duration int64                    `json:"duration_ms"`
 }
 
 type runDenial run.Denial
@@ -112,6 +120,10 @@ func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence, d.Summary.Checks = foreign(out.Asks), foreign(out.Evidence), foreign(out.Checks)
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
+	if out.Tested != nil {
+		t := *out.Tested
+		d.Check = &runChecked{t.Command, t.ExitCode, contract.Foreign[string]{Value: t.Output}, t.DurationMS}
+	}
 	for _, denial := range out.Denials {
 		d.Denials = append(d.Denials, contract.Foreign[runDenial]{Value: runDenial(denial)})
 	}
@@ -176,6 +188,9 @@ func (d runData) PlainText() string {
 	}
 	b.WriteString("\n")
 	d.changes(&b)
+	if k := d.Check; k != nil {
+		k.tell(&b)
+	}
 	for _, denial := range d.Denials {
 		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Value.Tool, text.OneLine(denial.Value.Reason, 200))
 	}
@@ -195,6 +210,17 @@ func (d runData) PlainText() string {
 		fmt.Fprintf(&b, "Run %s\n", d.ID)
 	}
 	return b.String()
+}
+
+func (k runChecked) tell(b *strings.Builder) {
+	if k.ExitCode != nil && *k.ExitCode == 0 {
+		fmt.Fprintf(b, "The check succeeded: %s\n", text.OneLine(k.Command, 200))
+		return
+	}
+	fmt.Fprintf(b, "The check failed: %s\n", text.OneLine(k.Command, 200))
+	if words := strings.TrimSpace(k.Output.Value); words != "" {
+		fmt.Fprintf(b, "  %s\n", strings.ReplaceAll(text.Visible(words), "\n", "\n  "))
+	}
 }
 
 const mostFilesShown = 20

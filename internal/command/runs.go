@@ -179,8 +179,8 @@ func (p Parts) runsContinue() *contract.Command {
 		Params: append([]contract.Param{runParam()}, runStart()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the task is done"},
-			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such run, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
@@ -202,57 +202,6 @@ func (p Parts) runsContinue() *contract.Command {
 	})
 }
 
-// runsRetry declares the command that begins the task of a run anew.
-func (p Parts) runsRetry() *contract.Command {
-	return p.runCommand(contract.Command{
-		Path: "runs retry", Summary: "do the task of a run again, in a run of its own",
-		Detail: "The answers that were given count again. What the first run has changed stays as it is.",
-		Params: append([]contract.Param{
-			runParam(),
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
-		}, runStart()...),
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it has begun"},
-			{Code: contract.NotFound, When: "no such run, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
-		},
-		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs retry run-1a2b3c4d"}},
-		Instead:  inForkOfRun,
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := runStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
-			old, err := store.Load(ctx, c.String("id"))
-			if err != nil {
-				return contract.Result{}, err
-			}
-			if !old.State.Terminal() {
-				return contract.Result{}, fault.New(fault.Conflicting, "%s is not over: it is %s", old.ID, old.State).
-					With("run_id", old.ID).Hint("omniagent runs cancel %s", old.ID)
-			}
-			task := old.Task
-			task.Of, task.Detached = old.ID, c.Bool("detach")
-			if c.DryRun() {
-				return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
-			}
-			r, err := store.Create(ctx, task)
-			if err != nil {
-				return contract.Result{}, err
-			}
-			for _, q := range old.Questions {
-				if q.Answer != nil && !q.Answer.Secret {
-					r.Questions = append(r.Questions, q)
-				}
-			}
-			if task.Detached {
-				return p.leave(ctx, c, store, r)
-			}
-			return p.carryOut(ctx, c, r)
-		},
-	})
-}
-
 // answer declares the command that answers the question of a run, which then goes on.
 func (p Parts) answer() *contract.Command {
 	return p.runCommand(contract.Command{
@@ -266,13 +215,13 @@ func (p Parts) answer() *contract.Command {
 			{Name: "approve", Kind: contract.Bool, Help: "the tool may run"},
 			{Name: "reject", Kind: contract.Bool, Help: "the tool may not run; the text says why"},
 			{Name: "secret", Kind: contract.Text, Secret: true, Help: "the answer, which is kept nowhere"},
-			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process stays that carries it out"},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 		}, runStart()...),
 		Rules: []contract.Rule{{If: "approve", Not: []string{"reject"}}},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the task is done; with --detach, it goes on"},
-			{Code: contract.NotFound, When: "no such run or question, or the agent is not installed"},
-			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
+			{Code: contract.Success, When: "it is done; with --detach, it goes on"},
+			{Code: contract.NotFound, When: "no such run, question, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
 			{Description: "A text", Command: "omniagent answer run-1a2b3c4d blue"},

@@ -55,14 +55,14 @@ func runsWatch() *contract.Command {
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
 			{Code: contract.GeneralError, When: "the run failed, or it cannot be read"},
 			{Code: contract.ArgError, When: "wrong call"},
-			{Code: contract.PreconditionFailed, When: "it waits for an answer, or there is no home"},
+			{Code: contract.PreconditionFailed, When: "it waits for an answer, or no home"},
 			{Code: contract.NotFound, When: "no such run, or its agent is not installed"},
 			{Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed"},
-			{Code: contract.AuthRequired, When: "the agent is not logged in"},
-			{Code: contract.PaymentRequired, When: "the account's quota is used up"},
-			{Code: contract.TimedOut, When: "it took too long, or showed no sign of life"},
-			{Code: contract.RateLimited, When: "the model's service asks for fewer calls"},
-			{Code: contract.Unavailable, When: "the model's service does not answer, or nobody carries the run out"},
+			{Code: contract.AuthRequired, When: "not logged in"},
+			{Code: contract.PaymentRequired, When: "the quota is used up"},
+			{Code: contract.TimedOut, When: "it took too long, or fell silent"},
+			{Code: contract.RateLimited, When: "the service asks for fewer calls"},
+			{Code: contract.Unavailable, When: "the service does not answer, or nobody carries the run out"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},
@@ -262,28 +262,4 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 		}
 	}
 	return 0, nil
-}
-
-func runsDiff() *contract.Command {
-	return &contract.Command{
-		Path: "runs diff", Summary: "print what a run has changed, as git apply takes it", Class: contract.Stream,
-		Prints: true,
-		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
-		Params: []contract.Param{printedRun(), whereParam()},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is printed"},
-			{Code: contract.GeneralError, When: "it cannot be read or written"},
-			{Code: contract.ArgError, When: "wrong call"},
-			{Code: contract.PreconditionFailed, When: "no home"},
-			{Code: contract.NotFound, When: "no such run, or it is not over"},
-		},
-		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
-		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
-			store, err := runStore(c)
-			if err != nil {
-				return 0, err
-			}
-			return 0, store.Diff(ctx, c.String("id"), printer{c.Host.Stdout})
-		},
-	}
 }

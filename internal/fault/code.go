@@ -19,6 +19,7 @@ const (
 	PreflightFailed      Code = "PREFLIGHT_FAILED"
 	SceneFailed          Code = "SCENE_FAILED"
 	BatchFailed          Code = "BATCH_FAILED"
+	CheckFailed          Code = "CHECK_FAILED"
 	UndeclaredCapability Code = "UNDECLARED_CAPABILITY"
 	DiskFull             Code = "DISK_FULL"
 	AuditDamaged         Code = "AUDIT_DAMAGED"

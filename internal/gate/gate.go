@@ -32,6 +32,8 @@ type Options struct {
 	// with a port, such as example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this
 	// machine or of a private network needs its port.
 	Hosts []string
+	// Any lets all hosts of the internet through. Hosts then names the private ones.
+	Any bool
 
 	// Resolve looks up the addresses of a name, within its context; nil: the system's resolver.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)

@@ -382,6 +382,36 @@ func TestWhereANameLeads(t *testing.T) {
 	}
 }
 
+// TestAny: every public host is reached, and of the private ones only what the list names.
+func TestAny(t *testing.T) {
+	t.Parallel()
+	far := farSide(t, echo)
+	g, err := New(Options{Any: true, Hosts: []string{"127.0.0.1:8080"}})
+	check(t, err)
+	g.o.Resolve = func(_ context.Context, name string) ([]netip.Addr, error) {
+		if name == "inside.example" {
+			return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
+		}
+		return []netip.Addr{netip.MustParseAddr("1.1.1.1")}, nil
+	}
+	g.dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", far)
+	}
+	at := open(t, g)
+	for host, want := range map[string]string{
+		"example.com:443": "200", "example.org:8443": "200", "1.1.1.1:22": "200", "127.0.0.1:8080": "200",
+		"127.0.0.1:3000": "403", "127.0.0.2:8080": "403", "inside.example:443": "403", "169.254.169.254:80": "403",
+		"[::1]:443": "403",
+	} {
+		c := dial(t, at)
+		_, _ = io.WriteString(c, "CONNECT "+host+" HTTP/1.1\r\n\r\n")
+		closeWrite(c)
+		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 "+want+" ") {
+			t.Errorf("%s: want %s: %.80q", host, want, got)
+		}
+	}
+}
+
 // TestHostHeader: it is the host that was allowed, in its plain form, whatever was said.
 func TestHostHeader(t *testing.T) {
 	t.Parallel()

@@ -122,6 +122,7 @@ func plainName(name string) (plain, why string) {
 // allows reports whether a host is on the list, and whether a rule names this very address and port, which may then be
 // private.
 func (g *Gate) allows(h host) (listed, itself bool) {
+	listed = g.o.Any
 	for _, r := range g.rules {
 		switch {
 		case r.port != h.port && (r.port != 0 || h.port != 80 && h.port != 443):

@@ -13,7 +13,9 @@ type Diff struct {
 
 // File is one file of a diff.
 type File struct {
-	Lines map[int]bool // numbers after the change, of lines that are shown; of a file that goes, before it
+	// Lines are those that are shown, with their signs, by their numbers after the change; of a file that goes, before
+	// it.
+	Lines map[int]string
 }
 
 // ParseDiff reads a diff. What is in no form that git writes is passed over, so a text without any file has none.
@@ -29,15 +31,15 @@ func ParseDiff(text string) Diff {
 			switch {
 			case strings.HasPrefix(line, "-"):
 				if right == 0 && after == 0 { // the file goes
-					file.Lines[before] = true
+					file.Lines[before] = line
 				}
 				before, left = before+1, left-1
 			case strings.HasPrefix(line, "+"):
-				file.Lines[after] = true
+				file.Lines[after] = line
 				after, right = after+1, right-1
 			case strings.HasPrefix(line, `\`): // no line feed at the end
 			default:
-				file.Lines[after] = true
+				file.Lines[after] = line
 				before, after, left, right = before+1, after+1, left-1, right-1
 			}
 			continue
@@ -60,7 +62,7 @@ func ParseDiff(text string) Diff {
 
 func (d Diff) file(name string) *File {
 	if d.Files[name] == nil {
-		d.Files[name] = &File{Lines: map[int]bool{}}
+		d.Files[name] = &File{Lines: map[int]string{}}
 	}
 	return d.Files[name]
 }
@@ -114,6 +116,14 @@ func span(field, sign string) (from, count int) {
 
 // Has reports whether the diff shows the line of a file.
 func (d Diff) Has(file string, line int) bool {
-	f := d.Files[strings.TrimPrefix(file, "./")]
-	return f != nil && f.Lines[line]
+	_, shown := d.Line(file, line)
+	return shown
+}
+
+// Line returns a line of a file as the diff shows it.
+func (d Diff) Line(file string, line int) (words string, shown bool) {
+	if f := d.Files[strings.TrimPrefix(file, "./")]; f != nil {
+		words, shown = f.Lines[line]
+	}
+	return words, shown
 }

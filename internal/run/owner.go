@@ -113,6 +113,9 @@ func (o *Owner) Work(ctx context.Context) error {
 			again++
 			continue
 		}
+		if v.State == Succeeded && r.Check != "" {
+			v = o.check(ctx, v)
+		}
 		return o.conclude(v, ending, changed)
 	}
 }
@@ -404,6 +407,9 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 func fingerprint(r *Run, a Attempt) string {
 	h := sha256.New()
 	parts := []string{a.Agent, a.Program, a.Version, r.Model, string(r.Approval), r.Transport, r.Dir, r.Text}
+	if r.Comments != "" {
+		parts = append(parts, r.Comments)
+	}
 	for _, part := range slices.Concat(parts, a.EnvKeys) { // arguments have ids that differ each time
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
@@ -482,6 +488,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
 		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
 		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
+		Tested: v.Tested,
 	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
@@ -502,9 +509,15 @@ func (r *Run) prompt(agent string) (words, resume string) {
 			break
 		}
 	}
+	if len(r.Attempts) == 0 && r.Session != "" {
+		return r.Comments, r.Session
+	}
 	known := r.answers(resume != "")
 	if resume == "" {
 		b.WriteString(r.Text)
+		if r.Comments != "" {
+			b.WriteString("\n\nThis was worked on before, and the files are as they were left then. " + r.Comments)
+		}
 		if known != "" {
 			b.WriteString("\n\nThese questions were answered before:\n" + known)
 		}

@@ -53,6 +53,11 @@ type Task struct {
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one repeats
 	Fork      string           `json:"fork,omitempty"`     // in which it works; empty: in the workspace itself
+	Check     string           `json:"check,omitempty"`    // a command of a shell that has to succeed afterwards
+	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
+	// what is said to the agent of the run that this one repeats, in the same session if that goes on
+	Comments string `json:"comments,omitempty"`
+	Session  string `json:"session,omitempty"`
 }
 
 // Record is a run as it is kept on disk.
@@ -153,6 +158,7 @@ type Result struct {
 	Evidence   []string     `json:"evidence"`                 // what the verdict is drawn from
 	Asks       []string     `json:"open_questions,omitempty"` // with which the answer of a success ends
 	Checks     []Check      `json:"checks,omitempty"`
+	Tested     *Tested      `json:"check,omitempty"` // nil: the task names no check, or it was not reached
 	Tools      []ToolUse    `json:"tools,omitempty"`
 	Ended      time.Time    `json:"ended"`
 	DurationMS int64        `json:"duration_ms"`         // without WaitedMS
@@ -164,6 +170,14 @@ type Check struct {
 	Command  string `json:"command"`
 	OK       bool   `json:"ok"`
 	ExitCode *int   `json:"exit_code"` // nil: the agent does not tell it
+}
+
+// Tested is what came of the check of a task.
+type Tested struct {
+	Command    string `json:"command"`
+	ExitCode   *int   `json:"exit_code"` // nil: it has none, because it was ended or could not begin
+	Output     string `json:"output"`    // the end of it
+	DurationMS int64  `json:"duration_ms"`
 }
 
 // Changes are the files that differ from before the run.

@@ -86,6 +86,22 @@ func differ(c *Changes) *bool {
 	return &yes
 }
 
+// Changes returns the files that a run has changed in its directory.
+func (s Store) Changes(id string) (dir string, files []tree.Change, err error) {
+	r, err := s.read(id)
+	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
+		err = unknownChanges(id)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return r.Dir, r.Result.Changed.Files, nil
+}
+
+func unknownChanges(id string) *fault.Fault {
+	return fault.New(fault.FileMissing, "what %s has changed is not known", id).Hint("it is known when the run is over")
+}
+
 // Diff writes what a run has changed, as a unified diff.
 func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if _, err := s.read(id); err != nil {
@@ -93,8 +109,7 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	}
 	before, err := tree.LoadFile(filepath.Join(s.Path(id), "before"))
 	if err != nil {
-		return fault.New(fault.FileMissing, "what %s has changed is not known", id).
-			Hint("it is known when the run is over").Because(err)
+		return unknownChanges(id).Because(err)
 	}
 	after, err := tree.LoadFile(filepath.Join(s.Path(id), "after"))
 	if err != nil {

@@ -47,6 +47,7 @@ const (
 	NoAnswer     Reason = "no_answer"     // it reports success, and there is nothing
 	Unsupported  Reason = "unsupported"   // the agent cannot do what was asked for
 	OwnerDied    Reason = "owner_died"    //
+	CheckFailed  Reason = "check_failed"  // the agent was done, and the task's check says otherwise
 	Other        Reason = "failed"        //
 )
 
@@ -58,6 +59,7 @@ type Verdict struct {
 	Evidence []string     // what it is drawn from
 	Asks     []string     // the answer ends with these questions, although the work was done
 	Question *Question    // with which it waits for a person
+	Tested   *Tested      // what the check of the task said
 }
 
 // Judge draws the verdict on a turn from all that is known of it. Why the agent's process failed is one part of that,

@@ -1,0 +1,256 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/run"
+	"omniagent/internal/workspace"
+)
+
+// listed are the tasks of a Markdown list, without those that are ticked. What is indented beneath an item belongs to
+// it.
+func listed(text string) (tasks []string) {
+	item := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[([ xX])\][ \t]+)?(.*)$`)
+	var now []string // lines of the item
+	open, done, fence := false, false, false
+	end := func() {
+		if task := strings.TrimSpace(strings.Join(now, "\n")); task != "" && !done {
+			tasks = append(tasks, task)
+		}
+		now, open, done = nil, false, false
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t")
+		begins := item.FindStringSubmatch(line)
+		switch {
+		case !indented && strings.HasPrefix(line, "```"), !indented && strings.HasPrefix(line, "~~~"):
+			fence = !fence
+			end()
+		case fence:
+		case begins != nil:
+			end()
+			open, done = true, strings.EqualFold(begins[1], "x")
+			now = append(now, begins[2])
+		case !open:
+		case indented && strings.HasPrefix(line, "\t"):
+			now = append(now, line[1:])
+		case indented:
+			now = append(now, line[2:])
+		case line == "":
+			now = append(now, "")
+		case now[len(now)-1] == "" || strings.HasPrefix(line, "#"): // a paragraph of its own
+			end()
+		default:
+			now = append(now, line)
+		}
+	}
+	end()
+	return tasks
+}
+
+// ledger is what is known of the tasks of a file, so that another call goes on where this one ends.
+type ledger struct {
+	File  string            `json:"file"`
+	Dir   string            `json:"dir"`
+	Tasks map[string]booked `json:"tasks"` // by what they say
+
+	path string
+	mu   sync.Mutex
+}
+
+// booked is the last run of a task.
+type booked struct {
+	Run  string      `json:"run_id"`
+	Done *severalRow `json:"done,omitempty"` // it has succeeded
+}
+
+// openLedger opens that of a file for tasks in a directory. Only one call at a time has it.
+func openLedger(ctx context.Context, store run.Store, file, dir string) (*ledger, func(), error) {
+	sum := sha256.Sum256([]byte(file + "\x00" + dir))
+	l := &ledger{
+		File: file, Dir: dir, Tasks: map[string]booked{},
+		path: filepath.Join(store.Dir, ".batches", hex.EncodeToString(sum[:12])+".json"),
+	}
+	if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
+		return nil, nil, err
+	}
+	held, err := workspace.Lock(ctx, l.path+".lock", 0)
+	if errors.Is(err, fault.LockHeld) {
+		return nil, nil, fault.New(fault.Conflicting, "another call works on the tasks of %s", file).Because(err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if data, err := os.ReadFile(l.path); err == nil {
+		if err := json.Unmarshal(data, l); err != nil {
+			_ = held.Unlock()
+			return nil, nil, fault.New(fault.Unsafe, "%s is damaged", l.path).Because(err).
+				Hint("remove it, and all tasks of %s are done again", file)
+		}
+	}
+	return l, func() { _ = held.Unlock() }, nil
+}
+
+// book records what is known of a task.
+func (l *ledger) book(key string, b booked) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Tasks[key] = b
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return workspace.WriteFile(l.path, append(data, '\n'), 0o600)
+}
+
+// known returns what came of a task before, if it is not to be done again: it has succeeded, or waits for an answer.
+func (l *ledger) known(ctx context.Context, store run.Store, key string) (severalRow, bool) {
+	b, there := l.Tasks[key]
+	if b.Done != nil {
+		return *b.Done, true
+	}
+	if !there {
+		return severalRow{}, false
+	}
+	r, err := store.Load(ctx, b.Run)
+	if err != nil || r.State.Terminal() && r.State != run.Succeeded {
+		return severalRow{}, false
+	}
+	row := severalRowOf(r)
+	if row.Passed {
+		_ = l.book(key, booked{b.Run, &row}) // the record may be gone the next time
+	}
+	return row, true
+}
+
+// keyOf names a task by what it says, and where the file says it twice by the number.
+func keyOf(task string, seen map[string]int) string {
+	seen[task]++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", seen[task], task))
+	return hex.EncodeToString(sum[:])
+}
+
+// batch does the tasks of a file that have not succeeded yet.
+func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	task, err := p.baseTask(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	file := c.Abs(c.String("batch"))
+	text, err := workspace.ReadFile(file, maxTask)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	tasks := listed(string(text))
+	if len(tasks) == 0 {
+		return contract.Result{}, fault.New(fault.ArgError, "%s has no list with tasks that are open", file).
+			Hint("a line for each: - What to do")
+	}
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if c.DryRun() {
+		out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
+		out.Target["tasks"] = tasks
+		return out, nil
+	}
+	began := time.Now()
+	l, closeLedger, err := openLedger(ctx, store, file, c.Dir())
+	if err != nil {
+		return contract.Result{}, err
+	}
+	defer closeLedger()
+	rows, err := l.workOff(ctx, c, store, tasks)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	return batched(run.Record{Task: task, State: run.Succeeded, Created: began}, rows)
+}
+
+// workOff does the tasks that are left.
+func (l *ledger) workOff(ctx context.Context, c *contract.Call, store run.Store, tasks []string) ([]severalRow, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fault.New(fault.Internal, "this program cannot be found").Because(err)
+	}
+	rows := make([]severalRow, len(tasks))
+	var entries []entry
+	var at []int
+	var keys []string
+	seen := map[string]int{}
+	for i, task := range tasks {
+		key := keyOf(task, seen)
+		if row, known := l.known(ctx, store, key); known {
+			rows[i] = row
+			continue
+		}
+		e := entry{name: fmt.Sprintf("task %d", i+1), task: task, begun: func(id string) {
+			if err := l.book(key, booked{Run: id}); err != nil {
+				c.Warn("BATCH", "task %d will be done again: %v", i+1, err)
+			}
+		}}
+		if c.Bool("fork") {
+			e.make = func() (*fork.Fork, error) {
+				forks, err := forkStore(c)
+				if err != nil {
+					return nil, err
+				}
+				return forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
+			}
+		}
+		entries, at, keys = append(entries, e), append(at, i), append(keys, key)
+	}
+	parallel := max(1, c.Int("parallel"))
+	for n, row := range (several{c, store, self, parallel}).carryOut(ctx, entries) {
+		rows[at[n]] = row
+		if row.Passed {
+			if err := l.book(keys[n], booked{row.ID, &row}); err != nil {
+				c.Warn("BATCH", "task %d will be done again: %v", at[n]+1, err)
+			}
+		}
+	}
+	for i := range rows {
+		rows[i].Task = tasks[i]
+	}
+	return rows, nil
+}
+
+// batched is the answer of a batch.
+func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
+	d := handedOver{runData: runDataOf(whole), Runs: foreign(rows)}
+	var left []severalRow
+	for _, r := range rows {
+		if !r.Passed {
+			left = append(left, r)
+		} else if r.Fork != nil {
+			d.Summary.Next = append(d.Summary.Next, "omniagent runs apply "+r.ID)
+		}
+	}
+	out := contract.Result{Data: d, Effect: contract.Created}
+	if len(left) == 0 {
+		return out, nil
+	}
+	d.Status = string(run.Failed)
+	out.Data = d
+	if len(left) == len(rows) {
+		return out, lost(rows, "task")
+	}
+	return out, fault.New(fault.PartialFailure, "%d of %s are not done", len(left), plural(len(rows), "task")).
+		Hint("the same call again does those that are left")
+}

@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/fork"
+	"omniagent/internal/run"
+	"omniagent/internal/text"
+)
+
+// The ways in which the work of a run comes home.
+const (
+	asInPlace = "in-place"
+	asBranch  = "branch"
+	asPatch   = "patch"
+)
+
+type runApplied struct {
+	forkApplied
+	ID    string                   `json:"run_id"`
+	Patch contract.Foreign[string] `json:"patch" doc:"empty: without --as patch"`
+}
+
+// PlainText says what came of it, or is the patch.
+func (d runApplied) PlainText() string {
+	switch {
+	case d.Patch.Value != "":
+		return d.Patch.Value
+	case d.Branch != nil && !d.InPlace && d.Turn == nil && len(d.Files) == 0:
+		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
+			plural(d.Commits, "commit"))
+	}
+	return d.forkApplied.PlainText()
+}
+
+func runsApply() *contract.Command {
+	return forkCommand(contract.Command{
+		Path: "runs apply", Summary: "bring home what a run did in its fork", Danger: contract.Mutating,
+		Detail: "It does what fork apply does. With --as branch, or patch, the files here stay as they are. See " +
+			"docs/races.md.",
+		DryRun: true, Reversible: true, Output: contract.TypeOf[runApplied](), Volatile: []string{"turn", "patch"},
+		Params: []contract.Param{
+			runParam(), {
+				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
+				Help: "how",
+			},
+		},
+		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
+		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "all of it is here"},
+			{Code: contract.PartialFailure, When: "see data.files", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such run or fork"},
+			{Code: contract.Conflict, When: "an agent is at work here"},
+		},
+		Examples: []contract.Example{{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"}},
+		Run:      inRuns(applyRun),
+	})
+}
+
+func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.Result, error) {
+	r, err := runs.Load(ctx, c.String("id"))
+	if err != nil {
+		return contract.Result{}, err
+	}
+	f, err := forkOf(c, r)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
+	switch c.String("as") {
+	case asPatch:
+		d.Patch.Value, err = patchOf(ctx, runs, r)
+	case asBranch:
+		if c.DryRun() {
+			break
+		}
+		branch, count, errBranch := f.Branch(ctx, text.OneLine(r.Text, 72)+"\n\nRun "+r.ID+" of "+
+			runDataOf(r).Agent+".\n")
+		d.Branch, d.Commits, err = orNil(branch), count, errBranch
+	default:
+		d.forkApplied, err = bringHome(ctx, c, f)
+	}
+	return contract.Result{
+		Data: d, Effect: contract.Updated, Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
+	}, err
+}
+
+// forkOf returns the fork in which a run worked.
+func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
+	if r.Fork == "" {
+		return nil, fault.New(fault.NotFoundCode, "%s worked in no fork, but in %s itself", r.ID, r.Dir).
+			With("run_id", r.ID).Hint("omniagent runs diff %s; omniagent undo --run %s", r.ID, r.ID)
+	}
+	store, err := forkStore(c)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(r.Fork)
+}
+
+// patchOf is what a run has changed, after the runs that it repeats in the same fork.
+func patchOf(ctx context.Context, runs run.Store, r run.Record) (string, error) {
+	chain := []run.Record{r}
+	for r.Of != "" {
+		before, err := runs.Peek(r.Of)
+		if err != nil || before.Fork != r.Fork {
+			break
+		}
+		chain, r = append(chain, before), before
+	}
+	var patch strings.Builder
+	for _, each := range slices.Backward(chain) {
+		if err := runs.Diff(ctx, each.ID, &patch); err != nil {
+			return "", err
+		}
+	}
+	return patch.String(), nil
+}

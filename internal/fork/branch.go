@@ -1,0 +1,179 @@
+package fork
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/tree"
+)
+
+// Branch makes a branch of the workspace's repository that has what the fork has: its commits, and one more with what
+// it has not committed. Files that the repository ignores are left out. Neither the files of the workspace change, nor
+// its index, nor its HEAD. count is the number of commits that are new; 0: a branch had them.
+func (f *Fork) Branch(ctx context.Context, message string) (branch string, count int, err error) {
+	held, err := f.lock(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = held.Unlock() }()
+	stood, known := f.stood()
+	if f.GitDir == "" || !known || stood.Commit == "" {
+		return "", 0, fault.New(fault.Conflicting, "%s has no commit on which a branch could begin", f.Workspace).
+			Hint("omniagent fork apply %s", f.Name)
+	}
+	if process.Find("git", os.LookupEnv) == "" {
+		return "", 0, fault.New(fault.NotInstalled, "there is no git to make a branch with").Hint("install git")
+	}
+	parent := stood.Commit
+	if there, err := f.inside().head(); err == nil && there.Commit != "" && !there.at(stood) {
+		if err := f.bringObjects(); err != nil {
+			return "", 0, err
+		}
+		parent = there.Commit
+	}
+	commit, err := f.commitOn(ctx, parent, message)
+	if err != nil {
+		return "", 0, fault.New(fault.Unsafe, "no branch can be made of the fork %s: %v", f.Name, err).
+			Hint("omniagent fork apply %s", f.Name)
+	}
+	if commit == stood.Commit {
+		return "", 0, nil
+	}
+	ref := f.freeBranch(ctx, commit)
+	if ref == "" {
+		return "fork/" + f.Name, 0, nil
+	}
+	count = f.countCommits(ctx, commit)
+	if _, err := f.git(ctx, "update-ref", "-m", "omniagent runs apply", ref, commit); err != nil {
+		return "", 0, fault.New(fault.Conflicting, "the branch cannot be made: %v", err)
+	}
+	return strings.TrimPrefix(ref, "refs/heads/"), count, nil
+}
+
+// commitOn makes a commit of what the fork has, and returns it; the parent, if there is nothing to commit.
+func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, error) {
+	changes, err := f.Changes(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "omniagent-branch-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	g := staging{f, []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}}
+	if _, err := g.git(ctx, nil, "read-tree", parent); err != nil {
+		return "", err
+	}
+	entries, err := g.entries(ctx, changes, len(parent))
+	if err == nil && len(entries) > 0 {
+		_, err = g.git(ctx, entries, "update-index", "-z", "--add", "--index-info")
+	}
+	if err != nil {
+		return "", err
+	}
+	root, err := g.git(ctx, nil, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	if was, err := g.git(ctx, nil, "rev-parse", parent+"^{tree}"); err == nil && was == root {
+		return parent, nil
+	}
+	if at, err := f.home().commit("refs/heads/fork/" + f.Name); err == nil && at != "" { // of an earlier call
+		if is, err := g.git(ctx, nil, "rev-parse", at+"^{tree}", at+"^"); err == nil && is == root+"\n"+parent {
+			return at, nil
+		}
+	}
+	if name, _ := g.git(ctx, nil, "config", "user.email"); name == "" {
+		g.env = append(g.env, "GIT_AUTHOR_NAME=omniagent", "GIT_AUTHOR_EMAIL=omniagent@localhost",
+			"GIT_COMMITTER_NAME=omniagent", "GIT_COMMITTER_EMAIL=omniagent@localhost")
+	}
+	return g.git(ctx, []byte(message), "commit-tree", root, "-p", parent)
+}
+
+// staging calls git in the workspace, with an index of its own.
+type staging struct {
+	fork *Fork
+	env  []string
+}
+
+// entries are the lines by which an index gets the changes of the fork. hash is the length of the name of an object.
+func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byte, error) {
+	var names bytes.Buffer
+	for _, c := range changes {
+		names.WriteString(c.Path + "\x00")
+	}
+	ignored := map[string]bool{}
+	if out, err := g.git(ctx, names.Bytes(), "check-ignore", "-z", "--stdin"); err == nil { // 1: none is ignored
+		for name := range strings.SplitSeq(out, "\x00") {
+			ignored[name] = true
+		}
+	}
+	var lines bytes.Buffer
+	for _, c := range changes {
+		file, err := theirs(g.fork.at(c.Path))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+		case ignored[c.Path] || file.isDir() || g.nested(c.Path):
+			continue
+		case file == nil:
+			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
+			continue
+		}
+		mode := "100644"
+		var data []byte
+		switch {
+		case file.isLink():
+			mode, data = "120000", []byte(file.target)
+		case file.isFile():
+			if data, err = file.content(); err != nil {
+				return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+			}
+			if file.status.Mode&fs.FileMode(0o100) != 0 {
+				mode = "100755"
+			}
+		default:
+			continue
+		}
+		sum, err := g.git(ctx, data, "hash-object", "-w", "--no-filters", "--stdin") // filters are programs
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, sum, c.Path)
+	}
+	return lines.Bytes(), nil
+}
+
+// nested reports whether a path is in a repository of its own.
+func (g staging) nested(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(g.fork.Workspace, filepath.FromSlash(dir), ".git")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (g staging) git(ctx context.Context, input []byte, args ...string) (string, error) {
+	r, err := process.Run(ctx, process.Spec{
+		Argv: append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...),
+		Dir:  g.fork.Workspace, Stdin: input,
+		Env: append(process.Environment(os.Environ(), process.EnvOptions{}), g.env...),
+	})
+	if err != nil {
+		return "", err
+	}
+	if r.ExitCode != 0 {
+		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(r.Stderr)))
+	}
+	return strings.TrimSpace(string(r.Stdout)), nil
+}

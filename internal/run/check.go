@@ -1,0 +1,73 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/shell"
+)
+
+// checkTail is how many bytes are kept of what a check writes.
+const checkTail = 4000
+
+// check runs the check of the task where the agent has worked. If it does not succeed, neither has the run.
+func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
+	r := o.Run
+	began := time.Now()
+	test := &Tested{Command: r.Check}
+	out, err := o.line(ctx, r.Check, r.CheckFor)
+	test.Output, test.DurationMS = tail(out.Stdout+out.Stderr), time.Since(began).Milliseconds()
+	if ctx.Err() != nil { // somebody ended the run, or its own clock has
+		v = verdictOf(Ending{Err: context.Cause(ctx)}, nil)
+		v.Tested = test
+		return v
+	}
+	why := ""
+	switch {
+	case err != nil:
+		why = fault.Of(err).Message
+	case out.Reason == shell.OutOfTime:
+		why = fmt.Sprintf("it did not end within %s", out.Limit)
+	case out.Signal != "":
+		why = "it was ended by " + out.Signal
+	default:
+		test.ExitCode = &out.Exit
+		if out.Exit == 0 {
+			v.Tested, v.Evidence = test, append(v.Evidence, "the check succeeded")
+			return v
+		}
+		why = fmt.Sprintf("it ended with %d", out.Exit)
+	}
+	return Verdict{
+		State: Failed, Reason: CheckFailed, Tested: test, Evidence: append(v.Evidence, "the check: "+why),
+		Fault: fault.New(fault.CheckFailed, "the agent was done, and the check failed: %s", why).
+			Hint("omniagent runs show %s has what it wrote", r.ID),
+	}
+}
+
+// line runs a line that the person wrote, with the person's own environment.
+func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (shell.Outcome, error) {
+	in, err := shell.New(shell.Options{
+		Root: o.Run.Dir, Env: process.Environment(o.Hooks.Env, process.EnvOptions{NoColor: true}), Grace: o.Grace,
+	})
+	if err != nil {
+		return shell.Outcome{}, err
+	}
+	defer in.Close()
+	return in.Run(ctx, shell.Command{Line: line, Timeout: limit}, nil)
+}
+
+// tail is the end of what a program wrote.
+func tail(output string) string {
+	if len(output) > checkTail {
+		output = output[len(output)-checkTail:]
+		if _, whole, found := strings.Cut(output, "\n"); found {
+			output = whole
+		}
+	}
+	return strings.ToValidUTF8(output, "\uFFFD")
+}

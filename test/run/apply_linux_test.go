@@ -1,0 +1,115 @@
+package run
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// git calls git in the workspace.
+func (p *place) git(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// printed is what a command prints that has no envelope.
+func (p *place) printed(args ...string) string {
+	p.t.Helper()
+	out, err := p.command(args...).Output()
+	if err != nil {
+		p.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// forkOf runs an agent in a fork of its own.
+func (p *place) forkOf(agent string) (run string) {
+	p.t.Helper()
+	a := p.run(agent, "--yolo", "--fork")
+	a.is(p.t, 0, "succeeded", "done")
+	return a.Data.ID
+}
+
+// TestWhatTwoRunsDifferIn compares two runs in forks, and brings one home in each way.
+func TestWhatTwoRunsDifferIn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).
+		agent("one", `cat >/dev/null; echo one >both.txt; echo 1 >only.txt; sed -i s/a/A/ lines.txt; echo ok`).
+		agent("two", `cat >/dev/null; echo two >both.txt; sed -i s/c/C/ lines.txt; echo ok`)
+	p.put("lines.txt", "a\nb\nc\n")
+	p.git("init", "-q", "-b", "main")
+	p.git("add", ".")
+	p.git("commit", "-q", "-m", "first")
+	one, two := p.forkOf("one"), p.forkOf("two")
+	files := map[string]string{}
+	for line := range strings.Lines(p.printed("runs", "diff", one, two, "--json")) {
+		var f struct{ Path, Status string }
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		name, err := filepath.Rel(p.work, f.Path)
+		if err != nil {
+			t.Error(err)
+		}
+		files[name] = f.Status
+	}
+	if len(files) != 3 || files["only.txt"] != "deleted" || files["both.txt"] != "modified" {
+		t.Errorf("%v", files)
+	}
+	if text := p.printed("runs", "diff", one, two); !strings.Contains(text, "-one\n+two\n") ||
+		!strings.Contains(text, "-A\n+a\n") || !strings.Contains(text, "+C\n") {
+		t.Error(text)
+	}
+	if text := p.printed("runs", "diff", one, "--json"); strings.Count(text, "\n") != 3 {
+		t.Error(text)
+	}
+
+	var d struct {
+		Data struct{ Patch struct{ Value string } }
+	}
+	a := p.call("runs", "apply", one, "--as", "patch")
+	if err := json.Unmarshal([]byte(a.Stdout), &d); err != nil || !strings.Contains(d.Data.Patch.Value, "+one") {
+		t.Errorf("%v: %s", err, a)
+	}
+	p.fork(0, "runs", "apply", one, "--as", "branch")
+	if got := p.git("show", "fork/work-1:both.txt"); got != "one" {
+		t.Errorf("the branch has %q", got)
+	}
+	if got := p.git("status", "--porcelain"); got != "" || p.git("rev-list", "--count", "main..fork/work-1") != "1" {
+		t.Errorf("status: %s", got)
+	}
+	p.fork(0, "runs", "apply", one, "--as", "branch")
+	if got := p.git("branch", "--format=%(refname:short)"); got != "fork/work-1\nmain" {
+		t.Errorf("branches: %s", got)
+	}
+
+	if d := p.fork(0, "runs", "apply", one); len(d.Data.Files) != 3 || d.Data.Turn == "" {
+		t.Errorf("%+v", d)
+	}
+	d2 := p.fork(3, "runs", "apply", two) // both wrote both.txt
+	if p.read("lines.txt") != "A\nb\nC\n" || !strings.Contains(p.read("both.txt"), "<<<<<<<") || d2.Error == nil {
+		t.Errorf("%+v: %q, %q", d2, p.read("lines.txt"), p.read("both.txt"))
+	}
+	p.fork(0, "undo")
+	p.fork(0, "undo")
+	if got := p.git("status", "--porcelain"); got != "" {
+		t.Errorf("status: %s", got)
+	}
+
+	plain := p.run("one", "--yolo")
+	p.fork(5, "runs", "apply", plain.Data.ID)
+	if out, err := p.command("runs", "diff", one, plain.Data.ID).Output(); err == nil ||
+		!strings.Contains(string(out), "NOT_FOUND") {
+		t.Errorf("%v: %s", err, out)
+	}
+	p.fork(5, "runs", "apply", "run-nobody")
+	p.nothing()
+}
