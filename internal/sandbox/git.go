@@ -267,7 +267,7 @@ func (p Policy) gitDirs() (dirs []string) {
 	return dirs
 }
 
-// enclosing returns the relative path of the work tree in which a workspace lies that is none itself, or "".
+// enclosing returns the relative path of the work tree in which a workspace lies that has no repository itself, or "".
 func enclosing(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		return ""

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A person's git writes many files in a git directory by their names, such as COMMIT_EDITMSG and logs/HEAD. A link there
-// would lead it to a file that commands cannot write. So none comes into a git directory by a command: neither is one
-// made there, nor moved there, nor a directory that may hold some.
+// A person's git writes many files in a git directory by their names, such as COMMIT_EDITMSG and logs/HEAD. A link
+// there would lead it to a file that commands cannot write. So no command brings one into a git directory: neither is
+// one made there, nor moved there, nor a directory that may hold some.
 
 // probing is how git finds out, in a new repository, whether there are links.
 const probing = `^t[A-Za-z0-9]{6}$`

@@ -113,11 +113,12 @@ func bpfHeld(calls map[uint32][]unix.SockFilter) {
 		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
 }
 
-// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around us.
+// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around
+// us.
 const asksForWalls = 1 << 31
 
 // withinWalls says what that means.
-const withinWalls = "walls of omniagent stand around this program already, and there can be none inside of them"
+const withinWalls = "walls of omniagent stand around this program already, and inside of them no others can be built"
 
 // walled reports whether a supervisor stands around this process.
 func walled() bool {
