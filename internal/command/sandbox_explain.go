@@ -134,7 +134,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents, Leads: native.Leads,
 			Ground: guard.Ground{
 				Walls: walls.Whole(), Network: data.Walls.Network != "off",
-				Cover: coverOf(c, policy.Root),
+				Cover: coverOf(c, policy.Root), Trees: policy.Repositories, Ways: sandbox.GitDirs(policy.Root),
 			},
 		},
 	}

@@ -151,6 +151,15 @@ type Enclosure struct {
 	network string
 	weaker  error
 	roots   []string
+	trees   []string
+}
+
+// Repositories returns the work trees of git in which walls hold what is protected, without links.
+func (e *Enclosure) Repositories() []string {
+	if e == nil {
+		return nil
+	}
+	return e.trees
 }
 
 // Weaker returns why this sandbox is not the strongest for this system, or nil if it is, or was requested by name.
@@ -188,7 +197,7 @@ func Open(w Wanted) (*Enclosure, error) {
 			return nil, err
 		}
 		if walls != nil {
-			return &Enclosure{walls, w.network(), first, w.Roots}, nil
+			return &Enclosure{walls, w.network(), first, w.Roots, p.Repositories}, nil
 		}
 		if first == nil {
 			first = lacks
@@ -312,11 +321,23 @@ func (e *Enclosure) Starter() shell.Starter {
 	if e == nil {
 		return nil
 	}
+	return through(e.Plan)
+}
+
+// Opened is Starter with all of the network, for a command for which a person has opened it.
+func (e *Enclosure) Opened() shell.Starter {
+	if e == nil {
+		return nil
+	}
+	return through(e.PlanOpen)
+}
+
+func through(walls func(process.Plan) (process.Plan, error)) shell.Starter {
 	return func(line, dir string, env []string) (process.Plan, error) {
 		plan, err := shell.Plain(line, dir, env)
 		if err != nil {
 			return plan, err
 		}
-		return e.Plan(plan)
+		return walls(plan)
 	}
 }

@@ -36,6 +36,7 @@ type step struct {
 	changed bool          // a host has changed its input
 	stops   bool          // the answer to its question ends the turn
 	shut    string        // what it tries that the walls refuse, and the setting that opens it
+	opens   bool          // a yes opens the network for it
 	context []model.Block // what a hook tells the model before it runs
 	done    chan tool.Result
 }
@@ -260,7 +261,7 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	s.ran = true
 	s.start(ctx)
 	result := l.await(s)
-	if s.shut != "" {
+	if failed := result.Failed || result.Exit != nil && *result.Exit != 0; failed && s.shut != "" {
 		result.Text += "\n\n(" + strings.ReplaceAll(s.shut, "; ", ";\n") + ")"
 	}
 	return result

@@ -60,7 +60,7 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	described := Described(s.call.Name, s.action)
 	canAsk := l.mind.o.Services.CanAsk
 	v := l.mind.now().judge(described, s.action, host.Decision)
-	s.shut = v.shut
+	s.shut, s.opens = v.shut, v.opens
 	if v.word == guard.Allow && s.action.Form != nil {
 		if isFilled {
 			s.answered(filled)
@@ -70,6 +70,9 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	}
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:
+		if v.given {
+			s.open()
+		}
 		l.agreed(s, event.Reply{})
 		return nil
 	case v.word == guard.Deny && host.Decision == event.Deny:
@@ -83,6 +86,9 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	}
 	if v.reason = cmp.Or(v.reason, host.Reason); host.Decision == asks {
 		v.reason = cmp.Or(host.Reason, v.reason)
+	}
+	if canAsk && s.opens && s.action.Opens != nil {
+		v.reason = reasoned(v.reason, "a yes opens the network for this command alone")
 	}
 	title = reasoned(title, v.reason)
 	if !canAsk {
@@ -176,13 +182,23 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 		l.mind.policy.rules.Memory.Remember(Described(s.call.Name, s.action), guard.Allow)
 	}
 	l.mind.mu.Unlock()
+	s.open()
 	l.agreed(s, reply)
 	return nil
 }
 
+// open opens the network for a command that a person has allowed, if it needs it.
+func (s *step) open() {
+	if s.opens && s.action.Opens != nil {
+		s.action.Opens()
+		s.shut = ""
+	}
+}
+
 // deniedNow returns the denial of a call that was planned again, or nil.
 func (l *loop) deniedNow(s *step) *event.Denial {
-	if v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, ""); v.word == guard.Deny {
+	v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, "")
+	if s.shut, s.opens = v.shut, v.opens; v.word == guard.Deny {
 		return s.refused(false, "%s", v.reason)
 	}
 	return nil

@@ -32,6 +32,8 @@ type verdict struct {
 	reason string // for the model and for people
 	run    bool   // it needs a question, but may run if nobody can be asked, because the walls hold it
 	shut   string // what it tries that the walls refuse, and the setting that opens it
+	opens  bool   // a yes has to open the network for it
+	given  bool   // a yes from before allows it
 }
 
 // judge decides about a call. The sandbox may be stricter than this decision, never laxer.
@@ -47,7 +49,7 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	if held && a.Lasts && p.mode == setting.Default && v.word == guard.Ask && !said.Explicit {
 		v.reason = "it goes on when the turn has ended, and undo does not cover what it does then"
 	}
-	defer func() { v.shut = said.Shut }()
+	defer func() { v.shut, v.opens, v.given = said.Shut, said.Opens, said.Answered }()
 	switch {
 	case v.word == guard.Deny:
 	case host == event.Deny:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/zlib"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -33,8 +34,7 @@ type objects struct {
 func (r *Repository) Close() {
 	for _, s := range r.stores {
 		for _, p := range s.packs {
-			_ = p.data.Close()
-			_ = p.index.Close()
+			p.Close()
 		}
 		_ = s.dir.Close()
 	}
@@ -56,6 +56,57 @@ func (r *Repository) Blob(id ID, limit int64) ([]byte, error) {
 		return nil, r.missing(id, "its content has another hash")
 	}
 	return data, nil
+}
+
+// Has reports whether the repository has an object of any type, given by its name.
+func (r *Repository) Has(name string) bool {
+	var id ID
+	raw, err := hex.DecodeString(name)
+	if err != nil || copy(id[:], raw) != r.size || len(raw) != r.size {
+		return false
+	}
+	return r.has(id, name)
+}
+
+func (r *Repository) has(id ID, name string) bool {
+	r.open()
+	for _, s := range r.stores {
+		for _, p := range s.packs {
+			if _, ok := p.find(id); ok {
+				return true
+			}
+		}
+	}
+	for _, s := range r.stores {
+		if f, _, err := s.dir.Open(name[:2] + "/" + name[2:]); err == nil {
+			_ = f.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// HasPack reports whether the repository has all objects of a pack, which is in another directory of objects. One that
+// cannot be read is not known.
+func (r *Repository) HasPack(objects, pack string) bool {
+	dir, err := workspace.OpenDir(objects)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	p, err := openPack(dir, pack, r.size)
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	for i := range int(p.fanOut[255]) {
+		var id ID
+		if _, err := p.table.ReadAt(id[:r.size], indexHead+int64(i)*int64(r.size)); err != nil ||
+			!r.has(id, r.name(id)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Size returns the size of a blob, without reading it.

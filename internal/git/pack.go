@@ -70,6 +70,12 @@ func (p *pack) readHead(size int64) error {
 	return nil
 }
 
+// Close closes the files.
+func (p *pack) Close() {
+	_ = p.data.Close()
+	_ = p.index.Close()
+}
+
 // find returns where an object is.
 func (p *pack) find(id ID) (at int64, ok bool) {
 	low := 0

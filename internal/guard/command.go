@@ -49,6 +49,7 @@ type piece struct {
 	denied string   // the program that the tables deny: only a rule that names it lifts that
 	inner  bool     // it is in the text of another command, which has to be covered
 	unread bool     // it runs a text that is not known before it runs
+	told   bool     // it runs a text that is known
 	never  bool     // nothing lifts the denial
 	blind  bool     // nor, where somebody would have to judge it: nobody sees what it is
 	reads  []string // absolute paths
@@ -56,6 +57,8 @@ type piece struct {
 
 	beyond  beyond
 	because string // it is beyond
+	remote  bool   // it needs the network, or may
+	held    bool   // the walls keep the protected name from being changed
 }
 
 func (p *piece) say(word Word, why string) {
@@ -113,6 +116,8 @@ type walker struct {
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
 
+	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
+	begin dirs                        // where all of a text runs, unless it moves
 	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
 	fed   string                      // that of the command that is judged
 	isFed bool
@@ -158,6 +163,9 @@ func (w *walker) text(source string, at dirs) dirs {
 	if nodes > maxNodes {
 		w.refuse(source, false, fmt.Sprintf("it has more than %d parts", maxNodes))
 		return dirs{lost: true}
+	}
+	if w.sets, w.begin = sets(file), at; moves(file) {
+		w.begin = dirs{lost: true}
 	}
 	end := w.list(file.Stmts, at)
 	w.sweep(file)
@@ -396,5 +404,9 @@ func (w *walker) read(n *syntax.Word, at dirs) word {
 		}
 		return true
 	})
-	return read(n, w.source, w.place.Home)
+	got := read(n, w.source, w.place.Home)
+	if !got.known {
+		got.may = w.values(n.Parts, at, 0)
+	}
+	return got
 }

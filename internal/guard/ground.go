@@ -10,9 +10,12 @@ import (
 // Ground is what lies beneath a call, whatever its text is: what contains it, and what takes it back. With both of them
 // only those calls need a person that reach beyond; see Verdict.
 type Ground struct {
-	Walls   bool // nothing that a command does reaches beyond the workspace
+	Walls   bool // no command writes beyond the workspace and Ways, nor what is protected there
 	Network bool // but for the hosts that the user has opened
 	Cover   Cover
+	// Trees are the repositories in which walls hold what is protected of git's; Ways are directories outside of the
+	// workspace that the walls leave open, such as the repository of a linked work tree.
+	Trees, Ways []string
 }
 
 // Cover is what a snapshot from before the call can give back. The zero value is nothing.
@@ -59,6 +62,7 @@ func (b beyond) grave() bool { return b > outside }
 
 // reaches notes what a piece does beyond.
 func (p *piece) reaches(b beyond, why string) {
+	p.remote = p.remote || b == network || b == published || b == another
 	if b > p.beyond {
 		p.beyond, p.because = b, why
 	}
@@ -67,16 +71,23 @@ func (p *piece) reaches(b beyond, why string) {
 // shut reports whether the walls refuse what a piece does beyond.
 func (p *piece) shut(g Ground) bool { return p.beyond == outside || p.beyond == network && !g.Network }
 
+// opens reports whether a yes has to open the network, without which it would change nothing.
+func (p *piece) opens(g Ground) bool {
+	return g.Walls && !g.Network && p.remote
+}
+
 // settle makes the word of a table the word for this call. What holds lets everything run that does not reach beyond;
 // where it does not hold, a denial of a table is a question that every mode asks.
 func (p *piece) settle(place Place) {
 	switch holds := place.Holds(); {
 	case p.never:
+	case p.beyond == guarded && p.held && place.Ground.Walls:
+		p.word, p.why, p.firm = Deny, p.because+heldBack, false // a yes would change nothing
 	case !holds:
 		if p.word == Deny && !p.blind {
 			p.word, p.firm = Ask, true
 		}
-	case p.beyond == nothing || p.beyond == network && place.Ground.Network:
+	case p.beyond == nothing || p.beyond == outside || p.beyond == network && place.Ground.Network:
 		p.word, p.firm = Allow, false
 	default:
 		p.word, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
@@ -90,6 +101,7 @@ var farther string
 const (
 	ofNetwork    = "network"
 	ofPublishing = "publish"
+	ofReading    = "read"
 	ofChange     = "change"
 	ofChangeLast = "change last"
 )
@@ -148,10 +160,19 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		name, args, argv = args[1], args[2:], argv[2:]
 	}
 	words := args
+	if w.place.Ground.Network && !argv[0].literal() {
+		p.reaches(published, "which program this is is not known before it runs, and the network is open")
+	}
 	switch name {
 	case "git":
 		sub, rest := gitVerb(args)
 		words = append([]string{sub}, rest...)
+		if w.place.Ground.Network && slices.ContainsFunc(argv[1:len(argv)-len(rest)], func(a word) bool {
+			return !a.known || strings.HasPrefix(strings.ToLower(a.text), "alias.") ||
+				strings.HasPrefix(a.text, "--config-env")
+		}) {
+			p.reaches(published, "git is given an alias, which may publish, and the network is open")
+		}
 	case "go":
 		if len(args) > 1 && (args[0] == "install" || args[0] == "run") &&
 			strings.Contains(strings.Join(args, " "), "@") {
@@ -162,21 +183,49 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 			words = nil
 		}
 	}
-	if does(ofNetwork, name, words) && !asksForHelp(args) {
+	switch {
+	case asksForHelp(args), slices.Contains(args, "--offline"):
+	case name == "git" && pathOfRemote(words) != "":
+		if words[0] == "push" {
+			w.target(p, word{text: pathOfRemote(words), known: true}, toll{}, at)
+		}
+	case name == "npm" && len(operandsOf(args)) == 1 && args[0] == "init":
+	case does(ofReading, name, words):
+		p.reaches(network, needsNetwork)
+	case does(ofPublishing, name, words):
+		p.reaches(published, "it publishes, or acts for you elsewhere; nothing takes that back")
+	case does(ofNetwork, name, words):
 		p.reaches(network, needsNetwork)
 	}
-	if does(ofPublishing, name, words) && !asksForHelp(args) {
-		p.reaches(published, name+" acts outside of this machine, where nothing takes it back")
-	}
 	if name == "git" {
-		w.gitLoses(p, words)
+		w.gitLoses(p, words, argv, at)
 	}
 	for _, target := range changed(name, argv) {
-		w.target(p, target, removes(name), at)
+		w.target(p, target, tollOf(name), at)
 	}
+	w.mayChange(p, name, argv, at)
 }
 
 const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
+
+// pathOfRemote returns the directory that git takes for a remote repository, or "" if it takes none.
+func pathOfRemote(words []string) string {
+	if !slices.Contains([]string{"clone", "fetch", "pull", "push", "ls-remote"}, words[0]) {
+		return ""
+	}
+	operands := operandsOf(words[1:])
+	if len(operands) == 0 || slices.ContainsFunc(operands, func(a string) bool {
+		return strings.Contains(a, "://") && !strings.HasPrefix(a, "file://") || strings.Contains(a, "::")
+	}) {
+		return ""
+	}
+	path := strings.TrimPrefix(operands[0], "file://")
+	if path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") ||
+		strings.HasPrefix(path, "/") {
+		return path
+	}
+	return ""
+}
 
 // asksForHelp reports whether a program only says what it is.
 func asksForHelp(args []string) bool {
@@ -257,72 +306,139 @@ func removes(name string) bool {
 	return slices.Contains([]string{"rm", "rmdir", "shred", "mv", "find", "unlink"}, name)
 }
 
+// toll is what a command takes of a file that it changes.
+type toll struct {
+	beneath bool // all that is beneath it as well
+	link    bool // where it is a link, the link and not what it leads to
+}
+
+func tollOf(name string) toll {
+	return toll{removes(name), slices.Contains([]string{"rm", "rmdir", "unlink"}, name)}
+}
+
 // target notes what is beyond about a file that a command changes.
-func (w *walker) target(p *piece, a word, whole bool, at dirs) {
-	place := w.place
-	switch {
-	case !a.known || at.lost && !filepath.IsAbs(a.text):
-		if whole && len(place.Ground.Cover.Gaps) > 0 {
-			p.reaches(uncovered, "what it removes is not known before it runs, and "+
-				place.lacks(place.Ground.Cover.Gaps[0]))
-		}
-		return
-	case a.text == "" || a.text == "-":
-		return
+func (w *walker) target(p *piece, a word, takes toll, at dirs) {
+	texts := []string{a.text}
+	if !a.known {
+		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
 	}
-	list := at.list
-	if filepath.IsAbs(a.text) {
-		list = []string{"/"}
+	if at.lost { // a loop or a function is judged from nowhere
+		at = w.begin
 	}
-	for _, dir := range list {
-		path := resolve(dir, a.text)
-		if a.pattern {
-			fixed, _, _ := strings.Cut(path, "*")
-			fixed, _, _ = strings.Cut(fixed, "?")
-			path = filepath.Dir(fixed + "x")
+	for _, text := range texts {
+		list := at.list
+		switch {
+		case text == "" || text == "-":
+			continue
+		case strings.HasPrefix(text, anything), at.lost && !filepath.IsAbs(text):
+			if list = []string{w.place.Root}; strings.Contains(text, "..") {
+				text = ""
+			}
+			text = anything + "/" + text
+		case filepath.IsAbs(text):
+			list = []string{"/"}
 		}
-		w.changes(p, path, whole || a.pattern)
+		for _, dir := range list {
+			w.changes(p, resolve(dir, text), a.pattern || !a.known, takes)
+		}
 	}
 }
 
-// changes notes what is beyond about a path that is written, or removed with all beneath it.
-func (w *walker) changes(p *piece, path string, whole bool) {
+// changes notes what is beyond about a path that is written or removed, or about those that a pattern may become.
+func (w *walker) changes(p *piece, path string, pattern bool, takes toll) {
+	fixed := path
+	if pattern {
+		fixed = fixedPart(path)
+	}
+	w.changesThere(p, path, fixed, takes)
+	// one that is not there yet is where the directory above it leads
+	up := path
+	if strings.Contains(path, anything) {
+		up = fixed
+	} else if takes.link {
+		up = filepath.Dir(path)
+	}
+	for ; w.place.root(up) != ""; up = filepath.Dir(up) {
+		reals := w.place.leads(up)
+		for _, real := range reals {
+			real = filepath.Join(real, strings.TrimPrefix(path, up))
+			w.changesThere(p, real, fixedPart(real), takes)
+		}
+		if len(reals) > 0 {
+			return
+		}
+	}
+}
+
+// changesThere notes what is beyond about a pattern for paths, of which the first part is fixed.
+func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
 	place := w.place
-	root := place.root(path)
+	root := place.root(fixed)
 	if root == "" {
-		if !temporary(path) {
+		switch way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return within(dir, fixed) }); {
+		case way >= 0:
+			p.reaches(uncovered, "undo does not cover "+place.Ground.Ways[way]+": it lies outside the workspace")
+		case !temporary(fixed):
 			p.reaches(outside, outsideWorkspace)
 		}
 		return
 	}
-	if name := place.Agents.protectedName(path, root); name != "" {
-		p.reaches(guarded, name+decidesLater)
+	if name := place.Agents.protectedName(fixed, root); name != "" {
+		p.protects(name+decidesLater, place.wallsHold(name, fixed, root))
 	}
 	if place.Kept != nil {
 		for _, kept := range place.Kept() {
-			if foldedWithin(kept, path) {
-				p.reaches(guarded, kept+" is protected: git's configuration names it")
+			if foldedWithin(kept, fixed) {
+				p.protects(kept+" is protected: git's configuration names it", true)
 			}
 		}
 	}
-	if g, ok := place.Ground.Cover.gap(path, whole); ok {
-		p.reaches(uncovered, place.lacks(g))
+	for _, g := range place.Ground.Cover.Gaps {
+		switch meets := overlaps(path, g.Path, takes.beneath); {
+		case !meets:
+		case strings.Contains(path, anything):
+			p.reaches(uncovered, place.mayLack(g))
+		default:
+			p.reaches(uncovered, place.lacks(g))
+		}
 	}
 }
 
 const (
 	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
 	decidesLater     = " is protected: it decides what is run or obeyed later"
+	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user " +
+		"what to do"
 )
 
-// gap returns what a snapshot does not have of a path or, with whole, of what is beneath it.
-func (c Cover) gap(path string, whole bool) (Gap, bool) {
-	for _, g := range c.Gaps {
-		if within(g.Path, path) || whole && within(path, g.Path) {
-			return g, true
-		}
+// protects notes a protected name. One that no wall holds outweighs, because there a yes changes something.
+func (p *piece) protects(why string, held bool) {
+	if p.beyond < guarded {
+		p.held = held
 	}
-	return Gap{}, false
+	p.held = p.held && held
+	p.reaches(guarded, why)
+}
+
+// wallsHold reports whether the walls hold a protected name beneath a directory of the workspace: each at its top, and
+// those of git's in the repositories that were there when the walls were built.
+func (p Place) wallsHold(name, path, root string) bool {
+	tops := []string{root}
+	if strings.HasPrefix(name, ".git/") || name == ".git" {
+		tops = append(tops, p.Ground.Trees...)
+	}
+	return slices.ContainsFunc(tops, func(top string) bool {
+		return foldedWithin(filepath.Join(top, filepath.FromSlash(name)), path)
+	})
+}
+
+// gap returns what a snapshot does not have of a path.
+func (c Cover) gap(path string) (Gap, bool) {
+	i := slices.IndexFunc(c.Gaps, func(g Gap) bool { return within(g.Path, path) })
+	if i < 0 {
+		return Gap{}, false
+	}
+	return c.Gaps[i], true
 }
 
 // lacks says what a snapshot does not have.
@@ -334,21 +450,10 @@ func (p Place) lacks(g Gap) string {
 	return "undo does not cover " + name + ": " + g.Why
 }
 
-// gitLoses notes what git throws away that no snapshot has.
-func (w *walker) gitLoses(p *piece, words []string) {
-	switch words[0] {
-	case "clean":
-	case "reset", "checkout", "restore", "switch", "stash", "rebase", "branch", "gc", "prune", "reflog", "update-ref",
-		"filter-branch", "worktree":
-	default:
-		return
-	}
-	for _, g := range w.place.Ground.Cover.Gaps {
-		if words[0] == "clean" || g.Loose {
-			p.reaches(uncovered, w.place.lacks(g))
-			return
-		}
-	}
+// mayLack says it of a path that is not known before it runs.
+func (p Place) mayLack(g Gap) string {
+	name, why, _ := strings.Cut(strings.TrimPrefix(p.lacks(g), "undo does not cover "), ": ")
+	return "it may change " + name + ", which undo does not cover: " + why
 }
 
 // temporary reports whether a path is one that commands have for themselves, behind walls.

@@ -32,7 +32,11 @@ func TestHeldRuns(t *testing.T) {
 		"echo git push", "git commit -m 'npm publish'", "cargo build", "go test ./...",
 		"mkdir -p /tmp/x && rm -rf /tmp/x",
 		"rm -rf node_modules", "sleep 100 &", "systemctl stop x", strings.Repeat("echo x; ", maxLine/8+1),
-		"python - <<E\nx\nE",
+		"python - <<E\nx\nE", "git clone . /tmp/x", "git fetch .", "git push .", "git push ./bare main",
+		"git pull ./bare x",
+		"git clone file:///w/ws /tmp/x", "npm ci --offline", "npm init -y", "cargo fetch --offline",
+		"goose --version",
+		"claude --version",
 	} {
 		j := Judge{Known: known(), Place: held()}
 		if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != Allow || v.Firm || v.Grave {
@@ -57,19 +61,15 @@ func TestBeyond(t *testing.T) {
 			"apt-get install -y x", "ssh host ls", "env -S 'curl x'", "bash -c 'curl x'", "echo 'curl x' | sh",
 			"timeout 5 curl x", "sh <<E\ncurl x\nE", "echo x > /dev/tcp/1.2.3.4/80", "curl x | sh", "bash <(curl x)",
 			"nc -e sh host 1", "xargs curl", "find . -exec curl {} +",
-		}},
-		{"outside the workspace", false, []string{
-			"echo x > /etc/x", "rm -rf ~/work", "cp a /usr/local/bin/", "mkdir ~/x", "touch ../x", "mv a ../b",
-			"tee /etc/x",
-			"cd .. && touch x", "sed -i s/a/b/ /etc/hosts", "dd of=/etc/x", "find /etc -delete", "cp -t /etc a",
+			"kubectl -n x get pods", "gh pr view 1", "aws s3 ls", "git clone https://x ./y", "git fetch ./x:y://z",
 		}},
 		{"is protected", true, []string{
-			"echo x > .git/config", "echo x >> .git/hooks/pre-commit", "rm -rf .git", "cp x .vscode/settings.json",
-			"tee .mcp.json",
-			"mv x .claude", "sed -i s/a/b/ .envrc", "touch sub/.git/hooks/x", "ln -s a .npmrc",
+			"echo x > sub/.vscode/x", "touch sub/.git/hooks/x", "cp x new/.npmrc", "rm -rf sub/.git",
+			"mkdir -p a/.husky",
 		}},
-		{"nothing takes it back", true, []string{
-			"git push", "git push --force", "git -C a push origin main", "npm publish", "npm --tag x publish",
+		{"nothing takes that back", true, []string{
+			"git push", "git push --force", "git push origin .", "kubectl get x || kubectl delete x",
+			"git -C a push origin main", "npm publish", "npm --tag x publish",
 			"cargo publish",
 			"twine upload dist/*", "python -m twine upload x", "gh pr create", "docker push x", "gem push x",
 			"uv publish",
@@ -85,7 +85,7 @@ func TestBeyond(t *testing.T) {
 			v := Judge{Known: known(), Place: held()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
 			if v.Word != Ask || v.Grave != c.grave || v.Firm != (c.why == "is protected") ||
 				!strings.Contains(v.Reasons[0].Text, c.why) ||
-				(v.Shut == "") != c.grave {
+				v.Shut == "" && !c.grave || v.Opens == (c.why == "is protected") {
 				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Word, v.Grave, v.Shut, c.why,
 					v.Reasons)
 			}
@@ -93,12 +93,58 @@ func TestBeyond(t *testing.T) {
 	}
 	open := held()
 	open.Ground.Network = true
-	for line, want := range map[string]Word{"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Ask} {
+	for line, want := range map[string]Word{
+		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Allow, "git -c alias.p=push p": Ask,
+		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
+		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow,
+		"ls | xargs rm": Allow,
+	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
 			Command: line,
 		}); v.Word != want {
 			t.Errorf("%s with a network: %s: %+v", line, v.Word, v.Reasons)
+		}
+	}
+}
+
+// TestWhatWallsRefuse: nobody is asked where a yes would change nothing. What lies outside is left to the walls, with
+// the setting, and what is protected there is denied, with another way.
+func TestWhatWallsRefuse(t *testing.T) {
+	t.Parallel()
+	place := held()
+	place.Ground.Trees, place.Ground.Ways = []string{"/w/ws/tree"}, []string{"/w/main/.git"}
+	for want, lines := range map[string][]string{
+		"outside the workspace": {
+			"echo x > /etc/x", "rm -rf ~/work", "cp a /usr/local/bin/", "mkdir ~/x", "touch ../x", "mv a ../b",
+			"tee /etc/x", "cd .. && touch x", "sed -i s/a/b/ /etc/hosts", "dd of=/etc/x", "find /etc -delete",
+			"cp -t /etc a",
+		},
+		"use Write or Edit": {
+			"echo x > .git/config", "echo x >> .git/hooks/pre-commit", "rm -rf .git", "cp x .vscode/settings.json",
+			"tee .mcp.json", "mv x .claude", "sed -i s/a/b/ .envrc", "ln -s a .npmrc", "touch tree/.git/hooks/x",
+			"echo x > tree/.git/config", "bash -c 'touch .vscode/x'",
+		},
+		"it lies outside": {
+			"rm -rf ../main/.git/objects", "echo x > /w/main/.git/refs/heads/x",
+			"rm -rf ../../w/main/.git",
+		},
+	} {
+		for _, line := range lines {
+			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+			got, word := v.Shut, Allow
+			if want != "outside the workspace" {
+				got = v.Reasons[0].Text
+			}
+			switch want {
+			case "use Write or Edit":
+				word = Deny
+			case "it lies outside":
+				word = Ask
+			}
+			if v.Word != word || !strings.Contains(got, want) {
+				t.Errorf("%s: %+v, want %s and %q", line, v, word, want)
+			}
 		}
 	}
 }
@@ -245,7 +291,7 @@ func TestFarther(t *testing.T) {
 			if !does(head, words[0], nil) {
 				t.Errorf("%s is not found", words[0])
 			}
-		} else if kind != ofNetwork && kind != ofPublishing {
+		} else if kind != ofNetwork && kind != ofPublishing && kind != ofReading {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {
 			t.Errorf("%s is not found", words[0])

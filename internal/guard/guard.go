@@ -60,8 +60,11 @@ type Verdict struct {
 	// an agent, changes what is protected or what no snapshot has.
 	Grave bool `json:"grave"`
 	// Shut is what a command tries that the walls refuse by themselves, with the setting that opens it.
-	Shut  string `json:"shut,omitempty"`
-	never bool   // no rule and no answer lifts the denial
+	Shut string `json:"shut,omitempty"`
+	// Opens: it may need the network, which the walls keep closed, so that a yes has to open it. Answered: one did.
+	Opens    bool `json:"opens,omitempty"`
+	Answered bool `json:"answered,omitempty"`
+	never    bool // no rule and no answer lifts the denial
 }
 
 // Place is where a call would run. Paths are absolute; Home may be empty.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -44,6 +45,8 @@ func (j Judge) Call(c Call) Verdict {
 	var v Verdict
 	explicit, hit := j.restricted(strict, c, pieces, line)
 	lifted := false
+	// what reaches farthest is the reason that a person reads first
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(b.beyond, a.beyond) })
 	for i := range pieces {
 		p := &pieces[i]
 		if c.Kind == "command" || c.Kind == "write" {
@@ -51,6 +54,7 @@ func (j Judge) Call(c Call) Verdict {
 			if v.Shut == "" && j.Place.Ground.Walls && p.shut(j.Place.Ground) {
 				v.Shut = p.because
 			}
+			v.Opens = v.Opens || c.Kind == "command" && p.opens(j.Place.Ground)
 		}
 		if p.word == Ask {
 			if r, ok := j.lifts(lax, *p, c, line); ok {
@@ -78,7 +82,7 @@ func (j Judge) Call(c Call) Verdict {
 			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
 		case said == Allow && built < Deny && explicit == Allow:
-			v.Word, v.Firm, v.Grave, built, lifted = Allow, false, false, Allow, true
+			v.Word, v.Firm, v.Grave, built, lifted, v.Answered = Allow, false, false, Allow, true, true
 			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
 		}
 	}
@@ -155,7 +159,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 					p.reaches(guarded, r.Text)
 				}
 			}
-			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path), false); gone && c.Kind == "write" {
+			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path)); gone && c.Kind == "write" {
 				say(Ask, path, j.Place.lacks(g))
 				pieces[len(pieces)-1].reaches(uncovered, j.Place.lacks(g))
 			}
@@ -218,6 +222,10 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 				said(r.word, p.text)
 			case perhaps:
 				if p.shape == simple {
+					said(Ask, p.text)
+				}
+			default:
+				if r.mentioned(p) {
 					said(Ask, p.text)
 				}
 			}

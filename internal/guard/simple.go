@@ -101,7 +101,9 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
-		p.reaches(another, p.why)
+		if name != agent || len(argv) != 2 || !slices.Contains([]string{"--version", "--help"}, argv[1].text) {
+			p.reaches(another, p.why)
+		}
 	}
 	text, how := shellText(name, argv)
 	if how == noText && readsText(name, argv) {
@@ -110,12 +112,13 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		}
 	}
 	switch {
-	case how == unknownText:
+	case how == unknownText, foreignText(name, argv):
 		p.unread = true
 	case how == knownText && w.depth >= maxInner:
 		p.say(Deny, "texts of shells in texts of shells")
 	case how == knownText:
 		p.say(Ask, "a shell runs a text")
+		p.told = true
 		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
 		inner.text(text, at)
 	}

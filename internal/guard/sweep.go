@@ -108,8 +108,11 @@ func (w *walker) assign(n *syntax.Assign) {
 		return
 	}
 	w.say(Ask, n, "a variable is set")
-	w.survey.pieces[len(w.survey.pieces)-1].unread = slices.Contains(
-		[]string{"IFS", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE"}, name)
+	value := word{known: n.Value == nil && n.Array == nil}
+	if n.Value != nil {
+		value = read(n.Value, w.source, w.place.Home)
+	}
+	w.survey.pieces[len(w.survey.pieces)-1].unread = runsValue(name, value)
 }
 
 // poisoned reports whether no command may set a variable. Behind whole walls, what it decides it decides only there.
@@ -248,8 +251,10 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		if strings.HasPrefix(slice(w.source, r.Word), "/dev/tcp") {
 			p.connects()
 		}
+		w.target(&p, got, toll{}, at)
 	case at.lost:
 		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
+		w.target(&p, got, toll{}, at)
 		if v := w.set.Write(got.text, w.place); v.Word > Allow && w.place.Agents.protectedAnywhere(got.text) {
 			p.word, p.why = Deny, v.Reasons[0].Text
 			p.reaches(guarded, p.why)
@@ -258,7 +263,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		for _, dir := range at.list {
 			path := resolve(dir, got.text)
 			p.writes = append(p.writes, path)
-			w.changes(&p, path, false)
+			w.changes(&p, path, false, toll{})
 			v := w.set.Write(path, w.place)
 			switch {
 			case v.Word == Allow:

@@ -16,6 +16,7 @@ type word struct {
 	data    bool   // the unknown part comes from expansions that execute nothing and reveal no secret
 	why     string // why it is not known
 	written string
+	may     []string // patterns of what an unknown one may be, see values; nil: anything
 }
 
 func (w word) literal() bool { return w.known && !w.pattern }

@@ -21,6 +21,7 @@ type wrapper struct {
 	joined       bool
 	feeds        bool
 	anywhere     bool
+	after        []string
 	text         []string
 	valued, bare []string
 }
@@ -66,6 +67,8 @@ func (w *wrapper) read(part string) bool {
 		w.feeds = true
 	case "anywhere":
 		w.anywhere = true
+	case "after":
+		w.after = strings.Split(value, ",")
 	case "text":
 		w.text = strings.Split(value, ",")
 	default:
@@ -141,9 +144,27 @@ func commands(argv []word) (all []candidate, deep bool) {
 	return all, false
 }
 
+// behindVerb returns the words behind the subcommand that a wrapper needs, after its name, or nil if it is not there.
+func (w wrapper) behindVerb(argv []word) []word {
+	if w.after == nil {
+		return argv
+	}
+	for i, a := range argv[1:] {
+		if slices.Contains(w.after, a.text) {
+			return append(argv[:1:1], argv[i+2:]...)
+		} else if !strings.HasPrefix(a.text, "-") && (i == 0 || !strings.HasPrefix(argv[i].text, "-")) {
+			break
+		}
+	}
+	return nil
+}
+
 // unwrap returns the commands that a command starts by its arguments.
 func unwrap(name string, argv []word) (all []candidate) {
 	w := wrapperOf(name)
+	if argv = w.behindVerb(argv); argv == nil {
+		return nil
+	}
 	if w.name == "" {
 		for _, rest := range started(name, argv) {
 			all = append(all, candidate{argv: filled(rest, "{}"), sure: true})
@@ -206,7 +227,7 @@ func (w wrapper) behind(argv []word) (all []candidate) {
 		}
 		seen[[2]int{s.at, s.operands}] = true
 		switch text := argv[s.at].text; {
-		case text == "--":
+		case text == "--", text == "-" && w.assigns:
 			todo = append(todo, state{s.at + 1, s.operands, s.sure})
 		case strings.HasPrefix(text, "-") && len(text) > 1:
 			one, two := w.steps(text)
@@ -252,8 +273,13 @@ func shellText(name string, argv []word) (string, reading) {
 		}
 		return join(args)
 	}
+	if name == "git" {
+		return gitText(argv)
+	}
 	w := wrapperOf(name)
-	switch {
+	switch argv = w.behindVerb(argv); {
+	case argv == nil:
+		return "", noText
 	case w.joined:
 		all := w.behind(argv)
 		if slices.ContainsFunc(argv, func(a word) bool { return strings.HasPrefix(a.text, ":::") }) || len(all) > 1 {

@@ -68,14 +68,21 @@ func (w *Walls) Claim() Claim { return w.claim }
 
 // Plan returns the plan to run a program in the sandbox. It has to be started, because what was prepared for it is
 // released when it ends.
-func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
+func (w *Walls) Plan(p process.Plan) (process.Plan, error) { return w.planned(p, w.policy.Network) }
+
+// PlanOpen is Plan with all of the network, which a person has opened for this program.
+func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
+	return w.planned(p, Network{Open: true})
+}
+
+func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
 	w.mu.Lock()
 	closed := w.closed
 	w.mu.Unlock()
 	if closed {
 		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
 	}
-	return w.plan(p)
+	return w.plan(p, network)
 }
 
 // Close releases everything. Commands that still run stay in the sandbox.

@@ -21,7 +21,7 @@ func (w *Walls) open(r Report, _ Options) error {
 }
 
 // plan starts the program through sandbox-exec, which executes it.
-func (w *Walls) plan(p process.Plan) (process.Plan, error) {
+func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
 	if p.Name == "" && len(p.Argv) > 0 {
 		p.Name = p.Argv[0]
 	}
@@ -36,7 +36,9 @@ func (w *Walls) plan(p process.Plan) (process.Plan, error) {
 		}
 	}
 	p.Env = append(p.Env, "TMPDIR="+w.policy.Temp)
-	p.Argv = append([]string{sandboxExec, "-p", Profile(w.policy), p.Path}, p.Argv[1:]...)
+	policy := w.policy
+	policy.Network = network
+	p.Argv = append([]string{sandboxExec, "-p", Profile(policy), p.Path}, p.Argv[1:]...)
 	p.Path = sandboxExec
 	return p, nil
 }

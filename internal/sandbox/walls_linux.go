@@ -147,7 +147,7 @@ func (w *Walls) try() (trial, error) {
 	plan, err := w.wrap(process.Plan{
 		Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{},
 		Name: "the trial of the walls",
-	}, true, func(text string) {
+	}, w.policy.Network, true, func(text string) {
 		said = text
 	})
 	if err != nil {
@@ -192,24 +192,26 @@ func passing(err error) bool {
 		})
 }
 
-func (w *Walls) plan(p process.Plan) (process.Plan, error) {
-	return w.wrap(p, false, func(string) {})
+func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
+	return w.wrap(p, network, false, func(string) {})
 }
 
 // wrap makes a stage that starts the program. say gets the last report of the stage.
-func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped process.Plan, err error) {
+func (w *Walls) wrap(
+	p process.Plan, network Network, trial bool, say func(string),
+) (wrapped process.Plan, err error) {
 	if len(p.Argv) == 0 || p.Path == "" {
 		return p, fault.New(fault.MissingArgument, "no program was given")
 	}
 	if p.Env == nil {
 		p.Env = os.Environ()
 	}
-	o := w.order(p)
+	o := w.order(p, network)
 	if o.Trial = trial; trial {
 		home, _ := os.UserHomeDir()
 		o.Outside = []string{filepath.Dir(w.policy.Root), home, "/", "/etc", "/var/lib"}
 	}
-	run := &running{say: say, network: w.policy.Network}
+	run := &running{say: say, network: network}
 	defer func() {
 		if err != nil {
 			run.end(nil)
@@ -233,7 +235,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 	wrapped.Argv = append([]string{stageName, stageArgument}, p.Argv...)
 	wrapped.Env = stageEnvironment(p.Env)
 	wrapped.Files = run.files()
-	wrapped.Shape = shape(w.claim.Tier, !w.policy.Network.Open)
+	wrapped.Shape = shape(w.claim.Tier, !network.Open)
 	wrapped.After = func(e *process.Ending) {
 		run.end(e)
 		if after != nil {
@@ -273,10 +275,10 @@ func stageEnvironment(env []string) []string {
 	return own
 }
 
-func (w *Walls) order(p process.Plan) order {
+func (w *Walls) order(p process.Plan, network Network) order {
 	o := order{
 		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
-		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: w.policy.Network.name(), Limits: w.policy.Limits,
+		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits,
 		Program: p.Path,
 	}
 	temp := w.policy.Temp

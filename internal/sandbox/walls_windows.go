@@ -16,7 +16,7 @@ func (w *Walls) open(Report, Options) error {
 		"no wall is known for Windows").Hint("Run it under WSL 2, which has the walls of Linux.")
 }
 
-func (w *Walls) plan(process.Plan) (process.Plan, error) {
+func (w *Walls) plan(process.Plan, Network) (process.Plan, error) {
 	return process.Plan{}, fault.New(fault.Down, "no wall is known for Windows")
 }
 

@@ -44,6 +44,7 @@ type Options struct {
 	// an existing directory for output that is too long to show; empty: a temporary one until Close
 	Private string
 	Starter Starter // nil: Plain
+	Opened  Starter // of a command for which a person has opened the network; nil: Starter
 	// removed from the output: from what is returned, reported and written to files
 	Secrets *redact.Values
 	Grace   time.Duration // from the request to end until the kill; 0: 2 s
@@ -56,6 +57,7 @@ type Shell struct {
 	root    string
 	env     []string
 	starter Starter
+	opened  Starter
 	kept    func() []string
 	grace   time.Duration
 	spills  *spills
@@ -75,6 +77,7 @@ type Command struct {
 	Line    string
 	At      string        // where it has to begin, as At returned it; empty: anywhere
 	Timeout time.Duration // 0: DefaultTimeout; no more than MaxTimeout
+	Network bool          // a person has opened the network for it
 }
 
 // Reason is why a command ended.
@@ -127,7 +130,7 @@ func New(o Options) (*Shell, error) {
 		o.Grace = defaultGrace
 	}
 	s := &Shell{
-		root: root, dir: root, env: o.Env, starter: o.Starter, kept: o.Kept, grace: o.Grace,
+		root: root, dir: root, env: o.Env, starter: o.Starter, opened: o.Opened, kept: o.Kept, grace: o.Grace,
 		spills: &spills{given: o.Private, secrets: o.Secrets},
 	}
 	s.over, s.close = context.WithCancel(context.Background())

@@ -87,7 +87,11 @@ func (s *Shell) begin(c Command, r *record) (*runningLine, error) {
 			"the command was not started: it was decided about for the directory %s, which is gone; it would "+
 				"begin in %s", c.At, at)
 	}
-	plan, err := s.starter(line, dir, s.env)
+	start := s.starter
+	if c.Network && s.opened != nil {
+		start = s.opened
+	}
+	plan, err := start(line, dir, s.env)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,8 @@ func Bash(env *Env) Tool {
 			return c.At
 		}
 		return Action{
-			At: at, Command: line, Title: commandTitle(line, description), Lasts: background,
+			At: at, Opens: func() { c.Network = true }, Command: line,
+			Title: commandTitle(line, description), Lasts: background,
 			Run: func(ctx context.Context, progress func(string)) Result {
 				if background {
 					return startInBackground(ctx, env, c)

@@ -126,7 +126,9 @@ func (env *Env) runner() fsapi.Run {
 // Runner runs commands for an fsapi.FS.
 func Runner(commands Shell) fsapi.Run {
 	return func(ctx context.Context, c fsapi.Command) (fsapi.Output, error) {
-		o, err := commands.Run(ctx, shell.Command{Line: c.Line, At: c.At, Timeout: c.Timeout}, c.Progress)
+		o, err := commands.Run(ctx, shell.Command{
+			Line: c.Line, At: c.At, Timeout: c.Timeout, Network: c.Network,
+		}, c.Progress)
 		if err != nil {
 			return fsapi.Output{}, err
 		}
@@ -188,7 +190,7 @@ func bashRoute(env *Env, fs fsapi.FS) Tool {
 			return c.At
 		}
 		return Action{
-			At: at, Command: line, Title: commandTitle("", line),
+			At: at, Opens: func() { c.Network = true }, Command: line, Title: commandTitle("", line),
 			Run: func(ctx context.Context, progress func(string)) Result {
 				c.Progress = progress
 				out, err := fs.RunCommand(ctx, c)

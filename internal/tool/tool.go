@@ -34,6 +34,7 @@ type Action struct {
 	// At returns where a command would begin, relative to the root; nil: in the root. It is called when somebody
 	// decides, because another command may have changed the directory meanwhile. Run begins only where At last said.
 	At    func() string
+	Opens func()          // opens the network for a command, which a person agreed to; nil: it stays as it is
 	Title string          // one line for a person
 	Input json.RawMessage // the input under the names that hosts know (file_path), with unknown members
 	// Run runs the call. It ends soon after ctx does, and leaves nothing running. progress may be nil; it gets what the

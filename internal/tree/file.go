@@ -151,6 +151,23 @@ func (x *Index) GitDirs() []string {
 	return dirs
 }
 
+// Repositories returns the directories in the root that are a repository's own, with its objects: also those of
+// submodules without a working tree, and of repositories in ignored directories. They are relative to the root.
+func (x *Index) Repositories() (dirs []string) {
+	for _, f := range x.folders {
+		dir, is := strings.CutSuffix(f.path, "refs")
+		if !is || dir != "" && !strings.HasSuffix(dir, "/") {
+			continue
+		}
+		dir = strings.TrimSuffix(dir, "/")
+		head := x.Find(path.Join(dir, "HEAD"))
+		if head != nil && head.OfGit() && x.Find(path.Join(dir, "config")) != nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // EachRepository calls do for every repository that has files of the index, with its own directory and the top of its
 // working tree, relative to the root.
 func (x *Index) EachRepository(do func(dir, top string)) {

@@ -94,6 +94,10 @@ type Index struct {
 	Root  string    // absolute
 	Taken time.Time // when the walk began
 	Gaps  []Gap     // what the index does not have, sorted by path
+	// Beyond are files that are more than an index can have, of one that was just taken with Whole: those with other
+	// names outside of the root, and those that are neither files, directories nor links. Of ignored ones it is the
+	// topmost ignored directory. They are sorted by path.
+	Beyond []Gap
 
 	folders []*folder // sorted by path
 }
@@ -129,6 +133,7 @@ type entry struct {
 	workspace.Status
 	target  string // of a link
 	about   about
+	linked  bool     // it has other names; known only of an index that was just taken
 	content *content // nil if it is not known
 }
 
@@ -195,6 +200,9 @@ func Take(ctx context.Context, root string, o Options) (*Index, error) {
 	if err := w.readContents(ctx); err != nil {
 		return nil, err
 	}
+	if o.Whole {
+		w.index.Beyond = w.beyond()
+	}
 	slices.SortFunc(w.index.Gaps, func(a, b Gap) int { return strings.Compare(a.Path, b.Path) })
 	return w.index, nil
 }
@@ -208,6 +216,7 @@ type walk struct {
 	since   map[string]*folder // of Options.Since, by path
 	mu      sync.Mutex
 	repos   []*repository
+	names   map[inode]uint64 // of a file that has several, how many are not known
 }
 
 func (w *walk) gap(path, reason string, unread bool) {

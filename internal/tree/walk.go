@@ -187,12 +187,15 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 		if w.options.Except != nil && w.options.Except(f.Path, e.Name) {
 			continue
 		}
-		status, err := f.Status(e.Name)
+		status, links, err := f.StatusAndLinks(e.Name)
 		if err != nil {
 			w.miss(f.Join(e.Name), err)
 			continue
 		}
-		is := entry{name: e.Name, Status: status, about: p.about}
+		is := entry{name: e.Name, Status: status, about: p.about, linked: links > 1 && isRegular(status.Mode)}
+		if is.linked {
+			w.note(status, links)
+		}
 		if isLink(status.Mode) {
 			if is.target, err = f.Target(e.Name); err != nil {
 				w.miss(f.Join(e.Name), err)

@@ -1,11 +1,11 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package undo
 
 import (
 	"errors"
-	"os"
+	"io/fs"
 )
 
 // clone fails: package undo does not know how files are cloned here.
-func clone(_, _ *os.File) error { return errors.ErrUnsupported }
+func clone(_, _ string, _ fs.FileInfo) error { return errors.ErrUnsupported }

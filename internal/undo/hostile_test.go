@@ -117,19 +117,15 @@ func TestWhoTruncatesAnObjectDoesNotReachTheSnapshot(t *testing.T) {
 	same(t, "after a deletion git says", said, state(t, root))
 }
 
-// TestADamagedPackIsNotGivenBack writes into a pack in place.
+// TestADamagedPackIsNotGivenBack writes into the packs of a snapshot after the turn.
 func TestADamagedPackIsNotGivenBack(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()
 	sh(t, root, `git init -q .; for i in 1 2 3; do echo $i > f$i; git add -A; git commit -qm $i; done; git gc -q`)
 	turn := begin(t, s, root)
-	sh(t, root, `chmod u+w .git/objects/pack/*; for f in .git/objects/pack/*.pack; do echo damaged >> $f; done; rm -rf .git
-		echo agent > f1`)
+	sh(t, root, `rm -rf .git; echo agent > f1`)
 	end(t, turn)
+	sh(t, s.Dir, `for f in */git/*/objects/pack/*.pack; do chmod u+w $f; echo damaged >> $f; done`)
 	out := back(t, s, undo.Request{Dir: root})
-	cloned := sh(t, root, `cp --reflink=always f1 cloned && echo yes; rm -f cloned`)
-	if strings.Contains(cloned, "yes") {
-		t.Skip("the file system clones files: what is done to one pack does not reach the other")
-	}
 	if !slices.Contains(keeps(out), ".git") || !strings.Contains(fmt.Sprint(out.Kept), "damaged") {
 		t.Errorf("kept %v", out.Kept)
 	}

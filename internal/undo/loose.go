@@ -9,10 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	"omniagent/internal/git"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -24,6 +21,8 @@ import (
 
 // looseLimit is how large a loose object may be that is kept in this way. A larger one is copied as a file.
 const looseLimit = 16 << 20
+
+func isLoose(name string, _ fs.FileInfo) bool { return !strings.HasPrefix(name, "pack/") }
 
 func isSmall(_ string, info fs.FileInfo) bool { return info.Size() <= looseLimit }
 
@@ -88,7 +87,7 @@ func (p *place) repair(id string) error {
 		repository := strings.TrimPrefix(list, "objects-")
 		sums := p.looseSums(repository)
 		dir := filepath.Join(p.dir, "git", repository, "objects")
-		for _, name := range damagedIn(dir, namesIn(filepath.Join(p.turn(id), list))) {
+		for _, name := range damagedIn(dir, namesIn(filepath.Join(p.turn(id), list)), isLoose) {
 			sum, kept := sums[name]
 			if !kept {
 				continue
@@ -103,27 +102,6 @@ func (p *place) repair(id string) error {
 		}
 	}
 	return err
-}
-
-// damagedIn returns the loose objects in a directory that are damaged.
-func damagedIn(dir string, names []string) (damaged []string) {
-	var mu sync.Mutex
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range workspace.Workers() {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
-				if strings.HasPrefix(names[i], "pack/") || git.CheckObject(dir, names[i]) == nil {
-					continue
-				}
-				mu.Lock()
-				damaged = append(damaged, names[i])
-				mu.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	return damaged
 }
 
 // sweepLoose deletes the bytes of loose objects that are not pinned any more.

@@ -29,7 +29,11 @@ func (p *place) pinned(common string) string { return filepath.Join(p.dir, "git"
 // commons returns the common directories of the repositories of a snapshot.
 func commons(snapshot []*tree.Index) (dirs []string) {
 	for _, x := range snapshot {
-		for _, dir := range x.GitDirs() {
+		all := x.GitDirs()
+		for _, dir := range x.Repositories() {
+			all = append(all, filepath.Join(x.Root, filepath.FromSlash(dir)))
+		}
+		for _, dir := range all {
 			if opened, err := git.At(dir); err == nil && !slices.Contains(dirs, opened.Common()) {
 				dirs = append(dirs, opened.Common())
 			}
@@ -38,9 +42,10 @@ func commons(snapshot []*tree.Index) (dirs []string) {
 	return dirs
 }
 
-// pin brings the objects of the repositories of a snapshot into the store, and keeps their names with the turn.
-func (p *place) pin(snapshot []*tree.Index, id string) error {
-	for _, common := range commons(snapshot) {
+// pin brings the objects of repositories, given by their common directories, into the store, and keeps their names with
+// the turn.
+func (p *place) pin(commons []string, id string) error {
+	for _, common := range commons {
 		to := p.pinned(common)
 		listed := filepath.Join(p.dir, "objects-"+key(common))
 		known := namesIn(listed)
@@ -169,7 +174,7 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 			tree.Reason(err)).Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
-	if pack && write(from, to, info, clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+	if pack && clone(from, to, info) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
 		return nil
 	}
 	if left.Add(-info.Size()) < 0 {
@@ -213,6 +218,8 @@ type objects struct {
 	pinned string // a directory of the store
 	names  []string
 	loose  map[string][32]byte // those that can be repaired
+	broken []string            // of names, those that the repository has damaged
+	alone  bool                // nothing else of the repository is restored
 }
 
 // lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
@@ -230,9 +237,16 @@ func (p *place) lacking(root, gitDir, id string, actions []action) (objects, err
 	if !exists(list) { // it was not a repository
 		return objects{}, nil
 	}
-	there := objectsIn(common)
+	r, err := p.read(id)
+	if err != nil {
+		return o, err
+	}
+	missing, damaged := p.harmed(common, id, writtenSince(r.Began))
+	o.broken = damaged
 	for _, name := range namesIn(list) {
-		if _, has := slices.BinarySearch(there, name); has && !removed[path.Join(gitDir, "objects", name)] {
+		_, is := slices.BinarySearch(missing, name)
+		_, broken := slices.BinarySearch(damaged, name)
+		if !is && !broken && !removed[path.Join(gitDir, "objects", name)] {
 			continue
 		}
 		err := git.CheckObject(o.pinned, name)
@@ -279,6 +293,11 @@ func (o objects) giveBack(root *os.Root) error {
 	}
 	for _, name := range o.names {
 		if err := directory(filepath.Dir(filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	for _, name := range o.broken {
+		if err := root.Remove(filepath.Join(to, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,9 @@ type options struct {
 	start *tree.Index
 	// lacking finds what a repository needs of the objects that it had.
 	lacking func(gitDir string, actions []action) (objects, error)
-	limit   int64 // bytes of a file that a snapshot keeps
+	// lost tells of the objects of a repository that something of them is lost.
+	lost  func(gitDir string) bool
+	limit int64 // bytes of a file that a snapshot keeps
 }
 
 // comparison finds out what a restore has to do in a root.
@@ -97,6 +99,9 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 	})
 	for dir, actions := range states {
 		c.considerState(dir, actions)
+	}
+	for _, dir := range before.Repositories() {
+		c.considerObjects(dir)
 	}
 	slices.SortFunc(c.actions, func(a, b action) int { return strings.Compare(a.path, b.path) })
 	slices.SortFunc(c.kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
@@ -224,6 +229,22 @@ func (c *comparison) considerState(dir string, actions []action) {
 	} else {
 		c.removed = append(c.removed, dir)
 	}
+}
+
+// considerObjects plans for the objects of a repository that stays as it is. To give them back overwrites nothing.
+func (c *comparison) considerObjects(dir string) {
+	planned := slices.ContainsFunc(c.objects, func(o objects) bool { return o.gitDir == dir })
+	if planned || c.keptPaths[dir] || !c.lost(dir) {
+		return
+	}
+	lacking, err := c.lacking(dir, nil)
+	if err != nil {
+		c.keptPaths[dir] = true
+		c.kept = append(c.kept, Kept{dir, tree.Reason(err)})
+		return
+	}
+	lacking.alone = true
+	c.objects = append(c.objects, lacking)
 }
 
 // obstacle returns why the state of a repository is kept, or "".

@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // Delete forgets the turns that want names, of all workspaces, and what only they needed. It leaves a turn that is
@@ -62,7 +63,7 @@ func size(dir string) (bytes int64) {
 		if err != nil {
 			return nil
 		}
-		n := int64(max(links(info), 1)) //nolint:gosec // the names of a file
+		n := int64(max(workspace.Links(info), 1)) //nolint:gosec // the names of a file
 		if n == 1 || !strings.Contains(strings.TrimPrefix(path, dir), pins) {
 			bytes += info.Size() / n // turns share indexes
 		}

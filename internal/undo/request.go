@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -332,10 +333,19 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		o.lacking = func(gitDir string, actions []action) (objects, error) {
 			return p.lacking(root, gitDir, out.Turn.ID, actions)
 		}
+		o.lost = func(gitDir string) bool {
+			common := filepath.Join(root, filepath.FromSlash(gitDir))
+			return p.lost(common, out.Turn.ID, writtenSince(out.Turn.Began))
+		}
 		c := compare(then.before[i], then.after[i], is.indexes[at], o, contents)
 		plans[root] = c
 		for _, name := range do(c, then.before[i], contents) {
 			out.Restored = append(out.Restored, nameIn(i, out.Turn.Roots, name))
+		}
+		for _, o := range c.objects {
+			if o.alone && !c.keptPaths[o.gitDir] {
+				out.Restored = append(out.Restored, nameIn(i, out.Turn.Roots, path.Join(o.gitDir, "objects")))
+			}
 		}
 		for _, k := range c.kept {
 			out.Kept = append(out.Kept, Kept{nameIn(i, out.Turn.Roots, k.Path), k.Reason})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +26,12 @@ type Turn struct {
 	place  *place
 	record Record
 	before []*tree.Index
-	alive  *workspace.FileLock // as long as this process has the turn
+	packs  map[string]workspace.Status // of git, by path, after they were pinned
+	common []string                    // the directories with the objects of the repositories
+	leases *leases                     // nil: none
+	bare   []string                    // directories with packs that somebody could damage in the store too
+	began  time.Time                   // when the snapshot was complete; zero: not known
+	alive  *workspace.FileLock         // as long as this process has the turn
 }
 
 // Begin takes the snapshot before a turn.
@@ -39,7 +45,11 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	}
 	defer p.unlock()
 	p.close(ctx)
-	return p.begin(ctx, o, OfTurn)
+	t, err := p.begin(ctx, o, OfTurn)
+	if err == nil {
+		t.leases, t.bare = p.guardPacks(t.common)
+	}
+	return t, err
 }
 
 // Resume returns a turn that has no end because its process has died, to be ended by this one.
@@ -74,7 +84,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.before = snapshot
+	t.before, t.common = snapshot, commons(snapshot)
 	for _, x := range snapshot {
 		t.record.Roots = append(t.record.Roots, x.Root)
 	}
@@ -82,9 +92,10 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 		return nil, err
 	}
 	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), 0); err == nil {
-		if err = p.pin(snapshot, t.record.ID); err == nil {
+		if err = p.pin(t.common, t.record.ID); err == nil {
 			err = p.keepLatest(t.record.ID, snapshot)
 		}
+		p.noteShared(t.common, snapshot[0])
 		t.record.Gaps = gaps(snapshot)
 		if err == nil {
 			err = p.write(t.record)
@@ -94,7 +105,49 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
 		t.Drop()
 		return nil, err
 	}
+	t.lookAtPacks()
 	return t, nil
+}
+
+// lookAtPacks notes what the packs of git are like before the agent acts.
+func (t *Turn) lookAtPacks() {
+	t.packs, t.began = map[string]workspace.Status{}, time.Now()
+	for _, common := range t.common {
+		dir := filepath.Join(common, "objects", "pack")
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil {
+				t.packs[filepath.Join(dir, e.Name())] = workspace.StatusOf(info)
+			}
+		}
+	}
+}
+
+// written tells of the objects in a repository that may have been written since the turn began.
+func (t *Turn) written(common string) touched {
+	if t.began.IsZero() {
+		return writtenSince(t.record.Began)
+	}
+	since := writtenSince(t.began)
+	return func(name string, info fs.FileInfo) bool {
+		if was, known := t.packs[filepath.Join(common, "objects", filepath.FromSlash(name))]; known {
+			return was != workspace.StatusOf(info)
+		}
+		return since(name, info)
+	}
+}
+
+// lostObjects returns the directories of objects, as nameIn has them, of which the turn destroyed some.
+func (t *Turn) lostObjects() (names []string) {
+	for i, x := range t.before {
+		for _, dir := range x.Repositories() {
+			if common := filepath.Join(x.Root, filepath.FromSlash(dir)); t.place.lost(common, t.record.ID,
+				t.written(common)) {
+				names = append(names, nameIn(i, t.record.Roots, path.Join(dir, "objects")))
+			}
+		}
+	}
+	return names
 }
 
 // ID names the turn.
@@ -109,13 +162,24 @@ func (t *Turn) Cover() event.Cover {
 		return event.Cover{}
 	}
 	c := event.Cover{Roots: t.record.Roots}
+	top := t.record.Roots[0]
+	if r, err := git.Open(top); err == nil && r.Common() != r.Dir() && !beneath(top, r.Common()) {
+		// Commands can write there. It is not restored, because what other working trees did meanwhile is there too.
+		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "it is a linked worktree, so commands can change its " +
+			"repository, " + r.Common()})
+	}
+	for _, dir := range t.bare {
+		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "git's packs in " + dir +
+			" are shared with the snapshot, and this file system does not tell when they are written"})
+	}
 	for i, x := range t.before {
-		for _, g := range x.Gaps {
+		for j, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
 			path, f := filepath.FromSlash(g.Path), x.Find(g.Path)
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(t.record.Roots[i], path)
 			}
-			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: f == nil || !f.Ignored()})
+			c.Gaps = append(c.Gaps, event.Gap{Path: path, Why: g.Reason, Loose: j < len(x.Gaps) &&
+				(f == nil || !f.Ignored())})
 		}
 	}
 	return c
@@ -145,6 +209,10 @@ func (t *Turn) over() {
 
 // release gives the turn up: if it has no end yet, another call makes it.
 func (t *Turn) release() {
+	if t.leases != nil {
+		t.leases.close()
+		t.leases = nil
+	}
 	if t.alive != nil {
 		_ = t.alive.Unlock()
 	}
@@ -188,6 +256,10 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 			}
 		})
 	}
+	if r.Kind == OfTurn {
+		lost := t.lostObjects()
+		r.Files, r.Changed = r.Files+len(lost), append(lost, r.Changed...)
+	}
 	if r.Files == 0 && r.Kind == OfTurn {
 		t.Drop()
 		return *r, nil
@@ -224,7 +296,7 @@ func nameIn(i int, roots []string, path string) string {
 
 func gaps(snapshot []*tree.Index) (all []tree.Gap) {
 	for i, x := range snapshot {
-		for _, g := range x.Gaps {
+		for _, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
 			if len(all) == mostListed {
 				return all
 			}
@@ -339,8 +411,7 @@ func worthKeeping(old, is *tree.Index) bool {
 // outside returns the repositories that are not beneath the root of an index.
 func outside(x *tree.Index) (dirs []string) {
 	for _, dir := range x.GitDirs() {
-		rel, err := filepath.Rel(x.Root, dir)
-		if err == nil && filepath.IsLocal(rel) {
+		if beneath(x.Root, dir) {
 			continue
 		}
 		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
@@ -350,10 +421,15 @@ func outside(x *tree.Index) (dirs []string) {
 	return dirs
 }
 
-// linked are the gaps of working trees whose repository is elsewhere and has other working trees too.
+func beneath(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// linked are the gaps of working trees whose repository is outside of the root and has other working trees too.
 func linked(x *tree.Index) (gaps []tree.Gap) {
 	for _, dir := range x.GitDirs() {
-		if opened, err := git.At(dir); err == nil && opened.Common() != dir {
+		if opened, err := git.At(dir); err == nil && opened.Common() != dir && !beneath(x.Root, opened.Common()) {
 			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
 		}
 	}

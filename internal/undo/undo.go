@@ -11,8 +11,9 @@
 // as files: HEAD, refs, logs, index, stash, a merge or rebase in progress, configuration, hooks. Git's objects are
 // pinned, so that they survive whatever happens to the repository: the store has the bytes of each loose object, and a
 // clone of each pack or, where the file system has no clones, a hard link to it. Git never writes into a pack again;
-// a pack that somebody else damaged is noticed by its checksum and not given back. Nothing is written into the
-// repository until a turn is taken back.
+// another program that opens one for writing during a turn waits until the store has a copy, where the system has
+// leases. A pack that was damaged all the same is noticed by its checksum and not given back. Nothing is written into
+// the repository until a turn is taken back.
 //
 // Undo changes only paths that differ before and after the turn, only if they still are as the turn left them, and only
 // if the snapshot that Undo itself takes first has what is there now. The others are kept and listed. The state of a

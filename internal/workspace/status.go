@@ -25,8 +25,14 @@ func StatusOf(info fs.FileInfo) Status {
 
 // Status describes a file of the directory.
 func (f *Folder) Status(name string) (s Status, err error) {
-	err = f.with(func(p place) error { s, err = p.status(name); return err })
+	s, _, err = f.StatusAndLinks(name)
 	return s, err
+}
+
+// StatusAndLinks is Status, and tells how many names the file has.
+func (f *Folder) StatusAndLinks(name string) (s Status, links uint64, err error) {
+	err = f.with(func(p place) error { s, links, err = p.status(name); return err })
+	return s, links, err
 }
 
 // Target returns the target of a link in the directory, as it is written.

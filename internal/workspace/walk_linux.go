@@ -93,14 +93,14 @@ func (p place) modified(name string) (time.Time, bool) {
 	return time.Unix(stat.Mtim.Unix()), true
 }
 
-func (p place) status(name string) (Status, error) {
+func (p place) status(name string) (Status, uint64, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Status{}, err
+		return Status{}, 0, err
 	}
 	return Status{
 		modeOf(stat.Mode), stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano(), stat.Ino, stat.Dev,
-	}, nil
+	}, uint64(stat.Nlink), nil //nolint:unconvert // it is smaller on some systems
 }
 
 // modeOf returns the mode as package os has it.

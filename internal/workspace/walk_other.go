@@ -94,12 +94,12 @@ func (p place) modified(name string) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
-func (p place) status(name string) (Status, error) {
+func (p place) status(name string) (Status, uint64, error) {
 	info, err := p.root.Lstat(name)
 	if err != nil {
-		return Status{}, err
+		return Status{}, 0, err
 	}
-	return StatusOf(info), nil
+	return StatusOf(info), Links(info), nil
 }
 
 func (p place) target(name string) (string, error) { return p.root.Readlink(name) }

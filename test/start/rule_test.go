@@ -3,6 +3,7 @@ package start
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,12 @@ type outcome struct {
 
 // commanded has a model run commands, one after the other. Where somebody is there, every question is refused.
 func (p place) commanded(t *testing.T, somebody bool, lines []string, args ...string) map[string]outcome {
+	t.Helper()
+	return p.answered(t, somebody, false, lines, args...)
+}
+
+// answered is commanded with another answer.
+func (p place) answered(t *testing.T, somebody, yes bool, lines []string, args ...string) map[string]outcome {
 	t.Helper()
 	var calls []map[string]string
 	for _, line := range lines {
@@ -38,7 +45,7 @@ func (p place) commanded(t *testing.T, somebody bool, lines []string, args ...st
 			if json.Unmarshal([]byte(line), &m) == nil && m["subtype"] == "permission_request" &&
 				!answered[m["question_id"]] {
 				answered[m["question_id"]] = true
-				r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":false}`, m["question_id"]))
+				r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":%v}`, m["question_id"], yes))
 			}
 			return strings.Contains(line, `"message_stop"`)
 		})
@@ -85,15 +92,21 @@ func TestOnlyBeyondIsAsked(t *testing.T) {
 		why  string
 		open string // where nobody is there it runs, and its result has this
 	}{
-		"curl -s http://127.0.0.1:9/ ":              {"it needs the network", "--network HOST"},
-		"echo x > /usr/outside-of-all":              {"it writes outside the workspace", "--add-dir DIR"},
-		"git push":                                  {"nothing takes it back", ""},
-		"bash -c 'npm publish'":                     {"nothing takes it back", ""},
-		"echo '[alias]' >> .git/config":             {".git/config is protected", ""},
-		"mkdir -p .vscode && touch .vscode/x.json ": {".vscode is protected", ""},
-		"claude -p hi":                              {"it starts the agent claude", ""},
+		"curl -s http://127.0.0.1:9/ ": {"it needs the network", "--network HOST"},
+		"git push":                     {"nothing takes that back", ""},
+		"bash -c 'npm publish'":        {"nothing takes that back", ""},
+		"mkdir -p sub/.vscode ":        {".vscode is protected", ""},
+		"claude -p hi":                 {"it starts the agent claude", ""},
+	}
+	refused := map[string]string{ // by the walls, so that a yes would change nothing
+		"echo x > /usr/outside-of-all":              "--add-dir DIR",
+		"echo '[alias]' >> .git/config":             ".git/config is protected",
+		"mkdir -p .vscode && touch .vscode/x.json ": ".vscode is protected",
 	}
 	lines := append([]string{"echo touch z > made.sh"}, held...)
+	for line := range refused {
+		lines = append(lines, line)
+	}
 	for line := range beyond {
 		lines = append(lines, line)
 	}
@@ -107,6 +120,11 @@ func TestOnlyBeyondIsAsked(t *testing.T) {
 			outcomes := p.commanded(t, somebody, lines)
 			for _, line := range held {
 				if o := outcomes[line]; o.asked != "" || !o.ran {
+					t.Errorf("%s: %+v", line, o)
+				}
+			}
+			for line, want := range refused {
+				if o := outcomes[line]; o.asked != "" || !strings.Contains(o.result, want) {
 					t.Errorf("%s: %+v", line, o)
 				}
 			}
@@ -126,6 +144,38 @@ func TestOnlyBeyondIsAsked(t *testing.T) {
 				t.Errorf("undo: exit %d, and the workspace is another one", exit)
 			}
 		})
+	}
+}
+
+// TestAYesOpensTheNetwork, for the command that was asked about and for no other one. What succeeds has no note.
+func TestAYesOpensTheNetwork(t *testing.T) {
+	t.Parallel()
+	heard, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heard.Close()
+	go func() {
+		for {
+			conn, err := heard.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("hello from here\n"))
+			_ = conn.Close()
+		}
+	}()
+	port := heard.Addr().(*net.TCPAddr).Port
+	asked := fmt.Sprintf("cat < /dev/tcp/127.0.0.1/%d", port)
+	hidden := fmt.Sprintf("printf 'cat < /dev/tcp/127.0.0.1/%d' > s; bash s", port)
+	p := newPlace(t)
+	outcomes := p.answered(t, true, true, []string{asked, hidden})
+	if o := outcomes[asked]; !strings.Contains(o.asked, "a yes opens the network for this command alone") ||
+		!strings.Contains(o.result, "hello from here") || strings.Contains(o.result, "--network") {
+		t.Errorf("%+v", o)
+	}
+	if o := outcomes[hidden]; o.asked != "" || strings.Contains(o.result, "hello from here") {
+		t.Errorf("a later command: %+v", o)
 	}
 }
 

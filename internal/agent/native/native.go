@@ -217,7 +217,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	commands, err := shell.New(shell.Options{
 		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
-		Kept: m.refused.take,
+		Opened: m.walls.Opened(), Kept: m.refused.take,
 	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -142,7 +143,7 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 		if cover == nil {
 			return g
 		}
-		taken := cover()
+		taken, trees := cover(), m.walls.Repositories()
 		for _, dir := range append([]string{place.Root}, place.More...) {
 			real := cli.Real(dir)
 			named := func(path string) string {
@@ -150,6 +151,10 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 					return filepath.Join(dir, rel)
 				}
 				return path
+			}
+			g.Ways = append(g.Ways, sandbox.GitDirs(real)...)
+			for _, tree := range trees {
+				g.Trees = append(g.Trees, named(tree))
 			}
 			for _, root := range taken.Roots {
 				if cli.Beneath(real, root) {

@@ -1,0 +1,53 @@
+package guard
+
+import "testing"
+
+// TestRulesBehindOtherPrograms: a deny of the user holds in what other programs start, and where their language is not
+// read, it is asked about.
+func TestRulesBehindOtherPrograms(t *testing.T) {
+	t.Parallel()
+	for want, lines := range map[Word][]string{
+		Deny: {
+			"npx -c 'rm d2'", "npx --call='rm d2'", "npm exec rm d", "npm exec -c 'rm d'", "npm x -- rm d",
+			"pnpm exec rm d",
+			"yarn exec rm d", "uv run rm d", "uv run --with x rm d", "poetry run rm d", "conda run -n x rm d",
+			"git -c alias.z='!rm d5' z", "git -c core.pager='rm d7' -p log", "git -c core.fsmonitor='rm d' status",
+			"git submodule foreach rm d", "git submodule foreach --recursive 'rm d'", "git rebase -x 'rm d' main",
+			"git rebase --exec='rm d' main", "git bisect run rm d", "env -i - rm d7", "env - rm d",
+			"mapfile -C 'rm d' -c 1 a",
+			"readarray -C 'rm d' a", "compgen -C 'rm d'", "sg users -c 'rm d'", "split --filter='rm d' x",
+			"bundle exec rm d",
+			"cross-env A=b rm d", "find . -exec rm {} +", "fd -x rm",
+		},
+		Ask: {
+			"python3 -c 'os.system(\"rm d1\")'", "python3 -c 'import shutil'", "python - <<E\nx\nE",
+			"echo x | python3",
+			"perl -e 'unlink q(x)'", "perl -ne 'print'", "ruby -e 'x'", "node -e 'x'", "php -r 'x'",
+			"awk 'BEGIN{system(\"r\" \"m x\")}'",
+			"awk '{print | \"sh\"}' x", "sed '1e rm d' x", "sed 's/.*/x/e' x", "sed -n e x",
+			"tmux new-session -d 'rm x'",
+			"gdb -ex 'shell rm x'", "tar xf x --to-command='rm d'", "tar cf x . --checkpoint-action=exec=rm\\ d",
+			"rg --pre 'rm d' x", "git -c \"$x\" log", "git filter-branch --tree-filter 'x' main",
+			"make --eval='x:;y'",
+			"GIT_EXTERNAL_DIFF='r\"\"m d' git diff", "vim -c '!x'",
+		},
+		Allow: {
+			"python3 x.py", "node x.js", "awk '{print $1}' x", "sed -i s/a/b/ x", "sed 's/one/there/g' x",
+			"sed -n '1,5p' x",
+			"git commit -m 'rm the file'", "git -c user.name=x commit -m y", "echo 'rm x'", "grep -r 'rm x' .",
+			"npm test",
+			"npm run build", "npx tsc", "uv run pytest", "git log --grep='rm x'", "bash -c 'echo rm x'", "make",
+			"mapfile -t a",
+			"tar xf rm.tar", "git rm x", "docker ps", "GIT_PAGER=cat git log", "git submodule status",
+			"mkdir -p a/rm",
+		},
+	} {
+		for _, line := range lines {
+			j := Judge{Known: known(), Place: held(), Rules: policy(t, "deny Bash(rm:*)")}
+			v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+			if v.Word != want || want > Allow && !v.Explicit {
+				t.Errorf("%s: %s, want %s: %+v", line, v.Word, want, v.Reasons)
+			}
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package guard
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// anything is the element of a pattern that stands for any elements, or for none.
+const anything = "**"
+
+// mostValues limits what a word may be. More is anything.
+const mostValues = 32
+
+// sets returns the words that a text gives to each variable, in any order. One of them is nil if that is not all.
+func sets(file *syntax.File) map[string][]*syntax.Word {
+	all := map[string][]*syntax.Word{}
+	add := func(name *syntax.Lit, words ...*syntax.Word) {
+		if name != nil {
+			all[name.Value] = append(all[name.Value], words...)
+		}
+	}
+	for n := range syntax.Preorder(file) {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Append || n.Array != nil || n.Index != nil || n.Value == nil {
+				add(n.Name, nil)
+			} else {
+				add(n.Name, n.Value)
+			}
+		case *syntax.ForClause:
+			if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.InPos.IsValid() {
+				add(iter.Name, iter.Items...)
+			} else if ok {
+				add(iter.Name, nil)
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 && slices.Contains(takeNames(), n.Args[0].Lit()) {
+				for _, arg := range n.Args[1:] {
+					add(&syntax.Lit{Value: strings.TrimPrefix(arg.Lit(), "-v")}, nil)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// moves reports whether a text may change the directory.
+func moves(file *syntax.File) bool {
+	for n := range syntax.Preorder(file) {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && (call.Args[0].Lit() == "" ||
+			slices.ContainsFunc(call.Args, func(a *syntax.Word) bool {
+				return slices.Contains([]string{"cd", "pushd", "popd", "eval", "source", "."}, a.Lit())
+			})) {
+			return true
+		}
+	}
+	return false
+}
+
+// values returns patterns of what a word may be. anything in one is a part that is not known.
+func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) []string {
+	all := []string{""}
+	for i, part := range parts {
+		var next []string
+		switch part := part.(type) {
+		case *syntax.Lit:
+			text := part.Value
+			if rest, home := strings.CutPrefix(text, "~"); home && i == 0 && (rest == "" || rest[0] == '/') {
+				text = w.place.Home + rest
+			}
+			if next = []string{strings.ReplaceAll(text, `\`, "")}; strings.Contains(text, "{") {
+				next = []string{anything}
+			}
+		case *syntax.SglQuoted:
+			next = []string{part.Value}
+		case *syntax.DblQuoted:
+			next = w.values(part.Parts, at, depth)
+		case *syntax.ParamExp:
+			next = w.variable(part, at, depth)
+		case *syntax.CmdSubst:
+			next = w.printed(part, at)
+		case *syntax.ArithmExp:
+			next = []string{"*"}
+		default:
+			next = []string{anything}
+		}
+		if len(all)*len(next) > mostValues {
+			return []string{anything}
+		}
+		var joined []string
+		for _, head := range all {
+			for _, tail := range next {
+				joined = append(joined, head+tail)
+			}
+		}
+		all = joined
+	}
+	for _, value := range slices.Clone(all) { // without quotes it is split
+		if fields := strings.Fields(value); len(fields) > 1 {
+			all = append(all, fields...)
+		}
+	}
+	return all
+}
+
+// variable returns patterns of what a variable may hold.
+func (w *walker) variable(p *syntax.ParamExp, at dirs, depth int) (all []string) {
+	unknown := []string{anything}
+	plain := *p
+	plain.Exp = nil
+	switch {
+	case depth > 4 || p.Param == nil || p.Excl || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0:
+		return unknown
+	case p.Length:
+		return []string{"*"}
+	case p.Exp == nil && p.Param.Value == "PWD":
+		return at.named()
+	case p.Exp == nil && harmless(&plain) && p.Param.Value != "OLDPWD":
+		return []string{"*"}
+	}
+	words, set := w.sets[p.Param.Value]
+	switch {
+	case p.Param.Value == "TMPDIR":
+		all = []string{"/tmp"}
+	case p.Param.Value == "HOME" && w.place.Home != "":
+		all = []string{w.place.Home}
+	case !set:
+		return unknown
+	}
+	for _, one := range words {
+		if one == nil {
+			return unknown
+		}
+		all = append(all, w.values(one.Parts, at, depth+1)...)
+	}
+	if p.Exp == nil {
+		return all
+	}
+	cut := ""
+	if p.Exp.Word != nil {
+		cut = p.Exp.Word.Lit()
+	}
+	for i, value := range all {
+		switch {
+		case strings.Contains(value, anything):
+			return unknown
+		case p.Exp.Op == syntax.RemSmallSuffix && cut != "" && !strings.Contains(cut, "/"):
+			all[i] = value[:len(value)-len(path.Base(value))] + "*"
+		case p.Exp.Op == syntax.RemLargePrefix && cut == "*/":
+			all[i] = path.Base(value)
+		default:
+			return unknown
+		}
+	}
+	return all
+}
+
+// named returns the directories as patterns.
+func (d dirs) named() []string {
+	if d.lost {
+		return []string{anything}
+	}
+	return slices.Clone(d.list)
+}
+
+// printed returns patterns of what a command prints.
+func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
+	if len(c.Stmts) == 1 && len(c.Stmts[0].Redirs) == 0 {
+		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+			switch name := call.Args[0].Lit(); name {
+			case "pwd":
+				return at.named()
+			case "mktemp":
+				if !slices.ContainsFunc(call.Args[1:], func(a *syntax.Word) bool {
+					text := a.Lit()
+					return !slices.Contains([]string{"-d", "-q", "-u", "-t", "-dt", "-dq"}, text) &&
+						(!temporary(filepath.Clean(text)) || text == "")
+				}) {
+					return []string{"/tmp/*"}
+				}
+			case "basename", "date", "seq", "nproc", "uname", "id", "whoami", "hostname":
+				return []string{"*"}
+			}
+		}
+	}
+	return []string{anything}
+}
+
+// fixedPart returns the directory beneath which all matches of a pattern lie, or the path if it has no wildcard.
+func fixedPart(pattern string) string {
+	fixed := pattern
+	if i := strings.IndexAny(pattern, "*?"); i >= 0 {
+		fixed = filepath.Dir(pattern[:i] + "x")
+	}
+	return fixed
+}
+
+// overlaps reports whether a pattern may match a path or what is beneath it or, with beneath, a directory in which the
+// path is.
+func overlaps(pattern, path string, beneath bool) bool {
+	split := strings.Split(filepath.ToSlash(pattern), "/")
+	if i := slices.IndexFunc(split, func(e string) bool { return strings.Contains(e, anything) }); i >= 0 {
+		split = append(split[:i], anything)
+	}
+	at := map[int]bool{0: true} // how many elements of the pattern may be consumed
+	for _, element := range strings.Split(filepath.ToSlash(path), "/") {
+		next := map[int]bool{}
+		for i := range at {
+			switch {
+			case i == len(split):
+				if beneath {
+					return true
+				}
+			case split[i] == anything:
+				return true
+			case globElement(split[i], element):
+				next[i+1] = true
+			}
+		}
+		at = next
+	}
+	return len(at) > 0
+}
+
+// mayChange notes a word of a program of which it is not known what it changes, if no snapshot has what it names.
+func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
+	if len(w.place.Ground.Cover.Gaps) == 0 || w.onlyReads(name, argv, at) {
+		return
+	}
+	if at.lost {
+		at = w.begin
+	}
+	words := argv[1:]
+	if isInterpreter(name) || name == "." || name == "source" { // the first is the script
+		i := slices.IndexFunc(words, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
+		words = words[max(0, i+1):]
+	}
+	for _, a := range words {
+		if !a.known || at.lost {
+			continue
+		}
+		text := a.text
+		if strings.HasPrefix(text, "-") {
+			flag, value, _ := strings.Cut(text, "=")
+			if text = value; strings.Contains(flag, "clude") || strings.Contains(flag, "ignore") {
+				continue
+			}
+		}
+		for _, dir := range at.list {
+			gaps := slices.ContainsFunc(w.place.Ground.Cover.Gaps, func(g Gap) bool {
+				return within(g.Path, fixedPart(resolve(dir, text)))
+			})
+			if text != "" && gaps || w.linksToGap(resolve(dir, text)) {
+				w.changes(p, resolve(dir, text), a.pattern, toll{})
+			}
+		}
+	}
+}
+
+// linksToGap reports whether a path leads to what no snapshot has.
+func (w *walker) linksToGap(path string) bool {
+	return slices.ContainsFunc(w.place.leads(path), func(real string) bool {
+		_, gone := w.place.Ground.Cover.gap(real)
+		return gone
+	})
+}
+
+// onlyReads reports whether a program changes no file that its words name, or whether something else looks for those.
+func (w *walker) onlyReads(name string, argv []word, at dirs) bool {
+	switch {
+	case name == "git", name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),
+		len(started(name, argv)) > 0, wrapperOf(name).name != "":
+		return true
+	case slices.Contains([]string{"sort", "uniq", "xxd", "tree"}, name):
+		return w.closed(&piece{}, argv, at) == ""
+	}
+	return special(name) != nil || grammarOf(name).name != ""
+}

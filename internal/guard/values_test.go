@@ -1,0 +1,67 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+)
+
+// lacking is a place that holds, but for a directory of git's ignored files and a large one.
+func lacking() Place {
+	place := held()
+	place.Ground.Cover.Gaps = []Gap{
+		{Path: "/w/ws/dist", Why: "it is ignored"}, {Path: "/w/ws/data/big.bin", Why: "it is large", Loose: true},
+	}
+	place.Leads = func(path string) []string { // dd leads to dist, lk to a file in it, v to what decides later
+		for link, to := range map[string]string{
+			"dd": "/w/ws/dist", "lk": "/w/ws/dist/out", "v": "/w/ws/sub/.vscode", "far": "/w/home/x",
+		} {
+			if path == "/w/ws/"+link {
+				return []string{to}
+			}
+		}
+		return nil
+	}
+	return place
+}
+
+// TestWaysToGaps: what no snapshot has is asked about over links, variables, flags and programs that no table has, and
+// nothing else is.
+func TestWaysToGaps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why   string
+		lines []string
+	}{
+		{"undo does not cover", []string{
+			"rm -rf dd/*", "echo x > lk", "find dd/ -delete", "truncate -s 0 dd/out", "echo x > dd/new", "cp a lk",
+			"f=dist/out; : > $f", "f=dist; rm -rf \"$f\"", "for f in a dist; do rm -rf $f; done",
+			"d=dist; : > $d/out",
+			"sort -o dist/out y", "gzip dist/out", "x=$(mktemp); python3 y.py dist/out", "tool --output=dist/out",
+			": > $f", "rm -rf \"$x\"", "while read f; do rm -rf \"$f\"; done", "rm -rf $(cat list)", "rm -r d*",
+			"sh -c 'rm -rf dist'", "cd sub; for f in dist; do rm -rf ../$f; done", "uniq a dist/out",
+		}},
+		{"is protected", []string{
+			"echo x > v/tasks.json", "f=sub/.vscode/x; : > $f", "for f in .envrc; do echo x > $f; done",
+		}},
+		{"outside the workspace", []string{"echo x > far", "f=/etc/x; echo > $f"}},
+		{"", []string{
+			"rm dd", "for f in *.c; do rm -f $f.o; done", "for f in *.c; do rm -f ${f%.c}.o; done",
+			"t=$(mktemp -d); cp a $t; rm -rf \"$t\"", "t=`mktemp`; echo > $t", "rm -f *.o", "rm -f src/*.pyc",
+			"x=a; echo y > $x.txt", "echo y > out-$(date +%s).log", "rm -rf /tmp/$x", "cat dist/out",
+			"ls -la $x dist",
+			"node dist/cli.js a", ". dist/bin/activate", "dist/run x", "grep -r x dist", "sort dist/out",
+			"tar --exclude=dist -czf x.tgz .", "find . -path './dist/*' -prune -o -name x -exec cat {} +",
+			"d=$PWD/build; rm -rf $d", "echo x > $PWD/y", "timeout 5 cat dist/out", "git diff dist", "cd dist && ls",
+			"cp dist/out here", "[ -d dist ] && echo $x",
+		}},
+	} {
+		for _, line := range c.lines {
+			v := Judge{Known: known(), Place: lacking()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+			if c.why == "" && v.Word != Allow || c.why != "" && v.Shut == "" && v.Word == Allow {
+				t.Errorf("%s: %s, want it to say %q: %+v", line, v.Word, c.why, v.Reasons)
+			} else if c.why != "" && !strings.Contains(v.Shut, c.why) && !strings.Contains(v.Reasons[0].Text, c.why) {
+				t.Errorf("%s: %+v, want it to say %q", line, v.Reasons, c.why)
+			}
+		}
+	}
+}

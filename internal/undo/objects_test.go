@@ -1,0 +1,162 @@
+package undo_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/undo"
+)
+
+// packed makes a repository with a pack, loose objects and an unreachable one.
+func packed(t *testing.T) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, root, `git init -q .; for i in 1 2 3; do echo $i > f$i; git add -A; git commit -qm $i; done; git gc -q
+		for i in 4 5; do echo $i > f$i; git add -A; git commit -qm $i; done
+		echo unreachable | git hash-object -w --stdin > ../loose`)
+	return root
+}
+
+// unreachable is what git says of the object that nothing refers to.
+const unreachable = `; git cat-file -p $(cat ../loose)`
+
+// TestATurnThatOnlyDestroysObjectsIsTakenBack has nothing else changed.
+func TestATurnThatOnlyDestroysObjectsIsTakenBack(t *testing.T) {
+	for _, script := range []string{
+		`rm -rf .git/objects`, `rm -f .git/objects/pack/*`, `git prune --expire=now`, `rm -f .git/objects/pack/*.idx`,
+		`chmod -R u+w .git/objects; for f in .git/objects/??/*; do : > $f; done`,
+		`rm -rf .git/objects; touch x`, `rm -f .git/objects/pack/*; git pack-refs --all`,
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+		said := sh(t, root, `git fsck 2>&1; git log --stat`+unreachable)
+		turn := begin(t, s, root)
+		sh(t, root, script)
+		end(t, turn)
+		// A turn after it must not make the objects be forgotten.
+		turn = begin(t, s, root)
+		end(t, turn)
+		planned := back(t, s, undo.Request{Dir: root, DryRun: true})
+		if len(planned.Kept) > 0 || len(planned.Restored) == 0 {
+			t.Errorf("%s: a dry run gives %v, %v", script, planned.Restored, planned.Kept)
+		}
+		out := back(t, s, undo.Request{Dir: root})
+		same(t, script+": kept", []string{}, keeps(out))
+		same(t, script+": as planned", planned.Restored, out.Restored)
+		same(t, script, said, sh(t, root, `git fsck 2>&1; git log --stat`+unreachable))
+		back(t, s, undo.Request{Dir: root, Redo: true})
+		back(t, s, undo.Request{Dir: root})
+		same(t, script+" again", said, sh(t, root, `git fsck 2>&1; git log --stat`+unreachable))
+	}
+}
+
+// TestPackingDestroysNothing: a turn that only packs is not one that changed something.
+func TestPackingDestroysNothing(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	turn := begin(t, s, root)
+	sh(t, root, `git repack -n -q -a -d -k; git prune-packed`)
+	if r := end(t, turn); r.Files != 0 {
+		t.Errorf("changed are %v", r.Changed)
+	}
+	if all, err := s.List(root); err != nil || len(all) > 0 {
+		t.Errorf("listed are %v, %v", all, err)
+	}
+}
+
+// TestObjectsOfHiddenRepositoriesComeBack: of one in an ignored directory, and of a submodule without its working tree.
+func TestObjectsOfHiddenRepositoriesComeBack(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	sh(t, root, `echo vendor/ > .gitignore; mkdir vendor; git init -q vendor/r; cd vendor/r; echo r > r; git add r
+		git commit -qm r; git gc -q; echo s > s; git add s; git commit -qm s`)
+	sh(t, root, `git -c protocol.file.allow=always submodule --quiet add ./vendor/r sub; git commit -qm sub
+		git submodule --quiet deinit -f sub`)
+	is := func() string {
+		return sh(t, root,
+			`git -C vendor/r fsck 2>&1; git -C vendor/r log --stat; git --git-dir .git/modules/sub fsck 2>&1`)
+	}
+	said := is()
+	for _, script := range []string{
+		`rm -rf vendor`, `git clean -qffdx`, `rm -rf vendor/r/.git`, `rm -rf vendor/r/.git/objects`,
+		`rm -rf .git/modules/sub/objects`, `rm -rf .git/modules`,
+	} {
+		turn := begin(t, s, root)
+		sh(t, root, script)
+		if is() == said {
+			t.Errorf("%s destroys nothing", script)
+		}
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		if now := is(); now != said || strings.Contains(now, "fatal") {
+			same(t, script, said, now)
+		}
+	}
+}
+
+// TestWhoWritesIntoAPackDoesNotReachTheSnapshot writes into packs in place, in several ways, while the turn has a
+// second name of them.
+func TestWhoWritesIntoAPackDoesNotReachTheSnapshot(t *testing.T) {
+	for _, script := range []string{
+		`: > $f`, `echo x >> $f`, `until truncate -s 100 $f 2>/dev/null; do :; done`,
+		`dd if=/dev/zero of=$f bs=1 seek=30 count=9 conv=notrunc 2>/dev/null`,
+		`cp -p $f ../was; echo x >> $f; touch -r ../was $f`,
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+		said := sh(t, root, `git fsck 2>&1; git log --stat`+unreachable)
+		turn := begin(t, s, root)
+		for _, g := range turn.Cover().Gaps {
+			if g.Path == root {
+				t.Skipf("this file system has no leases: %s", g.Why)
+			}
+		}
+		sh(t, root, `for f in .git/objects/pack/*; do chmod u+w $f; `+script+`; done`)
+		if sh(t, root, `git fsck 2>&1; git log --stat`+unreachable) == said {
+			t.Fatalf("%s destroys nothing", script)
+		}
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		same(t, script, said, sh(t, root, `git fsck 2>&1; git log --stat`+unreachable))
+	}
+}
+
+// TestPacksThatAreDamagedInBothPlacesAreNamed damages them without a turn's notice.
+func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	turn := begin(t, s, root)
+	for _, pattern := range []string{root + "/.git/objects/pack/*", s.Dir + "/*/git/*/objects/pack/*"} {
+		sh(t, root, `for f in `+pattern+`; do chmod u+w $f; : > $f; done`)
+	}
+	end(t, turn)
+	out := back(t, s, undo.Request{Dir: root})
+	same(t, "kept", []string{".git"}, keeps(out))
+	if !strings.Contains(out.Kept[0].Reason, "damaged") {
+		t.Errorf("kept is %v", out.Kept)
+	}
+}
+
+// TestALinkedWorktreeInsideComesBack: its state is in the repository of the workspace.
+func TestALinkedWorktreeInsideComesBack(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	sh(t, root, `echo trees/ > .gitignore; git add .gitignore; git commit -qm ignore
+		git worktree add -q trees/side; echo x > trees/side/x
+		git -C trees/side add x; echo y > trees/side/y`)
+	is := func() string {
+		return sh(t, root, `git worktree list; git -C trees/side status --porcelain=v2 --branch; git -C trees/side log --oneline
+			git -C trees/side fsck --no-dangling 2>&1`)
+	}
+	was, said := look(t, root), is()
+	for _, script := range []string{
+		`git -C trees/side commit -qam agent`, `git worktree remove --force trees/side`, `rm -rf trees`,
+		`rm -rf .git`, `git -C trees/side checkout -q -f --detach HEAD~1; git -C trees/side clean -qfdx`,
+	} {
+		turn := begin(t, s, root)
+		sh(t, root, script)
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		same(t, script, said, is())
+		same(t, script, was, look(t, root))
+	}
+}

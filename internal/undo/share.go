@@ -1,0 +1,111 @@
+package undo
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// What a snapshot shares with others by hard links is safe only as long as nobody writes into it.
+
+// guardPacks takes leases on the packs that the store has by hard links. It returns the directories with packs that it
+// could not guard.
+func (p *place) guardPacks(commons []string) (l *leases, unguarded []string) {
+	l = newLeases()
+	for _, common := range commons {
+		dir, pins := filepath.Join(common, "objects", "pack"), filepath.Join(p.pinned(common), "objects", "pack")
+		entries, _ := os.ReadDir(pins)
+		all := true
+		for _, e := range entries {
+			from, to := filepath.Join(dir, e.Name()), filepath.Join(pins, e.Name())
+			if sameFile(from, to) && !l.take(from, func() error { return p.separate(from, to) }) {
+				all = false
+			}
+		}
+		if !all {
+			unguarded = append(unguarded, dir)
+		}
+	}
+	l.watch()
+	return l, unguarded
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Lstat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Lstat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// separate makes a second name of a file a copy of it. Other processes may be about to do the same.
+func (p *place) separate(from, to string) error {
+	held, err := workspace.Lock(context.Background(), filepath.Join(p.dir, "separating"), lockWait)
+	if err != nil {
+		return err
+	}
+	defer held.Unlock()
+	info, err := os.Lstat(to)
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(from); err == nil && !os.SameFile(info, now) {
+		return nil // another process has done it
+	}
+	return write(to, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
+}
+
+// noteShared notes in a snapshot which repositories have objects with other names, as git clone makes them of a
+// repository on the same disk.
+func (p *place) noteShared(commons []string, x *tree.Index) {
+	for _, common := range commons {
+		objects := filepath.Join(common, "objects")
+		if !p.shared(common, objects) {
+			continue
+		}
+		name := objects
+		if rel, err := filepath.Rel(x.Root, objects); err == nil && filepath.IsLocal(rel) {
+			name = filepath.ToSlash(rel)
+		}
+		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: tree.OtherName})
+	}
+}
+
+// mostLooked is how many objects of a repository are looked at. Who links some links all that there are.
+const mostLooked = 512
+
+// shared reports whether objects have names that are neither in the repository nor in a store of snapshots.
+func (p *place) shared(common, objects string) bool {
+	names := objectsIn(common)
+	var pins []string
+	places, _ := namesOf(p.store.Dir, "")
+	for _, name := range places {
+		pins = append(pins, filepath.Join(p.store.Dir, name, "git", key(common), "objects"))
+	}
+	step := 1 + len(names)/mostLooked
+	for i := 0; i < len(names); i += step {
+		name := filepath.FromSlash(names[i])
+		info, err := os.Lstat(filepath.Join(objects, name))
+		if err != nil {
+			continue
+		}
+		left := workspace.Links(info)
+		for _, dir := range pins {
+			if left == 1 {
+				break
+			}
+			if pin, err := os.Lstat(filepath.Join(dir, name)); err == nil && os.SameFile(info, pin) {
+				left--
+			}
+		}
+		if left > 1 {
+			return true
+		}
+	}
+	return false
+}
