@@ -48,8 +48,9 @@ func holes() []hole {
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.out+"/file").Perm() == 0o777 },
 		},
 		{
-			name: "mode, owner and times of the configuration", lines: []string{"d=.git; chmod 604 $d/config"},
-			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.work+"/.git/config").Perm() == 0o604 },
+			name:  "mode, owner and times of the configuration",
+			lines: []string{`python3 -c 'import os; os.chmod(".g" + "it/config", 0o604)'`},
+			open:  func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.work+"/.git/config").Perm() == 0o604 },
 		},
 		{
 			name:  "setting extended attributes",
@@ -65,7 +66,7 @@ func holes() []hole {
 		},
 		{
 			name:  "writes to protected names inside the workspace",
-			lines: []string{"d=.git; h=hooks; echo evil > $d/$h/post-checkout"},
+			lines: []string{`python3 -c 'open(".g" + "it/hooks/post-checkout", "w").write("evil")'`},
 			open: func(_ *testing.T, g *ground, _ outcome) bool {
 				return exists(g.work + "/.git/hooks/post-checkout")
 			},
@@ -115,8 +116,12 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
 				return exists(g.work + "/marks/hole")
 			},
 			lines: []string{
-				"mkdir -p sub/made && cd sub/made && git init -q . && h=hooks && printf '#!/bin/sh\\ntouch {m}\\n' > " +
-					".git/$h/pre-commit && chmod +x .git/$h/pre-commit",
+				`mkdir -p sub/made && cd sub/made && git init -q . && python3 -c '
+import os
+name = ".g" + "it/hooks/pre-commit"
+open(name, "w").write("#!/bin/sh\ntouch {m}\n")
+os.chmod(name, 0o755)
+'`,
 			},
 		},
 		{
