@@ -147,7 +147,7 @@ type Terms struct {
 	Allow    []string         // calls that need no question, in the words of docs/rules.md
 	Deny     []string         // calls that never run; a bare name takes the tool away
 	Tools    []string         // the available tools of the agent itself, without those of servers; nil: all
-	Network  string           // what commands reach: off, on, or hosts separated by commas; empty: the agent's default
+	Network  string           // what commands reach: off, on, packages, or hosts; empty: the agent's default
 	Dirs     []string         // further directories in which files may be worked on, absolute
 	System   string           // replaces the agent's own instructions
 	Append   string           // is appended to them

@@ -11,7 +11,6 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/text"
 	"omniagent/internal/undo"
 )
@@ -32,7 +31,6 @@ func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Stor
 	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
 	return fork.Store{
 		Dir: filepath.Join(paths.State, "forks"), Root: snapshots.Root, Undone: snapshots.TakenBack,
-		Except: func() []string { return sandbox.Placeholders(paths.State) },
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -197,7 +196,6 @@ func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
-		Placeholders: func() []string { return sandbox.Placeholders(wallsState(c)) },
 	}, err
 }
 

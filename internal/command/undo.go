@@ -13,7 +13,6 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/text"
 	"omniagent/internal/undo"
 )
@@ -60,7 +59,6 @@ func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (str
 	return &undo.Store{
 		Dir: filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
 		TotalLimit: set.Int("undo.total_limit"), IgnoredLimit: set.Int("undo.ignored_limit"),
-		Placeholders: func() []string { return sandbox.Placeholders(paths.State) },
 	}
 }
 

@@ -98,9 +98,6 @@ func (f *Fork) borrow(name string) error {
 // too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
 	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
-	if f.store.Except != nil {
-		o.Except = tree.Except(f.Workspace, f.store.Except())
-	}
 	for try := 1; ; try++ {
 		x, err := tree.Take(ctx, f.Workspace, o)
 		if err != nil {

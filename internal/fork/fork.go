@@ -73,8 +73,6 @@ type Store struct {
 	Dir string // absolute
 	// Root returns the workspace in which a directory is, or why it cannot be forked.
 	Root func(dir string) (string, error)
-	// Except are files in the workspace that are no part of it; nil: there are none.
-	Except func() []string
 	// Undone reports whether a turn of a workspace was taken back; nil: none was.
 	Undone func(workspace, turn string) bool
 }

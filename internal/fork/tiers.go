@@ -211,17 +211,11 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 			return err
 		}
 	}
-	except := map[string]bool{}
-	if f.store.Except != nil {
-		for _, path := range f.store.Except() {
-			except[path] = true
-		}
-	}
 	err := filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && errors.Is(err, fs.ErrNotExist), except[path]:
+		case err != nil && errors.Is(err, fs.ErrNotExist):
 			return nil // it has vanished meanwhile
 		case err != nil:
 			return err

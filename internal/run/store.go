@@ -24,8 +24,6 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // where the conversations of the runs are
-	// Placeholders are the paths that exist only while commands run behind walls; nil: there are none.
-	Placeholders func() []string
 }
 
 // The files of a run.

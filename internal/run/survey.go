@@ -18,19 +18,11 @@ func (r *Run) survey(ctx context.Context) error {
 		return nil
 	}
 	store := r.store.contents(r.ID)
-	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: r.except()})
+	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store})
 	if err != nil {
 		return err
 	}
 	return before.SaveFile(path)
-}
-
-// except tells of the names in the workspace that are there only while commands run behind walls.
-func (r *Run) except() func(dir, name string) bool {
-	if r.store.Placeholders == nil {
-		return nil
-	}
-	return tree.Except(r.Dir, r.store.Placeholders())
 }
 
 // contents is the store of the contents that a run's diff needs.
@@ -45,7 +37,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 		return nil, nil, err
 	}
 	store := r.store.contents(r.ID)
-	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before, Except: r.except()})
+	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before})
 	if err != nil {
 		return nil, nil, err
 	}

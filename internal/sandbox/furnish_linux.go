@@ -93,6 +93,15 @@ func (f furnished) close() error {
 	return nil
 }
 
+func writeNew(dir int, name, content string) error {
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte(content))
+	return errors.Join(err, unix.Close(fd))
+}
+
 // option is one of a file system; a flag has no value.
 type option struct{ key, value string }
 

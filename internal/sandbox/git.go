@@ -104,27 +104,28 @@ func isGitDir(dir string) bool {
 // kept is a name beneath a writable directory that commands cannot change.
 type kept struct {
 	base, name string
-	content    string // of the file that stands in for an absent name; empty: a directory does
+	config     bool // a configuration of git, of which git may change some keys
+	hooks      bool // a directory of hooks, in which git puts samples when it makes one
+	lock       bool // a file that git replaces over a lock
 }
 
 func (k kept) path() string { return filepath.Join(k.base, k.name) }
-
-// sameDirectory is a commondir file without effect. If commondir is absent, neither a directory nor an empty file can
-// stand in for it: git would not work.
-const sameDirectory = ".\n"
 
 // kept returns all names that commands cannot change.
 func (p Policy) kept() []kept {
 	var all []kept
 	for _, root := range append([]string{p.Root}, p.Roots...) {
+		for _, dir := range p.repository(root) { // these first: they say more about a name
+			all = append(all, gitNames(root, dir)...)
+		}
 		for _, name := range p.Protected {
 			all = append(all, kept{base: root, name: filepath.Clean(name)})
 		}
-		for _, dir := range p.repository(root) {
-			all = append(all, gitNames(root, dir)...)
-		}
-		all = append(all, bareName(root)...)
+		all = append(all, bareName(root, "")...)
 		all = append(all, p.pointers(root, "")...)
+		if up := enclosing(root); up != "" {
+			all = append(all, p.pointers(root, up)...)
+		}
 		for _, tree := range p.Repositories {
 			all = append(all, p.nested(root, tree)...)
 		}
@@ -171,20 +172,18 @@ func (p Policy) repository(root string) []string {
 }
 
 // gitNames returns the names in a git directory from which git runs something, or which lead it elsewhere: a file
-// commondir there makes git read hooks and configuration in another directory.
+// commondir there makes git read hooks and configuration in another directory, and remotes and branches hold addresses
+// of an old kind.
 func gitNames(base, dir string) []kept {
 	var all []kept
 	add := func(under string) {
-		_, err := os.Lstat(filepath.Join(base, under, "config.worktree"))
-		for _, name := range []string{"hooks", "config", "commondir", "config.worktree"} {
-			k := kept{base: base, name: filepath.Join(under, name)}
-			switch {
-			case name == "commondir":
-				k.content = sameDirectory
-			case name == "config.worktree" && err != nil:
-				continue // git reads it only if config says so, and config is protected
-			}
-			all = append(all, k)
+		for _, name := range []string{
+			"hooks", "config", "commondir", "config.worktree", "remotes", "branches", "info/attributes",
+		} {
+			all = append(all, kept{
+				base: base, name: filepath.Join(under, name), config: name == "config",
+				hooks: name == "hooks" || name == "branches", lock: strings.HasPrefix(name, "config"),
+			})
 		}
 	}
 	add(dir)
@@ -192,8 +191,10 @@ func gitNames(base, dir string) []kept {
 	for _, entry := range linked {
 		at := filepath.Join(dir, "worktrees", entry.Name())
 		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil {
-				all = append(all, kept{base: base, name: filepath.Join(at, name)})
+			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil || name == "config.worktree" {
+				all = append(all, kept{
+					base: base, name: filepath.Join(at, name), lock: name == "config.worktree",
+				})
 			}
 		}
 	}
@@ -226,20 +227,56 @@ func modules(dir string, depth int) (found []string) {
 	return found
 }
 
-// bareName keeps the workspace from becoming a git directory itself. Git takes any directory with HEAD, objects and
-// refs for one, and then reads its config. Protecting one of the names is enough.
-func bareName(root string) []kept {
-	for _, name := range []string{"refs", "objects"} {
-		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
-			return []kept{{base: root, name: name}}
+// bareName keeps a work tree from becoming a git directory itself. Git takes any directory with HEAD, objects and refs
+// for one, and then reads its config; with a file commondir it looks for the last two elsewhere. So that name is
+// protected, and one of the three.
+func bareName(root, tree string) []kept {
+	name := func(of string) kept { return kept{base: root, name: filepath.Join(tree, of)} }
+	all := []kept{name("commondir")}
+	for _, dir := range []string{"refs", "objects"} {
+		if _, err := os.Lstat(name(dir).path()); err != nil {
+			return append(all, name(dir))
 		}
 	}
-	if isGitDir(root) {
-		return []kept{
-			{base: root, name: "config"},
-			{base: root, name: "hooks"},
-			{base: root, name: "commondir", content: sameDirectory},
+	if isGitDir(filepath.Join(root, tree)) {
+		config := name("config")
+		config.lock = true
+		return append(all, config, name("hooks"))
+	}
+	return append(all, name("HEAD"))
+}
+
+// gitDirs returns the git directories of the workspaces, whether or not they are there.
+func (p Policy) gitDirs() (dirs []string) {
+	trees := slices.Concat([]string{p.Root}, p.Roots, p.Repositories)
+	for _, tree := range trees {
+		for _, dir := range p.repository(tree) {
+			dirs = append(dirs, filepath.Join(tree, dir))
 		}
 	}
-	return []kept{{base: root, name: "HEAD"}}
+	for _, dir := range slices.Concat(p.Write, []string{p.Root}, p.Roots) {
+		if isGitDir(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for i, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dirs[i] = real
+		}
+	}
+	return dirs
+}
+
+// enclosing returns the relative path of the work tree in which a workspace lies that has no repository itself, or "".
+func enclosing(root string) string {
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+		return ""
+	}
+	up := ".."
+	for dir := filepath.Dir(root); dir != "/"; dir, up = filepath.Dir(dir), filepath.Join(up, "..") {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return up
+		}
+	}
+	return ""
 }

@@ -52,9 +52,13 @@ func (w *Walls) openHomes(state string) error {
 	if record, err = filepath.EvalSymlinks(record); err != nil {
 		return noHome(err)
 	}
-	if dir := w.policy.writable(record); dir != "" && w.claim.Tier == Landlock {
+	switch dir := w.policy.writable(record); {
+	case dir == "":
+	case w.claim.Tier == Landlock || within(w.policy.Temp, record) || within(record, dir):
 		return fault.New(fault.Unsafe, "commands could change their home directory: %s lies in %s", record, dir).
 			With("path", record)
+	default:
+		w.policy.Hidden = append(slices.Clone(w.policy.Hidden), record)
 	}
 	if s := w.policy.Scratch; w.policy.shadows(s) && first(w.policy.Hidden, s) == "" {
 		w.policy.Scratch = "" // commands could put links in our way

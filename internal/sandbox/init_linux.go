@@ -12,24 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace. A shell in its place would ignore signals that it does not catch. When process 1
-// ends, the kernel kills everything in the namespace. It is in the group of the command, so a signal to the group
-// reaches the command without its help.
-func watch(o order, env []string, signals chan os.Signal) int {
+// watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A
+// shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
+// the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
+func watch(signals chan os.Signal, start func() (child int, err error), program string) int {
 	asked := false
+	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	}
 	early := pending(signals)
 	if len(early) > 0 { // the command has not started yet
 		return died(early[0])
 	}
 	go dieWithCaller()
 	threads()
-	if o.Limits.Memory > 0 {
-		limitMemory(o.Limits.Memory)
-	}
-	child, err := syscall.ForkExec(o.Program, os.Args[2:],
-		&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
+	child, err := start()
 	if err != nil {
-		return notFound(o.Program, err)
+		return notFound(program, err)
 	}
 	for _, s := range pending(signals) { // it may have come before the fork
 		asked = true
@@ -100,6 +99,9 @@ func dieWithCaller() {
 			continue
 		}
 		if n <= 0 {
+			if os.Getpid() != 1 { // no namespace ends with us
+				_ = syscall.Kill(0, syscall.SIGKILL)
+			}
 			syscall.Exit(128 + int(syscall.SIGKILL))
 		}
 	}
@@ -135,12 +137,13 @@ func reapAll() bool {
 func othersInGroup() bool {
 	own, _ := syscall.Getpgid(0)
 	entries, err := os.ReadDir("/proc")
-	if self, _ := os.Readlink("/proc/self"); err != nil || self != "1" {
+	us := strconv.Itoa(os.Getpid())
+	if self, _ := os.Readlink("/proc/self"); err != nil || self != us {
 		return true
 	}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == 1 {
+		if err != nil || entry.Name() == us {
 			continue
 		}
 		if group, err := syscall.Getpgid(pid); err == nil && group == own {

@@ -46,36 +46,23 @@ type rules struct {
 
 // landlock restricts this thread to the policy. Where mounts enforce it already, this is a second barrier; otherwise it
 // is the only one.
-func landlock(o *order) error {
-	abi, err := landlockABI()
-	if err != nil {
-		return err
-	}
-	r, err := newRules(o, abi)
-	if err != nil {
-		return err
-	}
+func landlock(o *order, r rules) error {
 	defer unix.Close(r.fd)
 	if err := r.readable(o); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{o.Root, o.Temp}, o.Write...) {
-		if o.Tier == Namespaces && dir == o.Temp {
-			continue // it may be out of reach, as /tmp is
+	roots := 1 + len(o.Write)
+	for i, dir := range o.granted() {
+		fd, err := openNoLink(dir)
+		if err == nil {
+			err = r.rule(fd, dir, r.toWrite(o, dir))
 		}
-		if err := r.allow(dir, r.all&^rightsOfNodes); err != nil {
+		if err != nil && (i < roots || !unreachable(err) && !errors.Is(err, unix.EACCES)) {
 			return err
 		}
 	}
 	if err := r.homes(o); err != nil {
 		return err
-	}
-	if o.Tier == Namespaces {
-		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-			if err := r.allow(dir, r.all&^rightsOfNodes); err != nil && !errors.Is(err, unix.ENOENT) {
-				return err
-			}
-		}
 	}
 	if err := r.devices(); err != nil {
 		return err
@@ -89,7 +76,13 @@ func landlock(o *order) error {
 	return nil
 }
 
-func newRules(o *order, abi int) (rules, error) {
+// newRules begins a ruleset, and notes what the kernel knows.
+func newRules(o *order) (rules, error) {
+	abi, err := landlockABI()
+	if err != nil {
+		return rules{}, err
+	}
+	o.ABI = abi
 	r := rules{all: handled(abi)}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: r.all}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -119,12 +112,48 @@ func newRules(o *order, abi int) (rules, error) {
 	return r, nil
 }
 
+// toWrite returns the rights in a directory that commands may change. Where a supervisor does that, they may only read.
+func (r rules) toWrite(o *order, dir string) uint64 {
+	if o.Supervised && slices.Contains(o.Watched, dir) {
+		return rightsToRead | rightsToList
+	}
+	return r.all &^ rightsOfNodes
+}
+
+// temporary returns the directories of temporary files. In namespaces that of the policy may be out of reach, and what
+// lies in it has other names.
+func (o *order) temporary() []string {
+	if o.Tier == Namespaces {
+		return []string{"/tmp", "/var/tmp", "/dev/shm"}
+	}
+	return []string{o.Temp}
+}
+
 // allow grants rights to a path and everything beneath it. Only some of them apply to a file.
 func (r rules) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	return r.rule(fd, path, rights)
+}
+
+// openNoLink opens a path if no part of it is a link, which another command could put there. The filter stands already
+// and refuses the call for that.
+func openNoLink(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", path, err)
+	}
+	if real, err := os.Readlink(own(fd)); err != nil || real != path {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("%s leads to %q: %w", path, real, unix.ELOOP)
+	}
+	return fd, nil
+}
+
+// rule adds one for an open file, and closes it.
+func (r rules) rule(fd int, path string, rights uint64) error {
 	defer unix.Close(fd)
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
@@ -145,33 +174,21 @@ func (r rules) allow(path string, rights uint64) error {
 	return nil
 }
 
-// homes allows what commands have in home directories. Mounts already show no more than may be read.
+// homes allows what commands see of home directories. Mounts already show no more than may be read.
 func (r rules) homes(o *order) error {
-	read, write := []string{}, []string{}
-	for pair := range slices.Chunk(o.Own, 2) {
-		if o.Tier == Landlock {
-			write = append(write, pair[0]) // pair[1] is the user's
-		} else {
-			write = append(write, pair[1])
-		}
+	if o.Tier != Landlock {
+		return nil
 	}
-	for copied := range slices.Chunk(o.Copies, 3) {
-		write = append(write, copied[2])
+	var read []string
+	for pair := range slices.Chunk(o.Seen, 2) {
+		read = append(read, pair[0])
 	}
-	if o.Tier == Landlock {
-		for pair := range slices.Chunk(o.Seen, 2) {
-			read = append(read, pair[0])
-		}
-		if o.Farm != "" {
-			read = append(read, o.Farm)
-		}
+	if o.Farm != "" {
+		read = append(read, o.Farm)
 	}
-	for i, path := range slices.Concat(write, read) {
-		rights := uint64(rightsToRead | rightsToList)
-		if i < len(write) {
-			rights = r.all &^ rightsOfNodes
-		}
-		if err := r.allow(path, rights); err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
+	for _, path := range read {
+		err := r.allow(path, rightsToRead|rightsToList)
+		if err != nil && !unreachable(err) && !errors.Is(err, unix.EACCES) {
 			return err
 		}
 	}

@@ -2,18 +2,16 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,102 +188,6 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestNamesAreShared: two who hold walls around the same workspace need the same names. What one of them no longer
-// needs stays for the other.
-func TestNamesAreShared(t *testing.T) {
-	g := newGround(t)
-	must(t, os.Mkdir(g.root+"/.git", 0o700))
-	p := g.policy()
-	open := func() *names {
-		t.Helper()
-		n, err := openNames(g.state + "/walls")
-		must(t, err)
-		return n
-	}
-	take := func(n *names) {
-		t.Helper()
-		_, covers, lease, err := n.take(p, false)
-		must(t, err)
-		if lease == nil || !slices.Contains(covers, g.root+"/.mcp.json") {
-			t.Fatalf("%q %v", covers, lease)
-		}
-	}
-	one, two := open(), open()
-	there := func(want bool) {
-		t.Helper()
-		for _, name := range []string{".mcp.json", ".claude", ".git/commondir", ".git/config"} {
-			if exists(filepath.Join(g.root, name)) != want {
-				t.Errorf("%s: %v", name, !want)
-			}
-		}
-	}
-	take(one)
-	take(two)
-	take(one)
-	one.drop()
-	there(true)
-	one.drop()
-	there(true)
-	open() // a third one who only looks
-	there(true)
-	two.drop()
-	there(false)
-	// What somebody else makes of it stays.
-	take(one)
-	must(t, os.WriteFile(g.root+"/.claude/settings.json", nil, 0o600))
-	must(t, os.WriteFile(g.root+"/.git/commondir", []byte("elsewhere"), 0o600))
-	must(t, os.Remove(g.root+"/.mcp.json"))
-	must(t, os.Mkdir(g.root+"/.mcp.json", 0o755))
-	one.drop()
-	for _, name := range []string{".claude/settings.json", ".git/commondir", ".mcp.json"} {
-		if !exists(filepath.Join(g.root, name)) {
-			t.Errorf("%s is gone", name)
-		}
-	}
-	if list, _ := filepath.Glob(g.state + "/walls/*"); !slices.Equal(list, []string{g.state + "/walls/lock"}) {
-		t.Errorf("on record: %v", list)
-	}
-	for _, n := range []*names{one, two} {
-		must(t, n.close())
-	}
-	if list, _ := filepath.Glob(g.state + "/*"); len(list) > 0 {
-		t.Errorf("the last one leaves %v", list)
-	}
-}
-
-// TestTheLockComesAndGoes: the last user removes the lock file, while others wait for it and create it again. At any
-// time one alone has it.
-func TestTheLockComesAndGoes(t *testing.T) {
-	dir := filepath.Join(newGround(t).state, "walls")
-	var inside, worst atomic.Int32
-	var busy sync.WaitGroup
-	for range 8 {
-		busy.Go(func() {
-			for range 300 {
-				n := &names{dir: dir}
-				if err := n.locked(func() error {
-					if now := inside.Add(1); now > worst.Load() {
-						worst.Store(now)
-					}
-					runtime.Gosched()
-					inside.Add(-1)
-					n.vacate()
-					return nil
-				}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	busy.Wait()
-	if worst.Load() != 1 {
-		t.Errorf("%d had the lock at once", worst.Load())
-	}
-	if exists(dir) {
-		t.Error("the directory of the lock is left")
-	}
-}
-
 // TestPlacesCannotBeMoved: what a policy is about stays where it is also within another directory that may be written.
 func TestPlacesCannotBeMoved(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
@@ -311,33 +213,6 @@ func TestPlacesCannotBeMoved(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeOverALink: between looking and making, a command may have put a link on the way.
-func TestNothingIsMadeOverALink(t *testing.T) {
-	g := newGround(t)
-	must(t, os.Symlink(g.outside, g.root+"/link"))
-	n, err := openNames(g.state + "/walls")
-	must(t, err)
-	for _, content := range []string{"", sameDirectory} {
-		if err := n.make([]made{{path: g.root + "/link/made", content: content}}); err == nil {
-			t.Error("it was made")
-		}
-	}
-	if exists(g.outside + "/made") {
-		t.Error("it was made outside")
-	}
-	// Nor is anything removed over one.
-	must(t, os.Mkdir(g.outside+"/empty", 0o755))
-	must(t, os.Chmod(g.outside+"/empty", 0o755|os.ModeSticky))
-	made{path: g.root + "/link/empty"}.remove()
-	if !exists(g.outside + "/empty") {
-		t.Error("it was removed outside")
-	}
-	made{path: g.outside + "/empty"}.remove()
-	if exists(g.outside + "/empty") {
-		t.Error("it was not removed")
-	}
-}
-
 // TestAPipeDoesNotHoldUsUp: a command may leave a pipe where git has a file.
 func TestAPipeDoesNotHoldUsUp(t *testing.T) {
 	g := newGround(t)
@@ -354,16 +229,18 @@ func TestOpenRefuses(t *testing.T) {
 	must(t, os.Mkdir(g.dir+"/open", 0o700))
 	must(t, os.Chmod(g.dir+"/open", 0o755))
 	for name, change := range map[string]func(*Policy){
-		"everything":          func(p *Policy) { p.Root = "/" },
-		"a relative path":     func(p *Policy) { p.Root = "root" },
-		"a link":              func(p *Policy) { p.Root = g.dir + "/link" },
-		"nothing":             func(p *Policy) { p.Root = g.dir + "/none" },
-		"a file":              func(p *Policy) { p.Write = []string{g.outside + "/file"} },
-		"a name outside":      func(p *Policy) { p.Protected = []string{"../outside"} },
-		"all of it":           func(p *Policy) { p.Protected = []string{"."} },
-		"an open directory":   func(p *Policy) { p.Temp = g.dir + "/open" },
-		"no directory":        func(p *Policy) { p.Temp = "" },
-		"its own record":      func(p *Policy) { p.Write = []string{g.state + "/walls"} },
+		"everything":        func(p *Policy) { p.Root = "/" },
+		"a relative path":   func(p *Policy) { p.Root = "root" },
+		"a link":            func(p *Policy) { p.Root = g.dir + "/link" },
+		"nothing":           func(p *Policy) { p.Root = g.dir + "/none" },
+		"a file":            func(p *Policy) { p.Write = []string{g.outside + "/file"} },
+		"a name outside":    func(p *Policy) { p.Protected = []string{"../outside"} },
+		"all of it":         func(p *Policy) { p.Protected = []string{"."} },
+		"an open directory": func(p *Policy) { p.Temp = g.dir + "/open" },
+		"no directory":      func(p *Policy) { p.Temp = "" },
+		"its own record": func(p *Policy) {
+			p.Write, p.Homes = []string{g.state + "/walls"}, []string{g.outside}
+		},
 		"hidden and relative": func(p *Policy) { p.Hidden = []string{"secret"} },
 	} {
 		must(t, os.MkdirAll(g.state+"/walls", 0o700))
@@ -388,13 +265,15 @@ func TestOpenRefuses(t *testing.T) {
 // to it.
 func TestTheRecordInTheWorkspace(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
-		t.Skip("only namespaces have a record")
+		t.Skip("only namespaces can hide it there")
 	}
 	g := newGround(t)
 	g.state = g.root + "/.local/state/own"
-	must(t, os.MkdirAll(g.root+"/.keys", 0o700))
+	must(t, errors.Join(os.MkdirAll(g.root+"/.keys", 0o700), os.Mkdir(g.dir+"/home", 0o700)))
 	must(t, os.WriteFile(g.root+"/.keys/key", []byte("secret"), 0o600))
-	w := g.walls(t, Namespaces, func(p *Policy) { p.Hidden = append(p.Hidden, g.root+"/.keys") })
+	w := g.walls(t, Namespaces, func(p *Policy) {
+		p.Hidden, p.Homes = append(p.Hidden, g.root+"/.keys"), []string{g.dir + "/home"}
+	})
 	must(t, os.WriteFile(g.state+"/walls/canary", []byte("alive"), 0o600))
 	for _, line := range []string{
 		"cat .keys/key", "ls .local/state/own/walls", "echo x >> .local/state/own/walls/made",

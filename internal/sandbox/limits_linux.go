@@ -119,17 +119,37 @@ func dropPrivileges() error {
 			return err
 		}
 	}
-	// The threads of the runtime too, as far as it can reach them: a program that is linked with C cannot.
+	// The threads of the runtime too, as far as it can reach them: in a program that is linked with C it cannot, so
+	// that each thread of a supervisor does it for itself.
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, pointer(&header), pointer(&none[0]), 0)
 	if errno != 0 && errno != syscall.ENOTSUP {
 		return errno
 	}
-	if err := unix.Capset(&header, &none[0]); err != nil {
+	if err := dropCapabilities(); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	if os.Getenv(confinedMark) != "" {
+		return nil // none of this process is outside of the sandbox, and the supervisor has to look into it
+	}
 	// No process in the sandbox can look into this process, whose other threads are outside of it.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// dropCapabilities drops those of this thread.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have, none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return err
+	}
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return err
+	}
+	if have != none {
+		return errors.New("capabilities are left")
+	}
+	return nil
 }

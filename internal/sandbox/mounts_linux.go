@@ -210,15 +210,11 @@ func over(path string, attrs uint64) error {
 	return attach(fd, at, attrs)
 }
 
-// keep protects the names: first it pins the directories on the way, parents first, then it covers the names.
+// keep covers the protected names that exist, parents first. The supervisor protects them whether or not something
+// covers them; this is for their permissions and times.
 func keep(o *order) error {
-	for _, path := range o.Pins {
-		if err := over(path, 0); err != nil {
-			return fmt.Errorf("%s cannot be kept in its place: %w", path, err)
-		}
-	}
 	for _, path := range o.Covers {
-		if err := over(path, unix.MOUNT_ATTR_RDONLY); err != nil {
+		if err := over(path, unix.MOUNT_ATTR_RDONLY); err != nil && !unreachable(err) {
 			return fmt.Errorf("%s cannot be protected: %w", path, err)
 		}
 	}

@@ -13,14 +13,12 @@ import (
 // Git's configuration names further files from which git runs something: a directory of hooks, included configuration,
 // programs of filters. A repository in the workspace has a configuration of its own.
 
-// noConfiguration is a configuration without effect, which stands in for an absent file that is included.
-const noConfiguration = "#\n"
-
 const (
 	mostIncludes     = 32      // files of configuration that are read for one repository
 	longestConfig    = 1 << 20 // bytes of such a file
 	mostDirectories  = 20000   // that are looked at for repositories
 	deepRepositories = 8       // levels of directories
+	fewRepositories  = 12      // in which all names are protected
 )
 
 // Repositories returns the work trees beneath root that have a git directory of their own, without root itself. whole
@@ -57,14 +55,22 @@ func Repositories(root string) (found []string, whole bool) {
 // configuration or programs.
 func GitPointers(root string, user []string) (paths []string) {
 	p := Policy{Root: root, GitConfig: user}
-	for _, k := range p.pointers(root, "") {
+	all := p.pointers(root, "")
+	if up := enclosing(root); up != "" {
+		all = append(all, p.pointers(root, up)...)
+	}
+	for _, k := range all {
 		paths = append(paths, k.path())
 	}
 	return paths
 }
 
+// many reports whether there are too many repositories to look for each protected name in each of them whenever a
+// command begins. What does not exist there is not protected then.
+func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
+
 // nested returns the names that commands cannot change in a repository beneath a workspace: what git runs there, and
-// what exists of the protected names.
+// the protected names.
 func (p Policy) nested(root, tree string) (all []kept) {
 	rel, err := filepath.Rel(root, tree)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
@@ -83,11 +89,11 @@ func (p Policy) nested(root, tree string) (all []kept) {
 			continue // gitNames knows better what git itself has to write
 		}
 		name = filepath.Join(rel, filepath.Clean(name))
-		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil || !p.many() {
 			all = append(all, kept{base: root, name: name})
 		}
 	}
-	return append(all, p.pointers(root, rel)...)
+	return append(append(all, bareName(root, rel)...), p.pointers(root, rel)...)
 }
 
 // pointers returns what the configuration of a work tree names, as far as commands could write it.
@@ -97,10 +103,10 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	for _, dir := range p.repository(tree) {
 		files = append(files, filepath.Join(tree, dir, "config"), filepath.Join(tree, dir, "config.worktree"))
 	}
-	add := func(path, content string) {
+	add := func(path string, lock bool) {
 		for _, base := range append([]string{root}, p.Write...) {
 			if name, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(name) {
-				all = append(all, kept{base: base, name: name, content: content})
+				all = append(all, kept{base: base, name: name, lock: lock})
 				return
 			}
 		}
@@ -109,18 +115,18 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 		for _, s := range gitSettings(files[i]) {
 			switch {
 			case s.key == "core.hookspath":
-				add(homely(s.value, tree), "")
+				add(homely(s.value, tree), false)
 			case s.key == "core.attributesfile":
-				add(homely(s.value, tree), noConfiguration)
+				add(homely(s.value, tree), false)
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
-				add(path, noConfiguration)
+				add(path, true)
 				files = append(files, path)
 			case runs(s.key):
 				for _, word := range words(s.value) {
 					path := homely(word, tree)
 					if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-						add(path, "")
+						add(path, false)
 					}
 				}
 			}

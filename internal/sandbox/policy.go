@@ -221,9 +221,6 @@ func (p Policy) writes(path string, t Tier) Effect {
 			e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir,
 				name)
 		}
-		if t == Landlock {
-			e.Allowed, e.Why = true, e.Why+", but these walls cannot hold that"
-		}
 		if folded {
 			return e
 		}

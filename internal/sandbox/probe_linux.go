@@ -73,6 +73,8 @@ func probeLandlock(ctx context.Context, r *Report, self []string, null *os.File,
 	switch {
 	case errors.Is(err, unix.ENOSYS):
 		f.Detail, f.Fix = "this kernel is built without it", "use a kernel with CONFIG_SECURITY_LANDLOCK"
+	case errors.Is(err, unix.EOPNOTSUPP) && walled():
+		f.Detail, f.Fix = withinWalls, "run it outside of them"
 	case errors.Is(err, unix.EOPNOTSUPP):
 		f.Detail, f.Fix = "switched off at boot", "add landlock to the kernel parameter lsm="
 	case err != nil:
@@ -237,7 +239,6 @@ func holes(t Tier, abi int) []string {
 		list = append(list,
 			"chmod, chown and utimes of files outside the workspace",
 			"setting extended attributes of files outside the workspace",
-			"writes to .git inside the workspace",
 		)
 		if abi < 3 {
 			list = append(list, "truncating files outside the workspace")

@@ -10,8 +10,8 @@
 // listed.
 //
 // It never changes this process: attempts run in child processes, or on a thread that restricts itself and then ends.
-// It judges no commands, and leaves nothing behind in a workspace: what it has to create there while a command runs is
-// recorded first, and is removed afterwards or, after a kill, by the next process.
+// It judges no commands, and creates nothing in a workspace. A command changes its workspace through a supervisor,
+// which refuses protected names.
 package sandbox
 
 import (

@@ -36,8 +36,16 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	calls[unix.SYS_SOCKETPAIR] = bpfOneOf(0, 0, []uint32{unix.AF_UNIX},
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
+	// A limit of the processor's time ends a process outside that no signal reaches.
+	calls[unix.SYS_PRLIMIT64] = bpfOneOf(0, 0, []uint32{0}, bpfAllow(), refuse)
+
 	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
-	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD}, refuse, bpfAllow())
+	// Some file systems make names for anybody who may read a directory, where Landlock does not look, or make upper
+	// and lower case the same by a flag.
+	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xffffff00, []uint32{btrfsNames, bcachefsNames}, refuse,
+		bpfOneOf(1, 0, []uint32{
+			unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, ocfs2Links, setsFlags, setsMoreFlags,
+		}, refuse, bpfAllow()))
 
 	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
 	// which debuggers and sanitizers set for their children. All others are old behaviours with old holes.
@@ -46,6 +54,15 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		bpfAllow(), refuse)
 	return calls
 }
+
+// Requests to file systems.
+const (
+	btrfsNames    = 0x50009400 // and a number: subvolumes and snapshots
+	bcachefsNames = 0x4020bc00 // the same
+	ocfs2Links    = 0x40186f04
+	setsFlags     = 0x40086602
+	setsMoreFlags = 0x401c5820
+)
 
 // bpfRefused are the calls that both machines have and that no command may make.
 func bpfRefused() []uint32 {
@@ -63,7 +80,7 @@ func bpfRefused() []uint32 {
 		unix.SYS_MOVE_MOUNT,
 		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG,
 		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FILE_SETATTR,
 		// the machine itself
 		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP,
 		unix.SYS_SYSLOG,
@@ -72,4 +89,73 @@ func bpfRefused() []uint32 {
 		unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME,
 		unix.SYS_SETDOMAINNAME,
 	}
+}
+
+// bpfHeld adds the calls that a supervisor makes for programs.
+func bpfHeld(calls map[uint32][]unix.SockFilter) {
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	for _, n := range append(oldCalls(),
+		unix.SYS_TRUNCATE, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_RENAMEAT,
+		unix.SYS_RENAMEAT2, unix.SYS_UNLINKAT, unix.SYS_UMASK) {
+		calls[n] = held
+	}
+	toWrite := func(flags uint32) []unix.SockFilter {
+		return append([]unix.SockFilter{bpfLoad(bpfArguments + 8*flags)},
+			bpfIf(unix.BPF_JSET, writing, held, bpfAllow())...)
+	}
+	calls[unix.SYS_OPENAT] = toWrite(2)
+	if n, ok := oldOpen(); ok {
+		calls[n] = toWrite(1)
+	}
+	calls[unix.SYS_OPENAT2] = bpfRefuse(unix.ENOSYS) // no filter can see its flags
+	// A program that confines itself would go on changing the workspace, since the supervisor does that for it.
+	calls[unix.SYS_LANDLOCK_CREATE_RULESET] = bpfOneOf(2, 0, []uint32{asksForWalls},
+		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
+}
+
+// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around
+// us.
+const asksForWalls = 1 << 31
+
+// withinWalls says what that means.
+const withinWalls = "walls of omniagent stand around this program already, and inside of them no others can be built"
+
+// walled reports whether a supervisor stands around this process.
+func walled() bool {
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, asksForWalls)
+	return errno == unix.EALREADY
+}
+
+// deedOf returns what a held call asks for.
+func deedOf(number uint32, a [6]uint64) (deed, bool) {
+	dir := func(i int) int32 { return int32(uint32(a[i])) }
+	one := func(what act, flags uint64, mode uint64) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{dir(0)}, paths: [2]uint64{a[1]}, flags: flags, mode: uint32(mode)}, true
+	}
+	two := func(what act, flags uint64) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{dir(0), dir(2)}, paths: [2]uint64{a[1], a[3]}, flags: flags}, true
+	}
+	switch number {
+	case unix.SYS_OPENAT:
+		return one(opensFile, a[2]&0xffffffff, a[3])
+	case unix.SYS_MKDIRAT:
+		return one(makesDirectory, 0, a[2])
+	case unix.SYS_MKNODAT:
+		return one(makesNode, 0, a[2])
+	case unix.SYS_UNLINKAT:
+		return one(removes, a[2]&0xffffffff, 0)
+	case unix.SYS_SYMLINKAT:
+		return deed{act: makesLink, dirs: [2]int32{here, dir(1)}, paths: [2]uint64{a[0], a[2]}}, true
+	case unix.SYS_LINKAT:
+		return two(makesName, a[4]&0xffffffff)
+	case unix.SYS_RENAMEAT:
+		return two(moves, 0)
+	case unix.SYS_RENAMEAT2:
+		return two(moves, a[4]&0xffffffff)
+	case unix.SYS_TRUNCATE:
+		return deed{act: truncates, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, size: int64(a[1])}, true
+	case unix.SYS_UMASK:
+		return deed{act: masks}, true
+	}
+	return oldDeed(number, a)
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -69,10 +70,14 @@ func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFil
 // systemCalls returns the filter for this machine, or nil if there is no filter for it. With inet a program may use the
 // internet, by TCP and UDP. Sockets with a name in the file system or in the kernel's own space are always refused,
 // because each leads to a program outside.
-func systemCalls(inet bool) []unix.SockFilter {
+// What a supervisor does for programs is held if there is one.
+func systemCalls(inet, supervised bool) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
 		return nil
+	}
+	if supervised {
+		bpfHeld(calls)
 	}
 	type stretch struct { // calls from this number to the next stretch
 		from uint32
@@ -119,18 +124,34 @@ func systemCalls(inet bool) []unix.SockFilter {
 // install puts this OS thread, and every program that it executes or starts, behind the filter, for ever. From then on
 // set-user-ID programs gain nothing, which the kernel requires first.
 func install(filter []unix.SockFilter) error {
+	_, err := installWith(filter, 0)
+	return err
+}
+
+// listenTo installs a filter, and returns where the calls that it holds are told.
+func listenTo(filter []unix.SockFilter) (listener int, err error) {
+	const listening = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	listener, err = installWith(filter, listening|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.19
+		listener, err = installWith(filter, listening)
+	}
+	return listener, err
+}
+
+func installWith(filter []unix.SockFilter, flags uintptr) (int, error) {
 	if len(filter) == 0 {
-		return fault.New(fault.Blocked, "no filter of system calls is known for %s",
+		return -1, fault.New(fault.Blocked, "no filter of system calls is known for %s",
 			runtime.GOARCH).Hint("Use amd64 or arm64, or do without the sandbox.")
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fault.New(fault.Blocked, "privileges cannot be given up: %v", err).Because(err)
+		return -1, fault.New(fault.Blocked, "privileges cannot be given up: %v", err).Because(err)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
-		uintptr(unsafe.Pointer(&program))); errno != 0 {
-		return fault.New(fault.Blocked, "no filter of system calls can be set: %v", errno).Because(errno).
+	result, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags,
+		uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return -1, fault.New(fault.Blocked, "no filter of system calls can be set: %v", errno).Because(errno).
 			Hint("Use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow seccomp in its profile.")
 	}
-	return nil
+	return int(result), nil
 }

@@ -15,3 +15,45 @@ func bpfCalls(inet bool) (machine, last uint32, calls map[uint32][]unix.SockFilt
 	}
 	return unix.AUDIT_ARCH_X86_64, unix.SYS_RSEQ_SLICE_YIELD, calls
 }
+
+// oldCalls are those of the held calls that only this machine has.
+func oldCalls() []uint32 {
+	return []uint32{
+		unix.SYS_CREAT, unix.SYS_MKDIR, unix.SYS_MKNOD, unix.SYS_SYMLINK, unix.SYS_LINK, unix.SYS_RENAME,
+		unix.SYS_UNLINK, unix.SYS_RMDIR,
+	}
+}
+
+// oldOpen is the call without a directory.
+func oldOpen() (number uint32, ok bool) { return unix.SYS_OPEN, true }
+
+// oldDeed returns what one of them asks for.
+func oldDeed(number uint32, a [6]uint64) (deed, bool) {
+	one := func(what act, flags uint64, mode uint64) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, flags: flags, mode: uint32(mode)}, true
+	}
+	two := func(what act) (deed, bool) {
+		return deed{act: what, dirs: [2]int32{here, here}, paths: [2]uint64{a[0], a[1]}}, true
+	}
+	switch number {
+	case unix.SYS_OPEN:
+		return one(opensFile, a[1]&0xffffffff, a[2])
+	case unix.SYS_CREAT:
+		return one(opensFile, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, a[1])
+	case unix.SYS_MKDIR:
+		return one(makesDirectory, 0, a[1])
+	case unix.SYS_MKNOD:
+		return one(makesNode, 0, a[1])
+	case unix.SYS_UNLINK:
+		return one(removes, 0, 0)
+	case unix.SYS_RMDIR:
+		return one(removes, unix.AT_REMOVEDIR, 0)
+	case unix.SYS_SYMLINK:
+		return two(makesLink)
+	case unix.SYS_LINK:
+		return two(makesName)
+	case unix.SYS_RENAME:
+		return two(moves)
+	}
+	return deed{}, false
+}

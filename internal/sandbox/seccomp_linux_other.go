@@ -6,3 +6,7 @@ import "golang.org/x/sys/unix"
 
 // bpfCalls returns nothing: there is no filter for this machine.
 func bpfCalls(bool) (machine, last uint32, calls map[uint32][]unix.SockFilter) { return 0, 0, nil }
+
+func bpfHeld(map[uint32][]unix.SockFilter) {}
+
+func deedOf(uint32, [6]uint64) (deed, bool) { return deed{}, false }

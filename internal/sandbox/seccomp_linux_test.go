@@ -188,6 +188,8 @@ func attempts(inet bool) []attempt {
 	for _, p := range []uintptr{0xffffffff, 0x0040000, 0x0020000, 8, 0} {
 		add(fmt.Sprintf("personality %#x", p), 0, unix.SYS_PERSONALITY, p)
 	}
+	add("limits of a process", unix.EPERM, unix.SYS_PRLIMIT64, 1, unix.RLIMIT_CPU)
+	add("limits of its own", 0, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CPU)
 	add("getppid", 0, unix.SYS_GETPPID)
 	add("landlock", unix.EINVAL, unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, bad)
 	add("seccomp", unix.EINVAL, unix.SYS_SECCOMP, bad)
@@ -199,7 +201,7 @@ func attempts(inet bool) []attempt {
 func TestRefusedCalls(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		inet := strings.HasSuffix(role, "+inet")
-		leave(errors.Join(lower(role), install(systemCalls(inet)), refusedCalls(inet)))
+		leave(errors.Join(lower(role), install(systemCalls(inet, false)), refusedCalls(inet)))
 	}
 	for _, user := range users() {
 		for _, role := range []string{user, user + "+inet"} {
@@ -230,7 +232,7 @@ func TestPairsReachNobody(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true)); err != nil {
+			if err := install(systemCalls(true, false)); err != nil {
 				leave(err)
 			}
 		}
@@ -270,7 +272,7 @@ func TestOtherMachines(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true)); err != nil {
+			if err := install(systemCalls(true, false)); err != nil {
 				leave(err)
 			}
 		}
@@ -408,7 +410,7 @@ func run(t *testing.T, filter []unix.SockFilter, machine, number uint32, args ..
 // TestEveryNumber holds the program against the table it was made of, and counts.
 func TestEveryNumber(t *testing.T) {
 	for _, inet := range []bool{false, true} {
-		filter := systemCalls(inet)
+		filter := systemCalls(inet, false)
 		machine, last, calls := bpfCalls(inet)
 		if machine == 0 {
 			t.Skip("no filter is known for", runtime.GOARCH)
@@ -475,7 +477,7 @@ func TestFilterCost(t *testing.T) {
 			return best
 		}
 		free := cost()
-		err := install(systemCalls(false))
+		err := install(systemCalls(false, false))
 		filtered := cost()
 		fmt.Printf("ioctl %v, filtered %v\n", free, filtered)
 		if err == nil && filtered > free+20*time.Microsecond {

@@ -24,6 +24,9 @@ const (
 func Stage() int {
 	// Landlock, the filter and the capabilities belong to the thread, which passes them to its children.
 	runtime.LockOSThread()
+	if os.Getenv(confinedMark) != "" {
+		return confined()
+	}
 	signals := listen()
 	var o order
 	if err := receive(&o); err != nil {
@@ -44,6 +47,17 @@ func Stage() int {
 	if err != nil {
 		return fail(err)
 	}
+	if o.Tier == Landlock {
+		return beside(o, env, signals)
+	}
+	return behind(o, env, signals)
+}
+
+// behind puts this thread behind the walls, and starts the command there.
+func behind(o order, env []string, signals chan os.Signal) int {
+	if err := confine(&o); err != nil {
+		return fail(err)
+	}
 	if o.Trial {
 		return report(o)
 	}
@@ -51,13 +65,19 @@ func Stage() int {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
 	if o.Tier == Namespaces {
-		return watch(o, env, signals)
+		defer o.end()
+		return watch(signals, func() (int, error) {
+			if o.Limits.Memory > 0 {
+				limitMemory(o.Limits.Memory)
+			}
+			return syscall.ForkExec(o.Program, os.Args[2:],
+				&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
+		}, o.Program)
 	}
 	if o.Limits.Memory > 0 {
 		limitMemory(o.Limits.Memory)
 	}
-	err = syscall.Exec(o.Program, os.Args[2:], env)
-	return notFound(o.Program, err)
+	return notFound(o.Program, syscall.Exec(o.Program, os.Args[2:], env))
 }
 
 // listen catches the signals that ask the group to end, from the beginning. A signal that the caller ignores stays
@@ -69,6 +89,9 @@ func listen() chan os.Signal {
 			signal.Notify(signals, s)
 		}
 	}
+	// A command could end its process 1 by these, as if that had failed. Sent by a process, they mean nothing.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
+		syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGSYS, syscall.SIGSTKFLT)
 	return signals
 }
 
@@ -104,23 +127,75 @@ func build(o *order) (env []string, err error) {
 		}
 		o.ProxyPort = port
 	}
+	if err := o.everyPath(); err != nil {
+		return nil, err
+	}
 	if err := limit(o); err != nil {
 		return nil, fmt.Errorf("the limits: %w", err)
 	}
+	if o.Dir == "" {
+		if o.Dir, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("the directory of the command: %w", err)
+		}
+	}
+	return env, privileges()
+}
+
+func privileges() error {
 	if err := dropPrivileges(); err != nil {
-		return nil, fmt.Errorf("the privileges cannot be given up: %w", err)
+		return fmt.Errorf("the privileges cannot be given up: %w", err)
 	}
-	if err := landlock(o); err != nil {
-		return nil, fmt.Errorf("landlock: %w", err)
+	return nil
+}
+
+// confine restricts this thread.
+func confine(o *order) error {
+	if err := privileges(); err != nil { // the thread may be older than that of build
+		return err
 	}
-	calls := systemCalls(o.Network != "off")
-	if len(calls) == 0 {
-		return nil, errors.New("no filter of system calls is known for this machine")
+	rules, err := newRules(o) // the filter refuses it
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
 	}
-	if err := install(calls); err != nil {
-		return nil, fmt.Errorf("the filter of system calls: %w", err)
+	if err := filtered(o); err != nil {
+		return fmt.Errorf("the filter of system calls: %w", err)
 	}
-	return env, nil
+	if err := landlock(o, rules); err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	return nil
+}
+
+// filtered sets the filter of system calls, and starts the supervisor of those that it holds. A process can have only
+// one: where one stands around us already, it protects its own workspace, and with Landlock alone we do without.
+func filtered(o *order) error {
+	inet := o.Network != "off"
+	if len(systemCalls(inet, false)) == 0 {
+		return errors.New("none is known for this machine")
+	}
+	if o.Tier == Landlock && !observable("/proc/sys/kernel/yama/ptrace_scope") {
+		return install(systemCalls(inet, false))
+	}
+	umask := ownUmask() // to ask for it later would wait for a supervisor that has not begun
+	listener, err := listenTo(systemCalls(inet, true))
+	switch {
+	case err == nil && o.Tier == Landlock:
+		o.Supervised = true
+		return handOver(listener)
+	case err == nil:
+		o.Supervised = true
+		return supervise(listener, umask, o)
+	case o.Tier == Landlock && (errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EINVAL)):
+		return install(systemCalls(inet, false))
+	}
+	return err
+}
+
+// observable reports whether a parent may read the memory of its children: with Yama above 1 only the superuser outside
+// may, and a supervisor would see no path.
+func observable(scope string) bool {
+	text, err := os.ReadFile(scope)
+	return err != nil || strings.TrimSpace(string(text)) < "2"
 }
 
 // tell sends a word to the caller. The buffer of the socket is large enough, so this never blocks.

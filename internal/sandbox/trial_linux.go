@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +24,7 @@ type trial struct {
 // report makes the attempts, on the thread that would start a command, and sends the results. It fails if something
 // that has to hold does not.
 func report(o order) int {
-	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
-	t.ABI, _ = landlockABI()
+	t := trial{ABI: o.ABI, OldProcesses: o.OldProcesses, Names: !o.Supervised}
 	for _, attempt := range []func(order, *trial) error{
 		triesOutside, triesHidden, triesHomes, triesNames, triesNetwork,
 		triesSystem,
@@ -52,10 +52,7 @@ func refused(what string, err error) error {
 
 // triesOutside tries to create files without a name, so that a success leaves nothing behind.
 func triesOutside(o order, t *trial) error {
-	writable := append([]string{o.Root, o.Temp}, o.Write...)
-	if o.Tier == Namespaces {
-		writable = append(writable, "/tmp", "/var/tmp")
-	}
+	writable := append(o.granted(), o.Temp)
 	for _, dir := range o.Outside {
 		if first(writable, dir) != "" || !filepath.IsAbs(dir) {
 			continue
@@ -124,32 +121,53 @@ func triesHidden(o order, _ *trial) error {
 	return nil
 }
 
-func triesNames(o order, _ *trial) error {
-	for _, path := range o.Covers {
+func triesNames(o order, t *trial) error {
+	if t.Names {
+		return nil
+	}
+	tried := slices.Clone(o.Kept[:min(len(o.Kept), mostTried)])
+	for _, path := range tried { // by a path that does not begin as the workspace does
+		tried = append(tried, "/proc/self/root"+path)
+	}
+	for _, path := range tried {
 		if err := refused("the removal of "+path,
-			busy(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+			notThere(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+			return err
+		}
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		if err := refused("a write to "+path, notThere(err)); err != nil {
 			return err
 		}
 	}
 	if o.Tier != Namespaces {
 		return nil
 	}
-	for _, path := range append(o.Pins, o.Root) {
-		to := filepath.Join(filepath.Dir(path), ".omniagent-trial") // not a longer name, which may be too long
-		err := unix.Rename(path, to)
-		if err == nil {
-			_ = unix.Rename(to, path)
-		}
-		if err := refused("the renaming of "+path, busy(err)); err != nil {
-			return err
-		}
+	to := filepath.Join(filepath.Dir(o.Root), ".omniagent-trial") // not a longer name, which may be too long
+	err := unix.Rename(o.Root, to)
+	if err == nil {
+		_ = unix.Rename(to, o.Root)
 	}
-	return nil
+	return refused("the renaming of "+o.Root, busy(err))
 }
 
-// busy counts as a refusal too, and so does a file instead of a directory.
+// mostTried is how many of the protected names a trial tries: each takes a moment, and they all go the same way.
+const mostTried = 40
+
+// notThere counts what leads nowhere as a refusal.
+func notThere(err error) error {
+	if unreachable(err) {
+		return unix.EACCES
+	}
+	return busy(err)
+}
+
+// busy counts as a refusal too, and so does a file instead of a directory or the other way around.
 func busy(err error) error {
-	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) {
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) ||
+		errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EISDIR) {
 		return unix.EACCES
 	}
 	return err
@@ -198,13 +216,16 @@ func (t trial) holes(p Policy, tier Tier) []string {
 		}
 	}
 	weak := tier == Landlock
-	add(weak, "chmod, chown and utimes of files outside the workspace")
+	add(weak, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
 	add(weak, "setting extended attributes of files outside the workspace")
-	add(weak, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
+	add(true, "mode, owner and times of the configuration of repositories")
+	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
 	add(weak && hides, "the names of hidden files, and hidden files where commands may write")
 	add(weak, "seeing which processes run outside")
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
+	add(weak, "terminals of the user outside, to read and to write")
+	add(weak, "shared memory, queues and semaphores (System V) of the user outside")
 	add(weak && t.ABI < 3, "truncating files outside the workspace")
 	add(weak && t.ABI < 5, "ioctl on devices that the user may open")
 	add(weak && t.ABI < 6, "signals to processes of the user outside")
@@ -212,10 +233,10 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(hides, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
-		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, "+
-			"settings that "+
-			"repositories beneath do not have yet, and what git runs when a person continues a rebase that a "+
-			"command began")
+		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, and what "+
+			"git runs when a person continues a rebase that a command began")
+	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
+	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
 	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")

@@ -13,26 +13,57 @@ import (
 	"omniagent/internal/fault"
 )
 
-// walk finds out which of the protected names exist.
+// walk finds out where protected names lead.
 type walk struct {
 	writable []string // directories that commands may write
-	made     map[string]bool
-	pins     map[string]bool
-	covers   map[string]bool
-	absent   []made
-	err      error // the first error
+	kept     map[string]bool
+	covers   map[string]bool // those that exist
+	locks    map[string]bool // those that git replaces over a lock
+	locking  bool            // what is visited is such a name
+	err      error           // the first error
 }
 
-func newWalk(p Policy, record []made) *walk {
+// protect tells a stage which names commands cannot change.
+func (p Policy) protect(o *order) error {
 	w := &walk{
-		writable: append([]string{p.Root}, p.Write...),
-		made:     map[string]bool{}, pins: map[string]bool{}, covers: map[string]bool{},
+		writable: append([]string{p.Root}, p.Write...), kept: map[string]bool{}, covers: map[string]bool{},
+		locks: map[string]bool{},
 	}
-	for _, m := range record {
-		w.made[m.path] = true
+	for _, k := range p.kept() {
+		w.locking = k.lock
+		if w.visit(k); w.err != nil {
+			return w.err
+		}
+		switch path := k.path(); {
+		case k.config && w.kept[path]:
+			delete(w.covers, path) // git replaces it
+			o.Configs = append(o.Configs, path)
+		case k.hooks && w.kept[path] && !w.covers[path]:
+			o.Hooks = append(o.Hooks, path)
+		}
 	}
-	return w
+	o.Kept, o.Covers, o.Locks = sorted(w.kept), sorted(w.covers), sorted(w.locks)
+	o.GitDirs = p.gitDirs()
+	// If a directory above them were moved, the next command and its sandbox would not find these.
+	for _, path := range slices.Concat(w.writable, p.Hidden) {
+		if w.changeable(filepath.Dir(path)) {
+			o.Stay = append(o.Stay, path)
+		}
+	}
+	return nil
 }
+
+func sorted(set map[string]bool) []string {
+	list := make([]string, 0, len(set))
+	for path := range set {
+		list = append(list, path)
+	}
+	slices.Sort(list) // parents come first
+	return list
+}
+
+// With more names, preparing would take longer than any command. A part of them would protect nothing.
+const mostNames = 4000
 
 // mostLinks is how many links the kernel follows (MAXSYMLINKS). Nothing can be reached through more.
 const mostLinks = 40
@@ -42,7 +73,7 @@ const mostLinks = 40
 func (w *walk) visit(k kept) {
 	at, left, links := k.base, elements(k.name), 0
 	for len(left) > 0 {
-		if w.err == nil && len(w.pins)+len(w.covers) > mostNames {
+		if w.err == nil && len(w.kept) > mostNames {
 			w.err = fault.New(fault.Blocked, "%s leads over too many links and directories to be protected", k.path()).
 				With("path", k.path()).Hint("Look at where it leads, and remove what should not be there.")
 		}
@@ -59,13 +90,13 @@ func (w *walk) visit(k kept) {
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil:
-			w.unseen(k, path, len(left) == 0, err)
+			w.unseen(k, path, left, err)
 			return
 		case info.Mode()&fs.ModeSymlink != 0:
 			w.cover(path)
 			target, err := os.Readlink(path)
 			if err != nil {
-				w.unseen(k, path, false, err)
+				w.unseen(k, path, left, err)
 				return
 			}
 			if links++; links > mostLinks {
@@ -75,14 +106,11 @@ func (w *walk) visit(k kept) {
 				at = "/"
 			}
 			left = append(elements(target), left...)
-		case !info.IsDir() || w.made[path]:
+		case !info.IsDir():
 			w.cover(path)
 			return
 		default:
 			at = path
-			if len(left) > 0 {
-				w.pin(path)
-			}
 		}
 	}
 	if slices.Contains(w.writable, at) {
@@ -102,17 +130,13 @@ func elements(path string) []string {
 }
 
 // unseen handles a path that cannot be read. If it is only absent, it stays absent.
-func (w *walk) unseen(k kept, path string, last bool, err error) {
+func (w *walk) unseen(k kept, path string, left []string, err error) {
 	switch {
 	case !w.changeable(path):
 	case errors.Is(err, fs.ErrNotExist):
-		if !last {
-			k.content = ""
+		if name := filepath.Join(append([]string{path}, left...)...); w.changeable(name) {
+			w.keep(name)
 		}
-		if !w.covers[path] {
-			w.absent = append(w.absent, made{path: path, content: k.content})
-		}
-		w.covers[path] = true
 	case errors.Is(err, unix.ENAMETOOLONG) && len(path) < unix.PathMax: // no file can have that name
 	default:
 		f := fault.New(fault.PermissionDenied, "%s cannot be protected: %s cannot be looked at", k.path(), path)
@@ -123,58 +147,16 @@ func (w *walk) unseen(k kept, path string, last bool, err error) {
 // changeable reports whether commands could change what is at a path.
 func (w *walk) changeable(path string) bool { return first(w.writable, path) != "" }
 
-// cover protects what is at a path; pin keeps a directory in its place.
+// cover protects what is at a path.
 func (w *walk) cover(path string) {
 	if w.changeable(path) {
 		w.covers[path] = true
+		w.keep(path)
 	}
 }
 
-func (w *walk) pin(path string) {
-	if w.changeable(path) && !slices.Contains(w.writable, path) {
-		w.pins[path] = true
+func (w *walk) keep(path string) {
+	if w.kept[path] = true; w.locking {
+		w.locks[path] = true
 	}
-}
-
-// pinWithin pins the writable directories above the paths of a policy: if one were moved, the next command and its
-// sandbox would not find the path.
-func (w *walk) pinWithin(p Policy) {
-	writable := append([]string{p.Root}, p.Write...)
-	for _, path := range slices.Concat(writable, p.Hidden) {
-		for _, base := range writable {
-			if !within(base, path) {
-				continue
-			}
-			for dir := filepath.Dir(path); dir != base && within(base, dir); dir = filepath.Dir(dir) {
-				if info, err := os.Lstat(dir); err == nil && info.IsDir() && !w.covered(dir) {
-					w.pins[dir] = true
-				}
-			}
-		}
-	}
-}
-
-// sample leaves one absent name of each kind in each directory. The name does not matter for a trial, and creating
-// dozens of them would take most of its time.
-func (w *walk) sample() {
-	seen := map[[2]string]bool{}
-	w.absent = slices.DeleteFunc(w.absent, func(m made) bool {
-		kind := [2]string{filepath.Dir(m.path), m.content}
-		if seen[kind] {
-			delete(w.covers, m.path)
-			return true
-		}
-		seen[kind] = true
-		return false
-	})
-}
-
-// covered reports whether the path or a parent is covered already.
-func (w *walk) covered(path string) bool {
-	for cover := range w.covers {
-		if within(cover, path) {
-			return true
-		}
-	}
-	return false
 }

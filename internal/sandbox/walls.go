@@ -85,8 +85,7 @@ func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
 	return w.plan(p, network)
 }
 
-// Close releases everything. Commands that still run stay in the sandbox, but protected names that were absent may lose
-// their placeholders.
+// Close releases everything. Commands that still run stay in the sandbox.
 func (w *Walls) Close() error {
 	w.mu.Lock()
 	again := w.closed

@@ -23,7 +23,6 @@ import (
 
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
-	names *names // nil: the tier cannot protect names
 	homes *homes // nil: none are covered
 }
 
@@ -31,7 +30,7 @@ type wallsOf struct {
 const (
 	orderFile   = 3 // its order
 	controlFile = 4 // a socket: the stage reports on it; its end is the end of the caller
-	homeFile    = 5 // where it receives home directories, if there are any; behind it a lease, which has to be held
+	homeFile    = 5 // where it receives home directories, if there are any
 )
 
 const (
@@ -41,14 +40,19 @@ const (
 
 // order is what the caller sends to a stage.
 type order struct {
-	Tier   Tier
-	Root   string
-	Write  exact
-	Read   exact
-	All    bool  // everything is readable except Hidden
-	Pins   exact // directories that stay in their place
-	Covers exact // names that commands cannot change
-	Hidden exact
+	Tier    Tier
+	Root    string
+	Write   exact
+	Read    exact
+	All     bool  // everything is readable except Hidden
+	Kept    exact // names that commands cannot change
+	Covers  exact // those of them that exist
+	Configs exact // those that git may change in part
+	Hooks   exact // those that git may make
+	Locks   exact // those that git replaces over a lock
+	Stay    exact // names that stay in their place
+	GitDirs exact // git directories
+	Hidden  exact
 
 	Homes    exact  // home directories, empty but for what follows
 	Seen     exact  // pairs: what is seen, and where
@@ -74,7 +78,11 @@ type order struct {
 	// Filled in by the stage.
 	Dir          string
 	OldProcesses bool
+	ABI          int // of Landlock
 	ProxyPort    int
+	Supervised   bool
+	end          func() // ends what the supervisor began; nil: there is none
+	Watched      exact  // directories that commands write by way of the supervisor alone, see everyPath
 }
 
 func private(info os.FileInfo) bool {
@@ -83,6 +91,10 @@ func private(info os.FileInfo) bool {
 }
 
 func (w *Walls) open(r Report, o Options) error {
+	if walled() {
+		return fault.New(fault.Down, "no walls can be built here: %s", withinWalls).
+			Hint("Run it outside of them.")
+	}
 	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
 		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier",
 			w.claim.Name).
@@ -91,18 +103,6 @@ func (w *Walls) open(r Report, o Options) error {
 	for _, path := range realPaths(w.policy.Hidden) { // a command could remove a link before the next command starts
 		if !slices.Contains(w.policy.Hidden, path) {
 			w.policy.Hidden = append(slices.Clone(w.policy.Hidden), path)
-		}
-	}
-	if w.claim.Tier == Namespaces {
-		dir, err := recordDir(o.State)
-		if err != nil {
-			return err
-		}
-		if w.system.names, err = openNames(dir); err != nil {
-			return err
-		}
-		if err := w.hideRecord(); err != nil {
-			return err
 		}
 	}
 	if err := w.openHomes(o.State); err != nil {
@@ -138,25 +138,6 @@ func recordDir(state string) (string, error) {
 func recordDirs(state string) [2]string {
 	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
 	return [2]string{filepath.Join(state, "walls"), filepath.Join(own, "walls")}
-}
-
-// hideRecord hides the record from commands if it is in a directory that they may write, such as a home directory that
-// is the workspace. A command that could write the record could have us remove the names in it.
-func (w *Walls) hideRecord() error {
-	dir, err := filepath.EvalSymlinks(w.system.names.dir)
-	if err != nil {
-		return fault.New(fault.PermissionDenied, "the record of the walls cannot be found").Because(err)
-	}
-	switch writable := w.policy.writable(dir); {
-	case writable == "":
-		return nil
-	// covering it would not work, or would cover what has to be writable
-	case within(w.policy.Temp, dir) || within(dir, writable):
-		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir,
-			writable).With("path", dir)
-	}
-	w.policy.Hidden = append(slices.Clone(w.policy.Hidden), dir)
-	return nil
 }
 
 // try runs a stage that builds the sandbox and tries to break out of it.
@@ -239,11 +220,8 @@ func (w *Walls) wrap(
 	if run.home, err = w.furnish(&o, trial); err != nil {
 		return p, err
 	}
-	if w.system.names != nil {
-		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy, trial); err != nil {
-			return p, err
-		}
-		run.drop = w.system.names.drop
+	if err := w.policy.protect(&o); err != nil {
+		return p, err
 	}
 	if err := run.prepare(o); err != nil {
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
@@ -321,10 +299,8 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 // running is what belongs to a command that runs.
 type running struct {
 	order, theirs *os.File
-	lease         *os.File // owned by names
 	home          *os.File // where the stage receives home directories
 	control       int      // our end, -1: none
-	drop          func()
 	network       Network
 	say           func(string)
 
@@ -337,18 +313,11 @@ type running struct {
 
 func (r *running) prepare(o order) error {
 	r.control = -1
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	fd, err := unix.MemfdCreate("omniagent-order", unix.MFD_CLOEXEC)
+	fd, err := o.file()
 	if err != nil {
 		return err
 	}
 	r.order = os.NewFile(uintptr(fd), "order")
-	if _, err := r.order.WriteAt(text, 0); err != nil {
-		return err
-	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -361,9 +330,6 @@ func (r *running) files() []*os.File {
 	files := []*os.File{r.order, r.theirs}
 	if r.home != nil {
 		files = append(files, r.home)
-	}
-	if r.lease != nil {
-		files = append(files, r.lease)
 	}
 	return files
 }
@@ -468,15 +434,6 @@ func (r *running) end(e *process.Ending) {
 			}
 		}
 	}
-	if r.drop != nil {
-		r.drop()
-	}
 }
 
-func (w *Walls) release() error {
-	err := w.system.homes.close(w.policy.Scratch)
-	if w.system.names == nil {
-		return err
-	}
-	return errors.Join(err, w.system.names.close())
-}
+func (w *Walls) release() error { return w.system.homes.close(w.policy.Scratch) }

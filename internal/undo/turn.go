@@ -436,13 +436,10 @@ func linked(x *tree.Index) (gaps []tree.Gap) {
 	return gaps
 }
 
-// except tells of names in the workspace that are no part of it: the store itself, what exists only behind walls, and
-// the file of a restore that was killed.
+// except tells of names in the workspace that are no part of it: the store itself, and the file of a restore that was
+// killed.
 func (p *place) except() func(dir, name string) bool {
 	paths := []string{p.store.Dir}
-	if p.store.Placeholders != nil {
-		paths = append(paths, p.store.Placeholders()...)
-	}
 	if j, interrupted, _ := p.interrupted(); interrupted {
 		paths = append(paths, filepath.Join(p.root, j.staging()))
 	}

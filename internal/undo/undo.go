@@ -52,8 +52,6 @@ import (
 type Store struct {
 	Dir  string
 	Home string // the home directory, which is never covered as a whole; empty: unknown
-	// Placeholders are paths that exist only while commands run behind walls; nil: there are none.
-	Placeholders func() []string
 	// The limits of what a snapshot keeps. 0 means the default.
 	FileLimit    int64 // bytes of a file, 64 MiB
 	TotalLimit   int64 // bytes together, 1 GiB

@@ -69,6 +69,43 @@ func TestWhatGitNames(t *testing.T) {
 				"evil/.git/config; " +
 				"rm -f wt/.git; echo 'gitdir: {work}/evil/.git' > wt/.git",
 		},
+		"configuration of a work tree beneath": {
+			before: "git init -q app; git -C app config extensions.worktreeConfig true", dir: "app",
+			attack: "printf '[core]\\nfsmonitor = \"touch {out}/ran; false\"\\n' > app/.git/config.worktree",
+			git:    []string{"status"},
+		},
+		"configuration of a linked work tree": {
+			before: "git commit -q --allow-empty -m 0; git worktree add -q wt; git config " +
+				"extensions.worktreeConfig true",
+			attack: "printf '[core]\\nfsmonitor = \"touch {out}/ran; false\"\\n' > .git/worktrees/wt/config.worktree",
+			dir:    "wt", git: []string{"status"},
+		},
+		"address in a file": {
+			before: "git commit -q --allow-empty -m 0",
+			attack: "git init -q --bare e.git; printf '#!/bin/sh\\ntouch {out}/ran\\n' > e.git/hooks/pre-receive; " +
+				"chmod +x e.git/hooks/pre-receive; mkdir -p .git/remotes; echo 'URL: ./e.git' > .git/remotes/origin",
+			git: []string{"push", "origin", "HEAD:refs/heads/x"},
+		},
+		"address in another file": {
+			before: "git commit -q --allow-empty -m 0",
+			attack: "git init -q --bare e.git; printf '#!/bin/sh\\ntouch {out}/ran\\n' > e.git/hooks/pre-receive; " +
+				"chmod +x e.git/hooks/pre-receive; mkdir -p .git/branches; echo ./e.git > .git/branches/origin",
+			git: []string{"push", "origin", "HEAD:refs/heads/x"},
+		},
+		"address in the workspace": {
+			before: "git commit -q --allow-empty -m 0",
+			attack: "git init -q --bare e.git; printf '#!/bin/sh\\ntouch {out}/ran\\n' > e.git/hooks/pre-receive; " +
+				"chmod +x e.git/hooks/pre-receive; git remote add origin ./e.git || git remote add origin " +
+				"$PWD/e.git || " +
+				"git remote add origin file://$PWD/e.git || git remote add origin '../work/e.git' || true",
+			git: []string{"push", "origin", "HEAD:refs/heads/x"},
+		},
+		"lock that becomes the configuration": {
+			before: "true",
+			attack: "cp .git/config .git/config.lock; printf '[core]\\nfsmonitor = \"touch {out}/ran; false\"\\n' >> " +
+				".git/config.lock; mv .git/config.lock .git/config; rm -f .git/config.lock",
+			git: []string{"status"},
+		},
 		"hooks path of a repository beneath": {
 			before: "git init -q app; git -C app config core.hooksPath hooks; mkdir app/hooks", dir: "app", git: commit,
 			attack: hooked("app/hooks"),

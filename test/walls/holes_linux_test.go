@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // hole is one that a claim names, and what shows that it is real: lines that go through it, in the mode auto, and a
@@ -46,6 +48,11 @@ func holes() []hole {
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.out+"/file").Perm() == 0o777 },
 		},
 		{
+			name:  "mode, owner and times of the configuration",
+			lines: []string{`python3 -c 'import os; os.chmod(".g" + "it/config", 0o604)'`},
+			open:  func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.work+"/.git/config").Perm() == 0o604 },
+		},
+		{
 			name:  "setting extended attributes",
 			lines: []string{`python3 -c 'import os; os.setxattr("{out}/file", "user.omniagent", b"x")'`},
 			open: func(t *testing.T, g *ground, o outcome) bool {
@@ -59,7 +66,7 @@ func holes() []hole {
 		},
 		{
 			name:  "writes to protected names inside the workspace",
-			lines: []string{"d=.git; h=hooks; echo evil > $d/$h/post-checkout"},
+			lines: []string{`python3 -c 'open(".g" + "it/hooks/post-checkout", "w").write("evil")'`},
 			open: func(_ *testing.T, g *ground, _ outcome) bool {
 				return exists(g.work + "/.git/hooks/post-checkout")
 			},
@@ -109,8 +116,41 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
 				return exists(g.work + "/marks/hole")
 			},
 			lines: []string{
-				"mkdir -p sub/made && cd sub/made && git init -q . && h=hooks && printf '#!/bin/sh\\ntouch {m}\\n' > " +
-					".git/$h/pre-commit && chmod +x .git/$h/pre-commit",
+				`mkdir -p sub/made && cd sub/made && git init -q . && python3 -c '
+import os
+name = ".g" + "it/hooks/pre-commit"
+open(name, "w").write("#!/bin/sh\ntouch {m}\n")
+os.chmod(name, 0o755)
+'`,
+			},
+		},
+		{
+			name: "terminals of the user outside", lines: []string{"timeout 10 head -n 1 < $(cat terminal)"},
+			open: shows("typed by a person"), prepare: typing,
+		},
+		{
+			name: "shared memory, queues and semaphores", lines: []string{`python3 -c '
+import ctypes
+l = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p
+at = l.shmat(int(open("memory").read()), None, 0)
+if at not in (None, 2**64-1): print(ctypes.string_at(at))
+'`}, open: shows("shared by a person"), prepare: sharing,
+		},
+		{
+			name: "what git's index names", lines: []string{`python3 -c '
+import hashlib, os, struct, subprocess
+git = ".g" + "it"
+s = subprocess.run(["git", "hash-object", "-w", "--stdin"], input=b"x", stdout=subprocess.PIPE).stdout.strip().decode()
+p = (git + "/hooks/made").encode()
+e = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100755, 0, 0, 0) + bytes.fromhex(s) + struct.pack(">H", len(p)) + p
+o = struct.pack(">4sII", b"DIRC", 2, 1) + e + bytes(8 - len(e) % 8)
+open(git + "/new", "wb").write(o + hashlib.sha1(o).digest())
+os.rename(git + "/new", git + "/index")
+'`}, open: func(_ *testing.T, g *ground, _ outcome) bool {
+				cmd := exec.Command("git", "restore", ".") // a person does
+				cmd.Dir, cmd.Env = g.work, append(g.env, "GIT_CONFIG_NOSYSTEM=1")
+				_ = cmd.Run()
+				return exists(g.work + "/.git/hooks/made")
 			},
 		},
 		{
@@ -158,6 +198,37 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.out + "/new") },
 		},
 	}
+}
+
+// typing is a person at a terminal, whose name lies in the workspace.
+func typing(t *testing.T, g *ground) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	must(t, err)
+	t.Cleanup(func() { master.Close() })
+	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	must(t, err)
+	name := fmt.Sprintf("/dev/pts/%d", number)
+	slave, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOCTTY, 0)
+	must(t, err)
+	t.Cleanup(func() { slave.Close() })
+	_, err = master.WriteString("typed by a person\n")
+	must(t, err)
+	g.write(t, g.work+"/terminal", name)
+}
+
+// sharing is memory of a program outside, whose number lies in the workspace.
+func sharing(t *testing.T, g *ground) {
+	t.Helper()
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
+	must(t, err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	memory, err := unix.SysvShmAttach(id, 0, 0)
+	must(t, err)
+	copy(memory, "shared by a person\x00")
+	must(t, unix.SysvShmDetach(memory))
+	g.write(t, g.work+"/memory", fmt.Sprint(id))
 }
 
 // manyThreads starts so many that the limit of processes would refuse some.

@@ -74,7 +74,8 @@ func TestConversationsRefuseAWorkspace(t *testing.T) {
 		for workspace, refused := range map[string]bool{"ln -s .envrc .envrc": false, "ln -s . .claude": true} {
 			g := newGround(t)
 			g.spoil(t, workspace)
-			o := g.turn(t, where, []string{bash("d=.git/hooks; echo evil > $d/pre-commit; touch marks/ran")},
+			o := g.turn(t, where,
+				[]string{bash(`python3 -c 'open(".g" + "it/hooks/pre-commit", "w").write("evil")'; touch marks/ran`)},
 				"--permission-mode", "auto")
 			_, ran := os.Stat(g.work + "/marks/ran")
 			if _, err := os.Stat(g.work + "/.git/hooks/pre-commit"); err == nil || (ran != nil) != refused {

@@ -1,0 +1,441 @@
+package sandbox
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// act is a kind of change.
+type act int
+
+const (
+	opensFile act = iota + 1
+	truncates
+	makesDirectory
+	makesNode
+	makesLink
+	makesName
+	moves
+	removes
+	masks
+)
+
+// deed is what a system call asks for. What has two paths has the old one first.
+type deed struct {
+	act   act
+	dirs  [2]int32
+	paths [2]uint64
+	flags uint64
+	mode  uint32
+	size  int64
+}
+
+// here is the working directory, for calls that take no other one.
+const here = int32(unix.AT_FDCWD)
+
+// do does what is asked for. It returns errGoOn for what is the kernel's alone.
+func (r *request) do(d deed) error {
+	if d.act == moves {
+		r.moves.Lock()
+		defer r.moves.Unlock()
+		return r.move(d)
+	}
+	r.moves.RLock()
+	defer r.moves.RUnlock()
+	switch d.act {
+	case opensFile:
+		return r.open(d)
+	case makesName:
+		return r.link(d)
+	case makesLink:
+		return r.symlink(d)
+	case masks:
+		r.unmask.Add(1)
+		return errGoOn
+	}
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	s, err := r.spot(d.dirs[0], path, d.act == truncates) // truncate follows, all else that is left does not
+	if err != nil {
+		return r.kernels(err, d.act == truncates)
+	}
+	defer s.close()
+	switch {
+	case s.own >= 0:
+		return errGoOn
+	case s.name == ".":
+		return dotted(d)
+	}
+	switch d.act {
+	case truncates:
+		return r.truncate(s, d.size)
+	case makesDirectory:
+		if !r.names.mayMakeDirectory(s.path) {
+			return s.refusal(true)
+		}
+		r.mayHave(r.mask())
+		return unix.Mkdirat(s.dir, s.name, d.mode&0o7777)
+	case makesNode:
+		kind := d.mode & unix.S_IFMT
+		if !slices.Contains([]uint32{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK}, kind) {
+			return unix.EPERM
+		}
+		if err := r.mayMake(s); err != nil {
+			return err
+		}
+		r.mayHave(r.mask())
+		return unix.Mknodat(s.dir, s.name, d.mode, 0)
+	case removes:
+		return r.remove(s, int(d.flags))
+	}
+	return errGoOn
+}
+
+func (r *request) remove(s spot, flags int) error {
+	switch {
+	case r.names.lock(s.path) && !r.names.protects(s.path):
+		return r.removeLock(s)
+	case !r.names.mayRemove(s.path):
+		return s.refusal(false)
+	case s.slash && flags == 0:
+		return s.file()
+	}
+	return unix.Unlinkat(s.dir, s.name, flags)
+}
+
+// mayMake returns why a name cannot be made that does not stand for a directory.
+func (r *request) mayMake(s spot) error {
+	if !r.names.mayMake(s.path) {
+		return s.refusal(true)
+	}
+	if s.slash {
+		if s.kind() == 0 {
+			return unix.ENOENT
+		}
+		return unix.EEXIST
+	}
+	return nil
+}
+
+// kind returns what is there; 0: nothing.
+func (s spot) kind() uint32 {
+	var there unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return 0
+	}
+	return there.Mode & unix.S_IFMT
+}
+
+// file is the error for a path that ends with a slash where a file is meant.
+func (s spot) file() error {
+	switch s.kind() {
+	case 0:
+		return unix.ENOENT
+	case unix.S_IFDIR:
+		return unix.EISDIR
+	}
+	return unix.ENOTDIR
+}
+
+// refusal is the error for a protected name: what holds without any protection comes first.
+func (s spot) refusal(makes bool) error {
+	switch there := s.kind() != 0; {
+	case makes && there:
+		return unix.EEXIST
+	case !makes && !there:
+		return unix.ENOENT
+	}
+	return refusedName
+}
+
+// kernels refuses what the kernel would do without a look by Landlock.
+func (r *request) kernels(err error, truncates bool) error {
+	if truncates && r.blunt && errors.Is(err, errGoOn) {
+		return unix.EACCES
+	}
+	return err
+}
+
+// refusedName is the error for a protected name, the same as where its file system is read-only.
+const refusedName = unix.EROFS
+
+// dotted is the error of a call for a directory by the name of a dot.
+func dotted(d deed) error {
+	switch {
+	case d.act == makesDirectory || d.act == makesNode:
+		return unix.EEXIST
+	case d.act == removes && d.flags != 0:
+		return unix.EINVAL
+	}
+	return unix.EISDIR
+}
+
+// writing are the flags of a call that a filter holds.
+const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+
+func (r *request) open(d deed) error {
+	flags := int(d.flags)
+	if flags&unix.O_PATH != 0 {
+		return errGoOn
+	}
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	exclusive := flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && !exclusive || strings.HasSuffix(path, "/"))
+	if err != nil {
+		return r.kernels(err, flags&(unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_TRUNC)
+	}
+	defer s.close()
+	if s.own >= 0 {
+		return r.reopen(s.own, flags)
+	}
+	switch {
+	case s.slash && flags&unix.O_CREAT != 0:
+		return unix.EISDIR
+	case s.slash && s.name != "." && flags&unix.O_DIRECTORY == 0:
+		return s.file()
+	case s.name != "." && r.names.lock(s.path) && !r.names.protects(s.path):
+		return r.makeLock(s, d)
+	case s.name != "." && !r.names.mayWrite(s.path):
+		if flags&(unix.O_CREAT|unix.O_EXCL|unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_CREAT && s.kind() != 0 {
+			return errGoOn // it is only read, if Landlock lets it
+		}
+		if flags&unix.O_CREAT != 0 && !exclusive {
+			return refusedName
+		}
+		return s.refusal(exclusive)
+	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
+		flags &^= unix.O_CREAT | unix.O_EXCL
+	}
+	if flags&(unix.O_CREAT|unix.O_TMPFILE) != 0 {
+		r.mayHave(r.mask())
+	}
+	how := flags | ours
+	if exclusive { // it cannot be a pipe
+		how &^= unix.O_NONBLOCK &^ flags
+	}
+	fd, err := r.openOnly(s.dir, s.name, how, d.mode&0o7777)
+	switch {
+	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
+		return errMoved
+	case (errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN)) && flags&unix.O_NONBLOCK == 0:
+		return r.wait(s, flags)
+	case err != nil:
+		return err
+	}
+	if how&unix.O_NONBLOCK == 0 {
+		return r.hand(fd, flags)
+	}
+	return r.give(fd, flags)
+}
+
+// ours are the flags with which the supervisor opens: it follows nothing, waits for nothing, and gets no terminal.
+const ours = unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+
+// give hands over a file that was opened without waiting.
+func (r *request) give(fd, flags int) error {
+	if flags&unix.O_NONBLOCK == 0 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&(unix.O_APPEND|unix.O_DIRECT|unix.O_NOATIME|
+			unix.O_ASYNC)); err != nil {
+			_ = unix.Close(fd)
+			return err
+		}
+	}
+	return r.hand(fd, flags)
+}
+
+// reopen opens what a descriptor of the caller is once more, as for /dev/stdout.
+func (r *request) reopen(number, flags int) error {
+	fd, path, err := r.held(number)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var there unix.Stat_t
+	if !r.names.mayWrite(path) || unix.Fstat(fd, &there) != nil || r.names.twin(&there) {
+		return refusedName
+	}
+	again, err := unix.Open(own(fd), flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|ours&^unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return r.give(again, flags)
+}
+
+func (r *request) truncate(s spot, size int64) error {
+	if s.slash {
+		return s.file()
+	}
+	if !r.names.mayWrite(s.path) || r.isTwin(s) {
+		return s.refusal(false)
+	}
+	fd, err := unix.Openat(s.dir, s.name, unix.O_WRONLY|ours, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Ftruncate(fd, size)
+}
+
+// second follows the new path of a call that has two.
+func (r *request) second(d deed) (spot, error) {
+	path, err := r.text(d.paths[1])
+	if err != nil {
+		return spot{}, err
+	}
+	s, err := r.spot(d.dirs[1], path, false)
+	if err == nil && s.own >= 0 {
+		return spot{}, errGoOn
+	}
+	return s, err
+}
+
+func (r *request) symlink(d deed) error {
+	target, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	s, err := r.second(d)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if s.name == "." {
+		return unix.EEXIST
+	}
+	if err := r.mayMake(s); err != nil {
+		return err
+	}
+	if !r.mayMakeLink(s, target) {
+		return unix.EPERM
+	}
+	return unix.Symlinkat(target, s.dir, s.name)
+}
+
+// link gives a file a second name. That of a protected file would be a way to change it.
+func (r *request) link(d deed) error {
+	to, err := r.second(d)
+	if err != nil {
+		return err // Landlock refuses a new name outside for a file inside
+	}
+	defer to.close()
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	from := spot{dir: -1, own: int(d.dirs[0])}
+	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
+		if from, err = r.spot(d.dirs[0], path, d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
+			strings.HasSuffix(path, "/")); err != nil {
+			return elsewhere(err)
+		}
+	}
+	defer from.close()
+	if to.name == "." {
+		return unix.EEXIST
+	}
+	if err := r.mayMake(to); err != nil {
+		return err
+	}
+	if from.own < 0 {
+		if !r.names.mayWrite(from.path) {
+			return from.refusal(false)
+		}
+		if from.slash && from.kind() != unix.S_IFDIR {
+			return from.file()
+		}
+		if !r.names.inGit(to.path) {
+			return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
+		}
+		fd, err := unix.Openat(from.dir, from.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return r.secondName(fd, to)
+	}
+	fd, path, err := r.held(from.own)
+	if err != nil {
+		return elsewhere(err)
+	}
+	defer unix.Close(fd)
+	if !r.names.mayWrite(path) {
+		return refusedName
+	}
+	return r.secondName(fd, to)
+}
+
+// elsewhere is the error of a call with one path in the workspace and one outside, as between two file systems.
+func elsewhere(err error) error {
+	if errors.Is(err, errGoOn) {
+		return unix.EXDEV
+	}
+	return err
+}
+
+func (r *request) move(d deed) error {
+	path, err := r.text(d.paths[0])
+	if err != nil {
+		return err
+	}
+	from, errFrom := r.spot(d.dirs[0], path, false)
+	if errFrom == nil {
+		defer from.close()
+	}
+	to, errTo := r.second(d)
+	if errTo == nil {
+		defer to.close()
+	}
+	switch outside := errors.Is(errFrom, errGoOn); {
+	case outside && errors.Is(errTo, errGoOn):
+		return errGoOn
+	case errFrom != nil && !outside:
+		return errFrom
+	case outside && errTo == nil && !there(r, d.dirs[0], path):
+		return unix.ENOENT
+	case outside || errTo != nil:
+		return elsewhere(errors.Join(errFrom, errTo))
+	case from.own >= 0:
+		return errGoOn
+	case from.name == "." || to.name == ".":
+		return unix.EBUSY
+	case d.flags&^uint64(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
+		return unix.EINVAL
+	}
+	if r.names.configures(from.path, to.path) && d.flags == 0 {
+		return r.configure(from, to)
+	}
+	if !r.names.mayMove(from.path) || !r.names.mayMove(to.path) {
+		return from.refusal(false)
+	}
+	if kind := from.kind(); kind != unix.S_IFDIR && (from.slash || to.slash) {
+		if kind == 0 {
+			return unix.ENOENT
+		}
+		return unix.ENOTDIR
+	}
+	return r.rename(from, to, uint(d.flags))
+}
+
+// there reports whether a path of the caller that leads out of the workspace leads to something.
+func there(r *request, dir int32, path string) bool {
+	at, err := unix.AT_FDCWD, error(nil)
+	if path != "" && path[0] != '/' {
+		if at, err = r.base(dir); err != nil {
+			return true
+		}
+		defer unix.Close(at)
+	}
+	var s unix.Stat_t
+	return !errors.Is(unix.Fstatat(at, path, &s, unix.AT_SYMLINK_NOFOLLOW), unix.ENOENT)
+}

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"regexp"
+
+	"golang.org/x/sys/unix"
+)
+
+// A person's git writes many files in a git directory by their names, such as COMMIT_EDITMSG and logs/HEAD. A link
+// there would lead it to a file that commands cannot write. So no command brings one into a git directory: neither is
+// one made there, nor moved there, nor a directory that may hold some.
+
+// probing is how git finds out, in a new repository, whether there are links.
+const probing = `^t[A-Za-z0-9]{6}$`
+
+// mayMakeLink reports whether a command may make a link.
+func (r *request) mayMakeLink(s spot, target string) bool {
+	return !r.names.inGit(s.path) || target == "testing" && regexp.MustCompile(probing).MatchString(s.name)
+}
+
+// brings reports whether what is at a spot would bring a link into a git directory under another path.
+func (r *request) brings(from spot, to string) bool {
+	return r.names.inGit(to) && r.couldBring(from.kind(), from.path)
+}
+
+func (r *request) couldBring(kind uint32, from string) bool {
+	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
+}
+
+// rename moves a name within the workspace, but for a link that would come into a git directory or HEAD that would go
+// from there. It is looked at once more afterwards: another command has another supervisor.
+func (r *request) rename(from, to spot, flags uint) error {
+	exchange := flags&unix.RENAME_EXCHANGE != 0
+	switch {
+	case r.names.isHead(from.path), r.names.isHead(to.path) && (from.path != to.path+".lock" || flags != 0):
+		return unix.EPERM
+	case r.brings(from, to.path), exchange && r.brings(to, from.path):
+		return unix.EPERM
+	}
+	if err := unix.Renameat2(from.dir, from.name, to.dir, to.name, flags); err != nil {
+		return err
+	}
+	if r.names.inGit(to.path) && r.couldBring(to.kind(), from.path) ||
+		exchange && r.names.inGit(from.path) && r.couldBring(from.kind(), to.path) {
+		return unix.Renameat2(to.dir, to.name, from.dir, from.name, flags)
+	}
+	return nil
+}
+
+// secondName gives what is open a further name.
+func (r *request) secondName(fd int, to spot) error {
+	var there unix.Stat_t
+	if err := unix.Fstat(fd, &there); err != nil {
+		return err
+	}
+	if there.Mode&unix.S_IFMT == unix.S_IFLNK && r.names.inGit(to.path) {
+		return unix.EPERM
+	}
+	return unix.Linkat(unix.AT_FDCWD, own(fd), to.dir, to.name, unix.AT_SYMLINK_FOLLOW)
+}

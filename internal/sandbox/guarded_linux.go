@@ -1,0 +1,131 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
+// already.
+type guarded struct {
+	kept   map[string]bool // protected, with all beneath
+	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
+	above  map[string]bool // directories on the way to what stays in its place, with a dot in lower case too
+	roots  map[string]bool
+	hidden map[string]bool
+	config map[string]bool // configurations of git, of which git may change some keys
+	hooks  map[string]bool // directories of hooks, where git puts samples
+	locks  map[string]bool // files that git replaces over a lock, in lower case too
+	gits   []string        // git directories
+}
+
+func newGuarded(o *order) *guarded {
+	g := &guarded{
+		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
+		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
+		locks: map[string]bool{}, gits: o.GitDirs,
+	}
+	for _, path := range o.Kept {
+		g.kept[path] = true
+		if strings.HasPrefix(filepath.Base(path), ".") || strings.Contains(path, "/.git/") {
+			g.folded[strings.ToLower(path)] = true
+		}
+		g.stays(path)
+	}
+	for _, path := range o.Stay {
+		g.stays(path)
+	}
+	for _, root := range o.Watched {
+		g.roots[root], g.above[root] = true, true
+	}
+	for _, path := range o.Hidden {
+		g.hidden[path] = true
+	}
+	for _, path := range o.Configs {
+		g.config[path] = true
+	}
+	for _, path := range o.Locks {
+		g.locks[path], g.locks[strings.ToLower(path)] = true, true
+	}
+	for _, path := range o.Hooks {
+		g.hooks[path] = true
+	}
+	return g
+}
+
+// stays keeps the directories above a path in their places.
+func (g *guarded) stays(path string) {
+	for dir := filepath.Dir(path); dir != "/" && !g.above[dir]; dir = filepath.Dir(dir) {
+		g.above[dir] = true
+		if strings.HasPrefix(filepath.Base(dir), ".") {
+			g.above[strings.ToLower(dir)] = true
+		}
+	}
+}
+
+// protects reports whether a path is a protected or hidden name, or beneath one.
+func (g *guarded) protects(path string) bool {
+	lower := strings.ToLower(path)
+	if strings.Contains(lower, "/"+copyPrefix) {
+		return true
+	}
+	for at, low := path, lower; at != "/" && at != "."; at, low = filepath.Dir(at), filepath.Dir(low) {
+		if g.kept[at] || g.folded[low] || g.hidden[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo reports whether a path is a directory above a protected name, whether or not it exists.
+func (g *guarded) leadsTo(path string) bool { return g.above[path] || g.above[strings.ToLower(path)] }
+
+// sample reports whether a path is an example of a hook, which git never runs.
+func (g *guarded) sample(path string) bool {
+	return g.hooks[filepath.Dir(path)] && strings.HasSuffix(path, ".sample")
+}
+
+// lock reports whether a path is that of the lock of a protected file.
+func (g *guarded) lock(path string) bool {
+	for _, name := range []string{path, strings.ToLower(path)} {
+		if file, found := strings.CutSuffix(name, ".lock"); found && g.locks[file] {
+			return true
+		}
+	}
+	return false
+}
+
+// mayWrite reports whether a command may change or make a file, but for a lock.
+func (g *guarded) mayWrite(path string) bool {
+	return !g.protects(path) && !g.lock(path) || g.sample(path)
+}
+
+// mayMake reports whether a command may make a name that does not stand for a directory.
+func (g *guarded) mayMake(path string) bool { return g.mayMove(path) }
+
+func (g *guarded) mayMakeDirectory(path string) bool {
+	return !g.protects(path) && !g.lock(path) || g.hooks[path]
+}
+
+func (g *guarded) mayRemove(path string) bool {
+	return !g.protects(path) && !g.roots[path] && !g.isHead(path) || g.sample(path)
+}
+
+// mayMove reports whether a command may move a name, or something else to that name.
+func (g *guarded) mayMove(path string) bool {
+	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
+}
+
+// isHead reports whether a path is that of HEAD in a git directory. Without it git would look for another one.
+func (g *guarded) isHead(path string) bool {
+	return filepath.Base(path) == "HEAD" && slices.Contains(g.gits, filepath.Dir(path))
+}
+
+// inGit reports whether a path is a git directory or lies in one.
+func (g *guarded) inGit(path string) bool {
+	return strings.Contains(strings.ToLower(path)+"/", "/.git/") || first(g.gits, path) != ""
+}
+
+// configures reports whether a move is how git changes a configuration.
+func (g *guarded) configures(from, to string) bool { return g.config[to] && from == to+".lock" }

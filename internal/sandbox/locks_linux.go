@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Git writes config.lock and then makes it config. Who has opened the lock can write the configuration from then on,
+// and who puts another file there decides what becomes the configuration. So a command writes, moves and removes only
+// those locks that were made for it, never that of a person's git.
+
+// mostLocks is how many locks of commands there may be at a time.
+const mostLocks = 64
+
+// makeLock makes a lock for the caller, and remembers it. An open descriptor keeps its number from being used again.
+func (r *request) makeLock(s spot, d deed) error {
+	if d.flags&unix.O_CREAT == 0 {
+		return s.refusal(false)
+	}
+	flags := int(d.flags)&^unix.O_TRUNC | unix.O_EXCL
+	r.mayHave(r.mask())
+	fd, err := unix.Openat(s.dir, s.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, d.mode&0o7777)
+	if err != nil {
+		return err
+	}
+	var made unix.Stat_t
+	held, err := unix.Open(own(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Fstat(held, &made)
+	}
+	r.locking.Lock()
+	defer r.locking.Unlock()
+	if err == nil && len(r.locks) >= mostLocks && !r.forgetLocks() {
+		err = unix.EAGAIN
+	}
+	if err != nil {
+		_ = unix.Close(held)
+		_ = unix.Close(fd)
+		return errors.Join(err, unix.Unlinkat(s.dir, s.name, 0))
+	}
+	r.locks[inode{made.Dev, made.Ino}] = held
+	return r.hand(fd, int(d.flags))
+}
+
+// forgetLocks forgets those that have no name any more, and reports whether there were some.
+func (s *supervisor) forgetLocks() (some bool) {
+	for id, held := range s.locks {
+		var there unix.Stat_t
+		if unix.Fstat(held, &there) != nil || there.Nlink == 0 {
+			_ = unix.Close(held)
+			delete(s.locks, id)
+			some = true
+		}
+	}
+	return some
+}
+
+// leave removes the locks that commands left which were ended.
+func (s *supervisor) leave() {
+	s.locking.Lock()
+	defer s.locking.Unlock()
+	for id, held := range s.locks {
+		path, err := os.Readlink(own(held))
+		if there, errThere := inodeOf(path); err == nil && errThere == nil && there == id {
+			_ = unix.Unlink(path)
+		}
+	}
+}
+
+// ownLock reports whether a lock was made for a command.
+func (s *supervisor) ownLock(at spot) bool {
+	var there unix.Stat_t
+	if unix.Fstatat(at.dir, at.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	s.locking.Lock()
+	defer s.locking.Unlock()
+	_, known := s.locks[inode{there.Dev, there.Ino}]
+	return known
+}
+
+// removeLock removes the caller's lock.
+func (r *request) removeLock(s spot) error {
+	if !r.ownLock(s) {
+		return s.refusal(false)
+	}
+	err := unix.Unlinkat(s.dir, s.name, 0)
+	r.locking.Lock()
+	defer r.locking.Unlock()
+	r.forgetLocks()
+	return err
+}

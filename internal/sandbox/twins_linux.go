@@ -1,0 +1,88 @@
+package sandbox
+
+import (
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostTwins is how many entries of a protected directory are looked at for a second name, with those beneath it.
+const mostTwins = 2000
+
+// openOnly opens a file if it is not a protected one under a second name. It is emptied when that is known.
+func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
+	access := flags & (unix.O_WRONLY | unix.O_RDWR)
+	empties := flags&unix.O_TRUNC != 0
+	later := empties && (access == unix.O_WRONLY || access == unix.O_RDWR)
+	if later {
+		flags &^= unix.O_TRUNC
+	} else if empties && r.isTwin(spot{dir: dir, name: name}) {
+		return -1, refusedName
+	}
+	fd, err := unix.Openat(dir, name, flags, mode)
+	if err != nil || flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		return fd, err
+	}
+	var there unix.Stat_t
+	if err = unix.Fstat(fd, &there); err == nil && r.names.twin(&there) {
+		err = refusedName
+	}
+	if err == nil && later && there.Mode&unix.S_IFMT == unix.S_IFREG {
+		err = unix.Ftruncate(fd, 0)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
+// before. Few files have more than one name, so that this hardly ever looks at more than that.
+func (r *request) isTwin(s spot) bool {
+	var there unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	return r.names.twin(&there)
+}
+
+func (g *guarded) twin(file *unix.Stat_t) bool {
+	if file.Nlink < 2 || file.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	same := func(path string) (yes, directory bool) {
+		var s unix.Stat_t
+		if unix.Lstat(path, &s) != nil {
+			return false, false
+		}
+		return s.Dev == file.Dev && s.Ino == file.Ino, s.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
+	for path := range g.kept {
+		yes, directory := same(path)
+		if yes {
+			return true
+		}
+		if !directory {
+			continue
+		}
+		left, found := mostTwins, false
+		_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+			if left--; left == 0 {
+				return fs.SkipAll
+			}
+			if err == nil && entry.Type().IsRegular() {
+				if found, _ = same(path); found && !g.sample(path) {
+					return fs.SkipAll
+				}
+				found = false
+			}
+			return nil
+		})
+		if found {
+			return true
+		}
+	}
+	return false
+}
