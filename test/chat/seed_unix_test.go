@@ -65,6 +65,8 @@ func TestSeed(t *testing.T) {
 			w.shows("missing,", false) // the notice, however it is broken
 			w.types("look\r")
 			k.keep("S1 to S7: calls", w.shows("were refused.", false), "> look")
+			w.types("/permissions prompt\r/permissions\r")
+			w.shows("mode is prompt", false)
 			w.types("run it\r")
 			k.keep("S22: a question before a command", w.shows("y yes", true), "> run")
 			w.types("yes\r")

@@ -66,7 +66,11 @@ func printerWrongCall(t *testing.T, c *command) {
 		{"--timeout", "soon"},
 		{"--cwd", "nowhere"},
 	} {
-		o := b.run(t, c.plain(t, more...))
+		typed := c.plain(t, more...)
+		if c.key == "runs.diff" && more[0] == "surplus" { // which takes two runs
+			typed = c.plain(t, "run-0000", "surplus")
+		}
+		o := b.run(t, typed)
 		c.failed(t, o, 2, "VALIDATION_ERROR", strings.TrimLeft(more[0], "-"))
 		b.leftOnly(t, before, o)
 	}

@@ -104,8 +104,8 @@ func (b *box) change(t *testing.T, about ...*command) {
 // fork makes the fork that the examples name, with a change in it.
 func (b *box) fork(t *testing.T, about ...*command) {
 	t.Helper()
-	if len(about) == 0 || !strings.HasPrefix(about[0].key, "fork.") || len(about[0].Flags["id"].Type) == 0 ||
-		about[0].runs() {
+	if len(about) == 0 || about[0].key != "runs.apply" && (!strings.HasPrefix(about[0].key, "fork.") ||
+		len(about[0].Flags["id"].Type) == 0 || about[0].runs()) {
 		return
 	}
 	b.write(t, "project/a.txt", "one\n")
@@ -136,6 +136,9 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 	key := "runs.show"
 	if len(about) > 0 {
 		key = about[0].key
+	}
+	if key == "runs.apply" {
+		r.Fork = "try"
 	}
 	dir := filepath.Join(b.runs(), r.ID)
 	must(t, os.MkdirAll(dir, 0o700))
