@@ -1,16 +1,13 @@
 package undo
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"omniagent/internal/event"
@@ -346,158 +343,4 @@ func (p *place) close(ctx context.Context) {
 			t.release()
 		}
 	}
-}
-
-// take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
-// they need. since is an earlier snapshot of them; nil: the latest is read.
-func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
-	return p.survey(ctx, roots, since, p.contents())
-}
-
-// survey is take, and without contents it keeps nothing.
-func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
-	[]*tree.Index, error,
-) {
-	ctx, cancel := context.WithTimeout(ctx, walkTime)
-	defer cancel()
-	var all []*tree.Index
-	for i := 0; i < len(roots); i++ {
-		root := roots[i]
-		latest := p.latest(root)
-		o := tree.Options{
-			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit,
-			FileLimit:    cmp.Or(p.store.FileLimit, fileLimit),
-			TotalLimit:   cmp.Or(p.store.TotalLimit, totalLimit),
-			IgnoredLimit: cmp.Or(p.store.IgnoredLimit, ignoredLimit),
-		}
-		if i == 0 {
-			o.Except = p.except()
-		}
-		if i < len(since) {
-			o.Since = since[i]
-		} else {
-			o.Since, _ = tree.LoadFile(latest) // without it more is read
-		}
-		x, err := tree.Take(ctx, root, o)
-		if err != nil && i == 0 && !exists(root) {
-			x, err = tree.Nothing(root), nil // a turn removed the workspace
-		}
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			x.Gaps = append(x.Gaps, linked(x)...)
-		}
-		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
-			if err := x.SaveFile(latest); err != nil {
-				return nil, err
-			}
-		}
-		if all = append(all, x); i == 0 && len(roots) == 1 {
-			roots = append(roots, outside(x)...)
-		}
-	}
-	return all, nil
-}
-
-// worthKeeping reports whether an index is worth to be kept in place of the other.
-func worthKeeping(old, is *tree.Index) bool {
-	if same, vague := tree.Same(old, is); same {
-		return vague > 0 // less has to be read with the new one
-	}
-	return true
-}
-
-// outside returns the repositories that are not beneath the root of an index.
-func outside(x *tree.Index) (dirs []string) {
-	for _, dir := range x.GitDirs() {
-		if beneath(x.Root, dir) {
-			continue
-		}
-		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs
-}
-
-func beneath(root, path string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// linked are the gaps of working trees whose repository is outside of the root and has other working trees too.
-func linked(x *tree.Index) (gaps []tree.Gap) {
-	for _, dir := range x.GitDirs() {
-		if opened, err := git.At(dir); err == nil && opened.Common() != dir && !beneath(x.Root, opened.Common()) {
-			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
-		}
-	}
-	return gaps
-}
-
-// except tells of names in the workspace that are no part of it: the store itself, and the file of a restore that was
-// killed.
-func (p *place) except() func(dir, name string) bool {
-	paths := []string{p.store.Dir}
-	if j, interrupted, _ := p.interrupted(); interrupted {
-		paths = append(paths, filepath.Join(p.root, j.staging()))
-	}
-	return tree.Except(p.root, paths)
-}
-
-// latest is the file with the last index of a root.
-func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
-
-// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
-// or found to be the same as before.
-func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
-	for i, x := range snapshot {
-		to := p.index(id, "before", i)
-		if os.Link(p.latest(x.Root), to) == nil {
-			continue
-		}
-		if err := x.SaveFile(to); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// save keeps the indexes of a snapshot.
-func (p *place) save(id, which string, snapshot []*tree.Index) error {
-	for i, x := range snapshot {
-		if err := x.SaveFile(p.index(id, which, i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
-	var all []*tree.Index
-	for i := range n {
-		x, err := tree.LoadFile(p.index(id, which, i))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	return all, nil
-}
-
-// Sentence says of a turn's gaps what a person should know before the turn; empty: everything is covered.
-func Sentence(gaps []tree.Gap) string {
-	if len(gaps) == 0 {
-		return ""
-	}
-	var some []string
-	for _, g := range gaps[:min(len(gaps), 3)] {
-		some = append(some, fmt.Sprintf("%s (%s)", g.Path, g.Reason))
-	}
-	more := ""
-	if n := len(gaps) - len(some); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return "undo does not cover " + strings.Join(some, ", ") + more
 }

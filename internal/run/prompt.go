@@ -1,0 +1,55 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// prompt returns what the agent is sent, and the session in which that continues the conversation.
+func (r *Run) prompt(agent string) (words, resume string) {
+	var b strings.Builder
+	for _, a := range slices.Backward(r.Attempts) {
+		// After a failure it begins anew, because nothing was done.
+		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
+			resume = a.Session
+			break
+		}
+	}
+	if len(r.Attempts) == 0 && r.Session != "" {
+		return r.Comments, r.Session
+	}
+	known := r.answers(resume != "")
+	if resume == "" {
+		b.WriteString(r.Text)
+		if r.Comments != "" {
+			b.WriteString("\n\nThis was worked on before, and the files are as they were left then. " + r.Comments)
+		}
+		if known != "" {
+			b.WriteString("\n\nThese questions were answered before:\n" + known)
+		}
+		return b.String(), ""
+	}
+	if known != "" {
+		b.WriteString(known + "\nGo on with the task.")
+		return b.String(), resume
+	}
+	return "Go on with the task.", resume
+}
+
+// answers lists the answers: all, or only those since the last attempt.
+func (r *Run) answers(fresh bool) string {
+	var b strings.Builder
+	for _, q := range r.Questions {
+		if q.Answer == nil || fresh && q.Attempt != len(r.Attempts) {
+			continue
+		}
+		said := cmp.Or(q.Answer.Text, r.secrets[q.ID], q.Answer.Option)
+		if q.Tool != "" {
+			said = strings.TrimSpace(q.Answer.Option + " " + q.Answer.Text)
+		}
+		fmt.Fprintf(&b, "- Question: %s\n  Answer: %s\n", q.Text, said)
+	}
+	return b.String()
+}
