@@ -237,7 +237,7 @@ func TestNoTier(t *testing.T) {
 // Another user of the machine does it all too.
 func TestOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("this is one already")
+		t.Skip("the tests run as an ordinary user already")
 	}
 	self, err := os.Executable()
 	if err != nil {
