@@ -122,7 +122,7 @@ func does(kind, name string, args []string) bool {
 			continue
 		}
 		if slices.Contains(strings.Split(head[1:], ", "), name) && slices.ContainsFunc(words, func(w string) bool {
-			return verb(w, args)
+			return verb(w, args, kind != ofReading)
 		}) {
 			return true
 		}
@@ -130,13 +130,21 @@ func does(kind, name string, args []string) bool {
 	return false
 }
 
-// verb reports whether arguments name a subcommand. Flags are left aside, each with a word that may be its value.
-func verb(written string, args []string) bool {
+// verb reports whether arguments name a subcommand. Flags are left aside, each with a word that may be its value. Such
+// a word counts as the subcommand too if lax, so that what may be one makes a verdict stricter and never milder.
+func verb(written string, args []string, lax bool) bool {
+	if goal, ok := strings.CutPrefix(written, "*"); ok {
+		return slices.ContainsFunc(args, func(a string) bool { // a part of the project may stand before it
+			return a == goal || strings.HasSuffix(a, ":"+goal) || a == "+"+goal
+		})
+	}
 	wanted, value := strings.Split(written, "/"), false
 	for _, a := range args {
 		switch {
 		case len(wanted) == 0:
 			return true
+		case value && !lax:
+			value = false
 		case strings.EqualFold(a, wanted[0]):
 			wanted, value = wanted[1:], false
 		case strings.HasPrefix(a, "-"):
@@ -184,7 +192,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		}
 	}
 	switch {
-	case asksForHelp(args), slices.Contains(args, "--offline"):
+	case asksForHelp(args):
 	case name == "git" && pathOfRemote(words) != "":
 		if words[0] == "push" {
 			w.target(p, word{text: pathOfRemote(words), known: true}, toll{}, at)
@@ -194,7 +202,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		p.reaches(network, needsNetwork)
 	case does(ofPublishing, name, words):
 		p.reaches(published, "it publishes, or acts for you elsewhere; nothing takes that back")
-	case does(ofNetwork, name, words):
+	case !slices.Contains(args, "--offline") && does(ofNetwork, name, words):
 		p.reaches(network, needsNetwork)
 	}
 	if name == "git" {
@@ -227,9 +235,9 @@ func pathOfRemote(words []string) string {
 	return ""
 }
 
-// asksForHelp reports whether a program only says what it is.
+// asksForHelp reports whether a program only says what it is. With another argument some go on.
 func asksForHelp(args []string) bool {
-	return len(args) > 0 && slices.Contains([]string{"--version", "--help", "-V", "-h", "help", "version"}, args[0])
+	return len(args) == 1 && slices.Contains([]string{"--version", "--help", "-V", "-h", "help", "version"}, args[0])
 }
 
 // remote reports whether pip may fetch something: not where it is given directories and told to leave the rest.

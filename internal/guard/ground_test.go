@@ -97,7 +97,10 @@ func TestBeyond(t *testing.T) {
 		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Allow, "git -c alias.p=push p": Ask,
 		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
 		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow,
-		"ls | xargs rm": Allow,
+		"ls | xargs rm": Allow, "mvn -V deploy": Ask, "gradle -V publish": Ask, "gradle help :a:publish": Ask,
+		"mvn clean deploy": Ask, "sbt clean +publish": Ask, "mvn clean install": Allow,
+		"swaks -h x -t a@b.c": Ask, "gh pr create -t x -b --offline": Ask, "mail -s --offline a@b.c < f": Ask,
+		"kubectl -n get delete pod x": Ask, "kubectl -n x get pod y": Allow, "mvn --version": Allow,
 	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
@@ -298,7 +301,11 @@ func TestFarther(t *testing.T) {
 		} else if several {
 			for program := range strings.SplitSeq(programs, ", ") {
 				for _, w := range words {
-					if !does(kind, program, append([]string{"-x"}, strings.Split(w, "/")...)) {
+					args := strings.Split(strings.TrimPrefix(w, "*"), "/")
+					if kind != ofReading { // there the word behind a flag is left aside
+						args = append([]string{"-x"}, args...)
+					}
+					if !does(kind, program, args) {
 						t.Errorf("%s %s is not found", program, w)
 					}
 				}
