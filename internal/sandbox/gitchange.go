@@ -68,7 +68,7 @@ const remoteName = `^[A-Za-z0-9_][A-Za-z0-9_-]*$`
 
 // leadsInto reports whether an entry is the address of something that commands can write, or may be one.
 func leadsInto(e gitEntry, writable []string) bool {
-	if e.section != "remote" || e.key != "url" {
+	if e.section != "remote" && e.section != "submodule" || e.key != "url" {
 		return false
 	}
 	address := e.value

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"net"
@@ -407,10 +406,15 @@ func (s Spaces) Dial(address string) (*Dialer, error) {
 		return nil, err
 	}
 	child, err := process.Start(e.Plan)
-	if err == nil {
-		_, err = e.Spaces(child)
+	if err != nil {
+		return nil, err
 	}
-	return &Dialer{e, child}, err
+	d := &Dialer{e, child}
+	if _, err = e.Spaces(child); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
 }
 
 // Connect returns a new connection. It may be called by one goroutine at a time.
@@ -462,26 +466,23 @@ func dial(o *order) int {
 // MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies
 // in, as mount tables call it.
 func MountsBeneath(dir string) (at []string, in string) {
-	f, err := os.Open("/proc/self/mountinfo")
+	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, ""
 	}
-	defer f.Close()
-	unescape, depth := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`), 0
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
+	depth := 0
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
 		rest := slices.Index(fields, "-")
 		if rest < 5 || len(fields) <= rest+2 {
 			continue
 		}
-		path := unescape.Replace(fields[4])
+		path := unescaped(fields[4])
 		if path != dir && within(dir, path) {
 			at = append(at, path)
 		}
 		if within(path, dir) && len(path) >= depth {
-			in, depth = unescape.Replace(fields[rest+2]), len(path)
+			in, depth = unescaped(fields[rest+2]), len(path)
 		}
 	}
 	return at, in
