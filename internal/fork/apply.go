@@ -429,7 +429,7 @@ func (a *applying) removeAll() {
 			if err == nil {
 				err = a.root.Remove(filepath.FromSlash(s.name))
 			}
-			if dirs && (errors.Is(err, fs.ErrExist) || strings.Contains(fmt.Sprint(err), "not empty")) {
+			if dirs && errors.Is(err, fs.ErrExist) {
 				err = nil // what is in it stays, and is listed if the fork had it
 			}
 			a.finish(s, err)

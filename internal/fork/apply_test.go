@@ -296,3 +296,25 @@ func TestOverALink(t *testing.T) {
 		}
 	})
 }
+
+// A branch never has what git ignores. Where git cannot tell for a path, no branch is made.
+func TestABranchTakesNothingIgnored(t *testing.T) {
+	g := newRepository(t)
+	g.must(filepath.Dir(g.dir), "git init -q -b main part; cd part; echo p >p; git add p; git commit -qm p")
+	g.must(g.dir, "git -c protocol.file.allow=always submodule add -q ../part part; git add .; git commit -qam part")
+	f := g.make("try", "")
+	g.run(f, "echo q >part/q; echo KEY >.env; echo new >new")
+	branch, count, err := f.Branch(t.Context(), "new")
+	if err != nil || branch != "fork/try" || count != 1 {
+		t.Fatalf("%s, %d commits, %v", branch, count, err)
+	}
+	if got := g.sh(g.dir, "git show --format= --name-only fork/try"); got != "new\n" {
+		t.Error(got)
+	}
+	f = g.make("beyond", "")
+	g.run(f, "rm link; mkdir link; echo x >link/x; echo KEY >.env")
+	if branch, _, err = f.Branch(t.Context(), "new"); branch != "" || err == nil ||
+		!strings.Contains(err.Error(), "link/x") {
+		t.Errorf("%s, %v", branch, err)
+	}
+}

@@ -39,7 +39,7 @@ func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
 
 func (f *Fork) contents() *tree.Store { return tree.OpenStore(filepath.Join(f.dir, contentsDir)) }
 
-// remember takes the base, if there is none. Of several forks that are made at a time, one does it for all.
+// remember takes the base unless the fork has one. When several forks are made at once, one of them does it for all.
 func (f *Fork) remember(ctx context.Context) error {
 	to := filepath.Join(f.dir, baseFile)
 	if _, err := os.Lstat(to); err == nil {

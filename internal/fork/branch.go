@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -47,7 +48,10 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	if commit == stood.Commit {
 		return "", 0, nil
 	}
-	ref := f.freeBranch(ctx, commit)
+	ref, err := f.freeBranch(ctx, commit)
+	if err != nil {
+		return "", 0, err
+	}
 	if ref == "" {
 		return "fork/" + f.Name, 0, nil
 	}
@@ -108,14 +112,17 @@ type staging struct {
 // entries are the lines by which an index gets the changes of the fork. hash is the length of the name of an object.
 func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byte, error) {
 	var names bytes.Buffer
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return g.nested(c.Path) })
 	for _, c := range changes {
 		names.WriteString(c.Path + "\x00")
 	}
+	out, code, err := g.fork.call(ctx, names.Bytes(), g.env, "check-ignore", "-z", "--stdin")
+	if err != nil && code != 1 { // git ends with 1 if no path is ignored
+		return nil, err
+	}
 	ignored := map[string]bool{}
-	if out, err := g.git(ctx, names.Bytes(), "check-ignore", "-z", "--stdin"); err == nil { // 1: none is ignored
-		for name := range strings.SplitSeq(out, "\x00") {
-			ignored[name] = true
-		}
+	for name := range strings.SplitSeq(out, "\x00") {
+		ignored[name] = true
 	}
 	var lines bytes.Buffer
 	for _, c := range changes {
@@ -123,7 +130,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
-		case ignored[c.Path] || file.isDir() || g.nested(c.Path):
+		case ignored[c.Path] || file.isDir():
 			continue
 		case file == nil:
 			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
@@ -164,16 +171,6 @@ func (g staging) nested(name string) bool {
 }
 
 func (g staging) git(ctx context.Context, input []byte, args ...string) (string, error) {
-	r, err := process.Run(ctx, process.Spec{
-		Argv: append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...),
-		Dir:  g.fork.Workspace, Stdin: input,
-		Env: append(process.Environment(os.Environ(), process.EnvOptions{}), g.env...),
-	})
-	if err != nil {
-		return "", err
-	}
-	if r.ExitCode != 0 {
-		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(r.Stderr)))
-	}
-	return strings.TrimSpace(string(r.Stdout)), nil
+	out, _, err := g.fork.call(ctx, input, g.env, args...)
+	return out, err
 }

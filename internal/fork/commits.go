@@ -93,7 +93,7 @@ func (r refs) head() (h head, err error) {
 	return h, err
 }
 
-// commit returns the commit of a ref; "": there is none yet.
+// commit returns the commit of a ref, or "" if the ref does not exist.
 func (r refs) commit(ref string) (string, error) {
 	if !strings.HasPrefix(ref, "refs/") || slices.Contains(strings.Split(ref, "/"), "..") {
 		return "", errors.New("HEAD names no branch")
@@ -169,7 +169,9 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 			m.index = is
 		}
 	} else {
-		m.ref = f.freeBranch(ctx, there.Commit)
+		if m.ref, err = f.freeBranch(ctx, there.Commit); err != nil {
+			return m, err
+		}
 	}
 	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
 	if !m.inPlace && m.ref == "" {
@@ -213,23 +215,26 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 }
 
 // freeBranch returns the ref for commits of the fork; "": it has them.
-func (f *Fork) freeBranch(ctx context.Context, commit string) string {
-	for n := 1; ; n++ {
+func (f *Fork) freeBranch(ctx context.Context, commit string) (string, error) {
+	for n := 1; ctx.Err() == nil; n++ {
 		ref := "refs/heads/fork/" + f.Name
 		if n > 1 {
 			ref += "-" + strconv.Itoa(n)
 		}
 		switch at, err := f.home().commit(ref); {
+		case err != nil:
+			return "", err
 		case at == commit:
-			return ""
-		case err == nil && at == "":
-			return ref
-		case err == nil:
+			return "", nil
+		case at == "":
+			return ref, nil
+		default:
 			if _, err := f.git(ctx, "merge-base", "--is-ancestor", at, commit); err == nil {
-				return ref // it has earlier ones
+				return ref, nil // it has earlier ones
 			}
 		}
 	}
+	return "", ctx.Err()
 }
 
 // bringObjects copies the objects of the fork that the workspace has not, each with its hash checked.
@@ -270,23 +275,6 @@ func (f *Fork) bringObjects() error {
 		}
 		return os.Rename(staged, home)
 	})
-}
-
-// git runs git in the workspace, without anything that the repository names.
-func (f *Fork) git(ctx context.Context, args ...string) (string, error) {
-	r, err := process.Run(ctx, process.Spec{
-		Argv: append([]string{
-			"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
-		}, args...),
-		Dir: f.Workspace, Env: process.Environment(os.Environ(), process.EnvOptions{}),
-	})
-	if err != nil {
-		return "", err
-	}
-	if r.ExitCode != 0 {
-		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(r.Stderr)))
-	}
-	return strings.TrimSpace(string(r.Stdout)), nil
 }
 
 // countCommits returns how many commits are new, or -1 if they are not whole.

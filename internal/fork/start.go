@@ -20,7 +20,7 @@ import (
 const baseDelay = 300 * time.Millisecond
 
 // Start starts a program in the fork. Dir of the plan is a directory of the workspace. If programs run there already,
-// it joins them. The base is taken meanwhile, if there is none yet.
+// it joins them. If the fork has no base yet, it is taken meanwhile.
 func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) {
 	held, err := f.lock(ctx)
 	if err != nil {
@@ -144,7 +144,11 @@ func (w *Work) register(ctx context.Context, n Net) (err error) {
 	if w.spaces.Network != nil {
 		m.Network = uint64(w.spaces.Network.Fd())
 	}
-	return writeSoon(path+".json", m)
+	if err = writeSoon(path+".json", m); err != nil {
+		_ = os.Remove(path)
+		_ = w.alive.Unlock()
+	}
+	return err
 }
 
 // spaces opens the namespaces that another process has open.
