@@ -39,7 +39,7 @@ func forkRun() *contract.Command {
 				Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
 				Help: "program and arguments, behind --",
 			},
-			{Name: "name", Kind: contract.Text, MaxLen: 64, Help: "of the fork, which is made if there is none"},
+			{Name: "name", Kind: contract.Text, MaxLen: 64, Help: "its name; made if it does not exist"},
 			{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, packages, or hosts"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
@@ -73,6 +73,9 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	}
 	n, err := networkIn(c, f)
 	if err != nil {
+		if fresh {
+			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
+		}
 		return 0, err
 	}
 	return work{c, f, n, signals, standby, fresh}.carryOut(ctx, c.Strings("command"))
@@ -205,6 +208,7 @@ func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (st
 	n := wholeNetwork()
 	if c.Given("network") {
 		if n, err = networkIn(c, f); err != nil {
+			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 			return 0, false, err
 		}
 	}

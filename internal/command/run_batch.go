@@ -102,6 +102,9 @@ func openLedger(ctx context.Context, store run.Store, file, dir string) (*ledger
 			return nil, nil, fault.New(fault.Unsafe, "%s is damaged", l.path).Because(err).
 				Hint("remove it, and all tasks of %s are done again", file)
 		}
+		if l.Tasks == nil {
+			l.Tasks = map[string]booked{}
+		}
 	}
 	return l, func() { _ = held.Unlock() }, nil
 }

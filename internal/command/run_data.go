@@ -33,7 +33,7 @@ type runData struct {
 	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
 	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
 	Fork        *string                         `json:"fork" doc:"in which it worked: omniagent fork diff, apply or delete; null: none"`
-	Check       *runChecked                     `json:"check" doc:"what came of --check; null: there is none, or the agent was not done"`
+	Check       *runChecked                     `json:"check" doc:"how --check ended; null without --check, or if the agent did not finish"`
 	Summary     runSummary                      `json:"summary"`
 
 	Job      *string `json:"job_id,omitempty" doc:"with --detach: run_id"`

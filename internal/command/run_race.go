@@ -51,7 +51,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 		f, err := forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
 		if err != nil {
 			for _, e := range entries {
-				_, _ = e.fork.Delete(ctx) // nobody worked in it
+				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nobody worked in it
 			}
 			return contract.Result{}, err
 		}
