@@ -39,9 +39,13 @@ func (s *clientSession) command(blocks []wire.Block) (name string, is bool) {
 // carryOut carries out a command and answers its request. What the client sends meanwhile waits.
 func (s *clientSession) carryOut(id json.RawMessage, blocks []wire.Block, command string) {
 	wrong := s.post(func() {
-		said, err := s.host.Undo(context.Background(), s.spec.Dir, s.id, command == redoCommand)
-		if err != nil {
-			said = "Nothing was taken back: " + err.Error()
+		said := "Nothing was taken back: the agent is at work. Send /" + command + " again when its turn is over."
+		if !s.busy() { // a message that comes meanwhile waits
+			var err error
+			said, err = s.host.Undo(context.Background(), s.spec.Dir, s.id, command == redoCommand)
+			if err != nil {
+				said = "Nothing was taken back: " + err.Error()
+			}
 		}
 		number := ident.Hex(4)
 		if s.encoder.Version == wire.V2 {

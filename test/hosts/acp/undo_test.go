@@ -63,6 +63,29 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// TestUndoDuringATurn: while the agent works, nothing is taken back, and the client is told why.
+func TestUndoDuringATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"echo begun > begun; until test -e go; do sleep 0.05; done"},{"say":"done"}]`)
+	c := p.launch(t, "--yolo")
+	id := c.begin(1, p.work, object{})
+	turn := c.send("session/prompt", object{"sessionId": id, "prompt": text("go")})
+	until(t, func() bool { return p.read("begun") != "no file" })
+	c.prompt(id, "/undo")
+	if said := c.said("agent_message_chunk"); !strings.HasPrefix(said, "Nothing was taken back: the agent is at work") {
+		t.Error(said)
+	}
+	if p.read("begun") != "begun\n" {
+		t.Error("the file of the turn is gone")
+	}
+	p.write(t, "go", "")
+	c.reply(turn)
+	c.prompt(id, "/undo")
+	if p.read("begun") != "no file" {
+		t.Error("the turn was not taken back")
+	}
+}
+
 // TestUndoOff: without snapshots there is no command, and the message is the agent's.
 func TestUndoOff(t *testing.T) {
 	t.Parallel()
