@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,7 +16,6 @@ import (
 
 	"omniagent/internal/diff"
 	"omniagent/internal/fault"
-	"omniagent/internal/ident"
 	"omniagent/internal/tree"
 	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
@@ -367,167 +365,6 @@ func (a *applying) note(s step) {
 	default:
 		a.out.Applied = append(a.out.Applied, s.name)
 	}
-}
-
-// carryOut takes the snapshot, writes the journal, and does everything.
-func (a *applying) carryOut(snapshots undo.Store, move move) error {
-	turn, err := a.turn(snapshots)
-	if err != nil {
-		return err
-	}
-	a.out.Gaps = turn.Gaps()
-	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
-	move.stage = a.Stage
-	for name, result := range a.old.Results {
-		a.Results[name] = result
-	}
-	for _, s := range a.steps {
-		a.Results[s.name] = s.result
-	}
-	if err := writeJSON(filepath.Join(a.dir, journalFile), a.journal); err != nil {
-		turn.Drop()
-		return err
-	}
-	a.removeAll()
-	for _, s := range a.steps {
-		if s.theirs != nil {
-			a.finish(s, a.put(s))
-		}
-	}
-	err = move.carryOut()
-	if err == nil && move.inPlace {
-		err = a.standsNow(move, turn.ID())
-	}
-	if err == nil {
-		err = a.conclude()
-	}
-	record, errEnd := turn.End(a.ctx, time.Now())
-	if record.Files > 0 {
-		a.out.Turn = record.ID
-	}
-	return errors.Join(err, errEnd)
-}
-
-// turn begins the turn of undo, or takes up that of an Apply which was killed.
-func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
-	if a.old.Turn != "" {
-		if turn, err := snapshots.Resume(a.ctx, a.Workspace, a.old.Turn); err == nil {
-			return turn, nil
-		}
-	}
-	return snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
-}
-
-// removeAll removes what the fork has not: files first, then the directories that are empty by then.
-func (a *applying) removeAll() {
-	for _, dirs := range []bool{false, true} {
-		for _, s := range slices.Backward(a.steps) {
-			if s.theirs != nil || s.mine.isDir() != dirs {
-				continue
-			}
-			err := a.untouched(s)
-			if err == nil {
-				err = a.root.Remove(filepath.FromSlash(s.name))
-			}
-			if dirs && errors.Is(err, fs.ErrExist) {
-				err = nil // what is in it stays, and is listed if the fork had it
-			}
-			a.finish(s, err)
-		}
-	}
-}
-
-func (a *applying) finish(s step, err error) {
-	switch {
-	case err == nil:
-		a.note(s)
-		a.accept(s.name, s.theirs)
-		a.before[s.name] = s.before
-	case errors.Is(err, errChanged):
-		a.conflict(s.name, justChanged)
-	default:
-		a.conflict(s.name, tree.Reason(err))
-	}
-}
-
-var errChanged = errors.New(justChanged)
-
-// untouched returns an error if a path is not what it was when the plan was made.
-func (a *applying) untouched(s step) error {
-	is, err := mine(a.root, s.name)
-	if err != nil {
-		return err
-	}
-	if (is == nil) != (s.mine == nil) || is != nil && !is.isDir() && is.status != s.mine.status {
-		return errChanged
-	}
-	return nil
-}
-
-// put makes a path what it is in the fork, or what both have made of it. A file gets its name when it is whole.
-func (a *applying) put(s step) error {
-	name := filepath.FromSlash(s.name)
-	if err := a.untouched(s); err != nil {
-		return err
-	}
-	if s.theirs.isDir() {
-		if s.mine != nil {
-			if err := a.root.Remove(name); err != nil {
-				return err
-			}
-		}
-		if err := a.root.MkdirAll(name, 0o777); err != nil {
-			return err
-		}
-		return a.root.Chmod(name, s.perm)
-	}
-	dir := filepath.Dir(name)
-	if err := a.root.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	if s.mine.isDir() {
-		if err := a.root.Remove(name); err != nil {
-			return err
-		}
-	}
-	staged := filepath.Join(dir, a.Stage)
-	err := a.stage(s, staged)
-	if err == nil {
-		if err = a.untouched(s); err != nil && s.mine.isDir() {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = a.root.Rename(staged, name)
-	}
-	if err != nil {
-		_ = a.root.Remove(staged)
-	}
-	return err
-}
-
-func (a *applying) stage(s step, staged string) error {
-	_ = a.root.Remove(staged)
-	if s.theirs.isLink() {
-		return a.root.Symlink(s.theirs.target, staged)
-	}
-	out, err := a.root.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if s.merged {
-		_, err = out.Write(s.data)
-	} else {
-		var in *os.File
-		if in, err = s.theirs.open(); err == nil {
-			_, err = io.Copy(out, in)
-			_ = in.Close()
-		}
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = a.root.Chmod(staged, s.perm)
-	}
-	return err
 }
 
 // conclude makes what was brought home the base of what comes.

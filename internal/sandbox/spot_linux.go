@@ -1,0 +1,236 @@
+package sandbox
+
+import (
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// spot is where a path leads: to a name in a directory. Close it.
+type spot struct {
+	dir   int    // of the name, open without rights; -1: none
+	name  string // a dot: the directory itself
+	path  string // of the directory and the name, by what the kernel says
+	slash bool   // the path had one at its end
+	own   int    // or it leads to this descriptor of the caller; -1: it does not
+}
+
+func (s spot) close() {
+	if s.dir >= 0 {
+		_ = unix.Close(s.dir)
+	}
+}
+
+// spot follows a path of the caller, and the last element too if it says so. It fails with errGoOn if the path leads
+// out of the workspace.
+func (r *request) spot(dir int32, path string, follow bool) (spot, error) {
+	at, owned := unix.AT_FDCWD, false
+	drop := func() {
+		if owned {
+			_ = unix.Close(at)
+		}
+	}
+	if path == "" {
+		return spot{}, unix.ENOENT
+	}
+	if n, ok := descriptor(path); ok {
+		return spot{dir: -1, own: n}, nil
+	}
+	if dir, path = beginning(dir, path); strings.HasPrefix(path, "/proc/") { // another one for each process
+		return spot{}, errGoOn
+	}
+	if path[0] != '/' {
+		base, err := r.base(dir)
+		if err != nil {
+			return spot{}, err
+		}
+		at, owned = base, true
+	}
+	for range mostLinks + 1 {
+		s, target, err := r.step(at, path, follow)
+		if err != nil {
+			drop()
+			return s, err
+		}
+		if target == "" {
+			drop()
+			if !r.inside(s.path) {
+				s.close()
+				return s, errGoOn
+			}
+			if !r.valid() {
+				s.close()
+				return s, errAnswered
+			}
+			return s, nil
+		}
+		if n, ok := descriptor(target); ok {
+			drop()
+			s.close()
+			return spot{dir: -1, own: n}, nil
+		}
+		drop()
+		if strings.HasPrefix(target, "/proc/") {
+			s.close()
+			return s, errGoOn
+		}
+		if strings.HasSuffix(target, "/") {
+			s.slash = true
+		}
+		if at, owned, path = s.dir, true, target; s.slash {
+			path += "/"
+		}
+	}
+	drop()
+	return spot{}, unix.ELOOP
+}
+
+// step finds the directory of the last element of a path. If that is a link which is to be followed, it returns where
+// it leads.
+func (r *request) step(at int, path string, follow bool) (s spot, target string, err error) {
+	s = spot{dir: -1, own: -1}
+	trimmed := strings.TrimRight(path, "/")
+	s.slash = len(trimmed) < len(path)
+	parent, name := ".", trimmed
+	if i := strings.LastIndexByte(trimmed, '/'); i >= 0 {
+		parent, name = trimmed[:i+1], trimmed[i+1:]
+	} else if trimmed == "" {
+		parent, name = "/", "."
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS}
+	if name == "." || name == ".." {
+		parent, name = trimmed+"/", "."
+	}
+	if s.dir, err = unix.Openat2(at, parent, &how); err != nil {
+		s.dir = -1
+		if errors.Is(err, unix.ELOOP) {
+			err = errGoOn // over /proc, where each process has its own
+		}
+		return s, "", err
+	}
+	s.name = name
+	real, err := r.pathOf(s.dir)
+	if err != nil || strings.HasPrefix(real, "/proc/") || real[0] != '/' {
+		s.close()
+		return s, "", errGoOn
+	}
+	if s.path = real; name == "." {
+		return s, "", nil
+	}
+	if s.path = filepath.Join(real, name); !follow {
+		return s, "", nil
+	}
+	if n, err := unix.Readlinkat(s.dir, name, r.block[:]); err == nil && n > 0 {
+		return s, string(r.block[:n]), nil
+	}
+	return s, "", nil
+}
+
+// pathOf returns the path of an open file, as the kernel knows it.
+func (r *request) pathOf(fd int) (string, error) {
+	n, err := unix.Readlink(own(fd), r.block[:])
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		return r.deepPath(fd)
+	}
+	if err != nil || n == 0 {
+		return "", unix.EACCES
+	}
+	return string(r.block[:n]), nil
+}
+
+// deepPath returns a path for a directory that has none because it would be too long: that of one above it, and a name
+// which no file has. No protected name lies so deep, but for those beneath one.
+func (r *request) deepPath(fd int) (string, error) {
+	at, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for err == nil {
+		n, errPath := unix.Readlink(own(at), r.block[:])
+		if errPath == nil && n > 0 {
+			_ = unix.Close(at)
+			return string(r.block[:n]) + "/\x00", nil
+		}
+		up, errUp := unix.Openat(at, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		_ = unix.Close(at)
+		if at, err = up, errUp; !errors.Is(errPath, unix.ENAMETOOLONG) {
+			err = unix.EACCES
+		}
+	}
+	return "", unix.EACCES
+}
+
+// own is the name of a descriptor of ours.
+func own(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// descriptor returns the number of the descriptor of the caller that a path names.
+func descriptor(path string) (int, bool) {
+	for i, name := range []string{"/dev/stdin", "/dev/stdout", "/dev/stderr"} {
+		if path == name {
+			return i, true
+		}
+	}
+	for _, dir := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"} {
+		if number, found := strings.CutPrefix(path, dir); found {
+			n, err := strconv.ParseUint(number, 10, 31)
+			return int(n), err == nil
+		}
+	}
+	return 0, false
+}
+
+// beginning returns where a path begins that names a directory of the caller by way of /proc.
+func beginning(dir int32, path string) (int32, string) {
+	for _, at := range []string{"/proc/self/cwd/", "/proc/thread-self/cwd/"} {
+		if rest, found := strings.CutPrefix(path, at); found && strings.Trim(rest, "/") != "" {
+			return here, strings.TrimLeft(rest, "/")
+		}
+	}
+	for _, at := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"} {
+		if rest, found := strings.CutPrefix(path, at); found {
+			number, rest, _ := strings.Cut(rest, "/")
+			n, err := strconv.ParseUint(number, 10, 31)
+			if rest = strings.TrimLeft(rest, "/"); err == nil && rest != "" {
+				return int32(n), rest
+			}
+		}
+	}
+	return dir, path
+}
+
+// base opens the directory from which a relative path begins.
+func (r *request) base(dir int32) (int, error) {
+	proc, err := r.proc()
+	if err != nil {
+		return -1, err
+	}
+	name := proc + "/cwd"
+	if dir != unix.AT_FDCWD {
+		name = proc + "/fd/" + strconv.Itoa(int(dir))
+	}
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, errGoOn
+	}
+	return fd, nil
+}
+
+// held opens what a descriptor of the caller is, without rights.
+func (r *request) held(number int) (fd int, path string, err error) {
+	proc, err := r.proc()
+	if err != nil {
+		return -1, "", err
+	}
+	fd, err = unix.Open(proc+"/fd/"+strconv.Itoa(number), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, "", errGoOn
+	}
+	if path, err = r.pathOf(fd); err != nil || !r.inside(path) || !r.valid() {
+		_ = unix.Close(fd)
+		return -1, "", errGoOn
+	}
+	return fd, path, nil
+}
+
+// inside reports whether a path is or lies in a directory where the supervisor acts.
+func (r *request) inside(path string) bool { return first(r.roots, path) != "" }
