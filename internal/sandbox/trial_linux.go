@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,11 @@ func triesOutside(o order, t *trial) error {
 		if fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
 			err = unix.Unlink(path)
 		}
+	}
+	var status unix.Stat_t
+	if errors.Is(err, fs.ErrPermission) && unix.Stat(o.Root, &status) == nil && int(status.Uid) != os.Getuid() {
+		return fmt.Errorf("the workspace cannot be written: it belongs to another user, and behind walls even root "+
+			"may write only where modes let it; make it yours with chown: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("the workspace cannot be written: %w", err)

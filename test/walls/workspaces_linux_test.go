@@ -91,6 +91,23 @@ func TestConversationsRefuseAWorkspace(t *testing.T) {
 	}, namespaces())
 }
 
+// TestAWorkspaceOfAnotherUser: behind walls root has no right over the files of others, and the refusal says so.
+func TestAWorkspaceOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory to another user")
+	}
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		must(t, os.Chmod(g.work, 0o755))
+		must(t, os.Chown(g.work, 65534, 65534))
+		o := g.turn(t, where, []string{bash("touch ran")}, "--permission-mode", "auto")
+		if _, err := os.Stat(g.work + "/ran"); err == nil || o.exit == 0 ||
+			!strings.Contains(o.out+o.stderr, "it belongs to another user") {
+			t.Errorf("exit %d, ran %v: %s", o.exit, err == nil, o.stderr)
+		}
+	}, namespaces())
+}
+
 // claimOf is the name of the walls in the first line.
 func claimOf(o outcome) string {
 	walls, _ := o.init["sandbox"].(map[string]any)
