@@ -39,7 +39,7 @@ const module = `dir=$(go mod download -json MODULE | sed -n 's/.*"Dir": "\(.*\)"
 const npm = `npm pack --silent PACKAGE; tar xf *.tgz --strip-components=1 --no-same-owner
 	npm install --no-audit --no-fund --ignore-scripts --silent`
 
-var projects = []project{
+var projects = [...]project{
 	{"go-cmp", "Go", fill(module, "MODULE", "github.com/google/go-cmp@v0.7.0"), "go test -count=1 ./..."},
 	{"pflag", "Go", fill(module, "MODULE", "github.com/spf13/pflag@v1.0.9"), "go test -count=1 ./..."},
 	{"toml", "Go", fill(module, "MODULE", "github.com/pelletier/go-toml/v2@v2.2.4"), "go test -count=1 ./..."},
@@ -69,6 +69,9 @@ var projects = []project{
 		"perl Makefile.PL && make && make test; s=$?; make clean; exit $s",
 	},
 }
+
+// testFile has the commands that test a project.
+const testFile = ".test.sh"
 
 func fill(text, name, value string) string { return strings.ReplaceAll(text, name, value) }
 
@@ -112,7 +115,7 @@ func all(program, top, only string) error {
 		}
 		row := []string{p.name, p.language}
 		for _, walls := range []string{"", "namespaces", "landlock"} {
-			argv := []string{"sh", "-c", p.test}
+			argv := []string{"sh", testFile}
 			if walls != "" {
 				argv = append([]string{program, "sandbox", "run", "--walls", walls, "--"}, argv...)
 			}
@@ -168,7 +171,8 @@ func (p project) get(dir, top string) error {
 	if err := run(dir, options(top), "sh", "-ec", p.fetch); err != nil {
 		return err
 	}
-	return os.WriteFile(done, nil, 0o644)
+	return errors.Join(os.WriteFile(filepath.Join(dir, testFile), []byte(p.test+"\n"), 0o644),
+		os.WriteFile(done, nil, 0o644))
 }
 
 // run runs a command. The error has the end of what it wrote.
