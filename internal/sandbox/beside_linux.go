@@ -53,7 +53,7 @@ func beside(o order, env []string, signals chan os.Signal) int {
 			_ = fail(err)
 		}
 		return child, nil
-	}, o.Program)
+	}, o.Program, nil)
 }
 
 // handOver gives the listener to the supervisor.

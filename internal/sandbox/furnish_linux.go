@@ -19,7 +19,7 @@ func furnish(o *order) (list []placed, homes furnished, err error) {
 		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, optional})
 	}
 	for i, home := range o.Homes {
-		fd, err := emptyHome()
+		fd, err := emptyHome(home, o.Lives)
 		if err == nil && i == 0 && len(o.Identity) > 0 {
 			err = writeNew(fd, ".gitconfig", o.Identity[0])
 		}
@@ -128,7 +128,14 @@ func filesystem(kind string, options ...option) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
 }
 
-func emptyHome() (int, error) {
+// emptyHome returns an empty directory. One in which an agent lives has more space.
+func emptyHome(home string, lives bool) (int, error) {
+	switch {
+	case home == "/tmp":
+		return filesystem("tmpfs", option{"mode", "1777"})
+	case lives:
+		return filesystem("tmpfs", option{"mode", "0755"}, option{"size", "256m"})
+	}
 	return filesystem("tmpfs", option{"mode", "0755"}, option{"size", "4m"})
 }
 

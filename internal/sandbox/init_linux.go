@@ -15,7 +15,11 @@ import (
 // watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A
 // shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
 // the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
-func watch(signals chan os.Signal, start func() (child int, err error), program string) int {
+//
+// heed gets the words of the caller; nil: it has none.
+func watch(
+	signals chan os.Signal, start func() (child int, err error), program string, heed func(word string),
+) int {
 	asked := false
 	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -24,7 +28,7 @@ func watch(signals chan os.Signal, start func() (child int, err error), program 
 	if len(early) > 0 { // the command has not started yet
 		return died(early[0])
 	}
-	go dieWithCaller()
+	go dieWithCaller(heed)
 	threads()
 	child, err := start()
 	if err != nil {
@@ -90,9 +94,9 @@ func died(s syscall.Signal) int {
 	return 128 + int(s)
 }
 
-// dieWithCaller ends this process when the caller dies. It never returns: the caller sends nothing. The kernel loses
-// the parent-death signal if the caller dies before it is set.
-func dieWithCaller() {
+// dieWithCaller ends this process when the caller dies, and never returns. The kernel loses the parent-death signal if
+// the caller dies before it is set.
+func dieWithCaller(heed func(word string)) {
 	for block := make([]byte, 16); ; {
 		n, err := unix.Read(controlFile, block)
 		if err == unix.EINTR {
@@ -103,6 +107,9 @@ func dieWithCaller() {
 				_ = syscall.Kill(0, syscall.SIGKILL)
 			}
 			syscall.Exit(128 + int(syscall.SIGKILL))
+		}
+		if heed != nil && n > 0 {
+			heed(string(block[:n]))
 		}
 	}
 }

@@ -43,6 +43,7 @@ func (w *Walls) hold(h *homes) error {
 	o := h.found
 	o.Hold, o.Homes, o.Identity = true, w.policy.Homes, exact{w.policy.Identity}
 	o.Write = slices.Concat([]string{w.policy.Root, w.policy.Temp}, w.policy.Write)
+	o.Lives, o.Files = w.system.lives, w.system.files
 	if err := o.layers(w.policy.Scratch); err != nil {
 		return noHome(err)
 	}
@@ -118,7 +119,8 @@ func (h *keeper) close() {
 
 // hold furnishes home directories, and hands out copies until the caller has gone.
 func hold(o *order) int {
-	failed := inhabit(o)
+	carried, failed := inhabit(o)
+	defer carried.close()
 	for {
 		_, to, err := withRights(controlFile, 1)
 		if err != nil || len(to) == 0 {
@@ -142,22 +144,26 @@ func hold(o *order) int {
 	}
 }
 
-// inhabit puts home directories in place.
-func inhabit(o *order) error {
+// inhabit puts home directories in place. carried is what goes back and forth between them and the real ones.
+func inhabit(o *order) (carried *carrier, err error) {
 	if err := overrides(false); err != nil {
-		return err
+		return nil, err
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("the mounts cannot be made private: %w", err)
+		return nil, fmt.Errorf("the mounts cannot be made private: %w", err)
+	}
+	outside, err := fetch(o)
+	if err != nil {
+		return nil, err
 	}
 	list, homes, err := furnish(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slices.SortStableFunc(list, parentsFirst)
 	for _, m := range list {
 		if err := m.put(); err != nil && !m.optional {
-			return fmt.Errorf("%s: %w", m.path, err)
+			return nil, fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
 	for _, dir := range o.Write { // where the stage of a command mounts them
@@ -165,5 +171,8 @@ func inhabit(o *order) error {
 			_ = os.MkdirAll(dir, 0o700)
 		}
 	}
-	return homes.close()
+	if o.Lives {
+		return outside.carry()
+	}
+	return nil, homes.close()
 }

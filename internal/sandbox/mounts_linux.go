@@ -90,7 +90,8 @@ func aside(o *order) (list []placed, err error) {
 		return nil
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || dir == o.Root || slices.Contains(o.Write, dir) {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || dir == o.Root || slices.Contains(o.Write, dir) ||
+			slices.Contains(o.Homes, dir) {
 			continue
 		}
 		if err := add(o.Temp, dir, 0); err != nil {

@@ -56,8 +56,8 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 
 const (
 	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim|" +
-		"TestWorkspaces|TestHomeIsEmpty|TestHiddenLate|TestCopies|TestLayers|TestFirstUse|TestHomesOfAllKinds)$"
-	whatDiffers = "^(TestAttacks|TestHosts|TestLimits|TestClaim)$" // where only the tier or a mount does
+		"TestWorkspaces|TestHomeIsEmpty|TestHiddenLate|TestCopies|TestLayers|TestFirstUse|TestHomesOfAllKinds|TestAgent.*)$"
+	whatDiffers = "^(TestAttacks|TestHosts|TestLimits|TestClaim|TestAgent.*)$" // where only the tier or a mount does
 )
 
 // TestAsOrdinaryUser does it all without privileges.

@@ -23,6 +23,7 @@ const (
 	toLayer = "layer" // put layers in place, then execute the program
 	toJoin  = "join"  // start the program in namespaces that there are
 	toDial  = "dial"  // connect to what listens in them
+	toLodge = "lodge" // build the walls around an agent
 )
 
 // spaceFile is the first descriptor of a stage that joins: a user namespace, a mount namespace, perhaps a network.
@@ -312,7 +313,7 @@ func join(o *order, signals chan os.Signal) int {
 	}
 	tell("joined")
 	if o.Call == "" { // else the copy listens to the caller
-		go dieWithCaller()
+		go dieWithCaller(nil)
 	}
 	status := await(child)
 	_ = pending(signals)

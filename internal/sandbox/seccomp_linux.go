@@ -79,6 +79,14 @@ func systemCalls(inet, supervised bool) []unix.SockFilter {
 	if supervised {
 		bpfHeld(calls)
 	}
+	calls[last+1] = nil // from here on, none is known
+	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
+	return filterOf(machine, calls, kill)
+}
+
+// filterOf returns a filter with the answers to some calls; all others are allowed. The nil answer is that to its call
+// and all above: they do not exist. strange is the answer to calls of another machine, or by other numbers.
+func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange []unix.SockFilter) []unix.SockFilter {
 	type stretch struct { // calls from this number to the next stretch
 		from uint32
 		code []unix.SockFilter
@@ -99,10 +107,13 @@ func systemCalls(inet, supervised bool) []unix.SockFilter {
 	}
 	slices.Sort(numbers)
 	for _, n := range numbers {
+		if calls[n] == nil {
+			add(n, bpfRefuse(unix.ENOSYS))
+			break
+		}
 		add(n, calls[n])
 		add(n+1, bpfAllow())
 	}
-	add(last+1, bpfRefuse(unix.ENOSYS))
 
 	// A binary search: eight comparisons for any call. Since Linux 5.11 the kernel skips them for calls whose number
 	// alone decides: it evaluates such a filter once and remembers what is always allowed.
@@ -114,11 +125,10 @@ func systemCalls(inet, supervised bool) []unix.SockFilter {
 		middle := len(list) / 2
 		return bpfIf(unix.BPF_JGE, list[middle].from, search(list[middle:]), search(list[:middle]))
 	}
-	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
 	code := append([]unix.SockFilter{bpfLoad(bpfNumber)},
-		bpfIf(unix.BPF_JGE, bpfNumberLimit, kill, search(stretches))...)
+		bpfIf(unix.BPF_JGE, bpfNumberLimit, strange, search(stretches))...)
 	// Another machine has other numbers, and a 64-bit kernel may run 32-bit programs.
-	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, kill)...)
+	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, strange)...)
 }
 
 // install puts this OS thread, and every program that it executes or starts, behind the filter, for ever. From then on

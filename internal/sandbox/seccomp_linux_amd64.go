@@ -57,3 +57,21 @@ func oldDeed(number uint32, a [6]uint64) (deed, bool) {
 	}
 	return deed{}, false
 }
+
+const newfstatat = unix.SYS_NEWFSTATAT
+
+// oldLooks are the calls that look at a path without a directory, and that only this machine has.
+func oldLooks() (machine uint32, calls []uint32) {
+	return unix.AUDIT_ARCH_X86_64, []uint32{
+		unix.SYS_OPEN, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK,
+	}
+}
+
+// looksHere reports whether a call has no directory.
+func looksHere(number uint32) bool {
+	switch number {
+	case unix.SYS_OPEN, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_CHDIR:
+		return true
+	}
+	return false
+}

@@ -14,3 +14,11 @@ func oldCalls() []uint32 { return nil }
 func oldOpen() (number uint32, ok bool) { return 0, false }
 
 func oldDeed(uint32, [6]uint64) (deed, bool) { return deed{}, false }
+
+const newfstatat = unix.SYS_FSTATAT
+
+// oldLooks are the calls that look at a path without a directory, of which this machine has none of its own.
+func oldLooks() (machine uint32, calls []uint32) { return unix.AUDIT_ARCH_AARCH64, nil }
+
+// looksHere reports whether a call has no directory.
+func looksHere(number uint32) bool { return number == unix.SYS_CHDIR }

@@ -10,3 +10,9 @@ func bpfCalls(bool) (machine, last uint32, calls map[uint32][]unix.SockFilter) {
 func bpfHeld(map[uint32][]unix.SockFilter) {}
 
 func deedOf(uint32, [6]uint64) (deed, bool) { return deed{}, false }
+
+const newfstatat = 0
+
+func oldLooks() (machine uint32, calls []uint32) { return 0, nil }
+
+func looksHere(uint32) bool { return false }

@@ -42,6 +42,8 @@ func Stage() int {
 		return enter(&o)
 	case o.To == toJoin:
 		return join(&o, signals)
+	case o.To == toLodge:
+		return lodge(&o, signals)
 	}
 	env, err := build(&o)
 	if err != nil {
@@ -72,7 +74,7 @@ func behind(o order, env []string, signals chan os.Signal) int {
 			}
 			return syscall.ForkExec(o.Program, os.Args[2:],
 				&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
-		}, o.Program)
+		}, o.Program, nil)
 	}
 	if o.Limits.Memory > 0 {
 		limitMemory(o.Limits.Memory)

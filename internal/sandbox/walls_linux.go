@@ -23,7 +23,9 @@ import (
 
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
-	homes *homes // nil: none are covered
+	homes *homes   // nil: none are covered
+	lives bool     // an agent lives in them, and writes there
+	files []string // single files there that belong to it
 }
 
 // Descriptors of the stage.
@@ -61,7 +63,17 @@ type order struct {
 	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
 	Identity exact  // the git configuration in the first, if any
 	Hold     bool   // nothing but home directories is to be made, see keeper
+	Lives    bool   // they stay writable, for an agent
+	Files    exact  // single files there that belong to it, see carrier
 	Farm     string // the home directory of the command, where nothing can be mounted
+
+	Mine     exact // directories that belong to an agent
+	Shown    exact // what it reads, wherever that lies
+	Veiled   exact // names that its program does not find, but for Reviewed
+	Makes    exact
+	Reviewed map[string]string
+	Readers  exact // files and directories of its program
+	ReadOnly bool  // the workspace cannot be written at first
 
 	Temp    string
 	Network string
@@ -303,6 +315,7 @@ type running struct {
 	control       int      // our end, -1: none
 	network       Network
 	say           func(string)
+	heard         func(string) // each report, at once; nil: nobody waits for one
 
 	mu      sync.Mutex
 	told    []string
@@ -356,6 +369,9 @@ func (r *running) hear(flags int) {
 		r.mu.Lock()
 		r.told = append(r.told, string(text[:n]))
 		r.mu.Unlock()
+		if r.heard != nil {
+			r.heard(string(text[:n]))
+		}
 		if nr > 0 {
 			r.listen(rights[:nr])
 		}

@@ -1,0 +1,329 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+// agentHome is a home directory with an agent in it, which is a shell, and a workspace.
+type agentHome struct {
+	ground
+	home  string
+	walls *AgentWalls
+	needs AgentNeeds
+}
+
+func newAgentHome(t *testing.T, reviewed map[string]string) *agentHome {
+	t.Helper()
+	return newAgentHomeWith(t, reviewed, func(string) {})
+}
+
+// newAgentHomeWith lets something change the home directory before the walls are built.
+func newAgentHomeWith(t *testing.T, reviewed map[string]string, change func(home string)) *agentHome {
+	t.Helper()
+	g := newGround(t)
+	a := &agentHome{ground: g, home: g.dir + "/home"}
+	for name, text := range map[string]string{
+		".ssh/id": "secret", ".agent/login": "login", ".agent.json": "settings", "project/a": "a",
+		"tools/package": "of it",
+	} {
+		path := filepath.Join(a.home, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	a.root = a.home + "/project"
+	shell, err := exec.LookPath("bash")
+	must(t, err)
+	text, err := os.ReadFile(shell)
+	must(t, err)
+	must(t, os.WriteFile(a.home+"/tools/agent", text, 0o700))
+	p := g.policy()
+	p.Root, p.Homes, p.Protected = a.root, []string{a.home}, nil
+	change(a.home)
+	files := map[string]string{}
+	for path, sum := range reviewed {
+		files[a.root+"/"+path] = sum
+	}
+	a.walls, err = OpenAgent(AgentPolicy{
+		Policy: p, Veiled: []string{".claude", ".github/hooks"},
+		Makes: []string{".claude/.own"}, Reviewed: files,
+	},
+		[]string{a.home + "/.agent.json"}, Options{State: g.state})
+	masked := os.Getenv(groundVariable) != "" && err != nil && strings.Contains(err.Error(), "/proc:")
+	if errors.Is(err, fault.Down) && (masked || len(tiers(t)) < 2) {
+		t.Skipf("there are no walls for agents here: %v", err)
+	}
+	must(t, err)
+	t.Cleanup(func() { must(t, a.walls.Close()) })
+	a.needs = AgentNeeds{
+		Own: []string{a.home + "/.agent"}, Show: []string{a.home + "/tools"},
+		Readers: []string{a.home + "/tools/agent"},
+	}
+	return a
+}
+
+// start starts a line in the agent.
+func (a *agentHome) start(t *testing.T, line string, input *os.File, out *bytes.Buffer) *process.Child {
+	t.Helper()
+	plan := process.Plan{
+		Argv: []string{"agent", "-c", line}, Path: a.home + "/tools/agent", Dir: a.root,
+		Env: append(os.Environ(), "HOME="+a.home, "LC_ALL=C"), Stdout: out, Stderr: out,
+	}
+	if input != nil {
+		plan.Stdin = input
+	}
+	p, err := a.walls.Plan(plan, a.needs)
+	must(t, err)
+	child, err := process.Start(p)
+	must(t, err)
+	return child
+}
+
+// says runs a line in the agent.
+func (a *agentHome) says(t *testing.T, line string) string {
+	t.Helper()
+	var out bytes.Buffer
+	a.start(t, line, nil, &out).Wait()
+	return strings.TrimSpace(out.String())
+}
+
+// TestAgentDoes lists what an agent can do, and what it cannot.
+func TestAgentDoes(t *testing.T) {
+	a := newAgentHome(t, nil)
+	for _, c := range []struct{ line, want string }{
+		{"cd; echo .[a-z]* *", ".agent .agent.json .gitconfig project tools"},
+		{"cat a; echo b >a; cat a", "ab"},
+		{"mkdir d && mv a d/b && cat d/b && rm -r d && echo gone", "b\ngone"},
+		{"cat ~/.agent/login; echo more >~/.agent/new; cat ~/.agent/new", "loginmore"},
+		{"cat ~/tools/package; echo >~/tools/package || echo refused", "REFUSED"},
+		{"cat ~/.ssh/id || echo none", "NONE"},
+		{"cat $SECRET || echo none", "NONE"},
+		{"touch /etc/x || touch /usr/x || touch $OUTSIDE/x || echo refused", "REFUSED"},
+		{"echo own >/tmp/x && cat /tmp/x; echo >/dev/null && echo /run/*", "own\n/run/*"},
+		{"kill -9 1; kill -KILL $PPID; echo alive", "alive"},
+		{"cat /proc/1/environ; head -c 1 /proc/1/mem; ls /proc/1/root/ /proc/1/fd/; echo done", "DENIED"},
+		{"mount -o remount,rw / || mount -t tmpfs x /etc || umount -l ~ || echo refused", "REFUSED"},
+		{"unshare -Urm umount -l ~; cat ~/.ssh/id || echo none", "NONE"},
+		{"unshare -Urm mount -o remount,bind,rw / || echo refused", "REFUSED"},
+		{"unshare -Urm nsenter -t 1 -m -- cat ~/.ssh/id || echo refused", "REFUSED"},
+		{"echo >/proc/sys/kernel/core_pattern || echo refused", "REFUSED"},
+		{"unshare -Urmpf sh -c 'mount -t tmpfs x /mnt && echo nested'", "nested"},
+		{"[[ $$ -lt 100 ]] && echo $(ls -d /proc/[0-9]* | wc -l)", "FEW"},
+		{"grep -c . /etc/passwd >/dev/null && git --version >/dev/null && echo works", "works"},
+	} {
+		line := strings.NewReplacer("$SECRET", a.secret+"/key", "$OUTSIDE", a.outside).Replace(c.line)
+		got := a.says(t, line)
+		ok := got == c.want
+		switch c.want {
+		case "REFUSED":
+			ok = strings.HasSuffix(got, "refused")
+		case "NONE":
+			ok = strings.HasSuffix(got, "none") && !strings.HasPrefix(got, "secret")
+		case "DENIED":
+			ok = strings.Count(got, "Permission denied")+strings.Count(got, "cannot access") >= 4 &&
+				!strings.Contains(got, "PATH")
+		case "FEW":
+			ok = len(got) == 1
+		}
+		if !ok {
+			t.Errorf("%s: %q, want %q", line, got, c.want)
+		}
+	}
+	for path, want := range map[string]string{
+		a.home + "/.ssh/id": "secret", a.home + "/tools/package": "of it", a.home + "/.agent/new": "more\n",
+		a.outside + "/file": "outside",
+	} {
+		if text, err := os.ReadFile(path); string(text) != want {
+			t.Errorf("%s: %q %v", path, text, err)
+		}
+	}
+}
+
+// TestAgentReplacesItsFile carries a single file both ways, also while the agent runs.
+func TestAgentReplacesItsFile(t *testing.T) {
+	a := newAgentHome(t, nil)
+	outside := a.home + "/.agent.json"
+	if got := a.says(t, "cat ~/.agent.json; echo new >~/n && mv ~/n ~/.agent.json"); got != "settings" {
+		t.Errorf("it reads %q", got)
+	}
+	read, write, err := os.Pipe()
+	must(t, err)
+	var out bytes.Buffer
+	child := a.start(t, "until [[ $(<~/.agent.json) = ours ]]; do :; done; echo theirs >~/.agent.json; read; echo over",
+		read, &out)
+	must(t, read.Close())
+	must(t, os.WriteFile(a.home+"/new", []byte("ours\n"), 0o600))
+	must(t, os.Rename(a.home+"/new", outside))
+	waitUntil(t, func() bool { text, _ := os.ReadFile(outside); return string(text) == "theirs\n" })
+	must(t, write.Close())
+	if child.Wait(); strings.TrimSpace(out.String()) != "over" {
+		t.Errorf("%q", out.String())
+	}
+	if got := a.says(t, "cat ~/.agent.json"); got != "theirs" {
+		t.Errorf("the next process reads %q", got)
+	}
+}
+
+func waitUntil(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not become so")
+		}
+	}
+}
+
+// TestAgentHasLinks: a person may keep what belongs to an agent elsewhere, and have links to it.
+func TestAgentHasLinks(t *testing.T) {
+	a := newAgentHomeWith(t, nil, func(home string) {
+		must(t, os.MkdirAll(home+"/dotfiles/config", 0o700))
+		for from, to := range map[string]string{".agent": "dotfiles/agent", ".agent.json": "dotfiles/settings"} {
+			must(t, os.Rename(home+"/"+from, home+"/"+to))
+			must(t, os.Symlink(to, home+"/"+from))
+		}
+		must(t, os.Symlink("dotfiles/config", home+"/.config"))
+	})
+	a.needs.Own = append(a.needs.Own, a.home+"/.config/agent")
+	got := a.says(t, "cat ~/.agent/login ~/.agent.json; echo 1 >~/.agent/new; echo 2 >~/.config/agent/new; "+
+		"echo 3 >~/n; mv ~/n ~/.agent.json; echo >~/dotfiles/x || echo refused")
+	if !strings.HasPrefix(got, "loginsettings") {
+		t.Errorf("%q", got)
+	}
+	waitUntil(t, func() bool { text, _ := os.ReadFile(a.home + "/dotfiles/settings"); return string(text) == "3\n" })
+	for name, want := range map[string]string{"agent/new": "1\n", "config/agent/new": "2\n"} {
+		if text, err := os.ReadFile(a.home + "/dotfiles/" + name); string(text) != want {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+	if to, err := os.Readlink(a.home + "/.agent.json"); to != "dotfiles/settings" {
+		t.Errorf("the link is %q %v", to, err)
+	}
+	if _, err := os.Stat(a.home + "/dotfiles/x"); err == nil {
+		t.Error("it writes next to its own files")
+	}
+}
+
+// TestAgentIsVeiled lets configuration appear in the middle, by the agent's hands and by others.
+func TestAgentIsVeiled(t *testing.T) {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("good")))
+	a := newAgentHome(t, map[string]string{".claude/agents/good": sum, ".claude/agents/changed": sum})
+	for name, text := range map[string]string{
+		".claude/settings.json": "evil", ".claude/agents/good": "good", ".claude/agents/changed": "evil",
+		"deep/.github/hooks/x": "evil", ".github/workflow": "plain",
+	} {
+		path := filepath.Join(a.root, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	must(t, os.Symlink(".claude", a.root+"/link"))
+	for line, want := range map[string]string{
+		"[[ -e .claude/settings.json ]] || echo missing":                              "missing",
+		"read x <.claude/settings.json || echo missing":                               "missing",
+		"read x <$PWD/../project/.claude/settings.json || echo missing":               "missing",
+		"cd deep; [[ -d .github/hooks || -e .github/hooks/x ]] || echo missing":       "missing",
+		"cd .claude/agents && read x <changed || echo missing":                        "missing",
+		"read x <.claude/agents/good; echo $x":                                        "good",
+		"mkdir .claude/.own; echo y >.claude/.own/z; read x <.claude/.own/z; echo $x": "y",
+		"read x <.github/workflow; echo $x":                                           "plain",
+		"cat .claude/settings.json":                                                   "evil", // not its own program
+		"cat link/settings.json":                                                      "evil",
+		"mkdir new; mkdir new/.claude; [[ -e new/.claude ]] || echo missing":          "missing",
+	} {
+		if got := a.says(t, line); got != want && !strings.HasSuffix(got, "\n"+want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	must(t, os.WriteFile(a.root+"/.claude/settings.json", []byte("good"), 0o600)) // reviewed is another file
+	if got := a.says(t, "read x <.claude/settings.json || echo missing"); !strings.HasSuffix(got, "missing") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAgentReadsOnly changes what a process may do while it runs.
+func TestAgentReadsOnly(t *testing.T) {
+	a := newAgentHome(t, nil)
+	const try = "echo x 2>&- >a && echo wrote || echo refused"
+	for _, on := range []bool{false, true, false} {
+		must(t, a.walls.SetWritable(on))
+		want := map[bool]string{false: "refused", true: "wrote"}[on]
+		if got := a.says(t, try); !strings.HasSuffix(got, want) {
+			t.Errorf("writable %v: %q", on, got)
+		}
+	}
+	read, write, err := os.Pipe()
+	must(t, err)
+	heard, tell, err := os.Pipe()
+	must(t, err)
+	plan, err := a.walls.Plan(process.Plan{
+		Argv: []string{"agent", "-c", "while read x; do " + try + "; done; exec 9>>a; echo open; read; exec 9>&-; echo"},
+		Path: a.home + "/tools/agent", Dir: a.root, Stdin: read, Stdout: tell,
+	}, a.needs)
+	must(t, err)
+	child, err := process.Start(plan)
+	must(t, err)
+	must(t, errors.Join(read.Close(), tell.Close()))
+	block := make([]byte, 64)
+	asked := func() string {
+		_, err := write.WriteString("\n")
+		must(t, err)
+		n, err := heard.Read(block)
+		must(t, err)
+		return strings.TrimSpace(string(block[:n]))
+	}
+	for _, on := range []bool{false, true, false, true} {
+		must(t, a.walls.SetWritable(on))
+		if got, want := asked(), map[bool]string{false: "refused", true: "wrote"}[on]; got != want {
+			t.Errorf("writable %v: %q", on, got)
+		}
+	}
+	must(t, write.Close())
+	child.Wait()
+
+	var out bytes.Buffer
+	read, write, err = os.Pipe()
+	must(t, err)
+	child = a.start(t, "exec 9>>a; echo >~/.agent/open; read", read, &out)
+	must(t, read.Close())
+	waitUntil(t, func() bool { _, err := os.Stat(a.home + "/.agent/open"); return err == nil })
+	if err := a.walls.SetWritable(false); err == nil {
+		t.Error("it is said that nothing can be written, though a file is open")
+	}
+	must(t, write.Close())
+	child.Wait()
+	if err := a.walls.SetWritable(false); err != nil {
+		t.Errorf("nothing runs: %v", err)
+	}
+}
+
+// TestAgentLeavesNothing kills everything at once.
+func TestAgentLeavesNothing(t *testing.T) {
+	a := newAgentHome(t, nil)
+	var out bytes.Buffer
+	read, write, err := os.Pipe()
+	must(t, err)
+	defer write.Close()
+	child := a.start(t, "sleep 1000 & echo >~/.agent/runs; read", read, &out)
+	must(t, read.Close())
+	waitUntil(t, func() bool { _, err := os.Stat(a.home + "/.agent/runs"); return err == nil })
+	child.End(os.Kill)
+	if e := child.Wait(); e.Signal != "SIGKILL" {
+		t.Errorf("%+v", e)
+	}
+	if names, err := os.ReadDir(a.root); err != nil || len(names) != 1 {
+		t.Errorf("the workspace has %v %v", names, err)
+	}
+	if err := a.walls.SetWritable(false); err != nil {
+		t.Errorf("nothing runs: %v", err)
+	}
+}

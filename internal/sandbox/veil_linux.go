@@ -1,0 +1,237 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A repository can take over an agent by files that the agent reads as its own configuration. Their names do not exist
+// for the agent's program: seccomp holds each call that looks at a path, and a supervisor answers ENOENT where the path
+// is one of these names. The decision falls anew at each look, so that a file which appears in the middle counts too.
+//
+//	agent ── open, stat, readlink … ─▶ seccomp holds the call
+//	supervisor ◀─ notification ── path ─▶ one of the names? by the agent's own program? ─▶ ENOENT
+//	                                      else ─▶ the kernel goes on
+//
+// The agent is honest, and the repository is not: so it does not matter that a path can change after the look, or that
+// another program, such as git or a shell, sees the files.
+type veiled struct {
+	supervisor
+	names    [][]string // the elements of each
+	makes    [][]string
+	reviewed map[string]string
+	own      []string // what the agent finds anyway
+	readers  []string
+}
+
+// veilThreads is how many threads answer.
+const veilThreads = 2
+
+// veil puts this thread behind a filter that holds the looks, and starts what answers them.
+func veil(o *order) error {
+	if len(o.Veiled) == 0 || len(o.Readers) == 0 && !o.Trial {
+		return nil
+	}
+	filter := veilFilter()
+	if filter == nil {
+		return errors.New("no filter is known for this machine")
+	}
+	v := &veiled{
+		reviewed: o.Reviewed, readers: o.Readers,
+		own: slices.Concat(o.Mine, o.Readers),
+	}
+	for _, name := range o.Veiled {
+		v.names = append(v.names, strings.Split(name, "/"))
+	}
+	for _, name := range o.Makes {
+		v.makes = append(v.makes, strings.Split(name, "/"))
+	}
+	// The threads begin before the filter: they keep the privileges, and their own looks are not held.
+	listeners, begun := make(chan int, veilThreads), make(chan bool, veilThreads)
+	for range veilThreads {
+		go v.serve(listeners, begun)
+	}
+	for range veilThreads {
+		<-begun
+	}
+	listener, err := listenTo(filter)
+	if err != nil {
+		return err
+	}
+	v.listener = listener
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	for range veilThreads {
+		listeners <- listener
+	}
+	return nil
+}
+
+// veilFilter returns the filter. Calls that reach a file without a path of it do not exist.
+func veilFilter() []unix.SockFilter {
+	machine, old := oldLooks()
+	if machine == 0 {
+		return nil
+	}
+	missing, refuse := bpfRefuse(unix.ENOSYS), bpfRefuse(unix.EPERM)
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	calls := map[uint32][]unix.SockFilter{}
+	for _, n := range append(old, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_STATX, unix.SYS_FACCESSAT,
+		unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_CHDIR, newfstatat) {
+		calls[n] = held
+	}
+	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+		calls[n] = missing
+	}
+	// Keys of the user, and input put into the terminal of a person.
+	for _, n := range []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY} {
+		calls[n] = refuse
+	}
+	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, refuse, bpfAllow())
+	return filterOf(machine, calls, bpfAllow())
+}
+
+func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
+	runtime.LockOSThread()
+	begun <- true
+	<-listeners
+	r := &request{supervisor: &v.supervisor, known: known{living: -1}}
+	for n := new(notification); ; *n = (notification{}) {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(v.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
+		switch errno {
+		case 0:
+			r.id, r.pid = n.id, int(n.pid)
+			r.answer = answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+			if v.hides(r, n) {
+				r.answer = answer{id: n.id, errno: -int32(unix.ENOENT)}
+			}
+			r.send(&r.answer)
+		case unix.EINTR, unix.ENOENT:
+		default:
+			return
+		}
+	}
+}
+
+// hides reports whether a look finds nothing.
+func (v *veiled) hides(r *request, n *notification) bool {
+	dir, at := here, n.args[0]
+	if !looksHere(n.number) {
+		dir, at = int32(uint32(n.args[0])), n.args[1]
+	}
+	path, err := r.text(at)
+	if err != nil || !v.mayName(path) {
+		return false
+	}
+	if !filepath.IsAbs(path) {
+		base, err := r.lookedFrom(dir)
+		if err != nil {
+			return false
+		}
+		path = filepath.Join(base, path)
+	}
+	return !v.finds(filepath.Clean(path)) && v.reads(r)
+}
+
+// mayName is a quick look at the text of a path: whether the last element of a name is in it. What is reviewed is also
+// found from its own directory, and so are the files next to it.
+func (v *veiled) mayName(path string) bool {
+	if len(v.reviewed) > 0 && !filepath.IsAbs(path) {
+		return true
+	}
+	for _, name := range v.names {
+		if strings.Contains(path, name[len(name)-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookedFrom returns the directory at which a relative path begins.
+func (r *request) lookedFrom(dir int32) (string, error) {
+	proc, err := r.proc()
+	if err != nil {
+		return "", err
+	}
+	name := proc + "/cwd"
+	if dir != unix.AT_FDCWD {
+		name = proc + "/fd/" + strconv.Itoa(int(dir))
+	}
+	return os.Readlink(name)
+}
+
+// finds reports whether a path has none of the names in it, or leads to what the agent may find.
+func (v *veiled) finds(path string) bool {
+	elements := strings.Split(path, "/")
+	for _, name := range v.names {
+		for i := 1; i+len(name) <= len(elements); i++ {
+			if !equal(elements[i:i+len(name)], name) || v.isMade(elements[i:]) {
+				continue
+			}
+			above, err := filepath.EvalSymlinks("/" + strings.Join(elements[1:i], "/"))
+			if err != nil {
+				continue
+			}
+			at := filepath.Join(above, strings.Join(elements[i:], "/"))
+			if first(v.own, at) == "" && !v.isReviewed(at) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
+func (v *veiled) isMade(elements []string) bool {
+	return slices.ContainsFunc(v.makes, func(name []string) bool {
+		return len(elements) >= len(name) && equal(elements[:len(name)], name)
+	})
+}
+
+// isReviewed reports whether a file has the content that a person has reviewed, or such a file lies beneath it.
+func (v *veiled) isReviewed(path string) bool {
+	for file, sum := range v.reviewed {
+		if file != path {
+			if within(path, file) {
+				return true
+			}
+			continue
+		}
+		parent, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return false
+		}
+		data, err := readAt(parent, filepath.Base(path))
+		_ = unix.Close(parent)
+		return err == nil && fmt.Sprintf("%x", sha256.Sum256(data)) == sum
+	}
+	return false
+}
+
+func equal(a, b []string) bool {
+	for i := range b {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// reads reports whether the caller is the agent's own program.
+func (v *veiled) reads(r *request) bool {
+	proc, err := r.proc()
+	if err != nil {
+		return true
+	}
+	program, err := os.Readlink(proc + "/exe")
+	return err != nil || first(v.readers, program) != ""
+}
