@@ -1,0 +1,197 @@
+package enclosure
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
+)
+
+// AgentWanted describes a sandbox around the processes of an agent that is another's program. Of Wanted, the network,
+// the memory and the tier do not apply: an agent has the network of the machine.
+type AgentWanted struct {
+	Wanted
+	Env []string // of the agent, as far as it is known before its start
+	// Keeps returns what belongs to it; nil: nothing
+	Keeps    func(env []string) (dirs, files []string)
+	Files    string            // a directory of ours with files for it, which may not be there; empty: none
+	Own      []string          // further directories that it may change, absolute or with ~/
+	Programs []string          // files of its program, absolute
+	Parts    []string          // further files of it, absolute: what lies next to them is seen too
+	Veiled   []string          // names of a repository's configuration that it must not find
+	Makes    []string          // of them, what the agent makes itself
+	Reviewed map[string]string // of them, what a person has reviewed: see sandbox.AgentPolicy
+}
+
+// Agent is a sandbox around the processes of an agent.
+type Agent struct {
+	walls  *sandbox.AgentWalls
+	wanted AgentWanted
+}
+
+// OpenAgent builds a sandbox around an agent, and tries it. A fault of code UNAVAILABLE says that this machine supports
+// none.
+func OpenAgent(w AgentWanted) (*Agent, error) {
+	w.Network = "on"
+	p, err := w.Policy()
+	if err == nil {
+		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, files := w.belongings(w.Env)
+	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
+		return slices.ContainsFunc(append(own, files...), func(path string) bool {
+			return beneath(path, secret) || beneath(secret, path)
+		})
+	})
+	policy := sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, Makes: w.Makes, Reviewed: w.Reviewed}
+	walls, err := sandbox.OpenAgent(policy, files, sandbox.Options{State: w.State})
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{walls, w}, nil
+}
+
+// belongings returns what belongs to an agent with that environment.
+func (w AgentWanted) belongings(env []string) (dirs, files []string) {
+	if w.Keeps != nil {
+		dirs, files = w.Keeps(env)
+	}
+	for _, dir := range w.Own {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(w.Home, rest)
+		}
+		dirs = append(dirs, dir)
+	}
+	relative := func(path string) bool { return !filepath.IsAbs(path) }
+	return slices.DeleteFunc(dirs, relative), slices.DeleteFunc(files, relative)
+}
+
+// Plan returns the plan to run a process of the agent in the sandbox.
+func (a *Agent) Plan(p process.Plan) (process.Plan, error) {
+	env := p.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	var n sandbox.AgentNeeds
+	n.Own, _ = a.wanted.belongings(env)
+	if info, err := os.Stat(a.wanted.Files); err == nil && info.IsDir() {
+		n.Own = append(n.Own, a.wanted.Files)
+	}
+	for _, path := range append([]string{p.Path}, a.wanted.Programs...) {
+		show, reads := program(path, env)
+		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
+	}
+	for _, path := range a.wanted.Parts {
+		n.Show = append(n.Show, path)
+		dir := filepath.Dir(path)
+		if !slices.ContainsFunc([]string{a.wanted.Home, accountHome("/etc/passwd", os.Getuid()), "/tmp", "/var/tmp"},
+			func(home string) bool { return home != "" && beneath(dir, home) }) {
+			n.Show = append(n.Show, dir)
+		}
+	}
+	if own, err := os.Executable(); err == nil { // hooks and servers of ours that the agent starts
+		n.Show = append(n.Show, own)
+	}
+	for _, name := range []string{
+		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+		"GIT_SSL_CAINFO",
+	} {
+		if path, _ := process.Value(env, name); filepath.IsAbs(path) {
+			n.Show = append(n.Show, path)
+		}
+	}
+	p.Standby, p.Apart = nil, false // the namespace of the walls ends with us
+	return a.walls.Plan(p, n)
+}
+
+// program returns what a program consists of: its file, the packages around it, and what interprets it.
+func program(path string, env []string) (show, readers []string) {
+	if !filepath.IsAbs(path) {
+		return nil, nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	show, readers = append(show, path, real), append(readers, real)
+	for _, path := range []string{path, real} {
+		if dir := packagesOf(path); dir != "" {
+			show, readers = append(show, dir), append(readers, dir)
+		}
+	}
+	if name := interpreter(real); name != "" {
+		if !filepath.IsAbs(name) {
+			name = process.Find(name, process.In(env))
+		}
+		if name != "" && name != real {
+			more, reads := program(name, env)
+			show, readers = append(show, more...), append(readers, reads...)
+		}
+	}
+	return show, readers
+}
+
+// packagesOf returns the outermost node_modules in which a program lies, or "".
+func packagesOf(path string) string {
+	const name = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+	if i := strings.Index(path, name); i >= 0 {
+		return path[:i+len(name)-1]
+	}
+	return ""
+}
+
+// interpreter returns the program that the first line of a script names, or "".
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	text, script := strings.CutPrefix(line, "#!")
+	words := strings.Fields(text)
+	if !script || len(words) == 0 {
+		return ""
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0]
+	}
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			return word
+		}
+	}
+	return ""
+}
+
+// SetWritable says whether the agent may change the workspace from now on. That it may not any more fails while it has
+// a file there open for writing.
+func (a *Agent) SetWritable(on bool) error { return a.walls.SetWritable(on) }
+
+// Told returns what holds, for records and streams. A nil Agent holds nothing.
+func (a *Agent) Told() *event.Walls {
+	if a == nil {
+		return &event.Walls{
+			Name: sandbox.None.String(), Network: "on",
+			Holes: []string{"everything that the agent's own sandbox does not hold, if it has one"},
+		}
+	}
+	claim := a.walls.Claim()
+	return &event.Walls{Name: claim.Name, Network: claim.Network, Holes: claim.Holes}
+}
+
+// Close releases everything.
+func (a *Agent) Close() {
+	if a != nil {
+		_ = a.walls.Close()
+	}
+}
