@@ -58,8 +58,13 @@ type About struct {
 	Provides bool // its models have no API of their own, so --provider may name the agent
 	// names in a workspace from which it reads programs or settings: only a person may change them
 	Settings []string
+	// names beneath those that it makes itself while it works
+	Makes []string
 	// places in the home directory with logins and conversations, which no tool may read
 	Private []string
+	// Keeps returns what belongs to the agent itself, for a user with that environment. nil: nothing is known
+	Keeps func(env []string) Keeps
+	Parts []string // files of the agent that its command line names, absolute
 	// Obeys returns what the agent does in a conversation with a repository's file of trusted content; empty: nothing.
 	// nil: it obeys no file
 	Obeys func(file string) string
@@ -77,6 +82,12 @@ type About struct {
 	Servers func(env []string, name string, argv []string) hookup.Place
 	// environment variables that it reads: logins, addresses, settings. X_* stands for all that begin with X_
 	Variables []string
+}
+
+// Keeps is where an agent keeps its logins, settings, conversations and caches, by absolute paths.
+type Keeps struct {
+	Dirs  []string
+	Files []string // single files in a home directory, which it may replace
 }
 
 // Marks stands in a file of About.Traps for a directory.
@@ -136,6 +147,8 @@ type Spec struct {
 	Trusted func(path string, content []byte) bool
 	// Copy returns our copy of the trusted content of a file. nil: there are no copies.
 	Copy func(path string) ([]byte, bool)
+	// ReadOnly: walls of ours keep the agent from changing the workspace, whatever the mode says.
+	ReadOnly bool
 }
 
 // Terms are a host's requests for a conversation beyond the shared flags. A driver keeps each or refuses it in Mind,

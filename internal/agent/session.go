@@ -45,7 +45,9 @@ type Services struct {
 	// Chore carries out what an agent over the Agent Client Protocol asks of its client; nil: nothing.
 	Chore func(ctx context.Context, method string, params []byte) (any, error)
 	Tap   *Tap // nil: nobody looks
-	Apart bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
+	// Around puts walls around a process of the agent, whose plan it changes; nil: there are none.
+	Around func(process.Plan) (process.Plan, error)
+	Apart  bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
 	// Standby is what ends its first process with us, where that was prepared; nil: it was not.
 	Standby *process.Standby
 	// Register lists the agent while it runs, so that it can be ended when nothing of ours lives; nil: nothing does.

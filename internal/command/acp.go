@@ -43,13 +43,7 @@ func (p Parts) acpCommand() *contract.Command {
 				Help: "model; several: a,b, of which the editor can choose",
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-			{
-				Name: "sandbox", Kind: contract.Enum, Enum: []string{
-					string(setting.WorkspaceWrite),
-					string(setting.Off),
-				},
-				Help: "what commands can change",
-			},
+			sandboxParam(),
 			{
 				Name: "network", Kind: contract.Text,
 				Help: "what commands reach: off, on, packages, or hosts",

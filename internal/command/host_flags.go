@@ -19,6 +19,14 @@ import (
 // dontAsk is the mode prompt with every question denied.
 const dontAsk = "dont-ask"
 
+// sandboxParam is the flag that removes walls.
+func sandboxParam() contract.Param {
+	return contract.Param{
+		Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
+		Help: "what commands can change; off: no walls",
+	}
+}
+
 // hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
 // are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {
@@ -147,7 +155,9 @@ func modelAPI() *contract.Network {
 func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
 
 // guarded returns what guard must know of the agents to judge a call, and where our own keys are.
-func (p Parts) guarded(c *contract.Call) guard.Agents {
+func (p Parts) guarded(c *contract.Call) guard.Agents { return p.guardedBeside(c.Paths, c.Host.Lookup) }
+
+func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {
 		about := d.Describe()
@@ -155,8 +165,8 @@ func (p Parts) guarded(c *contract.Call) guard.Agents {
 			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
 		})
 	}
-	home, _ := c.Host.Lookup("HOME")
-	if ours, err := filepath.Rel(home, c.Paths.Config); err == nil && c.Paths.Config != "" {
+	home, _ := lookup("HOME")
+	if ours, err := filepath.Rel(home, paths.Config); err == nil && paths.Config != "" {
 		all = append(all, guard.Agent{Private: []string{ours}})
 	}
 	return all

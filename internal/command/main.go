@@ -14,14 +14,17 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/custom"
 	"omniagent/internal/agentsdir"
+	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/demo"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/opening"
 	"omniagent/internal/process"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
 	"omniagent/internal/sandbox"
+	"omniagent/internal/setting"
 	"omniagent/internal/shim"
 	"omniagent/internal/terminal"
 )
@@ -173,6 +176,9 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 				RecordedVersion: versions(paths).Of,
 				Targets:         func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
+			settings.Around = func(d agent.Driver, s agent.Spec) (shim.Walls, error) {
+				return p.around(program, host, set, paths, d, s)
+			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
 				if forksOf(paths, host.Lookup).Around(dir) == nil {
@@ -196,4 +202,29 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 		},
 		Rehearse: func(script, _, home string) (agent.Rehearsal, func(), error) { return rehearse(script, "", home) },
 	}
+}
+
+// around builds the walls that a person asked for.
+func (p Parts) around(
+	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
+) (shim.Walls, error) {
+	home, _ := host.Lookup("HOME")
+	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
+		Hint("Run: omniagent doctor")
+	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
+	around, err := opening.Env{
+		Home: home, State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
+		Own:  opening.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
+		Log: func(format string, args ...any) {
+			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")
+		},
+	}.Around(d, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case !around.Stands():
+		return nil, why
+	}
+	return around, nil
 }

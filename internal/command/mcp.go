@@ -46,6 +46,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Help: "model API: " + p.apiWords(),
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+			sandboxParam(),
 			{
 				Name: "ask-timeout", Kind: contract.Duration, Default: "10m",
 				Help: "time limit of a call that names none",
@@ -104,7 +105,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		) {
 			return askable(c, p.Agents, reads)
 		}, Open: o.converse, Undo: undoFor(c),
-		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: depthOf(c),
+		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
+		Env: os.Environ(), Depth: depthOf(c),
 		Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
 	"omniagent/internal/process"
@@ -52,6 +53,7 @@ func (o opener) env() opening.Env {
 		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
+		Bare: c.Config.String("agents.walls") == "off", Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
 		Undo: snapshots(c), Fork: forkRoots(c), Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
@@ -153,7 +155,13 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 	if err != nil {
 		return 0, err
 	}
-	record := recording.New(p.Record, driver.Decode(setting.StreamJSON))
+	around, err := o.env().Around(driver, p.Spec)
+	if err != nil {
+		return 0, err
+	}
+	defer around.Close()
+	r.Around = around.Plan
+	record := recording.New(p.Record, followed{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {
 			o.log("the conversation could not be kept: %v", err)
@@ -170,4 +178,18 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 	r.Register = o.call.Register()
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
+}
+
+// followed is a Decoder whose events the walls follow.
+type followed struct {
+	agent.Decoder
+	around *opening.Around
+}
+
+func (f followed) Feed(data []byte) []event.Event {
+	all := f.Decoder.Feed(data)
+	for _, e := range all {
+		f.around.Follow(e)
+	}
+	return all
 }

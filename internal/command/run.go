@@ -116,6 +116,7 @@ func runStart() []contract.Param {
 	return []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent"},
 		{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+		sandboxParam(),
 		undoParam(),
 	}
 }
@@ -237,7 +238,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 // baseTask returns a task without its text: who does it, where, and within which limits.
 func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
-		Model: c.String("model"), Dir: c.Dir(),
+		Model: c.String("model"), Dir: c.Dir(), Sandbox: setting.Sandbox(c.String("sandbox")),
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/run"
 )
 
@@ -45,6 +46,7 @@ type runShown struct {
 	Truncated      bool                            `json:"truncated" doc:"always false: every byte is kept"`
 	Denied         []contract.Foreign[runDenial]   `json:"permission_denials"`
 	Policies       []agent.Policy                  `json:"policy_decisions"`
+	Walls          *event.Walls                    `json:"walls" doc:"what stood around the agent, or its commands; null: not known"`
 	EnvKeys        []string                        `json:"env_keys"`
 	Tools          []contract.Foreign[run.ToolUse] `json:"tools"`
 	Error          *runError                       `json:"error"`
@@ -155,7 +157,7 @@ func (d *runShown) last(r run.Record) {
 		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
 		d.Command, d.EnvKeys = append(d.Command, a.Args...), append(d.EnvKeys, a.EnvKeys...)
 		d.Policies = append(d.Policies, a.Policies...)
-		d.Namespace = a.Apart
+		d.Namespace, d.Walls = a.Apart, a.Walls
 		if !a.FirstOutput.IsZero() {
 			d.FirstOutput = &a.FirstOutput
 		}

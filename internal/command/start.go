@@ -6,7 +6,6 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/setting"
 	"omniagent/internal/xnlcall"
 )
 
@@ -69,10 +68,7 @@ func (p Parts) startParams() []contract.Param {
 			Help: "what stdin is: a message, or frames",
 		},
 		{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-		{
-			Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
-			Help: "what commands can change",
-		},
+		sandboxParam(),
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, packages, or hosts"},
 		{
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},

@@ -96,6 +96,19 @@ func (t *Trust) Trusted(path string, content []byte) bool {
 	return ok && entry.SHA256 == hashOf(content)
 }
 
+// Beneath returns the hashes of the trusted files beneath directories, by their paths without links.
+func (t *Trust) Beneath(dirs []string) map[string]string {
+	found := map[string]string{}
+	for _, entry := range t.List() {
+		for _, dir := range dirs {
+			if beneath(entry.Path, dir) && !Leaves(entry.Path) && !t.Refuses(entry.Path) {
+				found[entry.Path] = entry.SHA256
+			}
+		}
+	}
+	return found
+}
+
 // Refuses reports whether the trust file lies in the same repository as the file, which could then trust itself. A home
 // directory that is a repository is exempt.
 func (t *Trust) Refuses(path string) bool {

@@ -125,12 +125,15 @@ func (s *server) spec(r request) agent.Spec {
 	mode := r.Mode.Approval(s.o.Reads)
 	shared := setting.Defaults()
 	shared.Approval = setting.Chosen[setting.Approval]{Value: mode, Origin: setting.Typed}
+	if s.o.Sandbox != "" {
+		shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: s.o.Sandbox, Origin: setting.Typed}
+	}
 	if r.Model != "" {
 		shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
 	}
 	return agent.Spec{
 		Dir: r.Dir, Resume: r.Session, Shared: shared, Env: Deeper(s.o.Env, s.o.Depth),
-		Terms: agent.Terms{Mode: mode},
+		Terms: agent.Terms{Mode: mode}, ReadOnly: r.Mode == Read,
 	}
 }
 

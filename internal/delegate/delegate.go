@@ -75,6 +75,7 @@ type Options struct {
 	// it; nil: that is not possible.
 	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
 	Ceiling Mode
+	Sandbox setting.Sandbox  // Off: agents have no walls of ours
 	Reads   setting.Approval // what the mode Read means; empty: prompt
 	// directories in and below which agents may work, absolute; the first is the default
 	Roots   []string

@@ -53,9 +53,13 @@ type Env struct {
 	Grace    time.Duration
 	Register func() *process.Register // that lists the agents which are started; nil: none
 	Keep     bool                     // keep sessions on disk
-	Fork     []string                 // the directories of the fork in which all of it happens; none: there is no fork
-	Undo     *undo.Store              // of the snapshots before and after each turn; nil: none are taken
-	Run      string                   // the run that conversations are a part of; empty: none
+	Bare     bool                     // no walls around installed agents
+	Owns     []string                 // further directories of the home directory that installed agents may change
+	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
+	Reviewed func(dirs []string) map[string]string
+	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
+	Undo     *undo.Store // of the snapshots before and after each turn; nil: none are taken
+	Run      string      // the run that conversations are a part of; empty: none
 	Log      func(format string, args ...any)
 	Detail   func(format string, args ...any) // logs details
 }

@@ -41,6 +41,8 @@ type Relay struct {
 	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
 	Quiet   bool // denials were asked for
 	Record  Record
+	// Around puts walls around the agent; nil: there are none.
+	Around func(process.Plan) (process.Plan, error)
 	// Register lists the agent while it runs; nil: nothing does.
 	Register *process.Register
 }
@@ -71,13 +73,18 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		child.End(syscall.SIGTERM)
 	}
 	depth, _ := process.Value(r.Launch.Env, agent.DepthVariable)
-	var err error
-	child, err = process.Start(process.Plan{
+	p := process.Plan{
 		Path: r.Launch.Path, Argv: append([]string{r.Name}, r.Launch.Args...), Dir: r.Launch.Dir, Env: r.Launch.Env,
 		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace,
 		Register: r.Register, Note: depth,
-	})
-	if err != nil {
+	}
+	var err error
+	if r.Around != nil {
+		if p, err = r.Around(p); err != nil {
+			return 0, err
+		}
+	}
+	if child, err = process.Start(p); err != nil {
 		return 0, err
 	}
 	close(started)

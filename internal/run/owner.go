@@ -287,6 +287,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
+	if r.Sandbox != "" {
+		spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: r.Sandbox, Origin: setting.Typed}
+	}
 	if r.Model != "" {
 		spec.Shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
 	}
@@ -303,6 +306,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 			Apart: o.Apart, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
+			a.Walls = c.Facts().Walls
 			o.opened(a, c, desk)
 			ready.survey() // before the agent has the task, which starts it
 		},

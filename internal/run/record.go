@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 	"omniagent/internal/tree"
@@ -43,6 +44,7 @@ type Task struct {
 	Agents    []string         `json:"agents"` // the first that can work does; the others wait behind it
 	Model     string           `json:"model,omitempty"`
 	Approval  setting.Approval `json:"approval"`
+	Sandbox   setting.Sandbox  `json:"sandbox,omitempty"`   // empty: the agent's default
 	Transport string           `json:"transport,omitempty"` // acp, stream; empty: what suits the agent
 	Dir       string           `json:"dir"`
 	Timeout   time.Duration    `json:"timeout_ns"` // for the whole run; 0: none
@@ -91,6 +93,7 @@ type Attempt struct {
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
 	Apart       *bool          `json:"pid_namespace,omitempty"` // it had one of its own; nil: nothing was started
+	Walls       *event.Walls   `json:"walls,omitempty"`         // what stood around it, or its commands; nil: not known
 	EnvKeys     []string       `json:"env_keys,omitempty"`
 	Policies    []agent.Policy `json:"policies,omitempty"` // what holds, and what was only asked for
 	Fingerprint string         `json:"fingerprint,omitempty"`

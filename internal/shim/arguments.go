@@ -35,6 +35,7 @@ type Arguments struct {
 	Rehearse    *string // the script's file; empty: the built-in one
 	Workspace   bool    // --allow-workspace-agent
 	Undo        string  // "", "on" or "off"
+	Walls       bool    // walls of ours stand around the agent
 	Help        bool
 	Version     bool
 	Delimited   bool // there was a "--"
@@ -319,6 +320,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 			return bad(flag, value, flag.Allowed)
 		}
 		a.Undo = word
+	case "walls":
+		err = a.toggle(flag, value, given, func() { a.Walls = true }, func() { a.Walls = false })
 	case "allow-workspace-agent":
 		err = a.toggle(flag, value, given, func() { a.Workspace = true }, func() { a.Workspace = false })
 	case "help":

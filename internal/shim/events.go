@@ -39,7 +39,7 @@ func (c *call) eventArgs() []string {
 			args = append(args, flag+"="+value)
 		}
 	}
-	if c.shared.Sandbox.Origin != setting.Unchosen {
+	if c.shared.Sandbox.Asked() {
 		add("--sandbox", string(c.shared.Sandbox.Value))
 	}
 	add("--model", c.shared.Model.Value)

@@ -115,6 +115,7 @@ func Flags() []Flag {
 			Name: "undo", Value: "WORD", takes: aValue, Allowed: []string{"on", "off"},
 			Help: "off: omniagent undo cannot take the run back",
 		},
+		{Name: "walls", Help: "run the agent behind walls: it can change the workspace, and its own files"},
 		{Name: "allow-workspace-agent", Help: "start a program that comes with the workspace"},
 		{Name: "help", Short: "h", Help: "show this"},
 		{Name: "version", Short: "V", Help: "print the version"},

@@ -47,6 +47,7 @@ type Report struct {
 	Attempts     int             `json:"attempts"`      // with --output-schema
 	Rehearsed    bool            `json:"rehearsed"`     // on the scripted model
 	Undo         *Undo           `json:"undo"`          // null: no snapshots were taken
+	Walls        *event.Walls    `json:"walls"`         // of ours, around the agent; null: none
 }
 
 type reportError struct {
@@ -182,6 +183,9 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 	}
 	if c.snapshot != nil {
 		r.Undo = &c.snapshot.Undo
+	}
+	if c.walls != nil {
+		r.Walls = c.walls.Told()
 	}
 	if o.exit.Failed == nil && o.exit.Signal == "" {
 		r.AgentExit = &o.exit.Code

@@ -92,6 +92,12 @@ func (c *call) start() int {
 	if err := c.temp.write(launch.Files); err != nil {
 		return c.shim.fail(c.host, err)
 	}
+	if c.args.Walls && !c.driver.Describe().BuiltIn { // the native agent has its own
+		if c.walls, err = c.settings.Around(c.driver, spec); err != nil {
+			return c.shim.fail(c.host, err)
+		}
+		defer c.walls.Close()
+	}
 	c.snapshotBefore()
 	defer c.snapshotAfter("")
 	if c.schema != nil {
@@ -165,7 +171,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	err := c.streams(&plan, launch, tail)
 	for anew := true; anew && err == nil; {
 		var child *process.Child
-		if child, err = process.Start(plan); err == nil {
+		if child, err = c.startAround(plan); err == nil {
 			o.exit = c.wait(child)
 			anew = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again &&
 				o.exit.ByUs == ""
@@ -185,6 +191,17 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		c.allowMore(o.fault)
 	}
 	return o
+}
+
+// startAround starts the agent, behind walls if there are any.
+func (c *call) startAround(p process.Plan) (*process.Child, error) {
+	if c.walls != nil {
+		var err error
+		if p, err = c.walls.Plan(p); err != nil {
+			return nil, err
+		}
+	}
+	return process.Start(p)
 }
 
 // allowMore adds a hint with the next freer setting, if there is one.

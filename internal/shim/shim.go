@@ -27,6 +27,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/cells"
 	"omniagent/internal/config"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
@@ -76,8 +77,17 @@ type Settings struct {
 	Temp            string         // where temporary directories are made
 	Custom          []agent.Driver // agents that the configuration defines
 	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
+	// Around builds walls around an agent. It fails where there are none.
+	Around func(agent.Driver, agent.Spec) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
+}
+
+// Walls stand around the processes of an agent.
+type Walls interface {
+	Plan(process.Plan) (process.Plan, error)
+	Told() *event.Walls
+	Close()
 }
 
 // Host is the process that the call runs in.
@@ -154,6 +164,7 @@ type call struct {
 	reportDir  *os.Root         // the directory of the report; nil: no report
 	driverSpec agent.Spec       // the spec that the driver got
 	snapshot   *snapshot        // nil: none is taken
+	walls      Walls            // nil: there are none
 }
 
 func (c *call) run() int {

@@ -123,9 +123,12 @@ type report struct {
 	Session   string   `json:"session_id"`
 	Model     string   `json:"model"`
 	Argv      []string `json:"argv"`
-	Answered  *bool    `json:"answered"`
-	Denials   []struct{ Tool, Reason string }
-	Error     *struct {
+	Walls     *struct {
+		Name string
+	} `json:"walls"`
+	Answered *bool `json:"answered"`
+	Denials  []struct{ Tool, Reason string }
+	Error    *struct {
 		Code    string
 		Message string
 		Detail  map[string]any

@@ -18,6 +18,10 @@ import (
 // marks is a directory in which everything of the repository that ran leaves a file.
 func (b *bench) marks() string { return filepath.Join(b.base, "marks") }
 
+// wallsOff removes our walls: what is tried is what holds on machines that have none, and the marks are out of reach
+// behind them.
+const wallsOff = "OMNIAGENT_AGENTS_WALLS=off"
+
 // ran is what left a mark, and takes the marks away.
 func (b *bench) ran() []string {
 	b.t.Helper()
@@ -148,6 +152,7 @@ func TestClaudeHostileHosts(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
 	b := newBench(t, "claude")
+	b.env = []string{wallsOff}
 	b.claudeUser()
 	root := b.work
 	b.work = filepath.Join(root, "sub")
@@ -315,6 +320,7 @@ func TestOpencodeHostileHosts(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
 	b := newBench(t, "opencode")
+	b.env = []string{wallsOff}
 	root := b.work
 	b.work = filepath.Join(root, "sub")
 	for _, dir := range []string{root, b.work} {

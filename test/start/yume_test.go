@@ -350,12 +350,12 @@ func TestProviderCopilot(t *testing.T) {
 		"npm install -g @github/copilot") {
 		t.Errorf("exit %d, %v: %s", exit, messages, r.stderr.String())
 	}
-	stub := "#!/bin/sh\nread -r line\necho \"$@ $line\" >> " + filepath.Join(p.home, "told") + "\nexit 1\n"
+	stub := "#!/bin/sh\nread -r line\necho \"$@ $line\" >> " + filepath.Join(p.home, ".copilot/told") + "\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(bin, "copilot"), []byte(stub), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
 	_, exit = p.launch(t, []string{path}, "--provider", "copilot", "-p", "say what you are").end()
-	told, err := os.ReadFile(filepath.Join(p.home, "told"))
+	told, err := os.ReadFile(filepath.Join(p.home, ".copilot/told"))
 	if err != nil || !strings.Contains(string(told), "say what you are") || exit != 1 {
 		t.Errorf("exit %d: it was told %q, %v", exit, told, err)
 	}

@@ -19,6 +19,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
+			Keeps:    keeps,
 			Archive:  archive,
 			Servers:  serverEntry,
 			Title:    "Claude Code",
@@ -29,6 +30,7 @@ func New() agent.Driver {
 			Brings:   []string{".mcp.json", ".claude"},
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
+			Makes:    []string{".claude/.cc-writes"}, // its own sandbox
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
 			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,

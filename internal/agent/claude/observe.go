@@ -94,6 +94,15 @@ func configHome(env []string) string {
 	return cli.First(env, "CLAUDE_CONFIG_DIR")
 }
 
+// keeps returns what belongs to the CLI.
+func keeps(env []string) agent.Keeps {
+	k := agent.Keeps{Dirs: []string{configHome(env), cli.InHome(env, "XDG_CACHE_HOME", ".cache", "claude-cli-nodejs")}}
+	if home := cli.Home(env); home != "" {
+		k.Files = []string{filepath.Join(home, ".claude.json")}
+	}
+	return k
+}
+
 // find looks for the transcript in the directory of this project, and then in those of all projects: a resumed session
 // stays where it began, and a worktree has a directory of its own. An id belongs to one session only.
 func (o *observer) find() string {

@@ -38,7 +38,7 @@ type running struct {
 // start starts the agent.
 func (m *live) start() error {
 	standby := m.services.Standby
-	if standby == nil {
+	if standby == nil && m.services.Around == nil {
 		standby = process.Prepare(m.services.Apart) // it takes about as long as the preparations below
 		defer standby.Dismiss()
 	}
@@ -58,7 +58,7 @@ func (m *live) start() error {
 	p.out.changed = sync.NewCond(&p.out.mu)
 	observer := m.Driver.Observe(launch)
 	stdout, stderr := outputs(m.services.Tap, p, &p.stderr)
-	p.child, err = process.Start(process.Plan{
+	p.child, err = startAround(m.services, process.Plan{
 		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
 		Apart: m.services.Apart, Register: m.services.Register, Note: depthOf(launch.Env),
@@ -67,7 +67,7 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	began(m.services.Tap, p.child, launch, true)
+	began(m.services, p.child, launch, true)
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {
@@ -80,6 +80,17 @@ func (m *live) start() error {
 	m.take(p, p.proto.Begin())
 	go p.wait(observer)
 	return nil
+}
+
+// startAround starts a process of the agent, behind the walls of the host if there are any.
+func startAround(sv agent.Services, p process.Plan) (*process.Child, error) {
+	if sv.Around != nil {
+		var err error
+		if p, err = sv.Around(p); err != nil {
+			return nil, err
+		}
+	}
+	return process.Start(p)
 }
 
 // Write takes the output of the agent, which waits until all of its events are passed on.

@@ -30,6 +30,18 @@ func First(env []string, names ...string) string {
 // Home returns the home directory that an environment names, or "".
 func Home(env []string) string { return First(env, "HOME", "USERPROFILE") }
 
+// InHome returns a path in the directory that a variable names, or else in that of the home directory; "": there is
+// none.
+func InHome(env []string, variable, dir, path string) string {
+	if named := First(env, variable); filepath.IsAbs(named) {
+		return filepath.Join(named, filepath.FromSlash(path))
+	}
+	if home := Home(env); home != "" {
+		return filepath.Join(home, filepath.FromSlash(dir), filepath.FromSlash(path))
+	}
+	return ""
+}
+
 // Matching returns the names of the variables that match a pattern. X_* stands for all names that begin with X_.
 func Matching(env []string, patterns ...string) (names []string) {
 	for _, entry := range env {

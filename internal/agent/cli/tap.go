@@ -22,8 +22,9 @@ func depthOf(env []string) string {
 }
 
 // began tells a tap that a process runs.
-func began(t *agent.Tap, c *process.Child, l agent.Launch, protocol bool) {
-	if t != nil {
-		t.Began(agent.Beginning{PID: c.PID(), Launch: l, Protocol: protocol, Apart: c.Apart()})
+func began(sv agent.Services, c *process.Child, l agent.Launch, protocol bool) {
+	if t := sv.Tap; t != nil {
+		apart := c.Apart() || sv.Around != nil // walls have a PID namespace too
+		t.Began(agent.Beginning{PID: c.PID(), Launch: l, Protocol: protocol, Apart: apart})
 	}
 }

@@ -173,7 +173,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 		r.decoder, r.plain = &plainText{}, true
 	}
 	stdout, stderr := outputs(m.services.Tap, r, &r.stderr)
-	r.child, err = process.Start(process.Plan{
+	r.child, err = startAround(m.services, process.Plan{
 		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
 		Apart: m.services.Apart, Standby: m.services.Standby, Register: m.services.Register,
@@ -183,7 +183,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	began(m.services.Tap, r.child, launch, false)
+	began(m.services, r.child, launch, false)
 	m.run = r
 	m.begun++
 	return r, nil

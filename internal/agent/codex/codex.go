@@ -21,6 +21,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "codex",
 		About: agent.About{
+			Keeps:          keeps,
 			Archive:        archive,
 			Servers:        serverEntry,
 			Title:          "Codex CLI",

@@ -82,6 +82,9 @@ func codexHome(env []string) string {
 	return ""
 }
 
+// keeps returns what belongs to the CLI.
+func keeps(env []string) agent.Keeps { return agent.Keeps{Dirs: []string{codexHome(env)}} }
+
 // workDir returns the directory in which the agent works.
 func workDir(l agent.Launch, p passed) string {
 	dir, ok := p.dir()

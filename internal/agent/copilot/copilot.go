@@ -32,6 +32,7 @@ func New() agent.Driver {
 		Program: cli.Program{
 			ID: "copilot",
 			About: agent.About{
+				Keeps:          keeps,
 				Archive:        archive,
 				Servers:        serverEntry,
 				Title:          "GitHub Copilot CLI",

@@ -61,6 +61,11 @@ func configHome(l agent.Launch) string {
 	return dir
 }
 
+// keeps returns what belongs to the CLI.
+func keeps(env []string) agent.Keeps {
+	return agent.Keeps{Dirs: []string{configHome(agent.Launch{Env: env}), packages(env)}}
+}
+
 // After reads the records that the run added to the log.
 func (o *observer) After(x agent.Exit) agent.Evidence {
 	if x.Failed != nil {

@@ -60,6 +60,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		of := base.Describe()
 		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
 			of.Login
+		about.Keeps, about.Settings, about.Brings, about.Makes = of.Keeps, of.Settings, of.Brings, of.Makes
 		return another{base, strings.ToLower(t.ID), about}
 	}
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
@@ -69,11 +70,36 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		}
 	}
 	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command, t.CLI.ACP.Command)
+	about.Keeps = func(env []string) agent.Keeps { return keeps(about.Binary, env) }
+	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
+		for _, arg := range call.Args {
+			if filepath.IsAbs(arg) {
+				about.Parts = append(about.Parts, arg)
+			}
+		}
+	}
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
 		Table: func(string) agent.Matrix { return matrix(c) },
 	}, c}
+}
+
+// keeps returns the directories that programs of that name usually have, where they exist.
+func keeps(binary string, env []string) (k agent.Keeps) {
+	name := strings.TrimSuffix(filepath.Base(binary), ".exe")
+	for _, dir := range []string{
+		cli.InHome(env, "", "", "."+name),
+		cli.InHome(env, "XDG_CONFIG_HOME", ".config", name),
+		cli.InHome(env, "XDG_DATA_HOME", ".local/share", name),
+		cli.InHome(env, "XDG_STATE_HOME", ".local/state", name),
+		cli.InHome(env, "XDG_CACHE_HOME", ".cache", name),
+	} {
+		if dir != "" && cli.Exists(dir) {
+			k.Dirs = append(k.Dirs, dir)
+		}
+	}
+	return k
 }
 
 // another is a built-in agent under another name.

@@ -36,6 +36,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "gemini",
 		About: agent.About{
+			Keeps:          keeps,
 			Archive:        archive,
 			Servers:        serverEntry,
 			Title:          "Gemini CLI",

@@ -22,6 +22,9 @@ func own(env []string, path ...string) string {
 	return filepath.Join(home, ".gemini", filepath.Join(path...))
 }
 
+// keeps returns what belongs to the CLI.
+func keeps(env []string) agent.Keeps { return agent.Keeps{Dirs: []string{own(env)}} }
+
 // systemDir returns the directory of the machine's settings.
 func systemDir(system string) string {
 	switch system {

@@ -31,6 +31,7 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "opencode",
 		About: agent.About{
+			Keeps:          keeps,
 			Archive:        archive,
 			Servers:        serverEntry,
 			Title:          "OpenCode",

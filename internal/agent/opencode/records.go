@@ -64,6 +64,16 @@ func (o observer) After(x agent.Exit) agent.Evidence {
 // compacted marks, among the records, a session that was too long and was shortened during the run.
 const compacted = "\x00compacted"
 
+// keeps returns what belongs to the CLI.
+func keeps(env []string) agent.Keeps {
+	return agent.Keeps{Dirs: []string{
+		cli.InHome(env, "XDG_DATA_HOME", ".local/share", "opencode"),
+		cli.InHome(env, "XDG_CONFIG_HOME", ".config", "opencode"),
+		cli.InHome(env, "XDG_STATE_HOME", ".local/state", "opencode"),
+		cli.InHome(env, "XDG_CACHE_HOME", ".cache", "opencode"),
+	}}
+}
+
 // database returns the path of the CLI's database, or "".
 func database(env []string) string {
 	home, data := cli.Home(env), cli.First(env, "XDG_DATA_HOME")

@@ -1,0 +1,183 @@
+package opening
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/setting"
+)
+
+// Around is what stands around the processes of an installed agent, in a conversation.
+type Around struct {
+	walls *enclosure.Agent // nil: nothing
+	close func()
+	fixed bool // nothing makes the workspace writable
+
+	mu   sync.Mutex
+	mode setting.Approval
+}
+
+// Around builds walls around an agent. There are none where nobody wants them, and on a machine that has none.
+func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
+	a := &Around{close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s)}
+	if e.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked() {
+		return a, nil
+	}
+	temp, err := os.MkdirTemp(e.Temp, "omniagent-agent-")
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	about := d.Describe()
+	w := enclosure.AgentWanted{
+		Wanted: enclosure.Wanted{
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, Temp: temp, State: e.State,
+			Read: e.Own.Read, Lookup: e.Lookup,
+		},
+		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
+		Programs: []string{s.Install.Path, s.Install.Program}, Parts: about.Parts,
+		Veiled: append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
+	}
+	if s.Rehearsal != nil {
+		w.Own = append(w.Own, s.Rehearsal.Home)
+	}
+	if keeps := about.Keeps; keeps != nil {
+		w.Keeps = func(env []string) (dirs, files []string) {
+			k := keeps(env)
+			return k.Dirs, k.Files
+		}
+	}
+	if e.Reviewed != nil {
+		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
+	}
+	a.walls, err = enclosure.OpenAgent(w)
+	if err == nil {
+		a.close = func() { a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
+		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
+		return a, nil
+	}
+	_ = os.RemoveAll(temp)
+	if errors.Is(err, fault.Down) {
+		e.Log("no walls of ours stand around %s: %v", about.Title, err)
+		return a, nil
+	}
+	f := fault.Of(err)
+	return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" Or let the agent run without walls: --sandbox off"))
+}
+
+// Plan puts walls around a process, if there are any.
+func (a *Around) Plan(p process.Plan) (process.Plan, error) {
+	if a.walls == nil {
+		return p, nil
+	}
+	return a.walls.Plan(p)
+}
+
+// Stands reports whether there are any.
+func (a *Around) Stands() bool { return a.walls != nil }
+
+// Told returns what holds.
+func (a *Around) Told() *event.Walls { return a.walls.Told() }
+
+// Close removes the walls.
+func (a *Around) Close() { a.close() }
+
+// writes reports whether the mode lets an agent change the workspace at all.
+func writes(mode setting.Approval) bool { return mode != setting.Plan && mode != setting.DenyAll }
+
+func (a *Around) may(mode setting.Approval) bool { return !a.fixed && writes(mode) }
+
+// Follow changes the walls when the agent reports that it has changed its mode.
+func (a *Around) Follow(e event.Event) {
+	if e.Facts != nil && e.Facts.Mode != "" {
+		_ = a.hold(e.Facts.Mode)
+	}
+}
+
+// hold makes the walls those of the mode. If that fails, they stay as they were.
+func (a *Around) hold(mode setting.Approval) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.walls != nil && a.may(mode) != a.may(a.mode) {
+		if err := a.walls.SetWritable(a.may(mode)); err != nil {
+			_ = a.walls.SetWritable(a.may(a.mode))
+			return err
+		}
+	}
+	a.mode = mode
+	return nil
+}
+
+// walled is a Mind whose processes stand behind walls.
+type walled struct {
+	agent.Mind
+	around *Around
+}
+
+// wall makes Minds of an installed agent whose processes stand behind walls.
+func (e Env) wall(d agent.Driver) agent.NewMind {
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		around, err := e.Around(d, s)
+		if err != nil {
+			return nil, err
+		}
+		if around.Stands() {
+			sv.Around = around.Plan
+		}
+		tell := sv.Tell
+		sv.Tell = func(e event.Event) {
+			if around.Follow(e); e.Kind == event.Started && e.Facts != nil {
+				facts := *e.Facts
+				facts.Walls, e.Facts = around.Told(), &facts
+			}
+			tell(e)
+		}
+		m, err := d.Mind(ctx, s, sv)
+		if err != nil {
+			around.Close()
+			return nil, err
+		}
+		return &walled{m, around}, nil
+	}
+}
+
+// Facts are those of the agent, and the walls.
+func (w *walled) Facts() event.Facts {
+	facts := w.Mind.Facts()
+	facts.Walls = w.around.Told()
+	return facts
+}
+
+// Set changes the walls before the agent. Where they cannot be changed, another process gets new ones.
+func (w *walled) Set(ctx context.Context, c agent.Change) error {
+	if c.Mode == "" {
+		return w.Mind.Set(ctx, c)
+	}
+	w.around.mu.Lock()
+	old := w.around.mode
+	w.around.mu.Unlock()
+	if w.around.hold(c.Mode) != nil {
+		return agent.ErrRestart
+	}
+	err := w.Mind.Set(ctx, c)
+	if err != nil {
+		_ = w.around.hold(old)
+	}
+	return err
+}
+
+// Close removes the walls after the agent.
+func (w *walled) Close(ctx context.Context) (agent.Outcome, error) {
+	out, err := w.Mind.Close(ctx)
+	w.around.Close()
+	return out, err
+}

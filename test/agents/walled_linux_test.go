@@ -1,0 +1,75 @@
+package agents
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestWalled: what the tools of each agent reach behind our walls, and what they reach without.
+func TestWalled(t *testing.T) {
+	needAgents(t)
+	for _, s := range subjects() {
+		for _, flag := range []string{"--walls=false", "--walls"} {
+			t.Run(s.driver.Name()+" "+flag, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, s.driver.Name())
+				secret := b.put(filepath.Join(b.home, ".ssh/id"), "a-secret")
+				outside := filepath.Join(b.base, "outside")
+				o := b.run(`[{"shell":"cat `+secret+` > found; echo x > `+outside+`; echo y > inside; true"},`+
+					`{"say":"I am done."}]`, "--yolo", "--sandbox", "off", flag)
+				inside, _ := os.ReadFile(filepath.Join(b.work, "inside"))
+				found, _ := os.ReadFile(filepath.Join(b.work, "found"))
+				_, err := os.Stat(outside)
+				if bare := flag != "--walls"; o.code != 0 || string(inside) != "y\n" ||
+					(string(found) == "a-secret") != bare || (err == nil) != bare || (o.report.Walls == nil) != bare {
+					t.Errorf("inside %q, found %q, outside: %v: %+v", inside, found, err, o)
+				}
+			})
+		}
+	}
+}
+
+// TestWalledFromItsRepository: what a repository brings does not exist for an agent behind walls. The control is the
+// same agent without.
+func TestWalledFromItsRepository(t *testing.T) {
+	needAgents(t)
+	for _, name := range []string{"claude", "opencode"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, name)
+			mark := filepath.Join(b.work, "mark")
+			b.put(".claude/settings.json", `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch `+
+				mark+`"}]}]}}`)
+			b.put(".opencode/plugin/x.js", `import fs from "fs"; fs.writeFileSync("`+mark+
+				`", "x"); export const P = async () => ({}); export default {id: "p", setup() {}}`)
+			for _, flag := range []string{"--walls=false", "--walls"} {
+				o := b.run(`[{"say":"I am done."}]`, "--yolo", "--sandbox", "off", flag)
+				if ran := b.took(mark); o.code != 0 || ran != (flag != "--walls") {
+					t.Errorf("%s: it ran: %v: %+v", flag, ran, o)
+				}
+			}
+		})
+	}
+}
+
+// TestWalledByMode: a program that runs in every mode, the user's own hook, can write the workspace only while the mode
+// lets the agent do that, from one message to the next.
+func TestWalledByMode(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "claude")
+	b.put(filepath.Join(b.home, ".claude/settings.json"), `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command",`+
+		`"command":"touch `+b.home+`/.claude/ran; touch `+filepath.Join(b.work, "mark")+` || true"}]}]}}`)
+	d := b.drives(`[{"say":"one"},{"say":"two"},{"say":"three"},{"say":"four"}]`, "--permission-mode", "plan")
+	for _, mode := range []string{"plan", "default", "plan", "auto-edit"} {
+		d.say(`{"type":"set_permission_mode","mode":"` + mode + `"}`)
+		d.say(`{"type":"user","content":"go"}`)
+		r := d.until("result")
+		if ran, wrote := b.took(filepath.Join(b.home, ".claude/ran")), b.took("mark"); r["is_error"] != false || !ran ||
+			wrote != (mode != "plan") {
+			t.Errorf("%s: it ran: %v, it wrote: %v: %v\n%s", mode, ran, wrote, d.heard, d.errors.String())
+		}
+	}
+	d.ends()
+}
