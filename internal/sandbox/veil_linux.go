@@ -34,9 +34,6 @@ type veiled struct {
 	readers  []string
 }
 
-// veilThreads is how many threads answer.
-const veilThreads = 2
-
 // veil puts this thread behind a filter that holds the looks, and starts what answers them.
 func veil(o *order) error {
 	if len(o.Veiled) == 0 || len(o.Readers) == 0 && !o.Trial {
@@ -56,23 +53,18 @@ func veil(o *order) error {
 	for _, name := range o.Makes {
 		v.makes = append(v.makes, strings.Split(name, "/"))
 	}
-	// The threads begin before the filter: they keep the privileges, and their own looks are not held.
-	listeners, begun := make(chan int, veilThreads), make(chan bool, veilThreads)
-	for range veilThreads {
-		go v.serve(listeners, begun)
-	}
-	for range veilThreads {
-		<-begun
-	}
+	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is
+	// the only one, since the kernel would wake all of them for each look.
+	listeners, begun := make(chan int), make(chan bool)
+	go v.serve(listeners, begun)
+	<-begun
 	listener, err := listenTo(filter)
 	if err != nil {
 		return err
 	}
 	v.listener = listener
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	for range veilThreads {
-		listeners <- listener
-	}
+	listeners <- listener
 	return nil
 }
 
@@ -89,6 +81,9 @@ func veilFilter() []unix.SockFilter {
 		unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_CHDIR, newfstatat) {
 		calls[n] = held
 	}
+	// A look without a path is at what is open already.
+	calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
+	calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 		calls[n] = missing
 	}
@@ -171,6 +166,9 @@ func (r *request) lookedFrom(dir int32) (string, error) {
 
 // finds reports whether a path has none of the names in it, or leads to what the agent may find.
 func (v *veiled) finds(path string) bool {
+	if v.isOwn(path) { // most are: the agent's settings have the same names as a repository's
+		return true
+	}
 	elements := strings.Split(path, "/")
 	for _, name := range v.names {
 		for i := 1; i+len(name) <= len(elements); i++ {
@@ -182,12 +180,20 @@ func (v *veiled) finds(path string) bool {
 				continue
 			}
 			at := filepath.Join(above, strings.Join(elements[i:], "/"))
-			if first(v.own, at) == "" && !v.isReviewed(at) {
+			if !v.isOwn(at) && !v.isReviewed(at) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// isOwn reports whether a path lies in what belongs to the agent.
+func (v *veiled) isOwn(path string) bool {
+	return slices.ContainsFunc(v.own, func(own string) bool {
+		rest, ok := strings.CutPrefix(path, own)
+		return ok && (rest == "" || rest[0] == '/')
+	})
 }
 
 // isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
