@@ -140,15 +140,12 @@ func (v *veiled) hides(r *request, n *notification) bool {
 // mayName is a quick look at the text of a path: whether the last element of a name is in it. What is reviewed is also
 // found from its own directory, and so are the files next to it.
 func (v *veiled) mayName(path string) bool {
-	if len(v.reviewed) > 0 && !filepath.IsAbs(path) {
-		return true
-	}
-	for _, name := range v.names {
-		if strings.Contains(path, name[len(name)-1]) {
-			return true
-		}
-	}
-	return false
+	return len(v.reviewed) > 0 && !filepath.IsAbs(path) || v.hasName(path)
+}
+
+// hasName reports whether the last element of a name is in a text.
+func (v *veiled) hasName(text string) bool {
+	return slices.ContainsFunc(v.names, func(name []string) bool { return strings.Contains(text, name[len(name)-1]) })
 }
 
 // lookedFrom returns the directory at which a relative path begins.
@@ -166,7 +163,7 @@ func (r *request) lookedFrom(dir int32) (string, error) {
 
 // finds reports whether a path has none of the names in it, or leads to what the agent may find.
 func (v *veiled) finds(path string) bool {
-	if v.isOwn(path) { // most are: the agent's settings have the same names as a repository's
+	if rest, is := v.inOwn(path); is && !v.hasName(rest) { // most: its settings have the names of a repository's
 		return true
 	}
 	elements := strings.Split(path, "/")
@@ -180,7 +177,7 @@ func (v *veiled) finds(path string) bool {
 				continue
 			}
 			at := filepath.Join(above, strings.Join(elements[i:], "/"))
-			if !v.isOwn(at) && !v.isReviewed(at) {
+			if _, is := v.inOwn(at); !is && !v.isReviewed(at) {
 				return false
 			}
 		}
@@ -188,12 +185,14 @@ func (v *veiled) finds(path string) bool {
 	return true
 }
 
-// isOwn reports whether a path lies in what belongs to the agent.
-func (v *veiled) isOwn(path string) bool {
-	return slices.ContainsFunc(v.own, func(own string) bool {
-		rest, ok := strings.CutPrefix(path, own)
-		return ok && (rest == "" || rest[0] == '/')
-	})
+// inOwn reports whether a path lies in what belongs to the agent, and returns what follows.
+func (v *veiled) inOwn(path string) (rest string, is bool) {
+	for _, own := range v.own {
+		if rest, is = strings.CutPrefix(path, own); is && (rest == "" || rest[0] == '/') {
+			return rest, true
+		}
+	}
+	return "", false
 }
 
 // isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
