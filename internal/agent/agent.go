@@ -146,7 +146,8 @@ type Spec struct {
 	// none of a repository's instructions that were not reviewed. nil: nothing was reviewed.
 	Trusted func(path string, content []byte) bool
 	// Copy returns our copy of the trusted content of a file. nil: there are no copies.
-	Copy func(path string) ([]byte, bool)
+	Copy   func(path string) ([]byte, bool)
+	Walled bool // walls of ours stand around it, in which its own sandbox has to work
 	// ReadOnly: walls of ours keep the agent from changing the workspace, whatever the mode says.
 	ReadOnly bool
 }

@@ -160,7 +160,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 		return 0, err
 	}
 	defer around.Close()
-	r.Around = around.Plan
+	p.Spec.Walled, r.Around = around.Stands(), around.Plan
 	record := recording.New(p.Record, followed{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {

@@ -130,7 +130,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 		if err != nil {
 			return nil, err
 		}
-		if around.Stands() {
+		if s.Walled = around.Stands(); s.Walled {
 			sv.Around = around.Plan
 		}
 		tell := sv.Tell

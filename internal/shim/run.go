@@ -122,6 +122,7 @@ func (c *call) spec() (agent.Spec, error) {
 		Env:     env,
 		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
 		Resume: c.args.Resume, Newest: c.args.Continue, Provider: c.args.Provider, Base: c.args.Base,
+		Walled: c.args.Walls,
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact

@@ -73,3 +73,16 @@ func TestWalledByMode(t *testing.T) {
 	}
 	d.ends()
 }
+
+// TestWalledOwnSandbox: the sandbox of Claude Code holds its commands behind our walls too.
+func TestWalledOwnSandbox(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "claude")
+	outside := filepath.Join(b.home, ".claude/outside")
+	o := b.run(`[{"shell":"echo y > inside; echo x > `+outside+`; true"},{"say":"I am done."}]`,
+		"--auto-edit", "--sandbox", "workspace-write", "--walls")
+	if o.code != 0 || !b.took("inside") || b.took(outside) || o.report.Walls == nil {
+		t.Errorf("%+v", o)
+	}
+}

@@ -25,6 +25,11 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Rehearsal != nil {
 		rehearse(&t, s)
 	}
+	if s.Walled && s.Machine.Root && !cli.Passed(s.Passthrough, settings) {
+		// Its own sandbox mounts another /proc, which the kernel refuses to the superuser behind walls. The one that is
+		// there shows only the agent's processes.
+		t.Args = withSettings(t.Args, "sandbox", map[string]any{"enableWeakerNestedSandbox": true})
+	}
 	l := d.Launch(s, t)
 	l.Session, l.Native = id, native
 	if l.Session == "" || configHome(l.Env) == "" { // otherwise the observer reports them

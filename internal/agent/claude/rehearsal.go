@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,17 +49,22 @@ func known(model string) string {
 	return "opus"
 }
 
-// withSettings adds a member to the settings in the arguments, or adds settings.
-func withSettings(args []string, name string, value any) []string {
+// withSettings adds members to an object of the settings in the arguments, or adds settings.
+func withSettings(args []string, name string, members map[string]any) []string {
 	for i, arg := range args {
 		var all map[string]any
 		if text, ok := strings.CutPrefix(arg, settings+"="); ok && json.Unmarshal([]byte(text), &all) == nil {
-			all[name] = value
+			object, _ := all[name].(map[string]any)
+			if object == nil {
+				object = map[string]any{}
+			}
+			maps.Copy(object, members)
+			all[name] = object
 			args[i] = settings + "=" + encode(all)
 			return args
 		}
 	}
-	return append(args, settings+"="+encode(map[string]any{name: value}))
+	return append(args, settings+"="+encode(map[string]any{name: members}))
 }
 
 // seed returns the state of a user who has answered the questions of the first start. It trusts the directory only for
