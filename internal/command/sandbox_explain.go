@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
@@ -22,6 +25,7 @@ import (
 type explained struct {
 	Subject        string       `json:"subject"`
 	Kind           string       `json:"kind" enum:"path,command"`
+	Agent          *string      `json:"agent" doc:"the installed agent behind them; null: the native one"`
 	Walls          *event.Walls `json:"walls" doc:"what can be built here, as it was tried"`
 	WallsError     *string      `json:"walls_error"`
 	Effects        []effectRow  `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
@@ -85,14 +89,19 @@ func (p Parts) sandboxExplain() *contract.Command {
 				Help: "a path, or a command behind --",
 			},
 			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
+			{Name: "agent", Kind: contract.Text, Help: "an installed agent, behind the walls around it"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which other processes must know of
 		Files: []contract.FileEffect{wallsRecord()},
-		Exits: []contract.Exit{{Code: contract.Success, When: "it is explained"}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is explained"},
+			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
+		},
 		Examples: []contract.Example{
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
 			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push"},
+			{Description: "May Codex write it", Command: "omniagent sandbox explain --agent codex ~/.codex/config.toml"},
 		},
 		Run: p.runSandboxExplain,
 	}
@@ -103,12 +112,15 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if err != nil {
 		return contract.Result{}, err
 	}
+	if name := c.String("agent"); name != "" && name != native.Name {
+		return p.explainAgent(c, name, w)
+	}
 	policy, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err
 	}
 	data := explained{
-		Effects: []effectRow{}, Places: placesOf(policy), Calls: []callRow{},
+		Effects: []effectRow{}, Places: placesOf(policy.Places), Calls: []callRow{},
 		Contradictions: [][2]ruleRow{}, Problems: []string{},
 	}
 	walls, err := enclosure.Open(w)
@@ -160,6 +172,49 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 }
 
+// explainAgent explains a path to an installed agent.
+func (p Parts) explainAgent(c *contract.Call, name string, w enclosure.Wanted) (contract.Result, error) {
+	words := c.Strings("subject")
+	if len(words) > 1 || c.String("as") == "command" {
+		return contract.Result{}, fault.New(fault.ArgError, "walls around an agent hold all that it starts alike, so "+
+			"--agent explains paths only").Hint("omniagent sandbox explain --agent %s PATH", name)
+	}
+	env := p.quietOpener(c).env()
+	spec := agent.Spec{Dir: w.Root}
+	driver, err := env.Prepare(name, &spec, nil)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	wanted := env.Wanted(driver, spec)
+	wanted.Temp = w.Temp
+	effects, places, err := wanted.Explain(c.Abs(expandHome(words[0], w.Home)), spec.Install.Path)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	data := explained{
+		Subject: words[0], Kind: "path", Agent: &name, Effects: []effectRow{}, Calls: []callRow{},
+		Contradictions: [][2]ruleRow{}, Problems: []string{}, Places: placesOf(places),
+	}
+	var walls *enclosure.Agent
+	switch {
+	case env.Bare:
+		data.WallsError = orNil("agents.walls is off, so none stand around agents")
+	default:
+		if walls, err = enclosure.OpenAgent(wanted); err != nil {
+			data.WallsError = orNil(err.Error())
+		}
+	}
+	defer walls.Close()
+	data.Walls = walls.Told()
+	for _, e := range effects {
+		if walls == nil {
+			e.Allowed, e.Why = true, "there are no walls: the rights of the user and the agent's own sandbox decide"
+		}
+		data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
+	}
+	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+}
+
 // coverOf returns what a snapshot of a turn would have if nothing were too large for it.
 func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 	if c.Config.String(undoKey) == "off" {
@@ -176,9 +231,13 @@ func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 }
 
 // placesOf returns the places that exist, and those that commands have anyway.
-func placesOf(policy sandbox.Policy) []placeRow {
+func placesOf(places []sandbox.Place) []placeRow {
 	rows := []placeRow{}
-	for _, place := range policy.Places {
+	for _, place := range places {
+		same := func(row placeRow) bool { return row.Path == place.Path && row.How == place.Sight.String() }
+		if slices.ContainsFunc(rows, same) {
+			continue
+		}
 		if _, err := os.Stat(place.Path); err == nil || place.Sight == sandbox.Owned {
 			rows = append(rows, placeRow{place.Path, place.Why, place.Sight.String()})
 		}
@@ -238,10 +297,18 @@ func (d explained) PlainText() string {
 	fmt.Fprintf(&b, "%s\n\n", d.Subject)
 	for _, e := range d.Effects {
 		verb := map[bool]string{true: "can", false: "cannot"}[e.Allowed]
-		fmt.Fprintf(&b, "A command %s %s it: %s.\n", verb, e.Access, e.Why)
+		who := "A command"
+		if d.Agent != nil {
+			who = *d.Agent
+		}
+		fmt.Fprintf(&b, "%s %s %s it: %s.\n", who, verb, e.Access, e.Why)
 	}
 	if d.Kind == "path" && len(d.Places) > 0 {
-		b.WriteString("\nOf the home directory commands see nothing but:\n")
+		if d.Agent != nil {
+			b.WriteString("\nOf home directories it sees, besides its own files and its program:\n")
+		} else {
+			b.WriteString("\nOf the home directory commands see nothing but:\n")
+		}
 		for _, place := range d.Places {
 			fmt.Fprintf(&b, "  %s: %s; %s\n", place.Path, place.Why, place.How)
 		}

@@ -38,13 +38,26 @@ type Agent struct {
 // OpenAgent builds a sandbox around an agent, and tries it. A fault of code UNAVAILABLE says that this machine supports
 // none.
 func OpenAgent(w AgentWanted) (*Agent, error) {
+	policy, files, err := w.policy()
+	if err != nil {
+		return nil, err
+	}
+	walls, err := sandbox.OpenAgent(policy, files, sandbox.Options{State: w.State})
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{walls, w}, nil
+}
+
+// policy returns what the agent may do. files are single files in a home directory that belong to it.
+func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err error) {
 	w.Network = "on"
 	p, err := w.Policy()
 	if err == nil {
 		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
 	}
 	if err != nil {
-		return nil, err
+		return policy, nil, err
 	}
 	own, files := w.belongings(w.Env)
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
@@ -52,12 +65,20 @@ func OpenAgent(w AgentWanted) (*Agent, error) {
 			return beneath(path, secret) || beneath(secret, path)
 		})
 	})
-	policy := sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, Makes: w.Makes, Reviewed: w.Reviewed}
-	walls, err := sandbox.OpenAgent(policy, files, sandbox.Options{State: w.State})
+	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, Makes: w.Makes, Reviewed: w.Reviewed}
+	return policy, files, nil
+}
+
+// Explain returns what an agent may do with a path, and the places in home directories that it sees like commands do.
+// program is what is started.
+func (w AgentWanted) Explain(path, program string) ([]sandbox.Effect, []sandbox.Place, error) {
+	policy, files, err := w.policy()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &Agent{walls, w}, nil
+	n := w.needs(program, w.Env)
+	n.Own = append(n.Own, files...)
+	return policy.Explain(path, n), policy.Places, nil
 }
 
 // belongings returns what belongs to an agent with that environment.
@@ -81,19 +102,25 @@ func (a *Agent) Plan(p process.Plan) (process.Plan, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	var n sandbox.AgentNeeds
-	n.Own, _ = a.wanted.belongings(env)
-	if info, err := os.Stat(a.wanted.Files); err == nil && info.IsDir() {
-		n.Own = append(n.Own, a.wanted.Files)
+	n := a.wanted.needs(p.Path, env)
+	p.Standby, p.Apart = nil, false // the namespace of the walls ends with us
+	return a.walls.Plan(p, n)
+}
+
+// needs returns what a process of the agent needs: path is its program.
+func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
+	n.Own, _ = w.belongings(env)
+	if info, err := os.Stat(w.Files); err == nil && info.IsDir() {
+		n.Own = append(n.Own, w.Files)
 	}
-	for _, path := range append([]string{p.Path}, a.wanted.Programs...) {
+	for _, path := range append([]string{path}, w.Programs...) {
 		show, reads := program(path, env)
 		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
 	}
-	for _, path := range a.wanted.Parts {
+	for _, path := range w.Parts {
 		n.Show = append(n.Show, path)
 		dir := filepath.Dir(path)
-		if !slices.ContainsFunc([]string{a.wanted.Home, accountHome("/etc/passwd", os.Getuid()), "/tmp", "/var/tmp"},
+		if !slices.ContainsFunc([]string{w.Home, accountHome("/etc/passwd", os.Getuid()), "/tmp", "/var/tmp"},
 			func(home string) bool { return home != "" && beneath(dir, home) }) {
 			n.Show = append(n.Show, dir)
 		}
@@ -109,8 +136,7 @@ func (a *Agent) Plan(p process.Plan) (process.Plan, error) {
 			n.Show = append(n.Show, path)
 		}
 	}
-	p.Standby, p.Apart = nil, false // the namespace of the walls ends with us
-	return a.walls.Plan(p, n)
+	return n
 }
 
 // program returns what a program consists of: its file, the packages around it, and what interprets it.

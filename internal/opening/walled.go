@@ -37,11 +37,30 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	if err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
+	w := e.Wanted(d, s)
+	w.Temp = temp
+	a.walls, err = enclosure.OpenAgent(w)
+	if err == nil {
+		a.close = func() { a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
+		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
+		return a, nil
+	}
+	_ = os.RemoveAll(temp)
+	if errors.Is(err, fault.Down) {
+		e.Log("no walls of ours stand around %s: %v", d.Describe().Title, err)
+		return a, nil
+	}
+	f := fault.Of(err)
+	return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" Or let the agent run without walls: --sandbox off"))
+}
+
+// Wanted describes the walls around an agent that Prepare has found, but for their temporary directory.
+func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 	about := d.Describe()
 	w := enclosure.AgentWanted{
 		Wanted: enclosure.Wanted{
-			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, Temp: temp, State: e.State,
-			Read: e.Own.Read, Lookup: e.Lookup,
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
+			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
 		Programs: []string{s.Install.Path, s.Install.Program}, Parts: about.Parts,
@@ -59,19 +78,7 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	if e.Reviewed != nil {
 		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
 	}
-	a.walls, err = enclosure.OpenAgent(w)
-	if err == nil {
-		a.close = func() { a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
-		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
-		return a, nil
-	}
-	_ = os.RemoveAll(temp)
-	if errors.Is(err, fault.Down) {
-		e.Log("no walls of ours stand around %s: %v", about.Title, err)
-		return a, nil
-	}
-	f := fault.Of(err)
-	return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" Or let the agent run without walls: --sandbox off"))
+	return w
 }
 
 // Plan puts walls around a process, if there are any.

@@ -327,3 +327,28 @@ func TestAgentLeavesNothing(t *testing.T) {
 		t.Errorf("nothing runs: %v", err)
 	}
 }
+
+// TestAgentExplains: what is explained is what happens.
+func TestAgentExplains(t *testing.T) {
+	a := newAgentHome(t, nil)
+	must(t, os.MkdirAll(a.root+"/.claude", 0o700))
+	must(t, os.WriteFile(a.root+"/.claude/x", nil, 0o600))
+	for _, path := range []string{
+		"/etc/passwd", a.home + "/.ssh/id", a.home + "/.agent/login", a.home + "/.agent.json", a.home + "/tools/package",
+		a.root + "/a", a.root + "/.claude/x", a.secret + "/key", a.outside + "/file", "/dev/null",
+	} {
+		needs := a.needs
+		needs.Own = append(needs.Own, a.home+"/.agent.json")
+		effects := a.walls.policy.Explain(path, needs)
+		if len(effects) != 2 || effects[0].Why == "" || effects[1].Why == "" {
+			t.Errorf("%s: %+v", path, effects)
+			continue
+		}
+		does := a.says(t, "{ read -d '' x <"+path+" || [[ -r "+path+" ]]; } 2>&- && echo reads; "+
+			"tee -a "+path+" </dev/null 2>/dev/null && echo writes")
+		if want := [2]bool{strings.Contains(does, "reads"), strings.Contains(does, "writes")}; want !=
+			[2]bool{effects[0].Allowed, effects[1].Allowed} {
+			t.Errorf("%s: it does %q, and this is explained: %+v", path, does, effects)
+		}
+	}
+}
