@@ -101,7 +101,10 @@ func (p Parts) sandboxExplain() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
 			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push"},
-			{Description: "May Codex write it", Command: "omniagent sandbox explain --agent codex ~/.codex/config.toml"},
+			{
+				Description: "May Codex write it",
+				Command:     "omniagent sandbox explain --agent codex ~/.codex/config.toml",
+			},
 		},
 		Run: p.runSandboxExplain,
 	}

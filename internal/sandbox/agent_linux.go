@@ -21,6 +21,7 @@ import (
 type AgentWalls struct {
 	policy AgentPolicy
 	homes  *Walls // keeps the home directories, and the list of holes
+	held   held
 
 	mu       sync.Mutex
 	readOnly bool
@@ -59,9 +60,12 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		return nil, err
 	}
 	w.policy.Hidden = w.homes.policy.Hidden
-	if err := w.try(); err != nil {
-		_ = w.homes.release()
-		return nil, err
+	if w.held = heldIn(o.State, w.policy, files); !w.held.has() {
+		if err := w.try(); err != nil {
+			_ = w.homes.release()
+			return nil, err
+		}
+		w.held.remember()
 	}
 	w.homes.claim.Holes = []string{
 		"the network is open",
@@ -143,6 +147,9 @@ func (w *AgentWalls) wrap(
 		return p, fault.New(fault.Internal, "the walls around the agent cannot be prepared").Because(err)
 	}
 	run.heard = func(text string) {
+		if strings.HasPrefix(text, "failed ") {
+			w.held.forget()
+		}
 		select {
 		case run.answers <- text:
 		default:
@@ -248,7 +255,7 @@ func (r *lodged) obeys(word string) error {
 	for {
 		select {
 		case text := <-r.answers:
-			if why, failed := strings.CutPrefix(text, "failed "); failed {
+			if why, failed := strings.CutPrefix(text, "refused "); failed {
 				return errors.New(why)
 			}
 			if text == word {

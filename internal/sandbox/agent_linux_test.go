@@ -334,8 +334,8 @@ func TestAgentExplains(t *testing.T) {
 	must(t, os.MkdirAll(a.root+"/.claude", 0o700))
 	must(t, os.WriteFile(a.root+"/.claude/x", nil, 0o600))
 	for _, path := range []string{
-		"/etc/passwd", a.home + "/.ssh/id", a.home + "/.agent/login", a.home + "/.agent.json", a.home + "/tools/package",
-		a.root + "/a", a.root + "/.claude/x", a.secret + "/key", a.outside + "/file", "/dev/null",
+		"/etc/passwd", a.home + "/.ssh/id", a.home + "/.agent/login", a.home + "/.agent.json",
+		a.home + "/tools/package", a.root + "/a", a.root + "/.claude/x", a.secret + "/key", a.outside + "/file", "/dev/null",
 	} {
 		needs := a.needs
 		needs.Own = append(needs.Own, a.home+"/.agent.json")
@@ -350,5 +350,34 @@ func TestAgentExplains(t *testing.T) {
 			[2]bool{effects[0].Allowed, effects[1].Allowed} {
 			t.Errorf("%s: it does %q, and this is explained: %+v", path, does, effects)
 		}
+	}
+}
+
+// TestAgentIsTriedOnce: what held is not tried again, until a start fails.
+func TestAgentIsTriedOnce(t *testing.T) {
+	a := newAgentHome(t, nil)
+	if !a.walls.held.has() {
+		t.Fatal("it is not remembered that the walls held")
+	}
+	again := heldIn(a.state, a.walls.policy, []string{a.home + "/.agent.json"})
+	other := a.walls.policy
+	other.Root += "/other"
+	if again != a.walls.held || heldIn(a.state, other, nil) == again {
+		t.Errorf("%+v is not %+v", again, a.walls.held)
+	}
+	if got := a.says(t, "echo runs"); got != "runs" || !again.has() {
+		t.Errorf("%q", got)
+	}
+	must(t, os.Rename(a.root, a.root+"-away"))
+	must(t, os.Symlink(a.root+"-away", a.root))
+	var out bytes.Buffer
+	plan, err := a.walls.Plan(process.Plan{
+		Argv: []string{"agent", "-c", "echo runs"}, Path: a.home + "/tools/agent", Dir: "/", Stdout: &out, Stderr: &out,
+	}, a.needs)
+	must(t, err)
+	child, err := process.Start(plan)
+	must(t, err)
+	if e := child.Wait(); e.ExitCode == 0 || !strings.Contains(out.String(), "its walls do not stand") || again.has() {
+		t.Errorf("a workspace that is a link now: %+v %q, remembered: %v", e, out.String(), again.has())
 	}
 }

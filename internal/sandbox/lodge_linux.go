@@ -93,7 +93,7 @@ func (w writables) keep() (heed func(word string)) {
 		close(begun)
 		for word := range words {
 			if err := w.set(word == wordWrite); err != nil {
-				tell("failed " + err.Error())
+				tell("refused " + err.Error())
 				continue
 			}
 			tell(word)
