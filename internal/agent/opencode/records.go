@@ -17,15 +17,19 @@ import (
 const (
 	maxSessions = 512 // how many of the newest sessions are searched for ours
 	clockSlack  = 2 * time.Second
+	maxDepth    = 4 // of sub-agents
 )
 
-// Observe remembers when the run began.
+// Observe remembers when the run began, and what the session that it resumes held by then.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := observer{launch: l, began: time.Now()}
 	for _, a := range l.Args[:min(l.Translated, len(l.Args))] {
 		if title, ok := strings.CutPrefix(a, titleFlag); ok {
 			o.title = title
 		}
+	}
+	if l.Session != "" && !l.Interactive {
+		o.before = o.messages()
 	}
 	return o
 }
@@ -34,6 +38,7 @@ type observer struct {
 	launch agent.Launch
 	began  time.Time
 	title  string
+	before map[string]bool // ids of the messages that the session had; nil: not known
 }
 
 // After reads what the CLI wrote about this run into its database. The session is the one that a person named, or the
@@ -45,13 +50,10 @@ func (o observer) After(x agent.Exit) agent.Evidence {
 	if o.launch.Interactive {
 		return e
 	}
-	if path := database(o.launch.Env); path != "" && (o.title != "" || e.Session != "") {
-		for range 3 { // the write-ahead log may restart while we read
-			found, ok := o.read(path)
-			if ok {
-				e = found
-				break
-			}
+	if o.title != "" || e.Session != "" {
+		var found agent.Evidence
+		if o.visit(func(r *reading) (err error) { found, err = o.read(r); return err }) {
+			e = found
 		}
 	}
 	if e.Fault == nil && x.Code > 0 && slices.Contains(e.Records, compacted) {
@@ -87,31 +89,53 @@ func database(env []string) string {
 	return filepath.Join(cmp.Or(data, filepath.Join(home, ".local", "share")), "opencode", name)
 }
 
-// read makes one attempt. It fails if the database changed meanwhile or cannot be read.
-func (o observer) read(path string) (agent.Evidence, bool) {
-	s, err := sqlite.Open(path)
-	if err != nil {
-		return agent.Evidence{}, false
+// visit lets see read the database. It reports false if that failed, or the database changed meanwhile, in each of
+// three attempts: the write-ahead log may restart while we read.
+func (o observer) visit(see func(*reading) error) bool {
+	path := database(o.launch.Env)
+	if path == "" {
+		return false
 	}
-	defer s.Close()
-	all, err := s.Tables()
-	if err != nil {
-		return agent.Evidence{}, false
+	once := func() bool {
+		s, err := sqlite.Open(path)
+		if err != nil {
+			return false
+		}
+		defer s.Close()
+		all, err := s.Tables()
+		return err == nil && see(&reading{store: s, all: all, path: path, observer: o}) == nil && s.Valid()
 	}
-	e := agent.Evidence{Session: o.launch.Session, Records: []string{path}}
+	return once() || once() || once()
+}
+
+// messages returns the ids of all messages of the session and of its sub-agents, or nil.
+func (o observer) messages() map[string]bool {
+	var ids map[string]bool
+	known := o.visit(func(g *reading) error {
+		ids = map[string]bool{}
+		return g.tree(o.launch.Session, maxDepth, func(session string) error {
+			return g.each("message", messagesIndex, session, func(r []any) error {
+				ids[g.all["message"].Text(r, "id")] = true
+				return nil
+			})
+		})
+	})
+	if !known {
+		return nil
+	}
+	return ids
+}
+
+// read collects the evidence.
+func (o observer) read(g *reading) (e agent.Evidence, err error) {
+	e = agent.Evidence{Session: o.launch.Session, Records: []string{g.path}}
 	if e.Session == "" {
-		if e.Session, err = o.find(s, all); err != nil {
-			return e, false
+		if e.Session, err = o.find(g.store, g.all); err != nil || e.Session == "" {
+			return agent.Evidence{}, err
 		}
 	}
-	if e.Session == "" {
-		return agent.Evidence{}, s.Valid()
-	}
-	r := reading{store: s, all: all, since: o.began.Add(-clockSlack).UnixMilli(), evidence: &e}
-	if err := r.session(e.Session, 4); err != nil {
-		return agent.Evidence{Session: e.Session}, false
-	}
-	return e, s.Valid()
+	g.evidence, g.ours = &e, map[string]bool{}
+	return e, g.tree(e.Session, maxDepth, g.session)
 }
 
 // find looks for the session that was created with our title. Its title has changed since, but the event that created
@@ -152,34 +176,43 @@ func (o observer) created(s *sqlite.File, events, index sqlite.Table, id string)
 
 // reading collects the evidence of a session and of its sub-agents' sessions.
 type reading struct {
+	observer
 	store    *sqlite.File
 	all      map[string]sqlite.Table
-	since    int64
+	path     string
 	evidence *agent.Evidence
+	ours     map[string]bool // ids of the messages of this run
 }
 
-func (g reading) session(id string, depth int) error {
-	own := id == g.evidence.Session
-	if own {
-		g.evidence.DenialsKnown = true
-		if err := g.messages(id); err != nil {
-			return err
-		}
-	}
-	if err := g.parts(id); err != nil || depth == 0 {
+const messagesIndex = "message_session_time_created_id_idx"
+
+// tree calls f with a session and with those of its sub-agents.
+func (g *reading) tree(id string, depth int, f func(id string) error) error {
+	if err := f(id); err != nil || depth == 0 {
 		return err
 	}
 	sessions := g.all["session"]
 	return g.each("session", "session_parent_idx", id, func(r []any) error {
 		if child := sessions.Text(r, "id"); child != "" {
-			return g.session(child, depth-1)
+			return g.tree(child, depth-1, f)
 		}
 		return nil
 	})
 }
 
+// session collects the evidence of one session. Of a sub-agent's it has only the denials.
+func (g *reading) session(id string) error {
+	if id == g.evidence.Session {
+		g.evidence.DenialsKnown, g.evidence.Answered = true, agent.No
+	}
+	if err := g.messages(id); err != nil {
+		return err
+	}
+	return g.parts(id)
+}
+
 // each calls f with the rows of a table that an index has under an id.
-func (g reading) each(table, index, id string, f func(row []any) error) error {
+func (g *reading) each(table, index, id string, f func(row []any) error) error {
 	numbers, err := g.store.Under(g.all[index], id)
 	if err != nil {
 		return err
@@ -208,14 +241,24 @@ type message struct {
 	Error      *problem `json:"error"`
 }
 
-func (g reading) messages(id string) error {
-	e, table := g.evidence, g.all["message"]
-	e.Answered = agent.No
-	return g.each("message", "message_session_time_created_id_idx", id, func(r []any) error {
+// messages collects what the messages of this run say. A person may answer within a moment of the question, so the time
+// of a message does not tell whether the last turn or this one wrote it. Only a fork needs the time: what it copies
+// keeps it.
+func (g *reading) messages(session string) error {
+	table := g.all["message"]
+	return g.each("message", messagesIndex, session, func(r []any) error {
+		id := table.Text(r, "id")
+		earlier := g.before[id]
+		if g.before == nil {
+			earlier = table.Number(r, "time_created") < g.began.UnixMilli()
+		}
+		if earlier {
+			return nil
+		}
+		g.ours[id] = true
 		var m message
-		if table.Number(r, "time_created") >= g.since && read([]byte(table.Text(r, "data")), &m) &&
-			m.Role == "assistant" {
-			take(e, m)
+		if session == g.evidence.Session && read([]byte(table.Text(r, "data")), &m) && m.Role == "assistant" {
+			take(g.evidence, m)
 		}
 		return nil
 	})
@@ -239,8 +282,9 @@ func take(e *agent.Evidence, m message) {
 	}
 }
 
-// parts collects refused tools. A part that is too large to read may hide another.
-func (g reading) parts(id string) error {
+// parts collects refused tools, of messages of this run: a fork copies parts with new times. A part that is too large to
+// read may hide another.
+func (g *reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
 	return g.each("part", "part_session_idx", id, func(r []any) error {
 		var p part
@@ -248,7 +292,7 @@ func (g reading) parts(id string) error {
 		if len(data) >= sqlite.MaxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
 			e.DenialsKnown = false
 		}
-		if table.Number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
+		if !g.ours[table.Text(r, "message_id")] || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
 			p.Type != "tool" {
 			return nil
 		}

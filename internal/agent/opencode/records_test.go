@@ -168,6 +168,54 @@ func TestNamedSession(t *testing.T) {
 	}
 }
 
+// A person may answer a question within a moment: what the turn before it left in the session is not of this run. What
+// this run adds is, whatever the clock says.
+func TestResumedAtOnce(t *testing.T) {
+	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
+	first, added := runs()[0], runs()[4]
+	for name, c := range map[string]struct {
+		run     recorded
+		log     []byte // before the start; after it, all of it is there
+		denials int
+	}{
+		"left by the last turn":         {first, nil, 0},
+		"left by a sub-agent":           {added, wal, 0},
+		"added by this run's sub-agent": {added, nil, 1},
+	} {
+		dir := home(t, db, c.log)
+		o := driver{}.Observe(agent.Launch{Env: []string{"HOME=" + dir}, Session: c.run.session}).(observer)
+		if o.began = time.UnixMilli(c.run.began); c.denials > 0 {
+			o.began = o.began.Add(time.Hour)
+		}
+		log := filepath.Join(dir, ".local", "share", "opencode", "opencode.db-wal")
+		if err := os.WriteFile(log, wal, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := o.After(agent.Exit{})
+		answered := agent.No
+		if c.denials > 0 {
+			answered = agent.Yes
+		}
+		if e.Session != c.run.session || !e.DenialsKnown || len(e.Denials) != c.denials || e.Answered != answered ||
+			(e.Usage != nil) != (c.denials > 0) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// The parts that a fork copies get new times, their messages do not. What it copied is not of this run.
+func TestForked(t *testing.T) {
+	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
+	const asked, called = 1795271941824, 1795271944086 // when the message with the refused call was written, and the call
+	for began, denials := range map[int64]int{asked: 1, called: 0} {
+		o := driver{}.Observe(agent.Launch{Env: []string{"HOME=" + dir}}).(observer)
+		o.began = time.UnixMilli(began)
+		if e := o.After(agent.Exit{Session: runs()[0].session}); !e.DenialsKnown || len(e.Denials) != denials {
+			t.Errorf("begun at %d: %+v", began, e)
+		}
+	}
+}
+
 func TestOvercome(t *testing.T) {
 	var e agent.Evidence
 	take(&e, message{Role: "assistant", ProviderID: "p", ModelID: "m", Error: &problem{Name: "APIError"}})
