@@ -81,7 +81,9 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 				return agent.Launch{}, err
 			}
 			l, err := a.Launch(s)
-			l.Session = s.Resume
+			if l.Session = s.Resume; s.Terms.Fork {
+				l.Session = "" // records of the original are not of this run, and the id of the copy is not known yet
+			}
 			return l, err
 		},
 		Proto: func(s agent.Spec) Proto {

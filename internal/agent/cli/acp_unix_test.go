@@ -82,3 +82,60 @@ func TestACPFallsBack(t *testing.T) {
 		})
 	}
 }
+
+// watched notes of which session its records are asked for.
+type watched struct {
+	Program
+	started *string // named when it started
+	ended   *string // told when it ended
+}
+
+func (d watched) Observe(l agent.Launch) agent.Observer {
+	*d.started = l.Session
+	return d
+}
+
+func (d watched) After(x agent.Exit) agent.Evidence {
+	*d.ended = x.Session
+	return agent.Evidence{}
+}
+
+// TestACPRecords: the records that count are those of the session that goes on: of the copy, if the agent makes one.
+func TestACPRecords(t *testing.T) {
+	t.Parallel()
+	const script = `read line; echo '{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":` +
+		`{"fork":{},"resume":{}}}}}'
+read line
+case $line in
+*session/fork*) echo '{"id":2,"result":{"sessionId":"copy"}}' ;;
+*) echo '{"id":2,"result":{}}' ;;
+esac
+read line; echo '{"id":3,"result":{"stopReason":"end_turn"}}'; cat >` + os.DevNull
+	for fork, want := range map[bool][2]string{false: {"original", "original"}, true: {"", "copy"}} {
+		var started, ended string
+		d := watched{Program{
+			ID: "stub", About: agent.About{Title: "Stub", Binary: "sh"}, OneShot: []string{"-c", script},
+		}, &started, &ended}
+		a := ACP{Driver: d, Launch: func(s agent.Spec) (agent.Launch, error) {
+			s.Mode = setting.OneShot
+			l, _, err := d.Command(s)
+			return l, err
+		}}
+		m, err := a.Mind(agent.Spec{
+			Install: agent.Install{Path: "/bin/sh"}, Dir: t.TempDir(), Temp: filepath.Join(t.TempDir(), "private"),
+			Env: os.Environ(), Resume: "original", Terms: agent.Terms{Transport: agent.ByACP, Fork: fork},
+		}, agent.Services{Tell: func(event.Event) {}, Grace: time.Second})
+		if err == nil {
+			err = m.Turn(context.Background(), []event.Block{{Text: "go"}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{started, ended}; got != want {
+			t.Errorf("fork %v: %q, want %q", fork, got, want)
+		}
+	}
+}
