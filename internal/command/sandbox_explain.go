@@ -97,6 +97,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
 			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
+			{Code: contract.PreconditionFailed, When: "the workspace is a home directory, or the agent's own one is"},
 		},
 		Examples: []contract.Example{
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -59,6 +60,9 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	if err != nil {
 		return policy, nil, err
 	}
+	if err := w.checkOwn(accountHome("/etc/passwd", os.Getuid())); err != nil {
+		return policy, nil, err
+	}
 	own, files := w.belongings(w.Env)
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
 		return slices.ContainsFunc(append(own, files...), func(path string) bool {
@@ -67,6 +71,36 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	})
 	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, Makes: w.Makes, Reviewed: w.Reviewed}
 	return policy, files, nil
+}
+
+// checkOwn refuses settings that would give an agent more than they say.
+func (w AgentWanted) checkOwn(account string) error {
+	s := w.sight(account)
+	if len(s.homes) == 0 {
+		return nil
+	}
+	for _, entry := range w.Own {
+		path, err := s.added("agents.own", entry, "agents need, such as ~/.config/other")
+		if err == nil && !s.inside(path) {
+			err = fault.New(fault.ConfigInvalid, "agents.own cannot have %q: it does not lie in the home directory",
+				entry).With("key", "agents.own").Hint("Name directories such as ~/.config/other.")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.Keeps == nil {
+		return nil
+	}
+	dirs, _ := w.Keeps(w.Env)
+	for _, dir := range dirs {
+		if i := slices.IndexFunc(s.homes, func(home string) bool { return beneath(s.named(dir), home) }); i >= 0 {
+			return fault.New(fault.Unsafe, "the agent's own directory is said to be %s, and with it all of the home "+
+				"directory %s", dir, s.homes[i]).With("path", dir).
+				Hint("Change the variable that names it, such as CODEX_HOME or CLAUDE_CONFIG_DIR.")
+		}
+	}
+	return nil
 }
 
 // Explain returns what an agent may do with a path, and the places in home directories that it sees like commands do.

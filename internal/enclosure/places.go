@@ -78,14 +78,19 @@ type sight struct {
 	places  []sandbox.Place
 }
 
-// furnish fills in what the policy says about home directories.
-func (w Wanted) furnish(p *sandbox.Policy, account string) error {
+func (w Wanted) sight(account string) sight {
 	s := sight{w: w, homes: covered(w.Home, account)}
-	if len(s.homes) == 0 {
-		return nil
-	}
 	for _, home := range s.homes {
 		s.secrets = append(s.secrets, w.Agents.Credentials(home)...)
+	}
+	return s
+}
+
+// furnish fills in what the policy says about home directories.
+func (w Wanted) furnish(p *sandbox.Policy, account string) error {
+	s := w.sight(account)
+	if len(s.homes) == 0 {
+		return nil
 	}
 	s.listed()
 	for _, root := range append([]string{p.Root}, p.Roots...) {
@@ -250,21 +255,9 @@ func (s *sight) programs() {
 // wanted shows what the user's configuration adds.
 func (s *sight) wanted() error {
 	for _, entry := range s.w.Read {
-		path := entry
-		if rest, ok := strings.CutPrefix(entry, "~"); ok && (rest == "" || rest[0] == '/') {
-			path = filepath.Join(s.homes[0], rest)
-		}
-		refused := func(why string) error {
-			return fault.New(fault.ConfigInvalid, "native.read cannot have %q: %s", entry, why).With("key",
-				"native.read").
-				Hint("Name the files and directories that commands need, such as ~/src/library.")
-		}
-		if !filepath.IsAbs(path) {
-			return refused("it is neither an absolute path nor one that begins with ~/")
-		}
-		path = s.named(path)
-		if why := s.opens(path); why != "" {
-			return refused(why)
+		path, err := s.added("native.read", entry, "commands need, such as ~/src/library")
+		if err != nil {
+			return err
 		}
 		temporary := beneath("/tmp", path) || beneath("/var/tmp", path)
 		if s.inside(path) || temporary { // all else is seen anyway
@@ -272,4 +265,21 @@ func (s *sight) wanted() error {
 		}
 	}
 	return nil
+}
+
+// added returns the path that an entry of a setting adds to what is seen, or the reason why it would open more.
+func (s *sight) added(key, entry, example string) (string, error) {
+	path := entry
+	if rest, ok := strings.CutPrefix(entry, "~"); ok && (rest == "" || rest[0] == '/') {
+		path = filepath.Join(s.homes[0], rest)
+	}
+	why := "it is neither an absolute path nor one that begins with ~/"
+	if filepath.IsAbs(path) {
+		path = s.named(path)
+		if why = s.opens(path); why == "" {
+			return path, nil
+		}
+	}
+	return "", fault.New(fault.ConfigInvalid, "%s cannot have %q: %s", key, entry, why).With("key", key).
+		Hint("Name the files and directories that %s.", example)
 }

@@ -123,6 +123,32 @@ func TestReadAdds(t *testing.T) {
 	}
 }
 
+// TestOwnAdds directories of the home directory, and nothing that an agent could use against its user.
+func TestOwnAdds(t *testing.T) {
+	w, at := dwelling(t)
+	at("home/.ssh")
+	a := AgentWanted{Wanted: w}
+	for _, entry := range []string{
+		"~", "~/", "/", at("home"), at("."), "~/src/..", "~/.ssh", "~/.config", "src", "", "/etc", "~/../other",
+	} {
+		a.Own = []string{entry}
+		if _, _, err := a.policy(); fault.Of(err) == nil || fault.Of(err).Code != fault.ConfigInvalid ||
+			!strings.Contains(err.Error(), "agents.own") {
+			t.Errorf("%q: %v", entry, err)
+		}
+	}
+	a.Own = []string{"~/.config/other", at("home/mine")}
+	if _, _, err := a.policy(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{at("home"), at("."), "/"} {
+		a.Keeps = func([]string) (dirs, files []string) { return []string{dir}, nil }
+		if _, _, err := a.policy(); fault.Of(err) == nil || fault.Of(err).Code != fault.Unsafe {
+			t.Errorf("an agent whose directory is %s: %v", dir, err)
+		}
+	}
+}
+
 func errOf(w Wanted) error {
 	_, err := w.Policy()
 	return err

@@ -66,14 +66,15 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		Programs: []string{s.Install.Path, s.Install.Program}, Parts: about.Parts,
 		Veiled: append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
 	}
-	if s.Rehearsal != nil {
-		w.Own = append(w.Own, s.Rehearsal.Home)
-	}
-	if keeps := about.Keeps; keeps != nil {
-		w.Keeps = func(env []string) (dirs, files []string) {
-			k := keeps(env)
-			return k.Dirs, k.Files
+	w.Keeps = func(env []string) (dirs, files []string) {
+		if about.Keeps != nil {
+			k := about.Keeps(env)
+			dirs, files = k.Dirs, k.Files
 		}
+		if s.Rehearsal != nil {
+			dirs = append(slices.Clip(dirs), s.Rehearsal.Home)
+		}
+		return dirs, files
 	}
 	if e.Reviewed != nil {
 		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
