@@ -147,6 +147,11 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 				facts := *e.Facts
 				facts.Walls, e.Facts = around.Told(), &facts
 			}
+			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
+				f := *e.Fault
+				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+" A login in a keyring is out of reach behind walls: "+
+					"put it into the environment, or use --sandbox off."))
+			}
 			tell(e)
 		}
 		m, err := d.Mind(ctx, s, sv)

@@ -1,8 +1,10 @@
 package agents
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -84,5 +86,22 @@ func TestWalledOwnSandbox(t *testing.T) {
 		"--auto-edit", "--sandbox", "workspace-write", "--walls")
 	if o.code != 0 || !b.took("inside") || b.took(outside) || o.report.Walls == nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestWalledLogin: where a login fails, the message names what walls keep out of reach.
+func TestWalledLogin(t *testing.T) {
+	needAgents(t)
+	for _, sandbox := range []string{"workspace-write", "off"} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "codex")
+			d := b.drives(`[{"error":401}]`, "--sandbox", sandbox)
+			d.say(`{"type":"user","content":"go"}`)
+			r := d.until("result")
+			if told := fmt.Sprint(r, d.heard); strings.Contains(told, "keyring") != (sandbox != "off") {
+				t.Errorf("%s\n%s", told, d.errors.String())
+			}
+		})
 	}
 }
