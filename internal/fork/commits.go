@@ -269,7 +269,7 @@ func (f *Fork) bringObjects() error {
 		}
 		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git removes such files
 		_ = os.Remove(staged)
-		if err := copyFile(path, staged, 0o444); err != nil {
+		if err := workspace.Copy(path, staged, 0o444); err != nil {
 			return fault.New(fault.PermissionDenied, "an object cannot be brought home: %s", tree.Reason(err)).
 				Because(err)
 		}

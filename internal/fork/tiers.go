@@ -6,13 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/sandbox"
@@ -283,7 +281,7 @@ func (f *Fork) tryClone() error {
 	}
 	to := filepath.Join(f.dir, "try")
 	defer os.Remove(to)
-	if err := clone(found, to, 0o600); err != nil {
+	if err := workspace.Clone(found, to, 0o600); err != nil {
 		return fmt.Errorf("files cannot share blocks between %s and %s: %s", f.Workspace, f.store.Dir, tree.Reason(err))
 	}
 	return nil
@@ -308,9 +306,9 @@ func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
 		return os.Symlink(target, to)
 	case e.Type().IsRegular():
 		if t == Reflink {
-			err = clone(from, to, info.Mode().Perm())
+			err = workspace.Clone(from, to, info.Mode().Perm())
 		} else {
-			err = copyFile(from, to, info.Mode().Perm())
+			err = workspace.Copy(from, to, info.Mode().Perm())
 		}
 		if err != nil {
 			return err
@@ -324,28 +322,10 @@ func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-func copyFile(from, to string, perm fs.FileMode) error {
-	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	err = errors.Join(err, out.Close())
-	if err == nil {
-		err = os.Chmod(to, perm)
-	}
-	return err
-}
-
 // keepFile gives a file another name, or else copies it.
 func keepFile(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
 	}
-	return copyFile(from, to, 0o600)
+	return workspace.Copy(from, to, 0o600)
 }

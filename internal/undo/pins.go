@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -174,13 +173,13 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 			tree.Reason(err)).Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
-	if pack && clone(from, to, info) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+	if pack && write(from, to, info.Mode().Perm(), workspace.Clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
 		return nil
 	}
 	if left.Add(-info.Size()) < 0 {
 		return fault.New(fault.FieldTooLarge, "the objects of git that have to be copied are too large: %s", from)
 	}
-	err = write(from, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
+	err = write(from, to, info.Mode().Perm(), workspace.Copy)
 	if err != nil {
 		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, tree.Reason(err)).Because(err)
 	}
@@ -188,22 +187,11 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 }
 
 // write makes a file from another one, whole or not at all.
-func write(from, to string, info fs.FileInfo, fill func(out, in *os.File) error) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func write(from, to string, perm fs.FileMode, make func(from, to string, perm fs.FileMode) error) error {
 	temporary := filepath.Join(filepath.Dir(to), "tmp_omniagent_"+filepath.Base(to))
 	_ = os.Remove(temporary) // of a process that was killed
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
-	if err != nil {
-		return err
-	}
-	if err = fill(out, in); err == nil {
-		err = out.Chmod(info.Mode().Perm())
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
+	err := make(from, temporary, perm)
+	if err == nil {
 		err = os.Rename(temporary, to)
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package undo
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -57,7 +56,7 @@ func (p *place) separate(from, to string) error {
 	if now, err := os.Lstat(from); err == nil && !os.SameFile(info, now) {
 		return nil // another process has done it
 	}
-	return write(to, to, info, func(out, in *os.File) error { _, err := io.Copy(out, in); return err })
+	return write(to, to, info.Mode().Perm(), workspace.Copy)
 }
 
 // noteShared notes in a snapshot which repositories have objects with other names, as git clone makes them of a

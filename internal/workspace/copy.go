@@ -1,0 +1,28 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Copy makes a file with the content of another one. It refuses a name that is taken. On failure nothing is left.
+func Copy(from, to string, perm fs.FileMode) error {
+	in, err := os.OpenFile(from, os.O_RDONLY|openWithoutBlocking, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm|0o200)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Chmod(perm)
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		_ = os.Remove(to)
+	}
+	return err
+}
