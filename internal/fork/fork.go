@@ -177,8 +177,7 @@ func (s Store) Around(dir string) *Fork {
 			return f
 		}
 	}
-	_, in := sandbox.MountsBeneath(real)
-	if id, ours := strings.CutPrefix(in, markPrefix); ours {
+	if id, ours := strings.CutPrefix(sandbox.LayersAt(real), markPrefix); ours {
 		all, _ := s.List()
 		for _, f := range all {
 			if f.ID == id {

@@ -121,7 +121,7 @@ func (g *ground) start(f *fork.Fork, script string, out *bytes.Buffer) *fork.Wor
 		Argv: []string{"sh", "-c", script}, Path: "/bin/bash", Dir: g.dir, Env: environment(), Stdout: out, Stderr: out,
 	}, fork.Net{Word: "off"})
 	if err != nil {
-		g.t.Fatal(err)
+		g.t.Fatalf("%v\n%s", err, out.String())
 	}
 	return work
 }

@@ -84,7 +84,7 @@ func Join(p process.Plan, s Spaces) (*Entry, error) {
 		o.Network = "off"
 	}
 	if s.Proxy != 0 {
-		o.Env = append(withoutProxies(o.Env), proxies(s.Proxy)...)
+		o.Env = append(withoutProxies(o.Env), proxies(s.Proxy, ownLoopback)...)
 	}
 	e := &Entry{run: &running{say: func(string) {}}, made: s}
 	files := []*os.File{s.User, s.Mount}
@@ -139,7 +139,8 @@ func (e *Entry) wrap(p process.Plan, o order, files []*os.File, shape func(*sysc
 func (e *Entry) Spaces(child *process.Child) (Spaces, error) {
 	s, err := e.await(child)
 	if err == nil && e.first {
-		err = unix.Sendmsg(e.run.control, []byte("go"), nil, nil, unix.MSG_NOSIGNAL)
+		err = errNotMade
+		e.run.using(func(control int) { err = unix.Sendmsg(control, []byte("go"), nil, nil, unix.MSG_NOSIGNAL) })
 	}
 	return s, err
 }
@@ -148,37 +149,62 @@ func (e *Entry) Spaces(child *process.Child) (Spaces, error) {
 func (e *Entry) Try(child *process.Child) error {
 	s, err := e.await(child)
 	s.Close()
-	_ = unix.Shutdown(e.run.control, unix.SHUT_RDWR)
+	e.run.using(func(control int) { _ = unix.Shutdown(control, unix.SHUT_RDWR) })
 	child.Wait()
 	return err
 }
 
-func (e *Entry) await(child *process.Child) (Spaces, error) {
+var errNotMade = errors.New("the namespaces were not made")
+
+// await waits until the child is in its namespaces. A short program may have ended by then.
+func (e *Entry) await(child *process.Child) (s Spaces, err error) {
+	if e.run.using(func(control int) { s, err = e.hear(control, child) }) {
+		return s, err
+	}
+	<-e.run.ended
+	for _, said := range e.run.told {
+		if s, done, err := e.heard(said, child); done {
+			return s, err
+		}
+	}
+	return Spaces{}, errNotMade
+}
+
+func (e *Entry) hear(control int, child *process.Child) (Spaces, error) {
 	_ = e.run.theirs.Close()
 	text, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
 	for {
-		n, nr, _, _, err := unix.Recvmsg(e.run.control, text, rights, unix.MSG_CMSG_CLOEXEC)
+		n, nr, _, _, err := unix.Recvmsg(control, text, rights, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n <= 0 {
-			return Spaces{}, errors.New("the namespaces were not made")
+			return Spaces{}, errNotMade
 		}
 		if nr > 0 {
 			e.run.listen(rights[:nr])
 			continue
 		}
-		said := string(text[:n])
-		if why, failed := strings.CutPrefix(said, "failed "); failed {
-			return Spaces{}, errors.New(why)
-		}
-		if !e.first {
-			return e.made, nil
-		}
-		if port, ready := strings.CutPrefix(said, "ready "); ready {
-			return e.made, e.open(child.PID(), port)
+		if s, done, err := e.heard(string(text[:n]), child); done {
+			return s, err
 		}
 	}
+}
+
+// heard is what a word of the child means; done is false if more are to come.
+func (e *Entry) heard(said string, child *process.Child) (s Spaces, done bool, err error) {
+	if why, failed := strings.CutPrefix(said, "failed "); failed {
+		return s, true, errors.New(why)
+	}
+	if !e.first {
+		return e.made, true, nil
+	}
+	port, ready := strings.CutPrefix(said, "ready ")
+	if !ready {
+		return s, false, nil
+	}
+	err = e.open(child.PID(), port)
+	return e.made, true, err
 }
 
 func (e *Entry) open(pid int, port string) (err error) {
@@ -200,7 +226,7 @@ func enter(o *order) int {
 		return fail(err)
 	}
 	if port != 0 {
-		o.Env = append(withoutProxies(o.Env), proxies(port)...)
+		o.Env = append(withoutProxies(o.Env), proxies(port, ownLoopback)...)
 	}
 	tell("ready " + strconv.Itoa(port))
 	word := make([]byte, 16)
@@ -420,10 +446,14 @@ func (s Spaces) Dial(address string) (*Dialer, error) {
 
 // Connect returns a new connection. It may be called by one goroutine at a time.
 func (d *Dialer) Connect() (net.Conn, error) {
-	if err := unix.Sendmsg(d.entry.run.control, []byte("dial"), nil, nil, unix.MSG_NOSIGNAL); err != nil {
-		return nil, err
-	}
-	text, fds, err := withRights(d.entry.run.control, 1)
+	var text string
+	var fds []int
+	err := errors.New("the way into the namespaces has ended")
+	d.entry.run.using(func(control int) {
+		if err = unix.Sendmsg(control, []byte("dial"), nil, nil, unix.MSG_NOSIGNAL); err == nil {
+			text, fds, err = withRights(control, 1)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -462,29 +492,4 @@ func dial(o *order) int {
 		}
 		_ = conn.Close()
 	}
-}
-
-// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies
-// in, as mount tables call it.
-func MountsBeneath(dir string) (at []string, in string) {
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, ""
-	}
-	depth := 0
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		rest := slices.Index(fields, "-")
-		if rest < 5 || len(fields) <= rest+2 {
-			continue
-		}
-		path := unescaped(fields[4])
-		if path != dir && within(dir, path) {
-			at = append(at, path)
-		}
-		if within(path, dir) && len(path) >= depth {
-			in, depth = unescaped(fields[rest+2]), len(path)
-		}
-	}
-	return at, in
 }

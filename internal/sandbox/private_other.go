@@ -36,5 +36,8 @@ func (*Dialer) Connect() (net.Conn, error) { return nil, errors.ErrUnsupported }
 // Close does nothing.
 func (*Dialer) Close() {}
 
+// LayersAt returns nothing: there are no layers here.
+func LayersAt(string) string { return "" }
+
 // MountsBeneath returns nothing: mount points are not looked at here.
 func MountsBeneath(string) (at []string, in string) { return nil, "" }

@@ -125,7 +125,7 @@ func build(o *order) (env []string, err error) {
 			return nil, fmt.Errorf("the network: %w", err)
 		}
 		if port != 0 {
-			env = append(env, proxies(port)...)
+			env = append(env, proxies(port, "")...)
 		}
 		o.ProxyPort = port
 	}
@@ -219,11 +219,15 @@ func notFound(program string, err error) int {
 	return exitNoWalls
 }
 
-func proxies(port int) []string {
+// ownLoopback names what programs of a fork reach without the proxy: each other's servers.
+const ownLoopback = "localhost,127.0.0.1,::1"
+
+// proxies are the variables by which programs use the proxy at a port, but for the hosts that are reached directly.
+func proxies(port int, directly string) []string {
 	var env []string
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
 		value := fmt.Sprintf("=http://127.0.0.1:%d", port)
 		env = append(env, name+value, strings.ToUpper(name)+value)
 	}
-	return append(env, "no_proxy=", "NO_PROXY=")
+	return append(env, "no_proxy="+directly, "NO_PROXY="+directly)
 }

@@ -322,10 +322,27 @@ type running struct {
 	stop    func()
 	serving sync.WaitGroup
 	over    bool
+	users   sync.WaitGroup // of control
+	ended   chan struct{}  // closed when told is complete
+}
+
+// using calls f while our end of the control socket is open. It returns false if the command has ended: a descriptor of
+// that number may belong to another file by then.
+func (r *running) using(f func(control int)) bool {
+	r.mu.Lock()
+	if r.over {
+		r.mu.Unlock()
+		return false
+	}
+	r.users.Add(1)
+	r.mu.Unlock()
+	defer r.users.Done()
+	f(r.control)
+	return true
 }
 
 func (r *running) prepare(o order) error {
-	r.control = -1
+	r.control, r.ended = -1, make(chan struct{})
 	fd, err := o.file()
 	if err != nil {
 		return err
@@ -418,9 +435,11 @@ func (r *running) end(e *process.Ending) {
 		_ = unix.Shutdown(r.control, unix.SHUT_WR)
 		_ = r.theirs.Close()
 		r.serving.Wait() // their last end is closed, so this returns
+		r.users.Wait()   // and so does this
 		r.hear(unix.MSG_DONTWAIT)
 		_ = unix.Close(r.control)
 	}
+	close(r.ended)
 	if r.stop != nil {
 		r.stop()
 	}
