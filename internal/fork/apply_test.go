@@ -312,9 +312,24 @@ func TestABranchTakesNothingIgnored(t *testing.T) {
 		t.Error(got)
 	}
 	f = g.make("beyond", "")
-	g.run(f, "rm link; mkdir link; echo x >link/x; echo KEY >.env")
-	if branch, _, err = f.Branch(t.Context(), "new"); branch != "" || err == nil ||
-		!strings.Contains(err.Error(), "link/x") {
-		t.Errorf("%s, %v", branch, err)
+	g.run(f, `rm link; mkdir link; echo x >link/x; echo KEY >.env; echo '*.o' >link/.gitignore; echo o >link/y.o
+		git init -q own; echo n >own/n; printf a >'two
+lines'; ln -s new other; chmod +x src/one; head -c 20000000 /dev/zero >large`)
+	if branch, _, err = f.Branch(t.Context(), "new"); branch != "fork/beyond" || err != nil {
+		t.Fatalf("%s, %v", branch, err)
+	}
+	got := g.sh(g.dir, "git diff-tree -r -z --no-commit-id --format= --raw fork/beyond | tr '\\0' '|'")
+	for _, want := range []string{"D|link|", "A|link/x|", "A|link/.gitignore|", "A|two\nlines|", "120000", "A|large|"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+	for _, wrong := range []string{"own", ".env", "y.o"} {
+		if strings.Contains(got, wrong) {
+			t.Errorf("%s is in %s", wrong, got)
+		}
+	}
+	if got := g.sh(g.dir, "git cat-file -p fork/beyond:link/x; git fsck 2>&1 | grep -v dangling; git status --porcelain"); got != "x\n" {
+		t.Error(got)
 	}
 }

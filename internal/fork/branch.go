@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // Branch makes a branch of the workspace's repository that has what the fork has: its commits, and one more with what
@@ -73,13 +74,13 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	g := staging{f, []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}}
+	g := staging{f, dir, []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}}
 	if _, err := g.git(ctx, nil, "read-tree", parent); err != nil {
 		return "", err
 	}
 	entries, err := g.entries(ctx, changes, len(parent))
 	if err == nil && len(entries) > 0 {
-		_, err = g.git(ctx, entries, "update-index", "-z", "--add", "--index-info")
+		_, err = g.git(ctx, entries, "update-index", "-z", "--add", "--replace", "--index-info")
 	}
 	if err != nil {
 		return "", err
@@ -106,17 +107,98 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 // staging calls git in the workspace, with an index of its own.
 type staging struct {
 	fork *Fork
+	dir  string // for files that git reads
 	env  []string
 }
 
 // entries are the lines by which an index gets the changes of the fork. hash is the length of the name of an object.
 func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byte, error) {
-	var names bytes.Buffer
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return g.nested(c.Path) })
+	ignored, err := g.ignored(ctx, changes)
+	if err != nil {
+		return nil, err
+	}
+	var lines, paths bytes.Buffer
+	var blobs []string // the mode and the name of each file
+	for _, c := range changes {
+		if ignored[c.Path] {
+			continue
+		}
+		path := g.fork.at(c.Path)
+		file, err := theirs(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+		}
+		mode := "100644"
+		switch {
+		case file == nil, file.isDir(): // where a directory is, a file or a link may have been
+			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
+			continue
+		case file.isLink():
+			mode, path = "120000", filepath.Join(g.dir, fmt.Sprintf("link-%d", len(blobs)))
+			err = os.WriteFile(path, []byte(file.target), 0o600)
+		case !file.isFile():
+			continue
+		case strings.ContainsAny(path, "\r\n"): // git reads a path a line
+			from := path
+			path = filepath.Join(g.dir, fmt.Sprintf("file-%d", len(blobs)))
+			err = workspace.Copy(from, path, 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+		}
+		if file.isFile() && file.status.Mode&fs.FileMode(0o100) != 0 {
+			mode = "100755"
+		}
+		fmt.Fprintln(&paths, path)
+		blobs = append(blobs, mode+"\t"+c.Path)
+	}
+	if len(blobs) == 0 {
+		return lines.Bytes(), nil
+	}
+	out, err := g.git(ctx, paths.Bytes(), "hash-object", "-w", "--no-filters", "--stdin-paths") // filters are programs
+	if err != nil {
+		return nil, err
+	}
+	sums := strings.Fields(out)
+	if len(sums) != len(blobs) {
+		return nil, fmt.Errorf("git hash-object: %d names for %d files", len(sums), len(blobs))
+	}
+	for i, blob := range blobs {
+		mode, name, _ := strings.Cut(blob, "\t")
+		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, sums[i], name)
+	}
+	return lines.Bytes(), nil
+}
+
+// ignored returns which of the changed paths the repository ignores. What decides are the files .gitignore of the fork:
+// git sees them in a directory that has nothing else, because in the workspace a part of a path may be a link.
+func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool, error) {
+	top := filepath.Join(g.dir, "ignore")
+	if err := os.Mkdir(top, 0o700); err != nil {
+		return nil, err
+	}
+	var names bytes.Buffer
+	seen := map[string]bool{}
 	for _, c := range changes {
 		names.WriteString(c.Path + "\x00")
+		for dir := path.Dir(c.Path); !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			from := g.fork.at(path.Join(dir, ".gitignore"))
+			if file, err := theirs(from); err != nil || !file.isFile() {
+				continue
+			}
+			to := filepath.Join(top, filepath.FromSlash(dir), ".gitignore")
+			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+				return nil, err
+			}
+			if err := workspace.Copy(from, to, 0o600); err != nil {
+				return nil, fmt.Errorf("%s: %s", from, tree.Reason(err))
+			}
+		}
 	}
-	out, code, err := g.fork.call(ctx, names.Bytes(), g.env, "check-ignore", "-z", "--stdin")
+	env := append(slices.Clone(g.env), "GIT_DIR="+g.fork.GitDir, "GIT_WORK_TREE="+top)
+	out, code, err := g.fork.callIn(ctx, top, names.Bytes(), env, "check-ignore", "-z", "--stdin")
 	if err != nil && code != 1 { // git ends with 1 if no path is ignored
 		return nil, err
 	}
@@ -124,40 +206,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 	for name := range strings.SplitSeq(out, "\x00") {
 		ignored[name] = true
 	}
-	var lines bytes.Buffer
-	for _, c := range changes {
-		file, err := theirs(g.fork.at(c.Path))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
-		case ignored[c.Path] || file.isDir():
-			continue
-		case file == nil:
-			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
-			continue
-		}
-		mode := "100644"
-		var data []byte
-		switch {
-		case file.isLink():
-			mode, data = "120000", []byte(file.target)
-		case file.isFile():
-			if data, err = file.content(); err != nil {
-				return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
-			}
-			if file.status.Mode&fs.FileMode(0o100) != 0 {
-				mode = "100755"
-			}
-		default:
-			continue
-		}
-		sum, err := g.git(ctx, data, "hash-object", "-w", "--no-filters", "--stdin") // filters are programs
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, sum, c.Path)
-	}
-	return lines.Bytes(), nil
+	return ignored, nil
 }
 
 // nested reports whether a path is in a repository of its own.
@@ -165,6 +214,11 @@ func (g staging) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(g.fork.Workspace, filepath.FromSlash(dir), ".git")); err == nil {
 			return true
+		}
+		if at := g.fork.at(path.Join(dir, ".git")); at != "" {
+			if _, err := os.Lstat(at); err == nil {
+				return true
+			}
 		}
 	}
 	return false

@@ -26,6 +26,7 @@ type Change struct {
 
 	was, is []byte
 	text    bool
+	dir     bool // a patch has no directories
 }
 
 // touched are the paths that the fork may have changed, relative to the workspace, with the files that it has there;
@@ -189,7 +190,7 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 				continue
 			}
 		}
-		c := Change{Path: name, Status: statusOf(b, t)}
+		c := Change{Path: name, Status: statusOf(b, t), dir: (t == nil || t.isDir()) && (!b.there || b.dir)}
 		if t == nil && !b.there {
 			continue // it came into the workspace later
 		}
@@ -252,6 +253,9 @@ func (c *Change) count(b base, t *side) {
 
 // Patch writes the change as a unified diff.
 func (c Change) Patch(w io.Writer) error {
+	if c.dir {
+		return nil
+	}
 	before, after := "a/"+diff.Quote(c.Path), "b/"+diff.Quote(c.Path)
 	if c.Status == tree.Added {
 		before = "/dev/null"

@@ -16,9 +16,16 @@ func (f *Fork) git(ctx context.Context, args ...string) (string, error) {
 	return out, err
 }
 
-// call is git with input and more variables. Nothing that the repository names is started, nothing is fetched, and
-// variables that name a repository do not count: a hook of another one may have called this program.
+// call is git with input and more variables.
 func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...string) (out string, code int, err error) {
+	return f.callIn(ctx, f.Workspace, input, env, args...)
+}
+
+// callIn is call in a directory. Nothing that the repository names is started, nothing is fetched, and
+// variables that name a repository do not count: a hook of another one may have called this program.
+func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []string, args ...string) (
+	out string, code int, err error,
+) {
 	elsewhere := []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
@@ -31,7 +38,7 @@ func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...str
 		Argv: append([]string{
 			"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
 		}, args...),
-		Dir: f.Workspace, Stdin: input,
+		Dir: dir, Stdin: input,
 		Env: append(process.Environment(own, process.EnvOptions{
 			Extra: map[string]string{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},
 		}), env...),
