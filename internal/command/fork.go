@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -263,8 +264,11 @@ func (d forkApplied) PlainText() string {
 			decide = append(decide, "  "+shownIn(d.root, f.Value.Path)+": "+text.Visible(f.Value.Reason))
 		}
 	}
-	lines := []string{fmt.Sprintf("%s %s, of which %d merged with changes of the workspace.", verb,
-		plural(len(d.Files)-len(decide), "path"), merged)}
+	first := verb + " " + plural(len(d.Files)-len(decide), "path")
+	if merged > 0 {
+		first += fmt.Sprintf(", of which %d merged with changes of the workspace", merged)
+	}
+	lines := []string{first + "."}
 	if d.Commits > 0 {
 		lines = append(lines, fmt.Sprintf("%s on the branch %s.", plural(d.Commits, "commit"), *d.Branch))
 	}
@@ -328,43 +332,75 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 }
 
 type forkDeleted struct {
+	Forks []forkGone `json:"forks"`
+	Bytes int64      `json:"bytes_freed"`
+}
+
+type forkGone struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes_freed"`
 }
 
 func forkDelete() *contract.Command {
+	several := forkParam()
+	several.Variadic, several.Help = true, "names of forks"
 	return forkCommand(contract.Command{
-		Path: "fork delete", Summary: "delete a fork with what was not brought home", Danger: contract.Destructive,
+		Path: "fork delete", Summary: "delete forks with what was not brought home", Danger: contract.Destructive,
 		DryRun: true, Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"},
-		Params: []contract.Param{forkParam()},
+		Params: []contract.Param{several},
 		Files:  []contract.FileEffect{forkFiles()},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it is deleted"},
+			{Code: contract.Success, When: "they are deleted"},
 			noFork(),
-			{Code: contract.Conflict, When: "programs run in it"},
+			{Code: contract.Conflict, When: "programs run in one of them", Changed: contract.Some},
 		},
-		Examples: []contract.Example{{
-			Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive",
-		}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			f, err := forkNamed(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
-			d := forkDeleted{Name: f.Name, Bytes: f.Size()}
-			lost := []string{}
-			if changes, err := f.Changes(ctx); err == nil { // the workspace may be gone
-				for _, change := range changes {
-					lost = append(lost, change.Path)
-				}
-			}
-			if !c.DryRun() {
-				d.Bytes, err = f.Delete(ctx)
-			}
-			return contract.Result{
-				Data: d, Effect: contract.Deleted,
-				Target: map[string]any{"fork": f.Name, "changed": lost[:min(len(lost), 100)], "bytes": d.Bytes},
-			}, err
+		Examples: []contract.Example{
+			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
+			{
+				Description: "What a race has left",
+				Command:     "omniagent fork delete work-1 work-2 --confirm-destructive",
+			},
 		},
+		Run: deleteForks,
 	})
+}
+
+// deleteForks deletes nothing if one of the names is wrong.
+func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	store, err := forkStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	var all []*fork.Fork
+	for _, name := range c.Strings("id") {
+		f, err := store.Open(name)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		if !slices.ContainsFunc(all, func(o *fork.Fork) bool { return o.ID == f.ID }) {
+			all = append(all, f)
+		}
+	}
+	d, affected := forkDeleted{Forks: []forkGone{}}, []any{}
+	for _, f := range all {
+		one := forkGone{f.Name, f.Size()}
+		changed := []string{}
+		if changes, err := f.Changes(ctx); err == nil { // the workspace may be gone
+			for _, change := range changes {
+				changed = append(changed, change.Path)
+			}
+		}
+		affected = append(affected, map[string]any{
+			"fork": f.Name, "changed": changed[:min(len(changed), 100)], "bytes": one.Bytes,
+		})
+		if !c.DryRun() {
+			if one.Bytes, err = f.Delete(ctx); err != nil {
+				break
+			}
+		}
+		d.Forks, d.Bytes = append(d.Forks, one), d.Bytes+one.Bytes
+	}
+	return contract.Result{
+		Data: d, Effect: contract.Deleted, Target: map[string]any{"forks": affected, "bytes": d.Bytes},
+	}, err
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/run"
 )
 
 func tierWords() (words []string) {
@@ -62,7 +63,7 @@ func forkRun() *contract.Command {
 }
 
 func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	if _, err := forkNetwork(c); err != nil { // before a fork is made
+	if _, err := chosenNetwork(c, c.String("network")); err != nil { // before a fork is made
 		return 0, err
 	}
 	standby := process.Prepare(false)
@@ -71,25 +72,14 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
-	n, err := networkIn(c, f)
+	n, err := networkIn(c, f, c.String("network"))
 	if err != nil {
 		if fresh {
 			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		}
 		return 0, err
 	}
-	return work{c, f, n, signals, standby, fresh}.carryOut(ctx, c.Strings("command"))
-}
-
-// forkNetwork returns the network that a call asks for.
-func forkNetwork(c *contract.Call) (fork.Net, error) {
-	home, _ := c.Host.Lookup("HOME")
-	w := enclosure.Wanted{
-		Home: home, Network: c.String("network"), Lookup: c.Host.Lookup,
-		Refused: func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) },
-	}
-	through, err := w.Through()
-	return fork.Net{Word: w.Network, Network: through}, err
+	return work{call: c, fork: f, net: n, signals: signals, standby: standby, fresh: fresh}.carryOut(ctx, c.Strings("command"))
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.
@@ -140,12 +130,17 @@ type work struct {
 	signals <-chan os.Signal
 	standby *process.Standby // nil: none was prepared
 	fresh   bool             // the fork was just made, and its name is told
+	dir     string           // where a copy is worked in if the call comes from outside of the workspace
 }
 
 func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	c, f := w.call, w.fork
+	dir := c.Dir()
+	if place := f.Place(dir); place == dir && f.Tier != fork.Overlay {
+		dir = cmp.Or(w.dir, dir)
+	}
 	plan := process.Plan{
-		Argv: argv, Path: argv[0], Dir: c.Dir(), Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
+		Argv: argv, Path: argv[0], Dir: dir, Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
 	}
 	var err error
 	if !strings.Contains(argv[0], "/") {
@@ -163,8 +158,11 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	}
 	if w.fresh {
 		network := "a loopback of its own"
-		if w.net.Open {
+		switch {
+		case w.net.Open:
 			network = "the network of this machine"
+		case w.net.Word == internet:
+			network += ", and the internet through a proxy"
 		}
 		logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name,
 			f.Workspace,
@@ -188,13 +186,25 @@ func forkFlag() contract.Param {
 	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
 }
 
-// inFork carries a call out in a fork that is made for it, by this program once more, unless it is in one already.
+// inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
+// each of several runs has one of its own.
 func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	if !c.Bool("fork") || c.DryRun() || c.Given("batch") || c.Given("race") {
+	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
+		return 0, false, nil
+	}
+	return againInFork(ctx, c, signals, c.String("network"))
+}
+
+// againInFork carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
+// one already.
+func againInFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string) (
+	status int, done bool, err error,
+) {
+	if !c.Bool("fork") || forkAround(c) != nil {
 		return 0, false, nil
 	}
 	store, err := forkStore(c)
-	if err != nil || store.Around(c.Dir()) != nil {
+	if err != nil {
 		return 0, false, err
 	}
 	f, err := store.Make(ctx, fork.Wanted{Dir: c.Dir()})
@@ -205,30 +215,13 @@ func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (st
 	if at := f.Place(c.Dir()); at != c.Dir() {
 		args = elsewhere(args, at)
 	}
-	n := wholeNetwork()
-	if c.Given("network") {
-		if n, err = networkIn(c, f); err != nil {
-			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
-			return 0, false, err
-		}
+	n, err := networkIn(c, f, cmp.Or(network, internet))
+	if err != nil {
+		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
+		return 0, false, err
 	}
 	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true}, args)
 	return status, err == nil, err
-}
-
-// wholeNetwork is the network of this machine. Agents have to reach their models.
-func wholeNetwork() fork.Net { return fork.Net{Word: "on", Network: sandbox.Network{Open: true}} }
-
-// networkIn returns the network that a call asks for, if the fork can have that.
-func networkIn(c *contract.Call, f *fork.Fork) (fork.Net, error) {
-	if f.Tier == fork.Overlay {
-		return forkNetwork(c)
-	}
-	if word := c.String("network"); word != "" && word != "on" {
-		return fork.Net{}, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine",
-			f.Tier).Hint("--network on")
-	}
-	return wholeNetwork(), nil
 }
 
 // againIn starts this program in a fork.
@@ -240,6 +233,15 @@ func againIn(ctx context.Context, w work, args []string) (int, error) {
 	return w.carryOut(ctx, append([]string{self}, args...))
 }
 
+// leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
+// not leave the call.
+func leaves(c *contract.Call, r run.Record) bool {
+	if c.Given("secret-from-env") || c.Given("secret-from-file") {
+		return false
+	}
+	return c.Bool("detach") || c.Command.Path == "answer" && r.Detached
+}
+
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.
 func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
 	runs, err := runStore(c)
@@ -247,8 +249,8 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, false, err
 	}
 	r, err := runs.Peek(c.String("id"))
-	if err != nil || r.Fork == "" {
-		return 0, false, nil // the command says what is wrong
+	if err != nil || r.Fork == "" || leaves(c, r) {
+		return 0, false, nil // else the command says what is wrong
 	}
 	if _, alive := runs.Owner(r.ID); alive {
 		return 0, false, nil
@@ -257,15 +259,15 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil || store.Around(r.Dir) != nil {
 		return 0, false, err
 	}
-	if c.Bool("detach") {
-		return 0, false, fault.New(fault.Unsupported, "%s works in the fork %s, where nothing can be left behind", r.ID,
-			r.Fork).Hint("leave --detach out")
-	}
 	f, err := store.Open(r.Fork)
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, net: wholeNetwork(), signals: signals}, c.Host.Args)
+	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
+	if err != nil {
+		return 0, false, err
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir}, c.Host.Args)
 	return status, err == nil, err
 }
 
@@ -285,13 +287,20 @@ func elsewhere(args []string, dir string) (moved []string) {
 	return append(moved, "--cwd="+dir)
 }
 
-// forked is Serve for a command that can work in a fork.
+// forked is Serve for a command that can work in a fork. There --network says what commands reach; on opens the fork
+// too, and all else leaves the agent its model.
 func forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
 	*contract.Call, <-chan os.Signal) (int, error) {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		if status, done, err := inFork(ctx, c, signals); done || err != nil {
+		network := internet
+		if c.String("network") == "on" {
+			network = "on"
+		}
+		if status, done, err := againInFork(ctx, c, signals, network); done || err != nil {
 			return status, err
 		}
+		stop := relayLoopback(ctx, c)
+		defer stop()
 		return serve(ctx, c, signals)
 	}
 }

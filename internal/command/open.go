@@ -65,7 +65,7 @@ func (o opener) env() opening.Env {
 			Variables: c.Config.List("native.env"),
 			Memory:    c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
+			Network: c.Config.String("native.network"), Via: forkProxy(c), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Proxy: proxyOf(c), Again: retriesOf(c), Wishes: configuredModel(c), Profiles: profilesOf(c),

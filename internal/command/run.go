@@ -63,7 +63,6 @@ func (p Parts) run() *contract.Command {
 			},
 		}, slices.Concat(runForks(), runApproval())...), runStart()...),
 		Rules: []contract.Rule{
-			{If: "fork", Not: []string{"detach"}},
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: "parallel", Then: []string{"batch", "fork"}},
@@ -175,7 +174,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 		}
 	}
 	err := enclosure.CheckNetwork(c.String("network"))
-	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") {
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && forkAround(c) == nil {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")
 	}
 	if err != nil {
@@ -208,7 +207,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
 	if in := forkAround(c); in != nil {
-		t.Fork = in.Name
+		t.Fork, t.Network = in.Name, c.String("network")
 	}
 	if way := c.String("transport"); way != agent.ByChoice {
 		t.Transport = way
@@ -350,8 +349,11 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if c.Given("race") {
 		return p.race(ctx, c, store, task)
 	}
-	stop := relayLoopback(ctx, c)
-	defer stop()
+	if c.Bool("fork") && task.Fork == "" { // and it is left behind
+		if task, err = forkAhead(ctx, c, task); err != nil {
+			return contract.Result{}, err
+		}
+	}
 	store.Prune(ctx, c.Config.Duration("run.keep"))
 	r, err := store.Create(ctx, task)
 	if err != nil {
@@ -370,15 +372,22 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 // untried is the answer of a dry run: what would be carried out.
 func untried(r run.Record, effect contract.Effect) contract.Result {
 	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
+	d := runDataOf(r)
 	if r.ID != "" {
 		target["run"] = r.ID
+		d.would = fmt.Sprintf("Would go on with %s: %s in %s.\n", r.ID, strings.Join(r.Agents, ", "), r.Dir)
+	} else {
+		d.would = fmt.Sprintf("Would begin: %s in %s, with --approval %s.\n", strings.Join(r.Agents, ", "), r.Dir,
+			r.Approval)
 	}
-	return contract.Result{Data: runDataOf(r), Effect: effect, Target: target}
+	return contract.Result{Data: d, Effect: effect, Target: target}
 }
 
 // carryOut works on a run in this process until it is over, or waits for a person.
 func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
 	defer func() { _ = r.Release() }()
+	stop := relayLoopback(ctx, c)
+	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := opener{
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/run"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -155,11 +156,11 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 		return contract.Result{}, err
 	}
 	file := c.Abs(c.String("batch"))
-	text, err := workspace.ReadFile(file, maxTask)
+	list, err := workspace.ReadFile(file, maxTask)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	tasks := listed(string(text))
+	tasks := listed(string(list))
 	if len(tasks) == 0 {
 		return contract.Result{}, fault.New(fault.ArgError, "%s has no list with tasks that are open", file).
 			Hint("a line for each: - What to do")
@@ -171,6 +172,12 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	if c.DryRun() {
 		out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
 		out.Target["tasks"] = tasks
+		d := out.Data.(runData)
+		d.would += plural(len(tasks), "task") + ", of which none is done again that has succeeded:\n"
+		for _, one := range tasks {
+			d.would += "  " + text.OneLine(one, 70) + "\n"
+		}
+		out.Data = d
 		return out, nil
 	}
 	began := time.Now()

@@ -43,6 +43,8 @@ type runData struct {
 	Poll     *int64  `json:"poll_interval_ms,omitempty"`
 	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
+
+	would string // what a dry run says
 }
 
 type runChanges struct {
@@ -168,6 +170,9 @@ func (runData) ForPeople() {}
 
 // PlainText is the summary that a person reads.
 func (d runData) PlainText() string {
+	if d.would != "" {
+		return d.would
+	}
 	var b strings.Builder
 	if d.Text.Value != "" {
 		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(d.Text.Value))
@@ -206,7 +211,10 @@ func (d runData) PlainText() string {
 	for _, step := range d.Summary.Next {
 		fmt.Fprintf(&b, "Next: %s\n", step)
 	}
-	if d.ID != "" {
+	switch {
+	case d.ID != "" && d.Fork != nil:
+		fmt.Fprintf(&b, "Run %s, in the fork %s\n", d.ID, *d.Fork)
+	case d.ID != "":
 		fmt.Fprintf(&b, "Run %s\n", d.ID)
 	}
 	return b.String()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/fork"
 	"omniagent/internal/process"
 	"omniagent/internal/run"
 )
@@ -21,7 +23,7 @@ func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *
 	if err := r.Release(); err != nil {
 		return contract.Result{}, err
 	}
-	if err := p.detach(ctx, c, store, record.ID); err != nil {
+	if err := p.detach(ctx, c, store, record); err != nil {
 		return contract.Result{Data: runDataOf(record), Effect: contract.Created}, err
 	}
 	record, err := store.Load(ctx, record.ID)
@@ -31,8 +33,28 @@ func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *
 	return contract.Result{Data: jobOf(store, record), Effect: contract.Created}, nil
 }
 
+// forkAhead makes the fork of a run that is left to another process.
+func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, error) {
+	forks, err := forkStore(c)
+	if err != nil {
+		return task, err
+	}
+	f, err := forks.Make(ctx, fork.Wanted{Dir: task.Dir})
+	if err != nil {
+		return task, err
+	}
+	if _, err := networkIn(c, f, cmp.Or(c.String("network"), internet)); err != nil {
+		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
+		return task, err
+	}
+	task.Fork, task.Dir, task.Network = f.Name, f.Place(task.Dir), c.String("network")
+	return task, nil
+}
+
 // detach starts a process that carries out a run that nobody owns, and waits until it does.
-func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, id string) error {
+// In a fork that is a process of the process.
+func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, record run.Record) error {
+	id := record.ID
 	self, err := os.Executable()
 	if err != nil {
 		return fault.New(fault.Internal, "this program cannot be found").Because(err)
@@ -52,7 +74,7 @@ func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, id
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if by, alive := store.Owner(id); alive && by.PID == left.PID {
+		if by, alive := store.Owner(id); alive && (by.PID == left.PID || record.Fork != "") && begun(store, id) {
 			return nil
 		}
 		if r, err := store.Peek(id); err == nil && r.State.Terminal() { // it was quick
@@ -72,6 +94,12 @@ func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, id
 		return fault.New(fault.AgentFailed, "the process that carries out %s did not begin", id).
 			Hint("read %s", filepath.Join(store.Path(id), "supervisor.log"))
 	}
+}
+
+// begun reports whether the owner of a run has taken up the answers that it waited for.
+func begun(store run.Store, id string) bool {
+	r, err := store.Peek(id)
+	return err == nil && (r.State != run.NeedsInput || len(r.Open()) > 0)
 }
 
 // jobOf describes a run that goes on behind the call.

@@ -1,11 +1,8 @@
 package command
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -13,20 +10,31 @@ import (
 	"strings"
 
 	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/gate"
 	"omniagent/internal/sandbox"
 )
 
-// ownLoopback returns the network of a contestant: a loopback of its own, and through a proxy the internet and the
-// models of this machine. Where the tier has no such network, or the internet is behind a proxy already, it is that of
-// the machine. --network says otherwise.
-func ownLoopback(c *contract.Call, f *fork.Fork) (fork.Net, error) {
-	if c.Given("network") {
-		return networkIn(c, f)
-	}
-	if f.Tier != fork.Overlay || slices.ContainsFunc(os.Environ(), namesProxy) {
-		return wholeNetwork(), nil
+// internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
+// models of this machine.
+const internet = "internet"
+
+// networkIn returns the network of a fork, in the words of --network. Where the tier has no network of its own, or the
+// internet is behind a proxy already, internet is that of the machine.
+func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
+	own := f.Tier == fork.Overlay
+	switch {
+	case word == "on", word == internet && (!own || slices.ContainsFunc(os.Environ(), namesProxy)):
+		return fork.Net{Word: "on", Network: sandbox.Network{Open: true}}, nil
+	case word == "" && !own:
+		return fork.Net{Network: sandbox.Network{Open: true}}, nil
+	case !own:
+		return fork.Net{}, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine",
+			f.Tier).Hint("--network on")
+	case word != internet:
+		return chosenNetwork(c, word)
 	}
 	through, err := gate.New(gate.Options{
 		Any: true, Hosts: modelsHere(c),
@@ -40,9 +48,20 @@ func ownLoopback(c *contract.Call, f *fork.Fork) (fork.Net, error) {
 	if err != nil {
 		return fork.Net{}, err
 	}
-	return fork.Net{Network: sandbox.Network{
+	return fork.Net{Word: internet, Network: sandbox.Network{
 		Serve: func(l net.Listener) (stop func()) { return through.Serve(l) },
 	}}, nil
+}
+
+// chosenNetwork is the network that a person chose for a fork.
+func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
+	home, _ := c.Host.Lookup("HOME")
+	w := enclosure.Wanted{
+		Home: home, Network: word, Lookup: c.Host.Lookup, Via: forkProxy(c),
+		Refused: func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) },
+	}
+	through, err := w.Through()
+	return fork.Net{Word: w.Network, Network: through}, err
 }
 
 // namesProxy reports whether an entry of the environment names a proxy.
@@ -79,24 +98,33 @@ func modelsHere(c *contract.Call) (all []string) {
 	return all
 }
 
-// directly are variables by which programs reach their own loopback without the proxy.
-func directly() []string {
-	const here = "localhost,127.0.0.1,::1"
-	return []string{"no_proxy=" + here, "NO_PROXY=" + here}
+// forkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
+// in a fork, or has the network of this machine.
+func forkProxy(c *contract.Call) netip.AddrPort {
+	proxy, err := url.Parse(os.Getenv("http_proxy"))
+	if err != nil || proxy.Hostname() != "127.0.0.1" || forkAround(c) == nil {
+		return netip.AddrPort{}
+	}
+	all, err := net.Interfaces()
+	if err != nil || slices.ContainsFunc(all, func(i net.Interface) bool { return i.Flags&net.FlagLoopback == 0 }) {
+		return netip.AddrPort{}
+	}
+	at, _ := netip.ParseAddrPort(proxy.Host)
+	return at
 }
 
 // relayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that
-// use no proxy for a loopback. It does nothing outside of a contestant's fork.
+// use no proxy for a loopback.
 func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
-	proxy, err := url.Parse(os.Getenv("http_proxy"))
-	if err != nil || proxy.Hostname() != "127.0.0.1" || os.Getenv("no_proxy") == "" || forkAround(c) == nil {
+	proxy := forkProxy(c)
+	if !proxy.IsValid() {
 		return func() {}
 	}
 	var all []net.Listener
 	for _, at := range modelsHere(c) {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
 		if err != nil {
-			continue // this is the machine's own loopback
+			continue // another program of the fork does this already
 		}
 		all = append(all, l)
 		go func() {
@@ -105,7 +133,14 @@ func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 				if err != nil {
 					return
 				}
-				go relayTo(conn, proxy.Host, at)
+				go func() {
+					inside, err := gate.Connect(ctx, proxy.String(), at)
+					if err != nil {
+						_ = conn.Close()
+						return
+					}
+					pass(conn, inside)
+				}()
 			}
 		}()
 	}
@@ -114,29 +149,4 @@ func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 			_ = l.Close()
 		}
 	}
-}
-
-// relayTo relays a connection to an address behind a proxy.
-func relayTo(conn net.Conn, proxy, at string) {
-	out, err := net.Dial("tcp", proxy)
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	_, err = fmt.Fprintf(out, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", at, at)
-	in := bufio.NewReader(out)
-	if err == nil {
-		var answer *http.Response
-		if answer, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect}); err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				err = http.ErrNotSupported
-			}
-		}
-	}
-	if err != nil || in.Buffered() > 0 { // the other side speaks second
-		_, _ = conn.Close(), out.Close()
-		return
-	}
-	pass(conn, out)
 }

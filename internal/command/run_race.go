@@ -64,7 +64,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	d.Runs = foreign(rows)
 	best := winner(rows)
 	if best < 0 {
-		d.Summary.Next = []string{"omniagent fork list"}
+		d.Summary.Next = []string{"omniagent runs list", deletion(rows, -1)}
 		return contract.Result{Data: d, Effect: contract.Created}, lost(rows, "contestant")
 	}
 	if r, err := store.Load(ctx, rows[best].ID); err == nil {
@@ -72,7 +72,21 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	}
 	d.Winner = &rows[best].ID
 	d.Summary.Next = []string{"omniagent runs diff " + d.ID, "omniagent runs apply " + d.ID}
+	if len(rows) > 1 {
+		d.Summary.Next = append(d.Summary.Next, deletion(rows, best))
+	}
 	return contract.Result{Data: d, Effect: contract.Created}, nil
+}
+
+// deletion is the command that deletes the forks of those that have not won.
+func deletion(rows []severalRow, best int) string {
+	words := "omniagent fork delete"
+	for i, r := range rows {
+		if i != best && r.Fork != nil {
+			words += " " + *r.Fork
+		}
+	}
+	return words
 }
 
 // winner returns the contestant that passed with the fewest changed lines; -1: none has. One that has changed nothing

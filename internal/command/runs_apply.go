@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +25,8 @@ type runApplied struct {
 	forkApplied
 	ID    string                   `json:"run_id"`
 	Patch contract.Foreign[string] `json:"patch" doc:"empty: without --as patch"`
+
+	branch string // that a dry run would make
 }
 
 // PlainText says what came of it, or is the patch.
@@ -31,6 +34,9 @@ func (d runApplied) PlainText() string {
 	switch {
 	case d.Patch.Value != "":
 		return d.Patch.Value
+	case d.branch != "":
+		return fmt.Sprintf("Would make the branch %s, or one with a number behind that, with %s.\n", d.branch,
+			plural(len(d.Files), "path"))
 	case d.Branch != nil && !d.InPlace && d.Turn == nil && len(d.Files) == 0:
 		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
 			plural(d.Commits, "commit"))
@@ -78,6 +84,7 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 		d.Patch.Value, err = patchOf(ctx, runs, r)
 	case asBranch:
 		if c.DryRun() {
+			err = d.foresee(ctx, f)
 			break
 		}
 		branch, count, errBranch := f.Branch(ctx, text.OneLine(r.Text, 72)+"\n\nRun "+r.ID+" of "+
@@ -89,6 +96,17 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 	return contract.Result{
 		Data: d, Effect: contract.Updated, Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
 	}, err
+}
+
+// foresee lists what a branch would have, beside the commits of the fork.
+func (d *runApplied) foresee(ctx context.Context, f *fork.Fork) error {
+	changes, err := f.Changes(ctx)
+	for _, change := range changes {
+		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
+		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, "applied", ""}})
+	}
+	d.branch = "fork/" + f.Name
+	return err
 }
 
 // forkOf returns the fork in which a run worked.

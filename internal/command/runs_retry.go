@@ -77,10 +77,9 @@ func (p Parts) retry(ctx context.Context, c *contract.Call) (contract.Result, er
 	if err != nil {
 		return contract.Result{}, err
 	}
-	for _, q := range old.Questions {
-		if q.Answer != nil && !q.Answer.Secret {
-			r.Questions = append(r.Questions, q)
-		}
+	if err := r.Inherit(old); err != nil {
+		r.Abandon()
+		return contract.Result{}, err
 	}
 	if task.Detached {
 		return p.leave(ctx, c, store, r)

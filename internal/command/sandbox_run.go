@@ -83,7 +83,7 @@ func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
 			c.Config.String("native.network")),
 		State: wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
-		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup,
+		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: forkProxy(c),
 	}
 	for _, path := range c.Strings("write") {
 		w.Write = append(w.Write, c.Abs(path))

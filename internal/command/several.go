@@ -194,6 +194,9 @@ func (s several) one(ctx context.Context, e entry) severalRow {
 	dir := c.Dir()
 	if e.fork != nil {
 		dir = e.fork.Place(dir)
+		if c.Given("network") {
+			args = append(args, "--network="+c.String("network")) // it is recorded for what is done in the fork later
+		}
 	}
 	out := &rows{to: func(line []byte) {
 		var now spoken
@@ -241,12 +244,9 @@ func (s several) start(ctx context.Context, e entry, plan process.Plan) error {
 		}
 		child, wait = started, func() { started.Wait() }
 	} else {
-		n, err := ownLoopback(s.call, e.fork)
+		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), internet))
 		if err != nil {
 			return err
-		}
-		if env := process.Find("env", os.LookupEnv); env != "" && n.Serve != nil {
-			plan.Argv, plan.Path = slices.Concat([]string{"env"}, directly(), plan.Argv), env
 		}
 		// What the workspace was is also wanted of a contestant that is cancelled.
 		work, err := e.fork.Start(context.WithoutCancel(ctx), plan, n)

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,6 +39,7 @@ type Wanted struct {
 	Read    []string               // further readable paths in the home directory, absolute or with ~/
 	Memory  int64                  // bytes of data per process; 0: no limit
 	Only    string                 // the name of the tier; empty: the best that works
+	Via     netip.AddrPort         // the gate through which hosts are reached; not valid: directly
 	Refused func(host, why string) // called for each refusal of the gate; nil: not called
 
 	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
@@ -97,7 +99,7 @@ func (w Wanted) Through() (n sandbox.Network, err error) {
 	if err != nil {
 		return n, err
 	}
-	through, err := gate.New(gate.Options{Hosts: hosts, Advice: w.advice, Log: func(r gate.Request) {
+	through, err := gate.New(gate.Options{Hosts: hosts, Advice: w.advice, Via: w.Via, Log: func(r gate.Request) {
 		if w.Refused != nil && r.Refusal != "" {
 			w.Refused(r.Host, r.Refusal)
 		}

@@ -8,7 +8,7 @@
 //
 // It refuses anything but CONNECT and requests for http:// addresses. It does not look into a tunnel: it cannot know
 // what a listed host passes on, or which name a program uses inside TLS. It has no authentication: every client of the
-// listener may reach the hosts on the list. It uses no other proxy.
+// listener may reach the hosts on the list. It uses no other proxy than the gate that Options.Via names.
 package gate
 
 import (
@@ -34,6 +34,10 @@ type Options struct {
 	Hosts []string
 	// Any lets all hosts of the internet through. Hosts then names the private ones.
 	Any bool
+
+	// Via is a gate through which all hosts are reached, which then looks up names and checks their addresses. Not
+	// valid: they are reached directly.
+	Via netip.AddrPort
 
 	// Resolve looks up the addresses of a name, within its context; nil: the system's resolver.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)

@@ -143,6 +143,13 @@ func (v *visit) where(r *http.Request) (host, *refusal) {
 func (v *visit) dial(ctx context.Context, h host) (net.Conn, *refusal) {
 	ctx, cancel := context.WithTimeout(ctx, v.g.connect)
 	defer cancel()
+	if v.g.o.Via.IsValid() {
+		conn, err := Connect(ctx, v.g.o.Via.String(), h.String())
+		if err != nil {
+			return nil, refuse(http.StatusBadGateway, "%s is allowed here, but cannot be reached: %v", h, err)
+		}
+		return conn, nil
+	}
 	addresses := []netip.Addr{h.addr}
 	if h.name != "" {
 		var err error

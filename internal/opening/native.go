@@ -87,7 +87,7 @@ func (p *Plan) own(ctx context.Context) error {
 		Others:  e.Own.Others,
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox),
 		Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory, Read: e.Own.Read,
-		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
+		Via: e.Own.Via, Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
 		Lookup: e.Lookup, Version: e.Version,
 		ToolProtocol: cmp.Or(r.ToolProtocol, e.Own.ToolProtocol, choice.Protocol, e.Own.UsualProtocol),
 		Terms:        s.Terms, Services: r.Services, Schema: s.Schema,

@@ -13,6 +13,7 @@ package opening
 
 import (
 	"context"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
@@ -79,10 +80,11 @@ type Own struct {
 	Problem          error        // syntax error of a rule
 	Variables        []string     // further variables for commands and servers
 	Memory           int64
-	Read             []string // what commands see of the home directory besides places of tools
-	Sandbox, Network string   // default for the request
-	ToolProtocol     string   // default for the request; empty: as the profile of the model says, or else UsualProtocol
-	UsualProtocol    string   // empty: xnlcall.Native
+	Read             []string       // what commands see of the home directory besides places of tools
+	Sandbox, Network string         // default for the request
+	Via              netip.AddrPort // the gate through which commands reach hosts; not valid: directly
+	ToolProtocol     string         // default for the request; empty: as the profile of the model says, or else UsualProtocol
+	UsualProtocol    string         // empty: xnlcall.Native
 	First, Idle      time.Duration
 	Proxy            model.Proxy                      // to the model API; nil: that of the environment
 	Again            *model.RetryOptions              // of requests to it; nil: as the API needs it

@@ -131,6 +131,16 @@ func (r *Run) Answer(id string, a Answer) error {
 	return r.save()
 }
 
+// Inherit records the answers that were given in another run, but for secret ones, which were kept nowhere.
+func (r *Run) Inherit(from Record) error {
+	for _, q := range from.Questions {
+		if q.Answer != nil && !q.Answer.Secret {
+			r.Questions = append(r.Questions, q)
+		}
+	}
+	return r.save()
+}
+
 // answeredBefore returns the fault of a second answer.
 func answeredBefore(id string, a Answer) error {
 	return fault.New(fault.Conflicting, "question %s was answered at %s by process %d", id, a.At.Format(time.RFC3339),

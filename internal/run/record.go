@@ -55,6 +55,7 @@ type Task struct {
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one repeats
 	Fork      string           `json:"fork,omitempty"`     // in which it works; empty: in the workspace itself
+	Network   string           `json:"network,omitempty"`  // of the fork, as --network says it; empty: as for all agents
 	Check     string           `json:"check,omitempty"`    // a command of a shell that has to succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
 	// what is said to the agent of the run that this one repeats, in the same session if that goes on

@@ -23,7 +23,10 @@ type forked struct {
 		Turn  string
 		ID    string `json:"run_id"`
 		Files []struct{ Path, Result, Status string }
-		Forks []struct{ Name, Tier string }
+		Forks []struct {
+			Name, Tier string
+			Running    []int
+		}
 	}
 	Error *struct{ Code, Message string }
 }
@@ -75,14 +78,14 @@ func TestARunInAFork(t *testing.T) {
 	}
 	p.fork(0, "undo")
 	unchanged()
-	for _, name := range []string{"work-1", "work-2"} {
-		p.fork(2, "fork", "delete", name)
-		p.fork(0, "fork", "delete", name, "--confirm-destructive")
+	p.fork(2, "fork", "delete", "work-1", "work-2")
+	p.fork(5, "fork", "delete", "work-1", "nobody", "--confirm-destructive") // and the other one stays
+	if d := p.fork(0, "fork", "delete", "work-1", "work-2", "work-1", "--confirm-destructive"); len(d.Data.Forks) != 2 {
+		t.Errorf("%+v", d)
 	}
 	if d := p.fork(0, "fork", "list"); len(d.Data.Forks) > 0 {
 		t.Errorf("%+v", d)
 	}
-	p.fork(2, "run", "--agent", "scribe", "-p", "x", "--fork", "--detach")
 	p.nothing()
 }
 

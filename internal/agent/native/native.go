@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -54,13 +55,14 @@ type Options struct {
 	Rules   guard.Rules
 	Tools   tool.List // nil: tool.Ours
 	Agents  guard.Agents
-	Others  tool.Agents // that do what the model delegates; nil: none
-	Sandbox string      // workspace-write, or off
-	Network string      // what commands reach: off, on, packages, or hosts separated by commas
-	Memory  int64       // limit in bytes of each process of a command behind walls; 0: none
-	Read    []string    // what commands see of the home directory besides places of tools
-	Home    string      // the user's home directory
-	State   string      // the directory that records what has to be cleaned up if this process is killed
+	Others  tool.Agents    // that do what the model delegates; nil: none
+	Sandbox string         // workspace-write, or off
+	Network string         // what commands reach: off, on, packages, or hosts separated by commas
+	Via     netip.AddrPort // the gate through which they reach them; not valid: directly
+	Memory  int64          // limit in bytes of each process of a command behind walls; 0: none
+	Read    []string       // what commands see of the home directory besides places of tools
+	Home    string         // the user's home directory
+	State   string         // the directory that records what has to be cleaned up if this process is killed
 	Limits  engine.Limits
 	Env     []string                         // the environment; shell decides what commands and servers get of it
 	HandOn  []string                         // further variables for them, which the user has named

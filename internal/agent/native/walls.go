@@ -34,7 +34,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
-		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup,
+		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via,
 		Hide: ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Refused: func(host, why string) {
 			o.Log("a command was kept from %s: %s", host, why)
