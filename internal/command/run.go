@@ -103,7 +103,7 @@ func runForks() []contract.Param {
 		{Name: "race", Kind: contract.Text, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
 		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
-		{Name: "network", Kind: contract.Text, Help: "of the fork, as in fork run"},
+		{Name: "network", Kind: contract.Text, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"omniagent/internal/address"
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
@@ -36,8 +38,13 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	case word != internet:
 		return chosenNetwork(c, word)
 	}
+	private, named := privateModels(c)
+	if named != "" {
+		logLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name, named)
+		return networkIn(c, f, "on")
+	}
 	through, err := gate.New(gate.Options{
-		Any: true, Hosts: modelsHere(c),
+		Any: true, Hosts: private,
 		Log: func(r gate.Request) {
 			if r.Refusal != "" {
 				logLine(c, "%s was kept from %s: %s", f.Name, r.Host, r.Refusal)
@@ -70,32 +77,71 @@ func namesProxy(entry string) bool {
 	return value != "" && slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy"}, name)
 }
 
-// modelsHere are the addresses of models on this machine, as far as a flag or the environment names them.
-func modelsHere(c *contract.Call) (all []string) {
+// modelPlaces are the addresses at which a flag, the configuration or the environment says that models are.
+func modelPlaces(c *contract.Call) (all []*url.URL) {
 	said := []string{c.String("api-base"), c.Config.String("native.api_base")}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		for _, part := range []string{"BASE_URL", "API_BASE", "ENDPOINT"} {
-			if strings.Contains(name, part) {
+			if strings.Contains(name, part) && !strings.HasPrefix(name, "OTEL_") {
 				said = append(said, value)
 			}
 		}
 	}
 	for _, text := range said {
-		at, err := url.Parse(text)
-		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Port() == "" {
-			continue
+		if at, err := url.Parse(text); err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" {
+			all = append(all, at)
 		}
-		host := at.Hostname()
-		if host == "localhost" {
-			host = "127.0.0.1"
-		}
-		to, err := netip.ParseAddrPort(net.JoinHostPort(host, at.Port()))
-		if err == nil && to.Addr().IsLoopback() && !slices.Contains(all, to.String()) {
+	}
+	return all
+}
+
+// addressOf returns the address of a place that is named by one; ok is false if it is named by a name.
+func addressOf(at *url.URL) (to netip.AddrPort, ok bool) {
+	host, port := at.Hostname(), at.Port()
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	to, err := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	return to, err == nil
+}
+
+// modelsHere are the addresses of models on this machine.
+func modelsHere(c *contract.Call) (all []string) {
+	for _, at := range modelPlaces(c) {
+		if to, ok := addressOf(at); ok && to.Addr().IsLoopback() && !slices.Contains(all, to.String()) {
 			all = append(all, to.String())
 		}
 	}
 	return all
+}
+
+// lookupTime is how long the name of a model may take to be looked up.
+const lookupTime = 2 * time.Second
+
+// privateModels are the addresses of models that no proxy to the internet leads to. named is the first host of such a
+// model that has a name, which only the network of this machine leads to; empty: there is none.
+func privateModels(c *contract.Call) (all []string, named string) {
+	all = modelsHere(c)
+	for _, at := range modelPlaces(c) {
+		to, ok := addressOf(at)
+		if ok && address.NotPublic(to.Addr()) != "" && !slices.Contains(all, to.String()) {
+			all = append(all, to.String())
+		}
+		if ok || named != "" {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", at.Hostname())
+		cancel()
+		if slices.ContainsFunc(found, func(a netip.Addr) bool { return address.NotPublic(a.Unmap()) != "" }) {
+			named = at.Host
+		}
+	}
+	return all, named
 }
 
 // forkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not

@@ -168,6 +168,21 @@ func TestTheNetworkOfAFork(t *testing.T) {
 	p.call("runs", "retry", c.Runs[0].ID).is(t, 0, "succeeded", "done")
 	is(c.Runs[0].Fork, true, false)
 	p.fork(2, "run", "--agent", "looks", "-p", "x", "--network", "off")
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := net.LookupIP(name); err != nil || !found[0].IsPrivate() && !found[0].IsLoopback() {
+		t.Logf("not tried: a model in a private network, because %s has no address there: %v %v", name, found, err)
+	} else {
+		p.env = append(p.env, "OPENAI_BASE_URL=http://"+name+":1/v1")
+		a := p.run("looks", "--yolo", "--fork")
+		a.is(t, 0, "succeeded", "done")
+		is("work-6", false, false)
+		if !strings.Contains(a.Stderr, "the model at "+name+":1 is in a private one") {
+			t.Errorf("%s", a.Stderr)
+		}
+	}
 	p.nothing()
 }
 
