@@ -79,7 +79,8 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		}
 		return 0, err
 	}
-	return work{call: c, fork: f, net: n, signals: signals, standby: standby, fresh: fresh}.carryOut(ctx, c.Strings("command"))
+	w := work{call: c, fork: f, net: n, signals: signals, standby: standby, fresh: fresh}
+	return w.carryOut(ctx, c.Strings("command"))
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.

@@ -43,7 +43,7 @@ func TestVia(t *testing.T) {
 	}
 }
 
-// Who connects through what is no proxy, or does not answer, gets an error.
+// A server that is not a proxy, or does not answer, is an error.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	if conn, err := Connect(t.Context(), farSide(t, echo), "example.com:443"); err == nil {

@@ -83,16 +83,17 @@ type Own struct {
 	Read             []string       // what commands see of the home directory besides places of tools
 	Sandbox, Network string         // default for the request
 	Via              netip.AddrPort // the gate through which commands reach hosts; not valid: directly
-	ToolProtocol     string         // default for the request; empty: as the profile of the model says, or else UsualProtocol
-	UsualProtocol    string         // empty: xnlcall.Native
-	First, Idle      time.Duration
-	Proxy            model.Proxy                      // to the model API; nil: that of the environment
-	Again            *model.RetryOptions              // of requests to it; nil: as the API needs it
-	Programs         func(name string) (string, bool) // the environment for finding programs that provide a login
-	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
-	Agents           []string                         // that --provider may name
-	Wishes           []provider.Wish                  // what the configuration says of the model
-	Keys             provider.KeyStore                // nil: no keys are stored
+	// default for the request; empty: as the profile of the model says, or else UsualProtocol
+	ToolProtocol  string
+	UsualProtocol string // empty: xnlcall.Native
+	First, Idle   time.Duration
+	Proxy         model.Proxy                      // to the model API; nil: that of the environment
+	Again         *model.RetryOptions              // of requests to it; nil: as the API needs it
+	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
+	APIs          []model.API                      // among which one is chosen; nil: provider.APIs
+	Agents        []string                         // that --provider may name
+	Wishes        []provider.Wish                  // what the configuration says of the model
+	Keys          provider.KeyStore                // nil: no keys are stored
 	// the profiles of the user, and of the project of a directory; nil: there are none
 	Profiles func(dir string) provider.Profiles
 }

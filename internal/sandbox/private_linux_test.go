@@ -81,11 +81,11 @@ func TestAShortProgramWasThere(t *testing.T) {
 	}
 	child.Wait()
 	if _, err := entry.Spaces(child); err == nil || err.Error() == errNotMade.Error() {
-		t.Errorf("a program that there is not: %v", err)
+		t.Errorf("a missing program: %v", err)
 	}
 }
 
-// Who connects through a process that was killed gets an error, and none of what has its descriptor by now.
+// A connection through a process that was killed is an error. Its descriptor may belong to another file by now.
 func TestADialerThatEnded(t *testing.T) {
 	d, err := privately(t).Dial("127.0.0.1:3000")
 	if err != nil {

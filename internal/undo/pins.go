@@ -173,7 +173,8 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 			tree.Reason(err)).Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
-	if pack && write(from, to, info.Mode().Perm(), workspace.Clone) == nil || (pack || mayShare(info)) && os.Link(from, to) == nil {
+	if pack && write(from, to, info.Mode().Perm(), workspace.Clone) == nil ||
+		(pack || mayShare(info)) && os.Link(from, to) == nil {
 		return nil
 	}
 	if left.Add(-info.Size()) < 0 {
