@@ -356,10 +356,6 @@ func forkDelete() *contract.Command {
 		},
 		Examples: []contract.Example{
 			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
-			{
-				Description: "What a race has left",
-				Command:     "omniagent fork delete work-1 work-2 --confirm-destructive",
-			},
 		},
 		Run: deleteForks,
 	})
