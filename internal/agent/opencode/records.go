@@ -105,7 +105,12 @@ func (o observer) visit(see func(*reading) error) bool {
 		all, err := s.Tables()
 		return err == nil && see(&reading{store: s, all: all, path: path, observer: o}) == nil && s.Valid()
 	}
-	return once() || once() || once()
+	for range 3 {
+		if once() {
+			return true
+		}
+	}
+	return false
 }
 
 // messages returns the ids of all messages of the session and of its sub-agents, or nil.
@@ -282,7 +287,7 @@ func take(e *agent.Evidence, m message) {
 	}
 }
 
-// parts collects refused tools, of messages of this run: a fork copies parts with new times. A part that is too large to
+// parts collects refused tools of messages of this run: a fork copies parts with new times. A part that is too large to
 // read may hide another.
 func (g *reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]

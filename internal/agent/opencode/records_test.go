@@ -206,7 +206,7 @@ func TestResumedAtOnce(t *testing.T) {
 // The parts that a fork copies get new times, their messages do not. What it copied is not of this run.
 func TestForked(t *testing.T) {
 	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
-	const asked, called = 1795271941824, 1795271944086 // when the message with the refused call was written, and the call
+	const asked, called = 1795271941824, 1795271944086 // the times of a message, and of the refused call in it
 	for began, denials := range map[int64]int{asked: 1, called: 0} {
 		o := driver{}.Observe(agent.Launch{Env: []string{"HOME=" + dir}}).(observer)
 		o.began = time.UnixMilli(began)
