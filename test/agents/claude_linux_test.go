@@ -273,7 +273,7 @@ func claudeErrors(b *bench) {
 		`[{"error":529}]`:            "API_ERROR",
 		`[{"error":"context_full"}]`: "CONTEXT_FULL", `[{"error":429,"retry_after":600}]`: "RATE_LIMITED",
 	} {
-		if o := b.run(script, "--timeout", "2m"); o.code != 1 || o.report.code() != code {
+		if o := b.run(script, "--timeout", "5m"); o.code != 1 || o.report.code() != code {
 			b.t.Errorf("%s: %+v, want %s", script, o, code)
 		}
 	}
@@ -281,16 +281,16 @@ func claudeErrors(b *bench) {
 
 func claudeBreaks(b *bench) {
 	// What was denied before stays in the report; the error is what ended it.
-	o := b.run(`[{"shell":"touch inside.txt"},{"error":500}]`, "--timeout", "2m")
+	o := b.run(`[{"shell":"touch inside.txt"},{"error":500}]`, "--timeout", "5m")
 	if o.code != 1 || o.report.code() != "API_ERROR" || len(o.report.Denials) != 1 || b.took("inside.txt") {
 		b.t.Errorf("an error after a denial: %+v", o)
 	}
-	o = b.run(`[{"error":500,"times":1},{"say":"in the end"}]`, "--timeout", "2m")
+	o = b.run(`[{"error":500,"times":1},{"say":"in the end"}]`, "--timeout", "5m")
 	if o.code != 1 || o.report.code() != "API_ERROR" {
 		b.t.Errorf("it tried again: %+v", o)
 	}
 	const long = `{"say":"the beginning of a long answer"`
-	o = b.run("["+long+`,"cut":"middle"}]`, "--timeout", "2m")
+	o = b.run("["+long+`,"cut":"middle"}]`, "--timeout", "5m")
 	if o.code != 1 || o.report.code() != "API_ERROR" {
 		b.t.Errorf("a connection that drops: %+v", o)
 	}

@@ -49,7 +49,7 @@ func (b *bench) codexOpens(script string, args ...string) (*screen, []string) {
 	b.t.Helper()
 	s := b.open(script, args...)
 	s.sees("default · ")
-	for end := time.Now().Add(screenTakes); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if words := codexBelow(s.cmd.Process.Pid); words != nil {
 			return s, words
 		}

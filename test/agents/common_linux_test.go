@@ -49,7 +49,7 @@ func TestErrors(t *testing.T) {
 				`[{"error":400}]`:                                    "API_ERROR",
 			} {
 				for _, form := range []string{"text", "stream-json"} {
-					o := b.run(script, "--output", form, "--timeout", "60s")
+					o := b.run(script, "--output", form, "--timeout", "5m")
 					if o.code != 1 || o.report.Error == nil || o.report.Error.Code != code {
 						t.Errorf("%s, %s: exit code %d, %+v, want %s\n%s\n%s", script, form, o.code, o.report.Error,
 							code, o.stdout, o.stderr)
@@ -91,7 +91,7 @@ func TestSchema(t *testing.T) {
 			if o := b.run(script, "--output-schema", schema); o.code != 0 || o.stdout != "{\"n\":7}\n" {
 				t.Errorf("%+v", o)
 			}
-			o := b.run(`[{"say":"no"}]`, "--output-schema", schema, "--output-schema-retries", "1", "--timeout", "60s")
+			o := b.run(`[{"say":"no"}]`, "--output-schema", schema, "--output-schema-retries", "1", "--timeout", "5m")
 			if o.code != 1 || o.stdout != "" {
 				t.Errorf("never conforming: %+v", o)
 			}

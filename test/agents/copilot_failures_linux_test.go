@@ -100,7 +100,7 @@ func copilotKilled(b *bench) {
 			`[{"shell":"touch begun.txt; while ! test -e go; do sleep 0.1; done; touch late.txt"},{"say":"done"}]`,
 			"--yolo")
 	}()
-	end := time.Now().Add(screenTakes)
+	end := time.Now().Add(patience)
 	for !b.took("begun.txt") {
 		if time.Now().After(end) {
 			b.t.Fatal("the command did not begin")

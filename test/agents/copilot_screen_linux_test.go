@@ -50,7 +50,7 @@ func copilotReady(s *screen) {
 // width makes the CLI draw it whole.
 func copilotSees(s *screen, text string) {
 	s.t.Helper()
-	for i := range uint16(12) {
+	for i := range uint16(patience / copilotLittle) {
 		if copilotWaits(func() bool { return strings.Contains(s.letters()[s.seen:], letters(text)) }) {
 			s.sees(text)
 			return
@@ -64,7 +64,7 @@ func copilotSees(s *screen, text string) {
 // no harm.
 func copilotEnters(s *screen, text string) {
 	s.t.Helper()
-	for i := range uint16(10) {
+	for i := range uint16(patience / copilotLittle) {
 		s.types("\r")
 		if copilotWaits(func() bool { return strings.Contains(s.letters()[s.seen:], letters(text)) }) {
 			return
@@ -94,7 +94,7 @@ func copilotLeaves(s *screen) {
 // clock.
 func copilotQuits(s *screen, over func() bool) {
 	s.t.Helper()
-	for range 10 {
+	for range patience / copilotLittle {
 		s.forget()
 		s.types("\x03")
 		if copilotWaits(func() bool {
@@ -109,9 +109,11 @@ func copilotQuits(s *screen, over func() bool) {
 	s.t.Fatalf("it does not leave:\n%s", tail(s.letters()))
 }
 
+const copilotLittle = 5 * time.Second
+
 // copilotWaits waits a little until something holds, and says whether it does.
 func copilotWaits(holds func() bool) bool {
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(copilotLittle); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if holds() {
 			return true
 		}

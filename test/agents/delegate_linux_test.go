@@ -56,7 +56,7 @@ func (b *bench) hosted(cmd *exec.Cmd, behaviour string) (seen string) {
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	clock := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	clock := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer clock.Stop()
 	say := func(line string) { _, _ = in.Write([]byte(line + "\n")) }
 	say(`{"type":"user","message":{"role":"user","content":"go"},"parent_tool_use_id":null,"session_id":""}`)

@@ -95,7 +95,7 @@ func (d *driven) until(kind string) map[string]any {
 // untilOne hears lines up to one of that kind.
 func (d *driven) untilOne(kind string, is func(map[string]any) bool) map[string]any {
 	d.t.Helper()
-	over := time.After(time.Minute)
+	over := time.After(patience)
 	for {
 		select {
 		case line, open := <-d.lines:
@@ -107,7 +107,7 @@ func (d *driven) untilOne(kind string, is func(map[string]any) bool) map[string]
 				return line
 			}
 		case <-over:
-			d.t.Fatalf("no %s in a minute: %v\n%s", kind, d.heard, d.errors.String())
+			d.t.Fatalf("no %s within %v: %v\n%s", kind, patience, d.heard, d.errors.String())
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (d *driven) ends() int {
 	_ = d.in.Close()
 	for range d.lines { //nolint:revive // what is left
 	}
-	limit := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
+	limit := time.AfterFunc(patience, func() { _ = d.cmd.Process.Kill() })
 	defer limit.Stop()
 	_ = d.cmd.Wait()
 	return d.cmd.ProcessState.ExitCode()

@@ -178,7 +178,7 @@ func geminiErrors(b *bench) {
 		`[{"error":429,"message":"You exceeded your current quota."}]`: "RATE_LIMITED",
 		`[{"say":"half of it","cut":"middle"}]`:                        "",
 	} {
-		o := b.run(script, "--timeout", "60s")
+		o := b.run(script, "--timeout", "5m")
 		if o.code != 1 || want != "" && o.report.code() != want || want == "" && o.report.code() == "" {
 			b.t.Errorf("%s: exit code %d, %+v, want %s\n%s\n%s", script, o.code, o.report.Error, want, o.stdout,
 				o.stderr)

@@ -114,9 +114,9 @@ func geminiEnters(s *screen, line string) {
 // geminiUntil waits until something holds.
 func geminiUntil(b *bench, what string, holds func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(screenTakes); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatalf("not within %v: %s", screenTakes, what)
+			b.t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }

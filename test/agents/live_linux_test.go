@@ -65,7 +65,7 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 func (b *bench) talk(d agent.Driver, script string, change func(*agent.Spec, *agent.Services)) *talk {
 	b.t.Helper()
 	m := scripted(b.t, script)
-	s, sv := b.wanted(d, m), agent.Services{CanAsk: true, Grace: 5 * time.Second, Connect: time.Minute}
+	s, sv := b.wanted(d, m), agent.Services{CanAsk: true, Grace: 5 * time.Second, Connect: patience}
 	if change != nil {
 		change(&s, &sv)
 	}
@@ -96,7 +96,7 @@ func (c *talk) say(text string) {
 // next hears an event.
 func (c *talk) next() event.Event {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	e, err := c.events.Next(ctx)
 	if err != nil {

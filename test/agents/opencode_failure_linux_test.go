@@ -26,7 +26,7 @@ func opencodeErrors(b *bench) {
 		`[{"error":500}]`:                         "API_ERROR",
 		`[{"error":"context_full"}]`:              "CONTEXT_FULL",
 	} {
-		o := b.run(script, "--timeout", "100s")
+		o := b.run(script, "--timeout", "5m")
 		if o.code != 1 || o.report.code() != code {
 			b.t.Errorf("%s: %s %+v", script, o.report.code(), o)
 		}
@@ -59,7 +59,7 @@ func opencodeStall(b *bench) {
 	limit := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
 	defer limit.Stop()
 	var pid int
-	for end := time.Now().Add(screenTakes); pid == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); pid == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		data, _ := os.ReadFile(mark)
 		_, _ = fmt.Sscan(string(data), &pid)
 	}

@@ -42,7 +42,7 @@ func (s *screen) opencodeLeaves() {
 func (s *screen) opencodeReady(footer string) (command, permission string) {
 	s.t.Helper()
 	// It needs twenty seconds of a processor until it draws, which is a minute on a busy machine.
-	for end := time.Now().Add(2 * screenTakes); !strings.Contains(s.letters(), letters(footer)) &&
+	for end := time.Now().Add(patience); !strings.Contains(s.letters(), letters(footer)) &&
 		time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -60,7 +60,7 @@ func (s *screen) opencodeReady(footer string) (command, permission string) {
 // comes waits for a file.
 func (b *bench) comes(path string) {
 	b.t.Helper()
-	for end := time.Now().Add(screenTakes); !b.took(path); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !b.took(path); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("%s did not come", path)
 		}

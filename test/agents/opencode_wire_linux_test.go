@@ -52,7 +52,7 @@ func opencodeLong(b *bench) {
 // takes 64 MiB.
 func opencodeTooLong(b *bench) {
 	prompt := bytes.Repeat([]byte("0123456789abcde\n"), (64<<20)/16)
-	o := b.start(prompt, b.script(`[{"say":"it has ${input.length} characters"}]`), "--timeout", "150s")
+	o := b.start(prompt, b.script(`[{"say":"it has ${input.length} characters"}]`), "--timeout", "5m")
 	if o.code != 1 || strings.Contains(o.stdout, "it has") {
 		b.t.Errorf("%.500s\n%.2000s\n%+v", o.stdout, o.stderr, o.report)
 	}

@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// screenTakes is how long a text may take to appear. It is not a measurement: the machine may be slow and busy.
-const screenTakes = 60 * time.Second
-
 // screen is a terminal with a program in it. It answers what programs ask a terminal, and remembers what they wrote.
 type screen struct {
 	t    *testing.T
@@ -126,7 +123,7 @@ func letters(raw string) string {
 // sees waits for one of the texts, after the last one that was seen, and returns it. Blanks do not count.
 func (s *screen) sees(wanted ...string) string {
 	s.t.Helper()
-	end := time.Now().Add(screenTakes)
+	end := time.Now().Add(patience)
 	for {
 		text := s.letters()
 		found, at := "", -1
@@ -147,7 +144,7 @@ func (s *screen) sees(wanted ...string) string {
 		default:
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("none of %q within %v in\n%s", wanted, screenTakes, tail(text))
+			s.t.Fatalf("none of %q within %v in\n%s", wanted, patience, tail(text))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -187,13 +184,13 @@ const soon = 600 * time.Millisecond
 func (s *screen) presses(key string, every time.Duration, what string, holds func() bool) {
 	s.t.Helper()
 	sent := time.Time{}
-	for end := time.Now().Add(screenTakes); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(sent) > every {
 			_, _ = s.file.WriteString(key) // it may just have ended
 			sent = time.Now()
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("not within %v: %s, in\n%s", screenTakes, what, tail(s.letters()))
+			s.t.Fatalf("not within %v: %s, in\n%s", patience, what, tail(s.letters()))
 		}
 	}
 }
@@ -223,7 +220,7 @@ func (s *screen) resize(rows, columns uint16) {
 // drawn waits until the program has written something new, and returns its letters.
 func (s *screen) drawn() string {
 	s.t.Helper()
-	end := time.Now().Add(screenTakes)
+	end := time.Now().Add(patience)
 	for {
 		if text := s.letters(); len(text) > s.seen {
 			new := text[s.seen:]
@@ -244,8 +241,8 @@ func (s *screen) left() int {
 	go func() { _ = s.cmd.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(screenTakes):
-		s.t.Fatalf("it did not end within %v:\n%s", screenTakes, tail(s.letters()))
+	case <-time.After(patience):
+		s.t.Fatalf("it did not end within %v:\n%s", patience, tail(s.letters()))
 	}
 	return s.cmd.ProcessState.ExitCode()
 }
@@ -255,7 +252,7 @@ func (s *screen) leave() {
 	_ = s.file.Close()
 	if s.cmd.ProcessState == nil {
 		_ = s.cmd.Process.Signal(syscall.SIGHUP)
-		kill := time.AfterFunc(20*time.Second, func() {
+		kill := time.AfterFunc(patience, func() {
 			s.t.Error("it had to be killed")
 			_ = s.cmd.Process.Kill()
 		})
