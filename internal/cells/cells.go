@@ -224,23 +224,6 @@ func styles(s string) []string {
 	return list
 }
 
-// Rows returns how many rows a terminal of that width needs for s: as many as Break returns.
-func Rows(s string, width int) int {
-	width = max(width, 2)
-	rows, used := 1, 0
-	for s != "" {
-		piece, rest, w := First(s)
-		switch {
-		case piece == "\t":
-			w = min(tab-used%tab, width-used)
-		case used+w > width:
-			rows, used = rows+1, 0
-		}
-		used, s = used+w, rest
-	}
-	return rows
-}
-
 // Fill returns s with spaces up to that width, or cut to it.
 func Fill(s string, width int) string {
 	s = Cut(s, width)

@@ -296,11 +296,7 @@ func (c *Chat) update() { c.refresh(false) }
 func (c *Chat) refresh(again bool) {
 	busy := c.runs() || len(c.later) > 0
 	c.busy.Store(busy)
-	facts := c.Conversation().Facts()
-	c.View.State(State{
-		Busy: busy, Again: again, Agent: facts.Agent, Model: facts.Model, Mode: facts.Mode, Spent: c.spent,
-		Waiting: c.waiting(),
-	})
+	c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
 	select {
 	case c.changed <- struct{}{}:
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"omniagent/internal/event"
-	"omniagent/internal/setting"
 )
 
 // View is what a person sees and types on. All methods but Run, Broken and Err are called one at a time.
@@ -43,9 +42,6 @@ type Input struct {
 type State struct {
 	Busy    bool // a turn runs or is about to
 	Again   bool // a line was typed that began none
-	Agent   string
-	Model   string
-	Mode    setting.Approval
-	Waiting int // messages that wait for a turn
+	Waiting int  // messages that wait for a turn
 	Spent   Spent
 }

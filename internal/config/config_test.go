@@ -136,8 +136,8 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 	if diff := cmp.Diff([]string{p.project, p.user}, set.Sources()); diff != "" {
 		t.Error(diff)
 	}
-	if set.ProjectRoot() != p.repo || set.ProjectFile() != p.project || len(set.Warnings()) != 0 {
-		t.Errorf("root %s, file %s, warnings %v", set.ProjectRoot(), set.ProjectFile(), set.Warnings())
+	if set.projectRoot != p.repo || set.ProjectFile() != p.project || len(set.Warnings()) != 0 {
+		t.Errorf("root %s, file %s, warnings %v", set.projectRoot, set.ProjectFile(), set.Warnings())
 	}
 	if set.Int("retries") != 7 || set.Int("audit.max_size") != 1<<20 || set.Duration("audit.keep") != 48*time.Hour ||
 		set.String("output") != "human" {

@@ -51,8 +51,8 @@ func TestProjectFileIsTheNearestWithinTheRepository(t *testing.T) {
 	p := newPlace(t)
 	above := projectPath(filepath.Dir(p.repo))
 	p.trust(above, "model = 'outside'\n")
-	if set := p.load(); set.ProjectFile() != "" || set.ProjectRoot() != p.repo {
-		t.Errorf("file %q, root %q", set.ProjectFile(), set.ProjectRoot())
+	if set := p.load(); set.ProjectFile() != "" || set.projectRoot != p.repo {
+		t.Errorf("file %q, root %q", set.ProjectFile(), set.projectRoot)
 	}
 	p.trust(p.project, "model = 'root'\n")
 	p.trust(projectPath(filepath.Dir(p.dir)), "model = 'middle'\n")
@@ -62,8 +62,8 @@ func TestProjectFileIsTheNearestWithinTheRepository(t *testing.T) {
 	if err := os.Remove(filepath.Join(p.repo, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	if set := p.load(); set.ProjectFile() != "" || set.ProjectRoot() != p.dir {
-		t.Errorf("outside of a repository: file %q, root %q", set.ProjectFile(), set.ProjectRoot())
+	if set := p.load(); set.ProjectFile() != "" || set.projectRoot != p.dir {
+		t.Errorf("outside of a repository: file %q, root %q", set.ProjectFile(), set.projectRoot)
 	}
 	p.trust(projectPath(p.dir), "model = 'here'\n")
 	if set := p.load(); set.String("model") != "here" {

@@ -138,9 +138,6 @@ func (s *Set) Warnings() []Warning { return slices.Clone(s.warnings) }
 // ContextName returns the chosen context, or "".
 func (s *Set) ContextName() string { return s.context }
 
-// ProjectRoot returns the root of the repository around the working directory, or the working directory itself.
-func (s *Set) ProjectRoot() string { return s.projectRoot }
-
 // ProjectFile returns the project file that was found, trusted or not, even if no file was to be read; "" if there is
 // none.
 func (s *Set) ProjectFile() string { return s.projectFile }

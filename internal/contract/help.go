@@ -147,17 +147,6 @@ func (p *Program) paths() []string {
 	return paths
 }
 
-// HelpNames returns what the help has pages about: topics, groups and commands.
-func (p *Program) HelpNames() []string {
-	names := []string{}
-	for _, t := range p.topics() {
-		names = append(names, t.Name)
-	}
-	names = append(names, p.paths()...)
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // topic is a Topic as it is written.
 type topic struct {
 	Name, Summary string

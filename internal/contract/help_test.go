@@ -48,7 +48,7 @@ func TestHelpFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range p.HelpNames() {
+	for _, name := range helpNames(p) {
 		if page := topicText(t, p, strings.Fields(name)...); len(page) < 20 {
 			t.Errorf("the help about %s is %q", name, page)
 		}
@@ -170,4 +170,15 @@ func TestHelp(t *testing.T) {
 			t.Errorf("nothing was wrapped: %s", wrapped.stderr)
 		}
 	})
+}
+
+// helpNames returns what the help has pages about: topics, groups and commands.
+func helpNames(p *Program) []string {
+	names := []string{}
+	for _, t := range p.topics() {
+		names = append(names, t.Name)
+	}
+	names = append(names, p.paths()...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }

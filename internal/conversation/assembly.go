@@ -113,7 +113,7 @@ func (a *assembly) words(e event.Event) []event.Event {
 		if pieces.Len() < longestWhole {
 			return []event.Event{e}
 		}
-		return append([]event.Event{e}, a.whole(key, e, true)...)
+		return append([]event.Event{e}, a.whole(key, e)...)
 	}
 	var out []event.Event
 	more := e.Text
@@ -122,7 +122,7 @@ func (a *assembly) words(e event.Event) []event.Event {
 		if follows {
 			more = tail
 		} else { // a different text: publish both
-			out = a.whole(key, e, true)
+			out = a.whole(key, e)
 			pieces = nil
 		}
 	}
@@ -140,12 +140,12 @@ func (a *assembly) words(e event.Event) []event.Event {
 }
 
 // whole ends a text that came in pieces.
-func (a *assembly) whole(key textKey, at event.Event, synthetic bool) []event.Event {
+func (a *assembly) whole(key textKey, at event.Event) []event.Event {
 	text := a.texts[key].String()
 	delete(a.texts, key)
 	a.setLast(key, text)
 	return []event.Event{
-		{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: synthetic},
+		{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: true},
 	}
 }
 
@@ -159,7 +159,7 @@ func (a *assembly) setLast(key textKey, text string) {
 func (a *assembly) flush(e event.Event) (out []event.Event) {
 	for _, kind := range []event.Kind{event.Thinking, event.Text} {
 		if key := (textKey{e.Parent, kind}); a.texts[key] != nil {
-			out = append(out, a.whole(key, e, true)...)
+			out = append(out, a.whole(key, e)...)
 		}
 	}
 	return out
@@ -177,7 +177,7 @@ func (a *assembly) fail(e event.Event) {
 func (a *assembly) end(e event.Event) (out []event.Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(a.texts),
 		func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
-		out = append(out, a.whole(key, e, true)...)
+		out = append(out, a.whole(key, e)...)
 	}
 	// the result of a sub-agent's call comes before the result of the call that is the sub-agent
 	for _, id := range slices.Backward(a.order) {

@@ -76,7 +76,6 @@ func (p *piece) bar(why string) {
 
 // survey is everything known about a line.
 type survey struct {
-	line   string
 	pieces []piece
 	broken bool // the line cannot be judged piece by piece
 }
@@ -97,7 +96,7 @@ func (s *survey) verdict() Verdict {
 //	line ─▶ characters ─▶ parser ─▶ walker: statements that it understands ─▶ pieces with verdicts
 //	                                   └─▶ sweep: all other nodes ────────────▶ Ask or Deny
 func (s Set) look(line string, p Place) *survey {
-	sv := &survey{line: line}
+	sv := &survey{}
 	w := &walker{set: s, place: p, survey: sv}
 	if s == SysBuiltIn {
 		w.words(line)

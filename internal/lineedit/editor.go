@@ -100,9 +100,6 @@ func (e *Editor) Set(text string) {
 	e.cursor = len(e.buffer)
 }
 
-// SetPrompt changes what stands before the first line.
-func (e *Editor) SetPrompt(prompt string) { e.options.Prompt = prompt }
-
 // Close ends a completion that still runs.
 func (e *Editor) Close() { e.completion.close() }
 

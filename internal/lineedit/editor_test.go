@@ -138,14 +138,13 @@ func TestFoldedPaste(t *testing.T) {
 	}
 }
 
-// TestPrompt: a host may change the prompt while somebody types.
+// TestPrompt: further lines are indented like the text after the prompt.
 func TestPrompt(t *testing.T) {
-	e := lineedit.New(lineedit.Options{Prompt: "> ", Hint: "say something"})
-	if got := look(e, 40); got != "> |say something" {
+	e := lineedit.New(lineedit.Options{Prompt: "plan> ", Hint: "say something"})
+	if got := look(e, 40); got != "plan> |say something" {
 		t.Error(got)
 	}
 	press(e, "a\x1b\rb")
-	e.SetPrompt("plan> ")
 	if got := look(e, 40); got != "plan> a\n      b|" {
 		t.Error(got)
 	}

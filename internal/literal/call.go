@@ -5,7 +5,6 @@ import "strings"
 // Call is a call of a function with literals.
 type Call struct {
 	Name string // with its namespace, such as SysBuiltIn.bash
-	Pos  Pos
 	Args []Value
 }
 
@@ -39,7 +38,6 @@ func (p *js) whole() Call {
 func (p *js) called() (c Call) {
 	p.skip("await")
 	p.space()
-	c.Pos = p.locate.pos(p.at)
 	namespace := p.identifier()
 	if namespace == "" || p.ended() || p.data[p.at] != '.' {
 		panic(p.fail(p.at, "expected a call such as SysBuiltIn.bash({ command: \"ls\" }), found %s",

@@ -104,8 +104,8 @@ func (c *Conn) cancel(id int64, method string) {
 
 // background does something in the background, with a time limit, until the connection is closed. A server that asks
 // faster than it reads gets no more answers.
-func (c *Conn) background(do func(context.Context)) bool {
-	return c.aside(false, func(ctx context.Context) {
+func (c *Conn) background(do func(context.Context)) {
+	c.aside(false, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, openTakes)
 		defer cancel()
 		do(ctx)

@@ -62,8 +62,6 @@ func waitid(pid, options int) (info siginfo, err error) {
 	return info, err
 }
 
-func maxRSS(u syscall.Rusage) int64 { return u.Maxrss }
-
 // stopSelf stops this process if a process can continue it. The runtime keeps every signal handler that was installed
 // once, so SIGTSTP would do nothing.
 func stopSelf(syscall.Signal) {

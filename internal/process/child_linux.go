@@ -100,8 +100,6 @@ func stoppedBy(info *unix.Siginfo) syscall.Signal {
 	return syscall.Signal(*(*int32)(unsafe.Add(unsafe.Pointer(info), union+8)))
 }
 
-func maxRSS(u syscall.Rusage) int64 { return int64(u.Maxrss) << 10 }
-
 // stopSelf stops this process and its whole group, so that a shell sees the job stopped, and returns when it is
 // continued. In an orphaned group, and where the signal was ignored from the beginning, it returns at once.
 //

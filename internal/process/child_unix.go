@@ -118,7 +118,7 @@ func (c *Child) fork() (err error) {
 	rescued := rescueFork()
 	err = start()
 	if rescued() {
-		_, _ = reapLeader(c.pid)
+		reapLeader(c.pid)
 		c.closeTracked()
 		attr.Foreground = false
 		err = start()
@@ -191,7 +191,7 @@ func (c *Child) finish() {
 		c.sweep(c.plan.Detach && !ended)
 		c.guard.farewell()
 	}
-	status, usage := reapLeader(c.pid)
+	status := reapLeader(c.pid)
 	c.mu.Lock()
 	c.gone = true
 	if c.kills != nil {
@@ -199,8 +199,7 @@ func (c *Child) finish() {
 	}
 	c.mu.Unlock()
 	c.closeTracked()
-	c.final.Ended, c.final.MaxRSS = ended, maxRSS(usage)
-	c.final.ExitCode = status.ExitStatus()
+	c.final.Ended, c.final.ExitCode = ended, status.ExitStatus()
 	if status.Signaled() {
 		c.final.ExitCode, c.final.Signal = -1, unix.SignalName(status.Signal())
 	}
@@ -236,10 +235,10 @@ func (c *Child) closeTracked() {
 	}
 }
 
-func reapLeader(pid int) (status syscall.WaitStatus, usage syscall.Rusage) {
+func reapLeader(pid int) (status syscall.WaitStatus) {
 	for {
-		if _, err := syscall.Wait4(pid, &status, 0, &usage); err != syscall.EINTR {
-			return status, usage
+		if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
+			return status
 		}
 	}
 }

@@ -52,7 +52,6 @@ type Ending struct {
 	Signal   string        // that signal, such as SIGKILL
 	Ended    bool          // End was called before the exit
 	Duration time.Duration // from Start to the exit of the program
-	MaxRSS   int64         // memory of the largest process that it waited for, in bytes; 0: not known
 	Lost     error         // why some output did not reach a Stdout or Stderr that is not a file; nil: all did
 }
 

@@ -43,7 +43,6 @@ type outcome struct {
 	skipped  string // why it did not run
 	bench    bench
 	launch   agent.Launch
-	warnings []agent.Warning
 	exit     agent.Exit
 	evidence agent.Evidence
 	fault    *fault.Fault // nil: it succeeded
@@ -162,7 +161,7 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 		return
 	}
 	defer server.Close()
-	if o.launch, o.warnings, err = s.Driver.Command(s.spec(t, o.bench, server.URL())); err == nil {
+	if o.launch, _, err = s.Driver.Command(s.spec(t, o.bench, server.URL())); err == nil {
 		err = put(o.launch.Files)
 	}
 	if err != nil {

@@ -1,15 +1,12 @@
 package screen
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"omniagent/internal/cells"
-	"omniagent/internal/fault"
 	"omniagent/internal/keys"
 	"omniagent/internal/lineedit"
-	"omniagent/internal/terminal"
 	"omniagent/internal/text"
 )
 
@@ -19,8 +16,8 @@ type Item struct {
 	Description string
 }
 
-// Picker is a list of which one item is chosen: typing narrows it, the arrows move, Enter chooses, Escape leaves. It is
-// a state machine, for a host that has the terminal; Pick runs one.
+// Picker is a list from which a person chooses one item: typing narrows it, the arrows move, Enter chooses, Escape
+// leaves. It is a state machine: the host that has the terminal passes it the keys and shows its View.
 type Picker struct {
 	Title string
 	Items []Item
@@ -32,7 +29,7 @@ type Picker struct {
 	words  string
 }
 
-// Key handles a key. done says that the picker is left: with index, or with -1 where nothing was chosen.
+// Key handles a key. If done, the person has left the picker: with the index of an item, or -1 for none.
 func (p *Picker) Key(k keys.Key) (index int, done bool) {
 	p.prepare()
 	switch {
@@ -109,74 +106,7 @@ func (p *Picker) View(width int) lineedit.View {
 	return view
 }
 
-// Pick lets a person choose an item, on a terminal that nobody else uses. ok is false if they left without one.
-func Pick(ctx context.Context, t *terminal.Terminal, o Options, p *Picker) (index int, ok bool, err error) {
-	index = -1
-	err = Ask(ctx, t, o, p.View, func(k keys.Key) (done bool) {
-		index, done = p.Key(k)
-		return done
-	})
-	return index, index >= 0, err
-}
-
-// Confirm asks a question that Enter answers with no. It returns the answer when y or n was typed.
-func Confirm(ctx context.Context, t *terminal.Terminal, o Options, question string) (yes bool, err error) {
-	e := lineedit.New(lineedit.Options{Prompt: question + " [y/N] "})
-	err = Ask(ctx, t, o, e.View, func(k keys.Key) bool {
-		switch {
-		case k.Code == keys.Text && k.Mod == 0 && strings.EqualFold(k.Text, "y"):
-			yes = true
-			return true
-		case k.Code == keys.Text && k.Mod == 0 && strings.EqualFold(k.Text, "n"), k.Is(keys.Enter), k.Is(keys.Escape),
-			k == keys.C("c"), k == keys.C("d"):
-			return true
-		}
-		return false
-	})
-	if err == nil {
-		word := "no"
-		if yes {
-			word = "yes"
-		}
-		err = printLine(o, question+" "+word)
-	}
-	return yes, err
-}
-
-func printLine(o Options, line string) error {
-	_, err := o.Out.Write([]byte(line + "\r\n"))
-	return err
-}
-
-// Ask shows a view and hands keys on until one of them ends it. The view is gone then.
-func Ask(ctx context.Context, t *terminal.Terminal, o Options, view func(width int) lineedit.View,
-	key func(keys.Key) (done bool),
-) error {
-	s := New(o)
-	defer func() { _ = s.Close() }()
-	for {
-		s.Set(Live{Input: view(s.Width())})
-		select {
-		case <-ctx.Done():
-			return fault.New(fault.Interrupted, "the question was not answered").Because(ctx.Err())
-		case k, more := <-t.Input():
-			switch {
-			case !more:
-				return fault.New(fault.InputRequired, "the terminal has gone before the question was answered")
-			case s.Handle(k):
-			case k == keys.C("z"):
-				_ = s.Clear()
-				if err := t.Suspend(); err != nil {
-					return err
-				}
-			case key(k):
-				return s.Close()
-			}
-		}
-	}
-}
-
-// Handle handles what concerns the screen: the size and the cursor's position. It reports whether it was that.
+// Handle handles a key that concerns the screen: its size or the position of the cursor. It reports whether it was one.
 func (s *Screen) Handle(k keys.Key) bool {
 	switch k.Code {
 	case keys.Resize:

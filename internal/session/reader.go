@@ -137,8 +137,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 			if first.number < r.from {
 				continue
 			}
-			e, err := r.decoded(first)
-			return e, first.line, err
+			return r.decoded(first), first.line, nil
 		}
 		if r.file == nil {
 			return Entry{}, nil, io.EOF
@@ -171,16 +170,16 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 }
 
 // decoded returns the entry for a record. If the line is intact but its data is not, it returns Damaged.
-func (r *Reader) decoded(first readItem) (Entry, error) {
+func (r *Reader) decoded(first readItem) Entry {
 	if first.line == nil {
-		return Entry{Number: first.number, Record: first.damage}, nil
+		return Entry{Number: first.number, Record: first.damage}
 	}
 	e, err := r.blobs.decode(first.line)
 	if err != nil {
 		first.damage.Reason = err.Error()
-		return Entry{Number: first.number, Parent: e.Parent, Time: e.Time, Record: first.damage}, nil
+		return Entry{Number: first.number, Parent: e.Parent, Time: e.Time, Record: first.damage}
 	}
-	return e, nil
+	return e
 }
 
 const (

@@ -337,30 +337,6 @@ func (s *Session) isMessage(number int64) bool {
 	return i >= 0 && s.journal.places[i].number == number && s.journal.places[i].kind == kindMessage
 }
 
-// Rewind goes back to a record: the next one that is appended follows it. What came after it stays in the journal, on
-// an abandoned branch.
-func (s *Session) Rewind(number int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file == nil {
-		return closed(s.id)
-	}
-	i := s.journal.index(number)
-	if i < 0 || s.journal.places[i].number != number {
-		return fault.New(fault.NotFoundCode, "the session %s has no record %d", s.id, number).With("session_id",
-			s.id).Hint("omniagent session show %s", s.id)
-	}
-	turn := s.turn
-	if _, err := s.append(Changed{}, number); err != nil { // tells readers
-		return err
-	}
-	if err := s.load(s.journal.last()); err != nil {
-		return err
-	}
-	s.turn = turn
-	return nil
-}
-
 // Messages returns what the model has to see now: the messages since the last compaction, after its summary. The result
 // is consistent: the sides alternate, and a call whose result was lost gets one that says so. The caller must not
 // change it.

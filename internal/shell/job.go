@@ -20,7 +20,6 @@ const maxJobs = 16
 // Job is a command in the background.
 type Job struct {
 	ID      string
-	Line    string
 	Running bool
 	Outcome Outcome // once it has ended: how it ended, without its output
 }
@@ -142,7 +141,7 @@ func (s *Shell) job(id string) (*job, error) {
 }
 
 func (j *job) state() Job {
-	state := Job{ID: j.id, Line: j.line, Running: true}
+	state := Job{ID: j.id, Running: true}
 	select {
 	case <-j.ended:
 		state.Running, state.Outcome = false, j.outcome

@@ -137,13 +137,6 @@ func New(o Options) (*Shell, error) {
 	return s, nil
 }
 
-// Dir returns where the next command begins.
-func (s *Shell) Dir() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dir
-}
-
 // At returns where the next command begins, relative to the root and with slashes. A decision about a command uses this
 // directory and passes it on with the command, which is not started if it would begin elsewhere by then.
 func (s *Shell) At() string {

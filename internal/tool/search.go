@@ -18,7 +18,6 @@ const (
 
 // searchArea is where Glob and Grep search: a directory of the workspace, and the rules that exclude files in it.
 type searchArea struct {
-	env   *Env
 	own   string // the file of rules that takes precedence
 	user  *ignore.Rules
 	name  string // the directory where it begins, for workspace.Dir
@@ -33,7 +32,7 @@ type searchArea struct {
 // name itself is searched even if a rule excludes it, because the caller named it. The rules from above do not apply in
 // it then.
 func newSearchArea(env *Env, name, own string) *searchArea {
-	g := &searchArea{env: env, own: own, name: name}
+	g := &searchArea{own: own, name: name}
 	if env.Excludes != "" {
 		if data, err := workspace.ReadFile(env.Excludes, rulesLimit); err == nil {
 			g.user = ignore.Parse(data)

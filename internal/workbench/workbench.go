@@ -30,7 +30,6 @@ type Options struct {
 
 // Bench has the files and commands of a workspace. Its methods may be called from several goroutines.
 type Bench struct {
-	root  string
 	files *workspace.Dir
 	walls *enclosure.Enclosure
 	shell *shell.Shell
@@ -41,7 +40,7 @@ type Bench struct {
 
 // Open returns the files and commands of a workspace. The caller has to call Close.
 func Open(o Options) (*Bench, error) {
-	b := &Bench{root: o.Root, terminals: map[string]*terminal{}}
+	b := &Bench{terminals: map[string]*terminal{}}
 	s := shell.Options{Root: o.Root, Private: o.Private, Env: o.Env}
 	if o.Walls != nil {
 		temp := filepath.Join(o.Private, "tmp")

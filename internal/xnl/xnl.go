@@ -68,16 +68,6 @@ func (o Object) String(key string) string {
 	return text
 }
 
-// Child returns the unique child with a tag, or nil.
-func (n *Node) Child(tag string) *Node {
-	for _, child := range n.Extend {
-		if child.Tag == tag {
-			return child
-		}
-	}
-	return nil
-}
-
 // few is how many entries are compared one by one before a map is made of them.
 const few = 12
 

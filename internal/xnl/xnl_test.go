@@ -172,8 +172,11 @@ func TestUniqueChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, ok := root.Child("a").Attributes.Get("x")
-	if b := root.Child("b"); x != int64(1) || !ok || root.Child("c") != nil || b.Offset != 10 ||
+	if len(root.Extend) != 2 || root.Extend[0].Tag != "a" || root.Extend[1].Tag != "b" {
+		t.Fatalf("%+v", root)
+	}
+	x, ok := root.Extend[0].Attributes.Get("x")
+	if b := root.Extend[1]; x != int64(1) || !ok || b.Offset != 10 ||
 		b.Metadata.String("s") != "t" || b.Metadata.String("none") != "" {
 		t.Errorf("%+v", root)
 	}

@@ -234,7 +234,7 @@ func (t *talk) command(typed string) (leave bool, err error) {
 		err = screen.Page(context.Background(), t.terminal, os.Environ(), os.TempDir(), t.answer)
 	case "/ask":
 		_ = t.screen.Clear()
-		_, err = screen.Confirm(context.Background(), t.terminal, t.options, "Go on?")
+		_, err = confirm(context.Background(), t.terminal, t.options, "Go on?")
 	case "/pick":
 		err = t.pick()
 	default:
@@ -252,7 +252,7 @@ func (t *talk) pick() error {
 	p := &screen.Picker{Title: "Which one?", Items: []screen.Item{
 		{Text: "alpha", Description: "the first"}, {Text: "beta", Description: "the second"}, {Text: "gamma"},
 	}}
-	index, ok, err := screen.Pick(context.Background(), t.terminal, t.options, p)
+	index, ok, err := pick(context.Background(), t.terminal, t.options, p)
 	if err != nil && fault.Of(err).Code != fault.Interrupted {
 		return err
 	}
