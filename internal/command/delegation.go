@@ -45,7 +45,7 @@ func (o opener) others() tool.Agents {
 func depthOf(c *contract.Call) int {
 	var around []string
 	if c.Paths.State != "" {
-		around = process.Around(filepath.Join(c.Paths.State, startedDir))
+		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
 	}
 	return delegate.Depth(c.Host.Lookup, around)
 }

@@ -11,7 +11,7 @@ import (
 func rulesOf(c *contract.Call, known guard.Known) (rules guard.Rules, problems []error) {
 	for _, list := range []struct {
 		key  string
-		word guard.Word
+		word guard.Decision
 	}{{"native.deny", guard.Deny}, {"native.ask", guard.Ask}, {"native.allow", guard.Allow}} {
 		for _, value := range c.Config.Everywhere(list.key) {
 			written, _ := value.Raw.([]string)

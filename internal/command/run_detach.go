@@ -65,7 +65,7 @@ func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, re
 			args = append(args, "--"+name+"="+c.String(name))
 		}
 	}
-	left, err := process.Leave(self, args, c.Dir(), filepath.Join(store.Path(id), "supervisor.log"))
+	left, err := process.StartDetached(self, args, c.Dir(), filepath.Join(store.Path(id), "supervisor.log"))
 	if err != nil {
 		return err
 	}

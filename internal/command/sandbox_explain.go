@@ -270,14 +270,14 @@ func expandHome(path, home string) string {
 // judge fills in what the rules and the modes decide about a call.
 func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
 	v := judge.Call(engine.Described(name, a))
-	if v.Word == guard.Allow { // the modes that ask about what is held say why
+	if v.Decision == guard.Allow { // the modes that ask about what is held say why
 		careful := judge
 		careful.Place.Ground.Cover = guard.Cover{}
 		v = careful.Call(engine.Described(name, a))
 	}
-	row := callRow{Tool: name, Word: v.Word.String(), Reasons: []guardReason{}}
+	row := callRow{Tool: name, Word: v.Decision.String(), Reasons: []guardReason{}}
 	for _, r := range v.Reasons {
-		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})
+		row.Reasons = append(row.Reasons, guardReason{r.Decision.String(), r.Text, r.Piece, r.Source})
 	}
 	for _, m := range setting.Approvals() {
 		person, _ := engine.Outcome(m, judge, walls, name, a, true)
@@ -290,7 +290,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 	d.Calls = append(d.Calls, row)
 }
 
-func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Word().String(), r.String(), r.Source()} }
+func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Decision().String(), r.String(), r.Source()} }
 
 // ForPeople makes the lines fit the screen.
 func (explained) ForPeople() {}

@@ -23,7 +23,7 @@ type answer struct {
 	target   map[string]any
 	meta     object
 	page     *page
-	done     bool   // the handler did all its work, even if it was told to stop
+	done     bool   // the handler did all its work, even if it was asked to stop
 	dead     bool   // the handler never returned
 	human    string // what a person sees instead of the data
 	pure     bool   // leaves no trace
@@ -102,7 +102,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 		return *a.answered
 	}
 	c = c.snapshot()
-	c.strays()
+	c.warnOfStrayOutput()
 	if a.fault == nil && c.Bool("warnings-as-errors") && len(c.warnings) > 0 {
 		a.fault = fault.New(fault.WarningsAsErrors, "there were %d warnings",
 			len(c.warnings)).Hint("correct what the warnings name")
@@ -115,7 +115,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
 	if (!a.pure || a.fault != nil) && !c.abandoned() { // after the answer, so that the hint is what a person reads last
-		c.complain(a, status, c.format())
+		c.writeNotes(a, status, c.format())
 	}
 	status = ended
 	if !a.pure {
@@ -124,9 +124,9 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	return status
 }
 
-// strays turns what other code wrote to standard output into a warning. It drops text that looks like JSON, because
+// warnOfStrayOutput turns what other code wrote to standard output into a warning. It drops text that looks like JSON, because
 // that could pass for an answer.
-func (c *Call) strays() {
+func (c *Call) warnOfStrayOutput() {
 	if c.Host.stray == nil {
 		return
 	}

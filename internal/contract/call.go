@@ -196,7 +196,7 @@ func (c *Call) cleanup() {
 	go func() {
 		defer close(done)
 		for i := len(hooks) - 1; i >= 0; i-- {
-			c.tidy(hooks[i])
+			c.runHook(hooks[i])
 		}
 	}()
 	select {
@@ -216,8 +216,8 @@ func (c *Call) snapshot() *Call {
 	return &left
 }
 
-// tidy runs one hook. A panic does not affect the other hooks or the answer.
-func (c *Call) tidy(hook func()) {
+// runHook runs one hook. A panic does not affect the other hooks or the answer.
+func (c *Call) runHook(hook func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			c.Warn("CLEANUP_FAILED", "a cleanup of %s failed: %v", c.title(), r)

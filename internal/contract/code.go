@@ -157,16 +157,16 @@ func DocsFor(code fault.Code) string { return "docs/errors.md#" + strings.ToLowe
 // exits returns the exit codes of the command and those that every command has, by number.
 func (c *Command) exits() map[string]exitEntry {
 	all := map[string]exitEntry{}
-	for _, e := range append(shared130(c), c.Exits...) {
+	for _, e := range append(unavoidableExits(c), c.Exits...) {
 		n, _ := c.number(e.Code)
 		all[strconv.Itoa(n)] = e.entry(c)
 	}
 	return all
 }
 
-// shared130 returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a signal. A
+// unavoidableExits returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a signal. A
 // command's own declaration of one of them wins, because it is more precise.
-func shared130(c *Command) []Exit {
+func unavoidableExits(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},
 		{Code: ArgError, When: "the input is wrong; nothing was done"},

@@ -64,7 +64,7 @@ type Command struct {
 	Examples []Example
 
 	Timeout     time.Duration             // zero: 30 s
-	Clock       func(*Call) time.Duration // the limit, which Run keeps itself; nil: see Timeout, which is kept for it
+	Clock       func(*Call) time.Duration // a limit that Run enforces itself; nil: Timeout is enforced for it
 	LongRunning bool                      // may take longer than 5 s; has heartbeats
 	NoConfig    bool                      // reads no configuration, so it works even if that is invalid
 	LooseConfig bool                      // uses the layers that can be read
@@ -142,7 +142,7 @@ type List struct {
 	Limit int    // default rows of a page; zero: 20
 
 	Columns []string // default columns for a person; empty: all
-	None    string   // what a person is told if there are no rows; empty: that none were found
+	None    string   // the text for a person if there are no rows; empty: that none were found
 	Null    string   // what a person sees in place of null; empty: nothing
 }
 

@@ -15,7 +15,7 @@ import (
 // is merely odd becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
-	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {
+	if command.NeedsPerson && (c.Host.unattended() || c.Bool("non-interactive")) {
 		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal",
 			command.Path).FixBy("run it on a terminal", "").
 			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
@@ -96,14 +96,14 @@ func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[s
 
 // Attended reports whether a person can be asked: on a terminal, in a call that is made for people.
 func (c *Call) Attended() bool {
-	return !c.Host.nobody() && !c.Host.machine() && c.Host.StderrTerminal && !c.Bool("non-interactive") &&
+	return !c.Host.unattended() && !c.Host.machine() && c.Host.StderrTerminal && !c.Bool("non-interactive") &&
 		!c.Bool("quiet") && c.format() == "plain" && c.Host.Stdin != nil
 }
 
 // Agree asks the person whether they want something, while the command runs. Attended says whether there is one.
 func (c *Call) Agree(ctx context.Context, sentence string) (yes bool, err error) {
 	answer := c.question(sentence)
-	if out, ok := c.Host.Stderr.(*patient); ok {
+	if out, ok := c.Host.Stderr.(*stderrWriter); ok {
 		out.ask(true)
 		defer out.ask(false)
 	}

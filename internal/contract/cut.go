@@ -217,19 +217,19 @@ func (c *Call) cut(a *answer, budget int, next string) {
 		}
 	}
 	if a.page == nil || len(k.fields) > 0 {
-		c.tellCuts(a, k.fields)
+		c.reportCuts(a, k.fields)
 	}
 	a.meta = a.meta.set("truncated", true).set("truncation_hint", next)
 }
 
-// cutsTold is how many shortened members are listed: the list must leave room for the data.
-const cutsTold = 10
+// mostCutsListed is how many shortened members are listed: the list must leave room for the data.
+const mostCutsListed = 10
 
-func (c *Call) tellCuts(a *answer, cuts []cutField) {
+func (c *Call) reportCuts(a *answer, cuts []cutField) {
 	slices.SortStableFunc(cuts, func(a, b cutField) int { return (b.had - b.kept) - (a.had - a.kept) })
 	fields := []any{}
 	for i, f := range cuts {
-		if i == cutsTold {
+		if i == mostCutsListed {
 			c.Warn("FIELD_TRUNCATED", "%d more members are shortened or missing", len(cuts)-i)
 			break
 		}

@@ -288,7 +288,7 @@ func (p *Program) extension(c *Command) object {
 		{"spawns_background_process", c.Background != nil},
 		{"cancellable", true},
 		{"cancel_signal", "SIGTERM"},
-		{"cancel_grace_period_ms", number(float64(handGrace.Milliseconds()))},
+		{"cancel_grace_period_ms", number(float64(handlerGrace.Milliseconds()))},
 		{"timeout_ms", number(float64(limit.Milliseconds()))},
 		{"max_output_bytes", json.Number("1048576")},
 		{"contract_version", c.Version},

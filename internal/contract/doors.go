@@ -75,8 +75,8 @@ func (c *Call) pidFile() string {
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
 }
 
-// Register returns the register of the agents that this call starts by itself, or nil if it cannot be written. What is
-// in it can be found, and ended, after a death of this process.
+// Register returns the register of the agents that this call starts without Spawn, or nil if it cannot be written. If
+// this process dies, the processes in it can be found and ended.
 func (c *Call) Register() *process.Register {
 	c.mu.Lock()
 	c.children = true
@@ -138,7 +138,7 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		c.OnCleanup(stop)
 	}
 	if c.Command.Stdin.Lines && !c.Host.StdinTerminal && c.Host.Stdin != nil {
-		return io.NopCloser(c.arriving(ctx)), nil
+		return io.NopCloser(c.lineInput(ctx)), nil
 	}
 	text, err := c.readStdin(ctx)
 	if err != nil {
@@ -151,16 +151,15 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// arriving is standard input while it comes, in whole lines. A line, with its end, may be as long as all of standard
-// input is otherwise; one that is longer ends the input, and the lines before it are read. The end of the run ends the
-// wait for more.
-type arriving struct {
+// lineInput is standard input as it arrives, in whole lines. The size limit of standard input applies to each line. A
+// longer line ends the input, after the lines before it. The end of the run ends the wait for more.
+type lineInput struct {
 	ctx    context.Context
 	call   *Call
 	blocks chan block
 	ready  []byte // whole lines, or the end of the input
-	part   []byte // of a line whose end has not come yet
-	err    error  // behind what is ready
+	part   []byte // a line whose end has not arrived yet
+	err    error  // comes after ready
 }
 
 type block struct {
@@ -168,8 +167,8 @@ type block struct {
 	err  error
 }
 
-func (c *Call) arriving(ctx context.Context) *arriving {
-	r := &arriving{ctx: ctx, call: c, blocks: make(chan block)}
+func (c *Call) lineInput(ctx context.Context) *lineInput {
+	r := &lineInput{ctx: ctx, call: c, blocks: make(chan block)}
 	go func() {
 		for {
 			b := block{data: make([]byte, 32<<10)}
@@ -188,7 +187,7 @@ func (c *Call) arriving(ctx context.Context) *arriving {
 	return r
 }
 
-func (r *arriving) Read(into []byte) (int, error) {
+func (r *lineInput) Read(into []byte) (int, error) {
 	for len(r.ready) == 0 && r.err == nil {
 		select {
 		case b := <-r.blocks:
@@ -204,8 +203,8 @@ func (r *arriving) Read(into []byte) (int, error) {
 	return 0, r.err
 }
 
-// take divides what has come into lines.
-func (r *arriving) take(b block) {
+// take divides what has arrived into lines.
+func (r *lineInput) take(b block) {
 	limit := int(r.call.Config.Int("max_stdin_bytes"))
 	r.err = b.err
 	for data := b.data; len(data) > 0; {
@@ -224,8 +223,8 @@ func (r *arriving) take(b block) {
 	}
 }
 
-// rest drops what still comes, so that the writer is not left with a broken pipe, and returns its length.
-func (r *arriving) rest() (n int) {
+// rest drops the remaining input, so that the writer does not get a broken pipe, and returns its length.
+func (r *lineInput) rest() (n int) {
 	for err := r.err; err == nil && n < 64<<20; {
 		select {
 		case b := <-r.blocks:
@@ -285,7 +284,7 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		if values := c.values[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
 			continue
 		}
-		attended, stop := c.attended(ctx, signals)
+		attended, stop := c.interruptible(ctx, signals)
 		text, err := c.readStdin(attended)
 		if f := stop(); f != nil {
 			return f
@@ -336,7 +335,7 @@ func (c *Call) Ask(ctx context.Context, question string) (answer string, asked b
 		return "", false, c.undeclared("a question")
 	}
 	in, ok := c.Host.Stdin.(*os.File)
-	if !ok || c.Host.nobody() || c.Bool("non-interactive") || c.Bool("headless") {
+	if !ok || c.Host.unattended() || c.Bool("non-interactive") || c.Bool("headless") {
 		return "", false, nil
 	}
 	fd := int(in.Fd())

@@ -71,8 +71,8 @@ func piped(f *os.File) bool {
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
 }
 
-// nobody reports that no question can be answered.
-func (h Host) nobody() bool { return !h.StdinTerminal || h.ci() }
+// unattended reports that no question can be answered.
+func (h Host) unattended() bool { return !h.StdinTerminal || h.ci() }
 
 // headless reports that no window can be opened.
 func (h Host) headless() bool {

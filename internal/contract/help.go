@@ -75,7 +75,7 @@ func (c *Call) paged(write func(*helpPage)) bool {
 	_, rows := c.Host.size()
 	out, isFile := c.Host.Stdout.(*os.File)
 	in, isPerson := c.Host.Stdin.(*os.File)
-	if !isFile || !isPerson || rows == 0 || c.Host.nobody() || c.Bool("non-interactive") {
+	if !isFile || !isPerson || rows == 0 || c.Host.unattended() || c.Bool("non-interactive") {
 		return false
 	}
 	page := c.written(write, true)
@@ -128,7 +128,7 @@ func (p *Program) helpPage(words []string) (func(*helpPage), *fault.Fault) {
 	}
 	names = append(names, p.paths()...)
 	near := text.Nearest(path, names)
-	f := fault.New(fault.UnknownCommand, "there is no help about %q%s", redact.String(path), meant(near))
+	f := fault.New(fault.UnknownCommand, "there is no help about %q%s", redact.String(path), didYouMean(near))
 	if near != "" {
 		return nil, f.Hint("%s help %s", p.Name, near)
 	}

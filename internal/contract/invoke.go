@@ -23,7 +23,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(), started: time.Now(), dir: h.Dir,
 		values: map[string][]string{}, Config: emptyConfig(),
 	}
-	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
+	call.out, call.Host.Stderr = &out{w: h.Stdout}, &stderrWriter{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
 	if !known || strings.HasPrefix(h.Args[0], "-") { // a call that begins with an option names no command
 		return p.root(call, words, rest)

@@ -45,7 +45,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {
 		return answer{fault: fault.Of(err)}
 	}
-	attended, stop := c.attended(ctx, signals)
+	attended, stop := c.interruptible(ctx, signals)
 	lock, err := workspace.Lock(attended, file+".lock", c.LockWait())
 	if f := stop(); f != nil {
 		if lock != nil {

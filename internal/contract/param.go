@@ -163,7 +163,7 @@ func (p Param) check(value string) []fault.Problem {
 	case Enum:
 		if !slices.Contains(p.Enum, value) {
 			near := text.Nearest(value, p.Enum)
-			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "), meant(near))
+			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "), didYouMean(near))
 		}
 	case URL:
 		if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {
@@ -195,7 +195,7 @@ func (p Param) checkJSON(value string, bad func(fault.Code, string, string, ...a
 	return nil
 }
 
-func meant(word string) string {
+func didYouMean(word string) string {
 	if word == "" {
 		return ""
 	}

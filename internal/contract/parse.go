@@ -94,8 +94,8 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	if len(problems) == 0 && len(surplus) == 0 {
 		return nil
 	}
-	// What is wrong with the rest is told at once, but for what is missing: it may have been meant by what was not
-	// read. Behind an unknown flag, a surplus argument is most likely its value.
+	// Report everything else that is wrong too, except what is missing: it may be in the part that was not read. After
+	// an unknown flag, a surplus argument is most likely its value.
 	if len(problems) == 0 {
 		problems = surplus
 	}
@@ -107,8 +107,8 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	return invalid(p, call, problems)
 }
 
-// flags divides the arguments among the flags of the command, and returns everything that keeps them from being read;
-// what decides how it is told holds all the same.
+// flags divides the arguments among the flags of the command, and returns everything that keeps them from being read.
+// The flags that decide about the form of the answer are set even then.
 func (p *Program) flags(call *Call, rest []string) (given map[string][]string, positional []string,
 	problems []fault.Problem,
 ) {
@@ -211,7 +211,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	if near := text.Nearest(name, slices.Sorted(maps.Keys(c.params))); near != "" {
 		problem.Corrected = "--" + near
 	}
-	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, meant(problem.Corrected))
+	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, didYouMean(problem.Corrected))
 	return problem
 }
 

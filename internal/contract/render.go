@@ -286,8 +286,8 @@ func scalars(list []any) []string {
 	return out
 }
 
-// complain writes to standard error what a person must know: what failed, what to do, what was unusual.
-func (c *Call) complain(a answer, status int, format string) {
+// writeNotes writes to standard error what a person must know: what failed, what to do, what was unusual.
+func (c *Call) writeNotes(a answer, status int, format string) {
 	if c.Bool("quiet") {
 		return
 	}

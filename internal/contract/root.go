@@ -153,7 +153,7 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 	near := text.Nearest(typed, p.paths())
 	ends := p.ending(typed)
 	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed),
-		meant(cmp.Or(near, text.Either(ends))))
+		didYouMean(cmp.Or(near, text.Either(ends))))
 	f.Problems = []fault.Problem{{
 		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
 		Message: f.Message, Corrected: near,

@@ -74,24 +74,24 @@ func (o *out) state() (broken bool, err error) {
 	return o.broken, o.err
 }
 
-// patient is standard error. A reader that stops reading delays a call only briefly, and then gets nothing more.
-type patient struct {
+// stderrWriter is standard error. A reader that stops reading delays a call only briefly, and then gets nothing more.
+type stderrWriter struct {
 	mu   sync.Mutex
 	w    io.Writer
 	gone bool
-	live int // how wide the line is that shows progress
+	live int // width of the line that shows progress
 	// asking means that a question is open, which no progress may overwrite.
 	asking bool
 }
 
-func (p *patient) ask(is bool) {
+func (p *stderrWriter) ask(is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asking = is
 }
 
-// show replaces the line that shows progress, which ends with no newline; "" takes it away.
-func (p *patient) show(line string) {
+// show replaces the line that shows progress, which has no newline; "" removes it.
+func (p *stderrWriter) show(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	over := strings.Repeat(" ", max(0, p.live-len(line)))
@@ -107,7 +107,7 @@ func (p *patient) show(line string) {
 
 const patience = 2 * time.Second
 
-func (p *patient) Write(b []byte) (int, error) {
+func (p *stderrWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *patient) Write(b []byte) (int, error) {
 }
 
 // put writes, and gives up on a reader that does not read.
-func (p *patient) put(b []byte) {
+func (p *stderrWriter) put(b []byte) {
 	if p.gone {
 		return
 	}
@@ -142,7 +142,7 @@ func (p *patient) put(b []byte) {
 func (o *out) deliver(b []byte, signals <-chan os.Signal, over bool) (os.Signal, bool) {
 	var moment <-chan time.Time
 	if over {
-		moment = time.After(handGrace)
+		moment = time.After(handlerGrace)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -158,7 +158,7 @@ func (o *out) deliver(b []byte, signals <-chan os.Signal, over bool) (os.Signal,
 		select {
 		case <-done:
 			return nil, true
-		case <-time.After(handGrace):
+		case <-time.After(handlerGrace):
 			return s, false
 		}
 	}

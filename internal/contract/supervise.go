@@ -60,12 +60,12 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 }
 
-// attended returns a context for what waits before the run: the time limit and signals end it as they end the run. stop
-// returns what did.
-func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended context.Context,
+// interruptible returns a context for a wait before the run: the time limit and signals end it as they end the run. stop
+// returns the fault if one did.
+func (c *Call) interruptible(ctx context.Context, signals <-chan os.Signal) (interruptible context.Context,
 	stop func() *fault.Fault,
 ) {
-	attended, cancel := context.WithCancelCause(ctx)
+	interruptible, cancel := context.WithCancelCause(ctx)
 	limit := c.limit()
 	var clock <-chan time.Time
 	if limit > 0 {
@@ -88,7 +88,7 @@ func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended
 		}
 		cancel(f)
 	}()
-	return attended, func() *fault.Fault { close(quit); return <-why }
+	return interruptible, func() *fault.Fault { close(quit); return <-why }
 }
 
 // end tells the handler to stop and gives it a moment to return its result. A second signal cuts that short.
@@ -96,7 +96,7 @@ func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan a
 	signals <-chan os.Signal,
 ) answer {
 	cancel(f)
-	grace := handGrace
+	grace := handlerGrace
 	if len(c.Command.Children) > 0 {
 		grace += c.Config.Duration("grace") // its children get theirs
 	}
@@ -112,7 +112,7 @@ func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan a
 	return answer{fault: f, dead: true}.partial()
 }
 
-const handGrace = 500 * time.Millisecond
+const handlerGrace = 500 * time.Millisecond
 
 // handle runs the handler and turns its result into a tree, which may run code of the handler too.
 func (c *Call) handle(ctx context.Context) answer {
@@ -176,7 +176,7 @@ func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
 // liveLine shows a person at a terminal that a command which takes longer than a second is at work, until it is
 // stopped.
 func (c *Call) liveLine() (stop func()) {
-	out, ok := c.Host.Stderr.(*patient)
+	out, ok := c.Host.Stderr.(*stderrWriter)
 	if !ok || !c.Host.StderrTerminal || c.Host.ci() || c.Bool("quiet") || c.Command.Interactive || c.Host.line != nil {
 		return func() {}
 	}

@@ -122,7 +122,7 @@ func (c *Call) checkShared() []fault.Problem {
 			Corrected: "1", Message: "--schema-version: only version 1 is offered",
 		})
 	}
-	if c.Bool("no-injection-protection") && c.Host.nobody() && !c.Bool("yes") {
+	if c.Bool("no-injection-protection") && c.Host.unattended() && !c.Bool("yes") {
 		problems = append(problems, fault.Problem{
 			Param: "no-injection-protection", Code: fault.ConfirmationRequired,
 			Message: "--no-injection-protection without a terminal needs --yes as well",

@@ -44,7 +44,7 @@ const noResult = "The turn ended, and the result of this call is not known."
 func (a *assembly) put(e event.Event) []event.Event {
 	switch e.Kind {
 	case event.Text, event.Thinking:
-		return a.words(e)
+		return a.text(e)
 	case event.Answered, event.TurnBegan:
 		return append(a.flush(e), e)
 	case event.ToolCall:
@@ -93,8 +93,8 @@ func notice(e event.Event, words string) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: e.Session, Parent: e.Parent, Text: words, Hash: e.Hash}}
 }
 
-// words publishes a text in pieces, and then as a whole.
-func (a *assembly) words(e event.Event) []event.Event {
+// text publishes a text in pieces, and then as a whole.
+func (a *assembly) text(e event.Event) []event.Event {
 	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
 	key := textKey{e.Parent, e.Kind}
 	pieces := a.texts[key]

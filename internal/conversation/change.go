@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// settles is how long an agent may take to confirm a change.
-const settles = 10 * time.Second
+// confirmWithin is how long an agent may take to confirm a change.
+const confirmWithin = 10 * time.Second
 
 // With returns the Spec after a change.
 func With(s agent.Spec, change agent.Change) agent.Spec {
@@ -38,7 +38,7 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 		reply(c.failure)
 		return
 	case c.closing:
-		reply(c.gone())
+		reply(c.overError())
 		return
 	case change.Mode != "" && !slices.Contains(setting.Approvals(), change.Mode):
 		reply(
@@ -57,7 +57,7 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 	c.changing = true // no turn begins before the answer
 	mind := c.mind
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), settles)
+		ctx, cancel := context.WithTimeout(context.Background(), confirmWithin)
 		defer cancel()
 		err := mind.Set(ctx, change)
 		c.inbox.post(func() {

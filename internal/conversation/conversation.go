@@ -2,14 +2,14 @@
 //
 // There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their
 // clocks, the mode, the model and the other facts, restarts, and the journal. A Mind (package agent) answers one
-// message at a time and knows nothing of all this; a host (stream, acp, delegate, repl) translates between a
+// message at a time and knows nothing of all this; a host (stream, acp, delegate, chat) translates between a
 // conversation and its other side and decides nothing about it.
 //
 // It promises:
 //
 //   - A message that Send accepts is in the journal when Send returns, and has exactly one end, in the order of
 //     acceptance, whatever happens.
-//   - A text is told in pieces and then as a whole, and the pieces are the whole: a host takes either. A call has
+//   - A text comes in pieces and then as a whole, and the pieces add up to the whole: a host uses either. A call has
 //     exactly one result.
 //   - A question is answered once, and the first answer counts. A question without an answer is denied.
 //   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil;
@@ -56,7 +56,7 @@ type Options struct {
 	// the first message, if it is already known: it is written while the Mind starts; nil: none
 	First []event.Block
 	Log   func(format string, args ...any)
-	// Witness looks at the workspace before and after each turn; nil: nobody does.
+	// Witness takes snapshots of the workspace before and after each turn; nil: none are taken.
 	Witness Witness
 }
 
@@ -64,9 +64,9 @@ type Options struct {
 const (
 	MostWaiting = 64 // messages in the queue
 
-	patience = 5 * time.Minute
-	grace    = 5 * time.Second
-	givenUp  = time.Second // after Kill
+	patience    = 5 * time.Minute
+	grace       = 5 * time.Second
+	giveUpAfter = time.Second // after Kill
 )
 
 // Conversation is a conversation with one agent. Its methods may be called from several goroutines.
@@ -136,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if c.own == "" {
 		c.own = state.Session
 	}
-	c.settle(state)
+	c.endUnfinished(state)
 	durable := c.first()
 	mind, err := c.newMind(ctx, c.spec)
 	if failed := durable(); err == nil {
@@ -186,7 +186,7 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 	generation, services := c.generation, c.o.Services
 	services.Tell = func(e event.Event) {
 		if precedesChange(e.Kind) {
-			c.looked()
+			c.awaitSnapshot()
 		}
 		e.Hash, e.Raw = hash(e.Raw), nil
 		c.inbox.tell(item{event: &e, generation: generation})
@@ -195,8 +195,8 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 	return c.o.Mind(ctx, s, services)
 }
 
-// looked waits until the workspace was looked at before the turn that runs.
-func (c *Conversation) looked() { c.watched().ready() }
+// awaitSnapshot waits for the snapshot from before the turn that runs.
+func (c *Conversation) awaitSnapshot() { c.watched().ready() }
 
 // watched returns the watch of the turn that runs.
 func (c *Conversation) watched() *watch {
@@ -205,8 +205,8 @@ func (c *Conversation) watched() *watch {
 	return c.watch
 }
 
-// watchNow sets the watch of the turn that begins.
-func (c *Conversation) watchNow(w *watch) {
+// setWatch sets the watch of the turn that begins.
+func (c *Conversation) setWatch(w *watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watch = w
@@ -341,11 +341,11 @@ func start[T any](ctx context.Context, c *Conversation, do func(reply func(T, er
 		if err := ctx.Err(); err != nil {
 			return none, err
 		}
-		return none, c.gone()
+		return none, c.overError()
 	}
 }
 
-func (c *Conversation) gone() error {
+func (c *Conversation) overError() error {
 	return fault.New(fault.Conflicting, "the conversation %s is over", c.ID()).
 		Hint("resume it: --resume %s", c.ID())
 }

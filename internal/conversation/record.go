@@ -158,8 +158,8 @@ func (c *Conversation) closeMind(m agent.Mind, then func(agent.Outcome, error)) 
 		var r closed
 		select {
 		case r = <-done:
-		case <-time.After(limit + givenUp):
-			r.err = fault.New(fault.TimedOut, "the agent did not end within %s", limit+givenUp)
+		case <-time.After(limit + giveUpAfter):
+			r.err = fault.New(fault.TimedOut, "the agent did not end within %s", limit+giveUpAfter)
 		}
 		c.inbox.post(func() { then(r.outcome, r.err) })
 	}()

@@ -15,21 +15,21 @@ import (
 type Recorder struct {
 	mu    sync.Mutex
 	c     *Conversation
-	looks bool // Conversation.watch is of the turn that runs, or is to begin
+	looks bool // Conversation.watch belongs to the turn that runs or is about to begin
 }
 
 // Watch has a Witness look before and after each turn. It is called before the first message.
 func (r *Recorder) Watch(w Witness) { r.c.o.Witness = w }
 
-// begin has the workspace looked at before the turn of the oldest message that waits.
+// begin takes the snapshot before the turn of the oldest message that waits.
 func (r *Recorder) begin() {
 	if c := r.c; !r.looks && len(c.waiting) > 0 {
 		r.looks = true
-		c.watchNow(watchOf(c.o.Witness, c.waiting[0].turn))
+		c.setWatch(watchOf(c.o.Witness, c.waiting[0].turn))
 	}
 }
 
-// end has it looked at after the turn.
+// end takes the snapshot after the turn.
 func (r *Recorder) end() {
 	r.looks = false
 	r.c.watch.end()
@@ -44,7 +44,7 @@ func Record(journal *session.Session, log func(format string, args ...any)) *Rec
 	c.inbox.close() // no goroutine reads it
 	state := journal.State()
 	c.last, c.own = state.LastTurn, state.Session
-	c.settle(state)
+	c.endUnfinished(state)
 	return &Recorder{c: c}
 }
 
@@ -62,7 +62,7 @@ func (r *Recorder) Prompt(blocks []event.Block) {
 // Tell records an event of the agent. Event.Raw need be valid only during the call.
 func (r *Recorder) Tell(e event.Event) {
 	if precedesChange(e.Kind) {
-		r.c.looked()
+		r.c.awaitSnapshot()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *Recorder) Close() error {
 	defer r.mu.Unlock()
 	c := r.c
 	if t := c.turn; t != nil {
-		c.lose(t, fault.New(fault.AgentFailed, "the agent ended without a result"))
+		c.endWithout(t, fault.New(fault.AgentFailed, "the agent ended without a result"))
 		c.turn = nil
 	}
 	if c.unprompted != nil {

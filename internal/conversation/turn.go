@@ -55,7 +55,7 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case c.failure != nil:
 		return 0, c.failure
 	case c.closing:
-		return 0, c.gone()
+		return 0, c.overError()
 	case len(c.waiting) >= MostWaiting:
 		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).
 			Hint("wait for the end of a turn, or interrupt it")
@@ -115,7 +115,7 @@ func (c *Conversation) next() {
 		})
 	}
 	mind, before, now := c.mind, c.watch, watchOf(c.o.Witness, t.number)
-	c.watchNow(now)
+	c.setWatch(now)
 	go func() {
 		before.wait(ctx)
 		now.start(ctx)
@@ -155,15 +155,15 @@ func (c *Conversation) returned(t *turn, err error) {
 		if err == nil {
 			err = fault.New(fault.AgentFailed, "the agent ended without a result")
 		}
-		c.lose(t, err)
+		c.endWithout(t, err)
 	}
 	c.turn = nil
 	t.cancel(nil)
 	c.next()
 }
 
-// lose ends a turn whose Mind reported no end.
-func (c *Conversation) lose(t *turn, err error) {
+// endWithout ends a turn whose Mind reported no end.
+func (c *Conversation) endWithout(t *turn, err error) {
 	reason := event.FailedTurn
 	if t.cancelled && t.fault == nil {
 		reason = event.Cancelled
@@ -208,7 +208,7 @@ func (c *Conversation) kill() {
 	t.cancelled, t.killed = true, true
 	t.cancel(errInterrupted)
 	go c.mind.Kill()
-	time.AfterFunc(givenUp, func() { c.inbox.post(func() { c.giveUp(t) }) })
+	time.AfterFunc(giveUpAfter, func() { c.inbox.post(func() { c.giveUp(t) }) })
 }
 
 // giveUp ends a turn whose Mind does not return. The next turn gets a new Mind.
@@ -217,7 +217,7 @@ func (c *Conversation) giveUp(t *turn) {
 		return
 	}
 	if !t.ended {
-		c.lose(t, fault.New(fault.AgentFailed, "the agent did not end when it was killed"))
+		c.endWithout(t, fault.New(fault.AgentFailed, "the agent did not end when it was killed"))
 	}
 	c.o.Log("the agent did not end when it was killed; the next message restarts it")
 	c.generation++ // its events are ignored from now on
@@ -258,7 +258,7 @@ func (c *Conversation) endDropped() {
 // take handles an event of the Mind.
 func (c *Conversation) take(e *event.Event) {
 	if e.Session != "" {
-		c.learn(e.Session)
+		c.setOwn(e.Session)
 	}
 	switch e.Kind {
 	case event.Question:
@@ -394,8 +394,8 @@ func (c *Conversation) merge(e *event.Event) {
 	}
 }
 
-// learn sets the agent's own id, with which a restart resumes the conversation.
-func (c *Conversation) learn(id string) {
+// setOwn sets the agent's own id, with which a restart resumes the conversation.
+func (c *Conversation) setOwn(id string) {
 	c.mu.Lock()
 	same := c.own == id
 	c.own = id
@@ -406,8 +406,8 @@ func (c *Conversation) learn(id string) {
 	c.spec.Terms.Continue, c.spec.Terms.Fork, c.spec.Fresh = false, false, ""
 }
 
-// settle ends the turns that an earlier process left open.
-func (c *Conversation) settle(state session.State) {
+// endUnfinished ends the turns that an earlier process left open.
+func (c *Conversation) endUnfinished(state session.State) {
 	for _, q := range state.Questions {
 		if c.questions.stale == nil {
 			c.questions.stale = map[string]event.Ask{}

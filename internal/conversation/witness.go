@@ -17,13 +17,13 @@ type Witness interface {
 
 // Snapshots are those of one turn.
 type Snapshots interface {
-	// Start is called before the agent gets the message. It may hold that up for a moment, where an agent does not tell
-	// what it does before it does it.
+	// Start is called before the agent gets the message. It may delay that for a moment, for an agent that does not
+	// announce what it does.
 	Start(ctx context.Context)
-	// Ready waits for the first snapshot. It is called before an agent's call of a tool, or its question, is told. If
-	// the agent waits until it is told, the snapshot is complete before anything changes.
+	// Ready waits for the first snapshot. It is called before an agent's tool call, or its question, is published. If
+	// the agent waits for that, the snapshot is complete before anything changes.
 	Ready()
-	// Cover returns what the first snapshot has, and waits for it. It is nothing if that failed.
+	// Cover waits for the first snapshot and returns what it has, which is nothing if it failed.
 	Cover() event.Cover
 	// End takes the second snapshot. The turn ended at the given time: what changed later does not belong to it.
 	End(at time.Time)
@@ -89,5 +89,5 @@ func (w *watch) wait(ctx context.Context) {
 	}
 }
 
-// precedesChange reports whether an event tells of something that may change the workspace.
+// precedesChange reports whether an event announces something that may change the workspace.
 func precedesChange(k event.Kind) bool { return k == event.ToolCall || k == event.Question }

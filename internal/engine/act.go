@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// abreast is how many calls that only read run in parallel.
-const abreast = 8
+// mostParallel is how many calls that only read run in parallel.
+const mostParallel = 8
 
 // step is one call of the model, from the plan to the result.
 //
@@ -26,19 +26,19 @@ const abreast = 8
 //	  │          │
 //	  └ wrong    └ denied ─▶ a result that gives the reason
 type step struct {
-	call    event.Call      // its input is the model's, byte for byte
-	input   json.RawMessage // what the tool runs with: the model's input with canonical names, or the input of a host
-	action  tool.Action
-	wrong   string // why it cannot run, for the model
-	begun   bool   // it runs in parallel with others
-	waits   bool   // its result mentions something that still runs
-	ran     bool
-	changed bool          // a host has changed its input
-	stops   bool          // the answer to its question ends the turn
-	shut    string        // what it tries that the walls refuse, and the setting that opens it
-	opens   bool          // a yes opens the network for it
-	context []model.Block // what a hook tells the model before it runs
-	done    chan tool.Result
+	call         event.Call      // its input is the model's, byte for byte
+	input        json.RawMessage // what the tool runs with: the model's input with canonical names, or the input of a host
+	action       tool.Action
+	wrong        string // why it cannot run, for the model
+	begun        bool   // it runs in parallel with others
+	waits        bool   // its result mentions something that still runs
+	ran          bool
+	changed      bool          // a host has changed its input
+	stops        bool          // the answer to its question ends the turn
+	refusal      string        // what the walls refuse of it, and the setting that would open it
+	needsNetwork bool          // a yes opens the network for it
+	context      []model.Block // what a hook tells the model before it runs
+	done         chan tool.Result
 }
 
 // sent returns the call as the model sent it.
@@ -68,9 +68,9 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	var results []model.Block
 	for i := 0; i < len(steps); {
 		n := 1
-		// decided here, because the mode may have changed since the previous call began
+		// decided here, because the previous call may have changed the mode
 		if l.free(steps[i]) {
-			for i+n < len(steps) && n < abreast && l.free(steps[i+n]) {
+			for i+n < len(steps) && n < mostParallel && l.free(steps[i+n]) {
 				n++
 			}
 			for _, s := range steps[i : i+n] {
@@ -160,7 +160,7 @@ func (l *loop) free(s *step) bool {
 	described := Described(s.call.Name, s.action)
 	l.mind.mu.Lock()
 	defer l.mind.mu.Unlock()
-	return l.mind.policy.judge(described, s.action, "").word == guard.Allow
+	return l.mind.policy.judge(described, s.action, "").decision == guard.Allow
 }
 
 func noTool(tools []tool.Tool, name string) string {
@@ -195,7 +195,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 		result.Text = "(no output)"
 	}
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
-	l.mind.veil(&result)
+	l.mind.redactResult(&result)
 	s.waits = result.Waits
 	r := &event.Result{
 		ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit,
@@ -226,7 +226,7 @@ func (l *loop) remarks(ctx context.Context, s *step, r event.Result) string {
 	switch {
 	case s.call.Name == formName && l.forms():
 		if r.Failed {
-			l.missed++
+			l.formErrors++
 		} else {
 			l.given = s.input
 		}
@@ -261,8 +261,8 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	s.ran = true
 	s.start(ctx)
 	result := l.await(s)
-	if failed := result.Failed || result.Exit != nil && *result.Exit != 0; failed && s.shut != "" {
-		result.Text += "\n\n(" + strings.ReplaceAll(s.shut, "; ", ";\n") + ")"
+	if failed := result.Failed || result.Exit != nil && *result.Exit != 0; failed && s.refusal != "" {
+		result.Text += "\n\n(" + strings.ReplaceAll(s.refusal, "; ", ";\n") + ")"
 	}
 	return result
 }
@@ -313,8 +313,8 @@ type repetition struct {
 }
 
 const (
-	saidAgain = 3 // how often the same calls with the same results pass without a warning
-	givenUp   = 6
+	warnAfter = 3 // how often the same calls with the same results pass without a warning
+	stopAfter = 6
 )
 
 // check compares the calls and their results with the previous ones.
@@ -328,11 +328,11 @@ func (r *repetition) check(calls, results []model.Block) error {
 		return nil
 	}
 	r.times++
-	if r.times >= givenUp {
+	if r.times >= stopAfter {
 		return &stop{event.FailedTurn, fault.New(
 			fault.AgentFailed, "the model made the same call %d times in a row, with the same result", r.times)}
 	}
-	if r.times >= saidAgain {
+	if r.times >= warnAfter {
 		last := &results[len(results)-1]
 		last.Text += fmt.Sprintf("\n\n(You have made the same call %d times, with the same result. "+
 			"Do something else, or say what keeps you from it.)", r.times)

@@ -53,7 +53,7 @@ func bash(lines ...string) string {
 	return "[" + strings.Join(steps, ",") + `,{"say":"ok"}]`
 }
 
-func rule(t *testing.T, w guard.Word, written string) guard.Rule {
+func rule(t *testing.T, w guard.Decision, written string) guard.Rule {
 	t.Helper()
 	r, err := guard.Known(tool.Ours().Specs()).Rule(w, written, "test")
 	if err != nil {

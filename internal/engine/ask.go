@@ -45,7 +45,7 @@ func (s *step) refused(byUser bool, format string, args ...any) *event.Denial {
 func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	host := agent.Word{}
 	if !l.answers(s) {
-		host = l.word(ctx, agent.Moment{Name: agent.BeforeTool, Call: s.actual()})
+		host = l.callHook(ctx, agent.Moment{Name: agent.BeforeTool, Call: s.actual()})
 	}
 	if ctx.Err() != nil || l.answers(s) {
 		return nil // it does not run anyway
@@ -60,34 +60,34 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	described := Described(s.call.Name, s.action)
 	canAsk := l.mind.o.Services.CanAsk
 	v := l.mind.now().judge(described, s.action, host.Decision)
-	s.shut, s.opens = v.shut, v.opens
-	if v.word == guard.Allow && s.action.Form != nil {
+	s.refusal, s.needsNetwork = v.refusal, v.needsNetwork
+	if v.decision == guard.Allow && s.action.Form != nil {
 		if isFilled {
 			s.answered(filled)
 			return nil
 		}
-		v = verdict{word: guard.Ask}
+		v = verdict{decision: guard.Ask}
 	}
 	switch {
-	case v.word == guard.Allow || v.run && !canAsk:
-		if v.given {
+	case v.decision == guard.Allow || v.run && !canAsk:
+		if v.answered {
 			s.open()
 		}
 		l.agreed(s, event.Reply{})
 		return nil
-	case v.word == guard.Deny && host.Decision == event.Deny:
+	case v.decision == guard.Deny && host.Decision == event.Deny:
 		return s.refused(false, "%s", cmp.Or(host.Reason, v.reason))
-	case v.word == guard.Deny:
+	case v.decision == guard.Deny:
 		return s.refused(false, "%s", v.reason)
 	}
 	title := s.action.Title
 	if described.Dir != "" && described.Dir != "." {
 		title += " (in " + text.Name(described.Dir) + ")"
 	}
-	if v.reason = cmp.Or(v.reason, host.Reason); host.Decision == asks {
+	if v.reason = cmp.Or(v.reason, host.Reason); host.Decision == askPerson {
 		v.reason = cmp.Or(host.Reason, v.reason)
 	}
-	if canAsk && s.opens && s.action.Opens != nil {
+	if canAsk && s.needsNetwork && s.action.Opens != nil {
 		v.reason = reasoned(v.reason, "a yes opens the network for this command alone")
 	}
 	title = reasoned(title, v.reason)
@@ -97,7 +97,7 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	return l.question(ctx, s, title)
 }
 
-// now returns the policy as it is, with what lies beneath a call of the turn that runs.
+// now returns the current policy, with the ground of the turn that runs.
 func (m *Mind) now() policy {
 	var ground guard.Ground
 	if m.o.Ground != nil {
@@ -120,7 +120,7 @@ func (l *loop) question(ctx context.Context, s *step, title string) *event.Denia
 		ask.Options = []string{event.Allow, event.Deny}
 	}
 	if reply, ok := l.replyTo(ctx, ask); ok {
-		return l.obey(s, reply)
+		return l.applyReply(s, reply)
 	}
 	return s.refused(false, "the turn was interrupted before anybody answered")
 }
@@ -141,8 +141,8 @@ func (l *loop) replyTo(ctx context.Context, ask *event.Ask) (reply event.Reply, 
 	}
 }
 
-// obey carries out an answer. An approval that cannot be carried out in full is a refusal.
-func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
+// applyReply carries out an answer. An approval that cannot be carried out in full is a refusal.
+func (l *loop) applyReply(s *step, reply event.Reply) *event.Denial {
 	s.stops = reply.Stop
 	switch {
 	case reply.ByUs:
@@ -189,16 +189,16 @@ func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
 
 // open opens the network for a command that a person has allowed, if it needs it.
 func (s *step) open() {
-	if s.opens && s.action.Opens != nil {
+	if s.needsNetwork && s.action.Opens != nil {
 		s.action.Opens()
-		s.shut = ""
+		s.refusal = ""
 	}
 }
 
 // deniedNow returns the denial of a call that was planned again, or nil.
 func (l *loop) deniedNow(s *step) *event.Denial {
 	v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, "")
-	if s.shut, s.opens = v.shut, v.opens; v.word == guard.Deny {
+	if s.refusal, s.needsNetwork = v.refusal, v.needsNetwork; v.decision == guard.Deny {
 		return s.refused(false, "%s", v.reason)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (m *Mind) change(c agent.Change, fresh *Model) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c.Mode != "" {
-		m.become(c.Mode)
+		m.setMode(c.Mode)
 	}
 	if fresh != nil {
 		m.model = *fresh
@@ -85,9 +85,8 @@ func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	return &facts
 }
 
-// become changes the mode. The lock is held. It notes when planning begins and ends, because the model has to know: its
-// task changes.
-func (m *Mind) become(mode setting.Approval) {
+// setMode changes the mode. The lock is held. When planning begins or ends, the model is told, because its task changes.
+func (m *Mind) setMode(mode setting.Approval) {
 	before := m.policy.mode
 	m.policy.mode = mode
 	switch {
@@ -99,8 +98,8 @@ func (m *Mind) become(mode setting.Approval) {
 	}
 }
 
-// heard returns what the model has to learn about a change, once.
-func (l *loop) heard() []model.Block {
+// takeNews returns what the model has to be told about a change, once.
+func (l *loop) takeNews() []model.Block {
 	m := l.mind
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +135,7 @@ func Unpriced(name string) error {
 // plain wraps a model so that it neither receives nor returns a known secret.
 func (m *Mind) plain(other Model) Model {
 	if m.o.Secrets != nil {
-		other.Client = veiled{other.Client, m.o.Secrets}
+		other.Client = redacting{other.Client, m.o.Secrets}
 	}
 	return other
 }
@@ -208,7 +207,7 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 	return names
 }
 
-// Instructions returns the system prompt, without secrets, and the tools that the model gets in the mode of now.
+// Instructions returns the system prompt, without secrets, and the tools that the model gets in the current mode.
 func (m *Mind) Instructions() (system []string, tools []toolspec.Tool) {
 	m.mu.Lock()
 	mode := m.policy.mode
@@ -224,7 +223,7 @@ func (m *Mind) Instructions() (system []string, tools []toolspec.Tool) {
 	return system, tools
 }
 
-// outside reports whether a mode lets the API search by itself, without a question.
+// outside reports whether a mode lets the API search without a question.
 func outside(mode setting.Approval) bool { return mode != setting.DenyAll && mode != setting.AskAll }
 
 // offered returns the tools that the model gets now.

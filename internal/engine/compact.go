@@ -91,7 +91,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	if l.journal != nil && l.talk.numbers[cut] == 0 {
 		cut = len(l.talk.messages) // the journal cannot express where they begin
 	}
-	word := l.word(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
+	word := l.callHook(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
 	if word.Decision == event.Deny {
 		return fault.New(fault.ContextFull, "the host does not let the conversation be shortened: %s", word.Reason).
 			Because(errLeftWhole)

@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// caller is the conversation for another agent that does the work of a call. What that agent does is told as the work
-// of a sub-agent: its calls have ids of this conversation, and each has one result.
+// caller is the conversation as another agent sees it that does the work of a call. The work of that agent is reported
+// as that of a sub-agent: its calls have ids of this conversation, and each has one result.
 type caller struct {
 	*loop
 
@@ -31,13 +31,13 @@ func (l *loop) delegate(s *step) func(context.Context, func(string)) tool.Result
 		loop: &loop{mind: l.mind, turn: l.turn, parent: s.call.ID, outer: l}, open: map[string]string{},
 	}
 	return func(ctx context.Context, _ func(string)) tool.Result {
-		w := c.word(ctx, agent.Moment{Name: agent.HelperBegins, Text: tool.RunnerName})
+		w := c.callHook(ctx, agent.Moment{Name: agent.HelperBegins, Text: tool.RunnerName})
 		if w.Decision == event.Deny {
 			return tool.Result{Text: "It was not begun: " + reasonOf(w) + ".", Failed: true}
 		}
 		result := s.action.Delegate(ctx, c)
 		c.close()
-		c.word(ctx, agent.Moment{Name: agent.HelperEnds, Text: result.Text})
+		c.callHook(ctx, agent.Moment{Name: agent.HelperEnds, Text: result.Text})
 		return result
 	}
 }
@@ -110,7 +110,7 @@ func answered(ask event.Ask, call event.Call, reply event.Reply, ok bool) (event
 	return event.Reply{Question: call.ID, Text: words}, ok && reply.Option != event.Deny && words != ""
 }
 
-// Tell tells the calls of the agent, and their results.
+// Tell reports the calls of the agent and their results.
 func (c *caller) Tell(e event.Event) {
 	switch e.Kind {
 	case event.ToolCall:
@@ -120,11 +120,11 @@ func (c *caller) Tell(e event.Event) {
 	}
 }
 
-// begin tells a call, once, and returns its id here.
+// begin reports a call, once, and returns its id in this conversation.
 func (c *caller) begin(call event.Call) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id, told := c.open[call.ID]; told {
+	if id, known := c.open[call.ID]; known {
 		return id
 	}
 	c.calls++
@@ -134,12 +134,12 @@ func (c *caller) begin(call event.Call) string {
 	return id
 }
 
-// end tells the result of a call that was told.
+// end reports the result of a call that begin reported.
 func (c *caller) end(r event.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id, told := c.open[r.ID]
-	if !told {
+	id, known := c.open[r.ID]
+	if !known {
 		return
 	}
 	delete(c.open, r.ID)
@@ -147,7 +147,7 @@ func (c *caller) end(r event.Result) {
 	c.tell(event.Event{Kind: event.ToolResult, Result: &r})
 }
 
-// close ends the calls of which no result came.
+// close ends the calls without a result.
 func (c *caller) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

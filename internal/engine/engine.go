@@ -41,7 +41,7 @@ type Options struct {
 	Mode     setting.Approval
 	Rules    guard.Judge
 	Walls    Walls
-	Ground   func() guard.Ground // in the turn that runs; nil: only the walls are there
+	Ground   func() guard.Ground // of the turn that runs; nil: nothing but the walls
 	Limits   Limits
 	Search   bool        // the API's own web search may be used
 	Todos    *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
@@ -84,8 +84,8 @@ type Mind struct {
 	model     Model                       // without secrets
 	models    int                         // how many models came before it
 	spent     float64                     // USD, as we count it
-	news      string                      // what the model has to learn with the next message
-	greeted   bool                        // the hook has seen the beginning of the conversation
+	news      string                      // for the model, with the next message
+	hookBegun bool                        // the hook was called for the beginning of the conversation
 	turn      *turn                       // nil: no turn runs
 	steering  []model.Block               // for the running turn, not sent to the model yet
 	questions map[string]chan event.Reply // by the id of the question
@@ -157,7 +157,7 @@ func (m *Mind) Facts() event.Facts {
 
 // tell reports an event, without secrets.
 func (m *Mind) tell(e event.Event) {
-	e = m.unveiled(e)
+	e = m.redacted(e)
 	if e.Denial != nil {
 		m.mu.Lock()
 		m.evidence.Denials = append(m.evidence.Denials, *e.Denial)
@@ -202,7 +202,7 @@ func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
 			}
 		}
 	}
-	m.partWith(ctx)
+	m.endHook(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return agent.Outcome{Evidence: m.evidence}, nil

@@ -12,9 +12,9 @@ func OutcomeHeard(host string, mode setting.Approval, rules guard.Judge, walls W
 ) string {
 	v := policy{mode, rules, walls}.judge(Described(name, a), a, host)
 	switch {
-	case v.word == guard.Allow || v.run && !canAsk:
+	case v.decision == guard.Allow || v.run && !canAsk:
 		return Runs
-	case v.word == guard.Deny:
+	case v.decision == guard.Deny:
 		return Denied
 	}
 	return Asks

@@ -79,8 +79,8 @@ func (l *loop) forms() bool { return l.mind.o.Form != nil && l.outer == nil }
 // answers reports whether a call gives the answer in its form. Such a call has no effect, so nobody is asked about it.
 func (l *loop) answers(s *step) bool { return l.forms() && s.call.Name == formName }
 
-// gave reports whether the answer in its form was among these calls.
-func (l *loop) gave(calls []model.Block) bool {
+// gaveForm reports whether the answer in its form was among these calls.
+func (l *loop) gaveForm(calls []model.Block) bool {
 	if l.given == nil {
 		return false
 	}

@@ -15,18 +15,18 @@ import (
 	"omniagent/internal/tool"
 )
 
-// asks is the decision of a hook to ask a person; the others are Allow and Deny.
-const asks = "ask"
+// askPerson is the decision of a hook to ask a person; the others are Allow and Deny.
+const askPerson = "ask"
 
-// word calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a notice.
-// If the hook decides whether something runs, they also count as a no. A hook that does not return is abandoned when
+// callHook calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a notice.
+// If the hook decides whether something runs, they also deny it. A hook that does not return is abandoned when
 // ctx ends.
-func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
+func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.Word {
 	if l.mind.o.Services.Hook == nil || ctx.Err() != nil {
 		return agent.Word{}
 	}
 	m.Parent = l.parent
-	w, wrong := l.mind.listen(ctx, m)
+	w, wrong := l.mind.runHook(ctx, m)
 	if wrong != "" {
 		l.tell(event.Event{Kind: event.Notice, Text: fmt.Sprintf("the hook at %s %s", m.Name, wrong), Synthetic: true})
 		w = agent.Word{}
@@ -46,8 +46,8 @@ func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
 	return w
 }
 
-// listen calls the hook. wrong says what is wrong with its decision.
-func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
+// runHook calls the hook. wrong says what is wrong with its decision.
+func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
 	if at.Call != nil { // the hook gets a copy, which it may change
 		call := *at.Call
 		call.Input = slices.Clone(call.Input)
@@ -59,7 +59,7 @@ func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong
 	}
 	done := make(chan reply, 1)
 	go func() {
-		r := reply{wrong: "ended without a word"}
+		r := reply{wrong: "ended without a decision"}
 		defer func() {
 			if p := recover(); p != nil {
 				r = reply{wrong: fmt.Sprintf("failed inside: %v", p)}
@@ -77,7 +77,7 @@ func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong
 	var object map[string]json.RawMessage
 	switch w = r.word; {
 	case r.wrong != "":
-	case w.Decision != "" && w.Decision != event.Allow && w.Decision != asks && w.Decision != event.Deny:
+	case w.Decision != "" && w.Decision != event.Allow && w.Decision != askPerson && w.Decision != event.Deny:
 		r.wrong = fmt.Sprintf("decided %.60q, which means nothing", w.Decision)
 	case w.Input != nil && (json.Unmarshal(w.Input, &object) != nil || object == nil):
 		r.wrong = "gave an input that is not a JSON object"
@@ -90,18 +90,18 @@ func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong
 func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block, error) {
 	m := l.mind
 	if m.o.Services.Hook == nil {
-		return append(slices.Clone(message), l.heard()...), nil
+		return append(slices.Clone(message), l.takeNews()...), nil
 	}
 	m.mu.Lock()
-	first := !m.greeted
-	m.greeted = true
+	first := !m.hookBegun
+	m.hookBegun = true
 	m.mu.Unlock()
 	if first {
 		began := "startup"
 		if len(l.talk.messages) > 0 {
 			began = "resume"
 		}
-		m.opening = contextOf(agent.SessionBegins, l.word(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
+		m.opening = contextOf(agent.SessionBegins, l.callHook(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
 	}
 	var text strings.Builder
 	for _, b := range message {
@@ -109,14 +109,14 @@ func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block,
 			text.WriteString(b.Text)
 		}
 	}
-	w := l.word(ctx, agent.Moment{Name: agent.MessageComes, Text: text.String()})
+	w := l.callHook(ctx, agent.Moment{Name: agent.MessageComes, Text: text.String()})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if w.Decision == event.Deny {
 		return nil, &stop{event.FailedTurn, fault.New(fault.Blocked, "the message was refused: %s", reasonOf(w))}
 	}
-	message = slices.Concat(message, l.heard(), m.opening, contextOf(agent.MessageComes, w))
+	message = slices.Concat(message, l.takeNews(), m.opening, contextOf(agent.MessageComes, w))
 	m.opening = nil
 	return message, nil
 }
@@ -142,7 +142,7 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	if r.Failed {
 		m.Name = agent.AfterFailure
 	}
-	w := l.word(ctx, m)
+	w := l.callHook(ctx, m)
 	remarks := ""
 	if w.Decision == event.Deny {
 		remarks = "\n\n(The user's program objects to this: " + reasonOf(w) + ")"
@@ -153,34 +153,34 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	return remarks
 }
 
-// mostMissed is how often the model may end a turn without an answer that matches the form.
-const mostMissed = 5
+// mostFormErrors is how often the model may end a turn without an answer that matches the form.
+const mostFormErrors = 5
 
-// finish reports whether the turn has to go on where it would end: the form of the answer is missing, the host objects,
-// or the user said something at the last moment.
-func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
-	more := ""
+// finish reports whether a turn that would end has to continue: the form of the answer is missing, the host objects, or
+// the user added something at the last moment.
+func (l *loop) finish(ctx context.Context) (more bool, err error) {
+	prompt := ""
 	if l.forms() && l.given == nil {
-		if l.missed++; l.missed >= mostMissed {
+		if l.formErrors++; l.formErrors >= mostFormErrors {
 			return false, &stop{reason: event.MaxFormErrors}
 		}
-		more = "The answer has to be given through the tool " + formName + ". Call it now, with the whole answer."
+		prompt = "The answer has to be given through the tool " + formName + ". Call it now, with the whole answer."
 	} else {
 		name := agent.TurnEnds
 		if l.outer != nil {
 			name = agent.HelperEnds
 		}
-		w := l.word(ctx, agent.Moment{Name: name, Text: l.last, Again: l.again})
+		w := l.callHook(ctx, agent.Moment{Name: name, Text: l.last, Again: l.keptGoing})
 		if w.Decision == event.Deny && w.End == "" {
-			more, l.again = reasonOf(w), true
+			prompt, l.keptGoing = reasonOf(w), true
 		}
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	blocks := l.steered(ctx, more == "")
-	if more != "" {
-		blocks = append([]model.Block{{Kind: model.Text, Text: more}}, blocks...)
+	blocks := l.steered(ctx, prompt == "")
+	if prompt != "" {
+		blocks = append([]model.Block{{Kind: model.Text, Text: prompt}}, blocks...)
 	}
 	if blocks == nil {
 		return false, nil
@@ -188,21 +188,21 @@ func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 	return true, l.keep(model.Message{Role: model.User, Blocks: blocks}, nil)
 }
 
-// parting is how long the hook may take at the end of the conversation.
-const parting = 3 * time.Second
+// endHookWithin is how long the hook may take at the end of the conversation.
+const endHookWithin = 3 * time.Second
 
-// partWith tells the hook that the conversation is over.
-func (m *Mind) partWith(ctx context.Context) {
+// endHook tells the hook that the conversation is over.
+func (m *Mind) endHook(ctx context.Context) {
 	m.mu.Lock()
-	greeted := m.greeted
-	m.greeted = false
+	greeted := m.hookBegun
+	m.hookBegun = false
 	m.mu.Unlock()
 	if !greeted || m.o.Services.Hook == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, parting)
+	ctx, cancel := context.WithTimeout(ctx, endHookWithin)
 	defer cancel()
-	_, _ = m.listen(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
+	_, _ = m.runHook(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
 }
 
 // replace plans the call again with an input from the host.
@@ -217,7 +217,7 @@ func (l *loop) replace(s *step, input json.RawMessage) {
 	s.changed = s.changed || string(before) != string(s.input)
 }
 
-// ranWith tells the model which input really ran.
+// ranWith tells the model with which input the call ran.
 func ranWith(input json.RawMessage) string {
 	return "\n\n(The user has changed the input. It ran with: " + clipped(string(input), 2000) + ")"
 }

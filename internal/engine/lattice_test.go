@@ -77,7 +77,7 @@ func grounds() []guard.Ground {
 	return []guard.Ground{{}, {Cover: whole}, {Cover: partial}, {Cover: whole, Network: true}}
 }
 
-func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
+func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Decision) guard.Rules {
 	t.Helper()
 	var rules guard.Rules
 	for range n {
@@ -121,7 +121,7 @@ func TestLattice(t *testing.T) {
 		if after := other.word(s.name, s.action); after != before {
 			fail("another order", after)
 		}
-		for _, word := range []guard.Word{guard.Ask, guard.Deny} {
+		for _, word := range []guard.Decision{guard.Ask, guard.Deny} {
 			other.rules = append(slices.Clone(p.rules), draw(t, r, 1, word)...)
 			if after := other.word(s.name, s.action); after < before {
 				fail(word.String()+" added", after)

@@ -29,25 +29,25 @@ type loop struct {
 	outer   *loop            // the loop of that call
 	journal *session.Session // nil: nothing is recorded, as for sub-agents
 
-	began  time.Time
-	asking time.Duration
-	asked  int // answers of the model
-	usage  model.Usage
-	model  string
-	notes  []string
-	last   string // text of the last answer
-	half   bool   // the next answer goes on where the last one stops
-	mended bool   // a broken answer was continued
-	shrunk bool   // a full context was shortened
-	repeat repetition
+	began     time.Time
+	asking    time.Duration
+	asked     int // answers of the model
+	usage     model.Usage
+	model     string
+	notes     []string
+	last      string // text of the last answer
+	continues bool   // the next answer continues the last one
+	resumed   bool   // a broken answer was continued
+	shortened bool   // a full context was shortened
+	repeat    repetition
 
-	asks    model.Client // the client of models, with retries
-	models  int
-	cost    float64
-	unknown bool            // part of the cost is not known
-	given   json.RawMessage // the answer in its form
-	missed  int             // how often the model ended without it
-	again   bool            // a hook has kept the turn from ending
+	asks       model.Client // the client of models, with retries
+	models     int
+	cost       float64
+	unknown    bool            // part of the cost is not known
+	given      json.RawMessage // the answer in its form
+	formErrors int             // how often the model ended the turn without it, or gave an invalid one
+	keptGoing  bool            // a hook has prevented the end of the turn
 }
 
 // tell marks the events of a sub-agent with its call.
@@ -91,59 +91,59 @@ func (l *loop) run(ctx context.Context) error {
 			continue
 		}
 		switch text := answer.Text(); {
-		case l.half:
+		case l.continues:
 			l.last += text
 		case text != "":
 			l.last = text
 		}
-		l.half = false
+		l.continues = false
 		calls := answer.Calls()
 		if len(calls) == 0 {
-			goOn, err := l.rest(ctx, answer)
-			if goOn && err == nil {
+			more, err := l.rest(ctx, answer)
+			if more && err == nil {
 				continue
 			}
 			return err
 		}
 		results, err := l.act(ctx, calls)
-		results = append(append(results, l.steered(ctx, false)...), l.heard()...)
+		results = append(append(results, l.steered(ctx, false)...), l.takeNews()...)
 		if kept := l.keep(model.Message{Role: model.User, Blocks: results}, nil); err == nil {
 			err = kept
 		}
-		if err == nil && l.missed >= mostMissed {
+		if err == nil && l.formErrors >= mostFormErrors {
 			err = &stop{reason: event.MaxFormErrors}
 		}
 		if err != nil {
 			return err
 		}
-		if l.gave(calls) {
-			if goOn, err := l.finish(ctx); err != nil || !goOn {
+		if l.gaveForm(calls) {
+			if more, err := l.finish(ctx); err != nil || !more {
 				return err
 			}
 		}
 	}
 }
 
-// rest handles an answer without calls: the turn ends, unless finish finds a reason to go on.
-func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err error) {
-	if more := l.steered(ctx, false); more != nil {
-		return true, l.keep(model.Message{Role: model.User, Blocks: more}, nil)
+// rest handles an answer without calls: the turn ends, unless there is more to do.
+func (l *loop) rest(ctx context.Context, answer *model.Answer) (more bool, err error) {
+	if blocks := l.steered(ctx, false); blocks != nil {
+		return true, l.keep(model.Message{Role: model.User, Blocks: blocks}, nil)
 	}
 	if answer.Stop == model.Paused {
-		l.half = true
+		l.continues = true
 		return true, nil
 	}
 	if answer.Stop == model.Length {
 		l.notes = append(l.notes, "the last answer was cut off: it was as long as the model's answers may be")
 	}
-	if err := judged(answer); err != nil {
+	if err := answerError(answer); err != nil {
 		return false, err
 	}
 	return l.finish(ctx)
 }
 
-// judged returns the error with which an answer without calls ends the turn, or nil.
-func judged(a *model.Answer) error {
+// answerError returns the error with which an answer without calls ends the turn, or nil.
+func answerError(a *model.Answer) error {
 	switch {
 	case a.Stop == model.Refused:
 		return &stop{event.FailedTurn, fault.New(fault.ModelRefused, "the model refused to answer (%s)", a.Reason)}
@@ -155,22 +155,22 @@ func judged(a *model.Answer) error {
 	return nil
 }
 
-// steered returns what the user said to the turn meanwhile. A sub-agent gets nothing. last: if there is nothing, the
-// turn ends and accepts no more.
+// steered returns what the user has added to the turn meanwhile. A sub-agent gets nothing. last: if there is nothing,
+// the turn ends and accepts no more.
 func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	if l.outer != nil {
 		return nil
 	}
 	m := l.mind
 	m.mu.Lock()
-	unheard := m.steering
+	added := m.steering
 	m.steering = nil
-	l.turn.deaf = l.turn.deaf || last && unheard == nil
+	l.turn.sealed = l.turn.sealed || last && added == nil
 	m.mu.Unlock()
-	if unheard == nil {
+	if added == nil {
 		return nil
 	}
-	more, err := l.admit(ctx, unheard)
+	more, err := l.admit(ctx, added)
 	if err != nil { // the host refuses it: the turn continues without it
 		l.tell(event.Event{Kind: event.Notice, Text: err.Error(), Synthetic: true})
 		return nil
@@ -242,7 +242,7 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	return answer, nil
 }
 
-// searched tells of a search that the API made by itself, as of a call and its result.
+// searched reports a search that the API made itself, as a call and its result.
 func (l *loop) searched(s model.Search) {
 	id := cmp.Or(s.ID, "search_"+ident.Hex(8))
 	input, err := text.JSON(struct {
@@ -260,7 +260,7 @@ func (l *loop) searched(s model.Search) {
 	}})
 }
 
-// tooLong: the conversation does not fit into the model's context.
+// tooLong is the message for a conversation that does not fit into the model's context.
 const tooLong = "the conversation is longer than the model can take"
 
 // usageOf converts a usage to the form of events.
@@ -271,7 +271,7 @@ func usageOf(u model.Usage) *event.Usage {
 	}
 }
 
-// mayActOutside reports whether the API may search by itself, without a question. It may not in a mode that asks about
+// mayActOutside reports whether the API may search without a question. It may not in a mode that asks about
 // every call or denies it.
 func (l *loop) mayActOutside() bool {
 	m := l.mind
@@ -280,8 +280,8 @@ func (l *loop) mayActOutside() bool {
 	return m.o.Search && outside(m.policy.mode)
 }
 
-// goOn is what the model is told after its answer broke off.
-const goOn = "The connection broke off in the middle of your answer, which the user has read up to there. " +
+// continuePrompt tells the model to continue an answer that broke off.
+const continuePrompt = "The connection broke off in the middle of your answer, which the user has read up to there. " +
 	"Go on exactly where it stops, and repeat nothing."
 
 // words returns a message of text alone.
@@ -301,16 +301,16 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	case ctx.Err() != nil && part != "": // the user has read that part, so it is part of the conversation
 		_ = l.keep(words(model.Assistant, part), nil)
 	case ctx.Err() != nil:
-	case e.Trouble == model.Overflow && !l.shrunk:
-		l.shrunk = true
+	case e.Trouble == model.Overflow && !l.shortened:
+		l.shortened = true
 		return l.shorten(ctx, "auto")
-	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.mended:
-		l.mended, l.half, l.last = true, true, part
+	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.resumed:
+		l.resumed, l.continues, l.last = true, true, part
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which the model then continued")
 		if err := l.keep(words(model.Assistant, part), nil); err != nil {
 			return err
 		}
-		return l.keep(words(model.User, goOn), nil)
+		return l.keep(words(model.User, continuePrompt), nil)
 	}
 	return err
 }

@@ -28,12 +28,12 @@ const (
 
 // verdict is the decision about one call.
 type verdict struct {
-	word   guard.Word
-	reason string // for the model and for people
-	run    bool   // it needs a question, but may run if nobody can be asked, because the walls hold it
-	shut   string // what it tries that the walls refuse, and the setting that opens it
-	opens  bool   // a yes has to open the network for it
-	given  bool   // a yes from before allows it
+	decision     guard.Decision
+	reason       string // for the model and for people
+	run          bool   // it needs a question, but may run if nobody can be asked, because walls contain it
+	refusal      string // what the walls refuse of it, and the setting that would open it
+	needsNetwork bool   // a yes has to open the network for it
+	answered     bool   // an earlier answer allows it
 }
 
 // judge decides about a call. The sandbox may be stricter than this decision, never laxer.
@@ -43,28 +43,28 @@ type verdict struct {
 func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	p.rules.Place.Ground.Walls = p.walls == Whole
 	held := p.rules.Place.Holds()
-	p.rules.Place.Ground = p.under(p.rules.Place.Ground, a)
+	p.rules.Place.Ground = p.groundFor(p.rules.Place.Ground, a)
 	said := p.rules.Call(call)
-	v = p.unheard(said, a)
-	if held && a.Lasts && p.mode == setting.Default && v.word == guard.Ask && !said.Explicit {
+	v = p.withoutHook(said, a)
+	if held && a.Lasts && p.mode == setting.Default && v.decision == guard.Ask && !said.Explicit {
 		v.reason = "it goes on when the turn has ended, and undo does not cover what it does then"
 	}
-	defer func() { v.shut, v.opens, v.given = said.Shut, said.Opens, said.Answered }()
+	defer func() { v.refusal, v.needsNetwork, v.answered = said.Refusal, said.NeedsNetwork, said.Answered }()
 	switch {
-	case v.word == guard.Deny:
+	case v.decision == guard.Deny:
 	case host == event.Deny:
-		v = verdict{word: guard.Deny, reason: "a hook refuses it"}
-	case host == asks:
-		v = verdict{word: guard.Ask, reason: v.reason}
-	case host == event.Allow && v.word == guard.Ask && !said.Firm && !(said.Explicit && said.Word == guard.Ask):
-		v = verdict{word: guard.Allow}
+		v = verdict{decision: guard.Deny, reason: "a hook refuses it"}
+	case host == askPerson:
+		v = verdict{decision: guard.Ask, reason: v.reason}
+	case host == event.Allow && v.decision == guard.Ask && !said.Firm && !(said.Explicit && said.Decision == guard.Ask):
+		v = verdict{decision: guard.Allow}
 	}
 	return v
 }
 
-// under returns what counts in the mode of what lies beneath a call. The stricter modes ask about what is contained,
-// too; auto-edit does not ask about what no snapshot has.
-func (p policy) under(g guard.Ground, a tool.Action) guard.Ground {
+// groundFor returns the ground as the mode uses it. The stricter modes also ask about what is contained; auto-edit does
+// not ask about gaps of the snapshot.
+func (p policy) groundFor(g guard.Ground, a tool.Action) guard.Ground {
 	switch {
 	case p.mode == setting.Yolo, p.mode == setting.Default && !a.Lasts:
 	case p.mode == setting.AutoEdit:
@@ -75,55 +75,55 @@ func (p policy) under(g guard.Ground, a tool.Action) guard.Ground {
 	return g
 }
 
-// unheard is the decision before a hook is considered.
-func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
-	v := verdict{word: said.Word, reason: because(said)}
+// withoutHook returns the decision before a hook is considered.
+func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
+	v := verdict{decision: said.Decision, reason: because(said)}
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
-	case v.word == guard.Deny:
+	case v.decision == guard.Deny:
 		return v
 	case p.mode == setting.DenyAll:
-		v.word, v.reason = guard.Deny, "the permission mode deny lets no tool run; say what you would do instead"
+		v.decision, v.reason = guard.Deny, "the permission mode deny lets no tool run; say what you would do instead"
 		return v
 	case a.Person:
-		v.word = guard.Ask
+		v.decision = guard.Ask
 		return v
-	case p.mode == setting.Plan && (changes || v.word == guard.Ask):
-		return verdict{word: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
-	case p.mode == setting.AskAll || said.Explicit && v.word == guard.Ask:
-		v.word = guard.Ask
+	case p.mode == setting.Plan && (changes || v.decision == guard.Ask):
+		return verdict{decision: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
+	case p.mode == setting.AskAll || said.Explicit && v.decision == guard.Ask:
+		v.decision = guard.Ask
 		return v
 	case said.Explicit: // a rule of the user, or an earlier answer, allows it
 		return v
 	case p.mode == setting.Yolo:
-		if a.Kind == event.Shell && p.walls == Missing && v.word > guard.Allow {
-			v.word = max(v.word, guard.Ask)
+		if a.Kind == event.Shell && p.walls == Missing && v.decision > guard.Allow {
+			v.decision = max(v.decision, guard.Ask)
 			v.reason = "there are no walls around commands here, although they were asked for"
 			return v
 		}
 		if !said.Firm {
-			v.word = guard.Allow
+			v.decision = guard.Allow
 		}
 		return v
-	case v.word == guard.Allow && (!changes || a.Kind == event.Shell):
+	case v.decision == guard.Allow && (!changes || a.Kind == event.Shell):
 		return v
 	case !changes && a.Kind == event.Other: // a tool of ours that changes nothing, and that no rule is about
-		v.word = guard.Allow
+		v.decision = guard.Allow
 		return v
 	case p.mode == setting.AutoEdit && p.inside(a, said), p.mode == setting.Default && a.Kind == event.Write &&
-		v.word == guard.Allow && p.rules.Place.Holds():
-		v.word = guard.Allow
+		v.decision == guard.Allow && p.rules.Place.Holds():
+		v.decision = guard.Allow
 		return v
 	}
-	v.run = p.mode == setting.Default && !said.Grave && p.inside(a, said)
-	v.word = guard.Ask
+	v.run = p.mode == setting.Default && !said.NeedsPerson && p.inside(a, said)
+	v.decision = guard.Ask
 	return v
 }
 
 // inside reports whether the changes of a call stay in the workspace: files through the directory that all tools use,
 // commands through the kernel. What every mode asks about does not count.
 func (p policy) inside(a tool.Action, said guard.Verdict) bool {
-	return !said.Firm && (a.Kind == event.Write && said.Word == guard.Allow || a.Kind == event.Shell &&
+	return !said.Firm && (a.Kind == event.Write && said.Decision == guard.Allow || a.Kind == event.Shell &&
 		p.walls == Whole)
 }
 
@@ -147,7 +147,7 @@ func Described(name string, a tool.Action) guard.Call {
 // because returns the first reason for the decision.
 func because(v guard.Verdict) string {
 	for _, r := range v.Reasons {
-		if r.Word == v.Word {
+		if r.Decision == v.Decision {
 			return r.Text
 		}
 	}
@@ -178,9 +178,9 @@ func Outcome(
 ) (what, why string) {
 	v := policy{mode, rules, walls}.judge(Described(name, a), a, "")
 	switch {
-	case v.word == guard.Allow || v.run && !canAsk:
+	case v.decision == guard.Allow || v.run && !canAsk:
 		return Runs, v.reason
-	case v.word == guard.Deny:
+	case v.decision == guard.Deny:
 		return Denied, v.reason
 	}
 	return Asks, v.reason

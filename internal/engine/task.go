@@ -50,10 +50,10 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 		return depth >= deepest && (t.Name == tool.TaskName || t.Name == tool.DelegateName) ||
 			slices.Contains([]string{formName, tool.QuestionName, tool.PlanName}, t.Name)
 	})
-	if err := l.dress(kind); err != nil {
+	if err := l.asHelper(kind); err != nil {
 		return "", err
 	}
-	w := l.word(ctx, agent.Moment{Name: agent.HelperBegins, Text: cmp.Or(kind, tool.GeneralHelper)})
+	w := l.callHook(ctx, agent.Moment{Name: agent.HelperBegins, Text: cmp.Or(kind, tool.GeneralHelper)})
 	if w.Decision == event.Deny {
 		return "", fmt.Errorf("it was not begun: %s", reasonOf(w))
 	}
@@ -68,8 +68,8 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 	return l.last, nil
 }
 
-// dress makes a sub-agent a helper, with the helper's instructions, tools and model.
-func (l *loop) dress(kind string) error {
+// asHelper gives a sub-agent the instructions, tools and model of a helper.
+func (l *loop) asHelper(kind string) error {
 	all := l.mind.o.Helpers
 	i := slices.IndexFunc(all, func(h agent.Helper) bool { return h.Name == kind })
 	if i < 0 {

@@ -20,7 +20,7 @@ func (s *stop) Error() string {
 	return s.reason
 }
 
-// faultOf says in our own words what a model's API could not do.
+// faultOf turns an error of a model's API into a fault.
 func faultOf(err error) *fault.Fault {
 	var s *stop
 	if errors.As(err, &s) {

@@ -17,11 +17,11 @@ import (
 type turn struct {
 	cancel context.CancelCauseFunc
 	over   chan struct{} // closed when it has ended
-	killed chan struct{} // closed when nothing is waited for any more
+	killed chan struct{} // closed by Kill: the turn waits for nothing any more
 
 	// Under the Mind's lock.
-	deaf bool // it has heard all that it will hear: whatever is said now is a message
-	dead bool // killed is closed
+	sealed   bool // it accepts no more steering: further input is a new message
+	isKilled bool // killed is closed
 }
 
 // errInterrupted is the cause of a turn that the user ended.
@@ -44,7 +44,7 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 		err = fault.New(fault.LockHeld, "a turn is running")
 	default:
 		m.turn = t
-		blocks = append(m.steering, blocks...) // what a turn that failed did not hear is the beginning
+		blocks = append(m.steering, blocks...) // steering that a failed turn did not deliver comes first
 		m.steering = nil
 	}
 	m.mu.Unlock()
@@ -66,8 +66,8 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 	return nil
 }
 
-// Steer says something to the turn that runs: the model hears it with the next results, or in place of the turn's end.
-// It refuses when no turn runs, or when the turn has had its last answer.
+// Steer adds input to the turn that runs: the model gets it with the next results, or instead of the end of the turn. It
+// refuses when no turn runs, or when the turn has had its last answer.
 func (m *Mind) Steer(_ context.Context, message []event.Block) error {
 	blocks, err := m.message(message)
 	if err != nil {
@@ -75,14 +75,14 @@ func (m *Mind) Steer(_ context.Context, message []event.Block) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.turn == nil || m.turn.deaf || m.closed {
-		return fault.New(fault.NotFoundCode, "no turn is running that could hear this")
+	if m.turn == nil || m.turn.sealed || m.closed {
+		return fault.New(fault.NotFoundCode, "no turn is running that could take this")
 	}
 	m.steering = append(m.steering, blocks...)
 	return nil
 }
 
-// message is what the model gets of a message.
+// message converts a message to the blocks that the model gets, without secrets.
 func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 	var message []model.Block
 	for _, b := range blocks {
@@ -101,20 +101,20 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 	if len(message) == 0 {
 		return nil, fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
 	}
-	return veiledBlocks(m.o.Secrets, message), nil
+	return redactBlocks(m.o.Secrets, message), nil
 }
 
-// interrupt ends a turn in order. What was said to it and not yet heard goes with it.
+// interrupt ends a turn in order. It drops steering that the model has not got yet.
 func (m *Mind) interrupt(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.turn == t {
-		t.deaf, m.steering = true, nil
+		t.sealed, m.steering = true, nil
 	}
 	t.cancel(errInterrupted)
 }
 
-// fail ends the turn that runs for a reason of a hook.
+// fail ends the turn that runs because a hook demands it.
 func (m *Mind) fail(why *stop) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m *Mind) fail(why *stop) {
 	}
 }
 
-// Kill interrupts the turn that runs, and has it wait for no tool.
+// Kill interrupts the turn that runs, which then waits for no tool.
 func (m *Mind) Kill() {
 	m.mu.Lock()
 	t := m.turn
@@ -137,13 +137,16 @@ func (m *Mind) kill(t *turn) {
 	m.interrupt(t)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !t.dead {
-		t.dead = true
+	if !t.isKilled {
+		t.isKilled = true
 		close(t.killed)
 	}
 }
 
-// answer runs a turn and tells its end.
+// answer runs a turn and reports its end.
+//
+//	TurnBegan ─▶ respond, or shortenNow ─▶ sealed ─▶ end: Failed if it failed ─▶ Ended
+//	     └────── a panic ─▶ recoverTurn: Failed ─▶ Ended
 func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	if m.talk == nil {
 		m.talk = newConversation(m.o.History, m.o.Journal)
@@ -154,7 +157,7 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	m.mu.Lock()
 	m.evidence.Fault = nil
 	m.mu.Unlock()
-	defer m.survive()
+	defer m.recoverTurn()
 	if limit := m.o.Limits.Time; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.TimedOut)
@@ -168,11 +171,11 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 		err = l.respond(ctx, message)
 	}
 	m.mu.Lock()
-	t.deaf = true // however it ended
+	t.sealed = true // however it ended
 	m.mu.Unlock()
 	end := l.end(ctx, err)
 	if err != nil && m.o.Journal != nil {
-		// It is read again: what could not be kept is not a part of it, and a call without its result gets one.
+		// Read it from the journal again: without what could not be recorded, and with a result for each call.
 		m.talk = nil
 	}
 	m.mu.Lock()
@@ -196,15 +199,15 @@ func (l *loop) respond(ctx context.Context, message []model.Block) error {
 	return err
 }
 
-// survive ends a turn that panics, so that its end is told and all that it started ends in order.
-func (m *Mind) survive() {
+// recoverTurn ends a turn that panics: it reports the end, and everything that the turn started ends in order.
+func (m *Mind) recoverTurn() {
 	r := recover()
 	if r == nil {
 		return
 	}
 	f := plainFault(m.o.Secrets, fault.New(fault.Internal, "the turn failed inside: %v", r))
 	m.mu.Lock()
-	m.turn.deaf, m.evidence.Fault = true, f
+	m.turn.sealed, m.evidence.Fault = true, f
 	m.mu.Unlock()
 	if m.o.Journal != nil {
 		m.talk = nil
@@ -214,7 +217,7 @@ func (m *Mind) survive() {
 	m.tell(event.Event{Kind: event.Ended, Session: m.o.ID, Synthetic: true, End: end})
 }
 
-// end is how the turn ended. It tells the fault where it failed.
+// end returns how the turn ended. If it failed, it reports the fault.
 func (l *loop) end(ctx context.Context, err error) *event.End {
 	end := &event.End{
 		OK: err == nil, Text: l.last, Reason: event.Success, Turns: &l.asked, Took: time.Since(l.began),
@@ -252,7 +255,7 @@ func (l *loop) end(ctx context.Context, err error) *event.End {
 	return end
 }
 
-// used is what the turn cost until now.
+// used returns what the turn has cost so far.
 func (l *loop) used() *event.Usage {
 	used := usageOf(l.usage)
 	if !l.unknown {

@@ -182,7 +182,7 @@ func (in *invocation) file(o word, whole bool) string {
 }
 
 // reading resolves a word that names a file to read, and returns why it may not be read.
-func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Word) {
+func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Decision) {
 	switch {
 	case !o.known:
 		return nil, "the file is not known before it runs: " + o.why, Ask
@@ -213,7 +213,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 		}
 		paths = append(paths, path)
 		switch v := w.set.Read(path, w.place); {
-		case v.Word == Deny:
+		case v.Decision == Deny:
 			return paths, v.Reasons[0].Text, Deny
 		case w.place.root(path) == "":
 			why, worst = "it reads outside the workspace", Ask
@@ -227,7 +227,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 		for _, real := range w.place.leads(given) {
 			paths = append(paths, real)
 			switch v := w.set.Read(real, w.place); {
-			case v.Word == Deny:
+			case v.Decision == Deny:
 				return paths, "a link leads to " + real + ": " + v.Reasons[0].Text, Deny
 			case w.place.root(real) == "" && worst == Allow:
 				why, worst = "a link leads outside the workspace, to "+real, Ask

@@ -22,8 +22,8 @@ const (
 	maxDirs  = 8   // directories in which a command may run
 )
 
-// Command returns what the tables say of a line that bash would run in p.Dir, whatever the ground is. Judge softens
-// their denials.
+// Command returns the verdict of the built-in tables on a line that bash would run in p.Dir. It ignores p.Ground, rules
+// and earlier answers; Judge considers those too.
 func (s Set) Command(line string, p Place) Verdict {
 	return s.look(line, p).verdict()
 }
@@ -39,38 +39,38 @@ const (
 
 // piece is a part of a line that has a verdict.
 type piece struct {
-	shape  shape
-	word   Word
-	text   string
-	why    string
-	firm   bool     // every mode asks
-	argv   []word   // of a simple command
-	agent  string   // it starts this agent: only a rule that names the agent covers it
-	denied string   // the program that the tables deny: only a rule that names it lifts that
-	inner  bool     // it is in the text of another command, which has to be covered
-	unread bool     // it runs a text that is not known before it runs
-	told   bool     // it runs a text that is known
-	never  bool     // nothing lifts the denial
-	blind  bool     // nor, where somebody would have to judge it: nobody sees what it is
-	reads  []string // absolute paths
-	writes []string
+	shape       shape
+	decision    Decision
+	text        string
+	why         string
+	firm        bool     // every mode asks
+	argv        []word   // of a simple command
+	agent       string   // the agent that it starts: only a rule that names the agent covers it
+	denied      string   // the program that the tables deny: only a rule that names it lifts the denial
+	inner       bool     // it is in the text of another command, which has to be covered
+	runsUnknown bool     // it runs a text that cannot be known beforehand
+	runsKnown   bool     // it runs a text that is known, which was judged too
+	never       bool     // nothing lifts the denial: no rule, no answer, no ground
+	unreadable  bool     // a person could not see what it is, so it stays denied instead of being asked about
+	reads       []string // absolute paths
+	writes      []string
 
 	beyond  beyond
-	because string // it is beyond
+	because string // why it is beyond
 	remote  bool   // it needs the network, or may
 	held    bool   // the walls keep the protected name from being changed
 }
 
-func (p *piece) say(word Word, why string) {
-	if word > p.word {
-		p.word, p.why = word, why
+func (p *piece) say(word Decision, why string) {
+	if word > p.decision {
+		p.decision, p.why = word, why
 	}
 }
 
 // bar denies for good.
 func (p *piece) bar(why string) {
 	if !p.never {
-		p.word, p.why, p.never = Deny, why, true
+		p.decision, p.why, p.never = Deny, why, true
 	}
 }
 
@@ -83,8 +83,8 @@ type survey struct {
 func (s *survey) verdict() Verdict {
 	var v Verdict
 	for _, p := range s.pieces {
-		if p.word > Allow {
-			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
+		if p.decision > Allow {
+			v.add(Reason{Decision: p.decision, Text: p.why, Piece: p.text, Source: BuiltIn})
 		}
 	}
 	v.sort()
@@ -124,14 +124,14 @@ type walker struct {
 
 func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
 
-func (w *walker) say(word Word, n syntax.Node, why string) {
-	w.add(piece{shape: structure, word: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
+func (w *walker) say(word Decision, n syntax.Node, why string) {
+	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
 }
 
-// refuse denies a text that is not looked into.
+// refuse denies a text without parsing it.
 func (w *walker) refuse(text string, blind bool, why string) {
 	w.survey.broken = true
-	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why, blind: blind})
+	w.add(piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind})
 }
 
 func clip(s string) string { return text.Cut(s, 200) }
@@ -198,7 +198,7 @@ func (w *walker) characters(source string) bool {
 			return false
 		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)):
 			w.add(piece{
-				shape: structure, word: Ask, text: clip(source),
+				shape: structure, decision: Ask, text: clip(source),
 				why: fmt.Sprintf("byte %d is the character %U, which cannot be seen", i, r),
 			})
 		case r == '(' || r == '{' || r == '`':
@@ -207,7 +207,7 @@ func (w *walker) characters(source string) bool {
 	}
 	if strings.Contains(source, "\\\n") {
 		w.add(piece{
-			shape: structure, word: Ask, text: clip(source),
+			shape: structure, decision: Ask, text: clip(source),
 			why: "a line is continued with a backslash: write it on one line",
 		})
 	}
@@ -225,7 +225,7 @@ func (w *walker) words(line string) {
 	}) {
 		if one == "sudo" || one == "shutdown" || one == "reboot" {
 			w.add(piece{
-				shape: structure, word: Deny, text: clip(line),
+				shape: structure, decision: Deny, text: clip(line),
 				why: "the word " + one + " is denied wherever it stands", never: true,
 			})
 			return
@@ -253,9 +253,9 @@ func (d dirs) or(e dirs) dirs {
 }
 
 // after is where the shell may be after a command succeeded or failed.
-type after struct{ well, ill dirs }
+type after struct{ succeeded, failed dirs }
 
-func (a after) either() dirs { return a.well.or(a.ill) }
+func (a after) either() dirs { return a.succeeded.or(a.failed) }
 
 func same(at dirs) after { return after{at, at} }
 
@@ -297,7 +297,7 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 		}
 	}
 	if s.Negated {
-		end.well, end.ill = end.ill, end.well
+		end.succeeded, end.failed = end.failed, end.succeeded
 	}
 	if s.Background {
 		return same(at.or(end.either()))
@@ -309,12 +309,12 @@ func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 	switch c.Op {
 	case syntax.AndStmt:
 		x := w.stmt(c.X, at)
-		y := w.stmt(c.Y, x.well)
-		return after{y.well, x.ill.or(y.ill)}
+		y := w.stmt(c.Y, x.succeeded)
+		return after{y.succeeded, x.failed.or(y.failed)}
 	case syntax.OrStmt:
 		x := w.stmt(c.X, at)
-		y := w.stmt(c.Y, x.ill)
-		return after{x.well.or(y.well), y.ill}
+		y := w.stmt(c.Y, x.failed)
+		return after{x.succeeded.or(y.succeeded), y.failed}
 	default:
 		w.piped(c)
 		w.feedPipe(c)

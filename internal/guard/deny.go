@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// forbids returns why a simple command is denied, or "". It ignores the case of names and flags: some systems do, and a
+// forbids returns why a simple command is denied, or "". It ignores the case of names and flags, as some systems do: a
 // model that writes RM -RF means rm -rf.
 func (w *walker) forbids(name string, argv []word) string {
 	s := w.set
@@ -34,7 +34,7 @@ func (w *walker) forbids(name string, argv []word) string {
 	if why := administers(name, args); why != "" {
 		return why
 	}
-	if why := w.poisons(name, argv); why != "" {
+	if why := w.setsForbidden(name, argv); why != "" {
 		return why
 	}
 	switch name {
@@ -60,8 +60,8 @@ func takeNames() []string {
 	}
 }
 
-// poisons returns why the arguments of a command set a variable that decides what other programs run, or "".
-func (w *walker) poisons(name string, argv []word) string {
+// setsForbidden returns why the arguments of a command set a variable that decides what other programs run, or "".
+func (w *walker) setsForbidden(name string, argv []word) string {
 	switch {
 	case name == "env" || name == "sudo" || name == "doas":
 		env := wrapperOf(name)
@@ -74,7 +74,7 @@ func (w *walker) poisons(name string, argv []word) string {
 				}
 			case !found:
 				return "" // this is the program; the rest are its arguments
-			case w.poisoned(set):
+			case w.mayNotSet(set):
 				return set + " decides what other programs run: no command sets it"
 			}
 		}
@@ -87,7 +87,7 @@ func (w *walker) poisons(name string, argv []word) string {
 					continue
 				}
 			}
-			if set, _, _ = strings.Cut(set, "["); w.poisoned(set) {
+			if set, _, _ = strings.Cut(set, "["); w.mayNotSet(set) {
 				return set + " decides what other programs run: no command sets it"
 			}
 		}

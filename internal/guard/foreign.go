@@ -39,7 +39,7 @@ func executesSed() *regexp.Regexp {
 // mentioned reports whether a word of a command has the program of a deny or ask rule in a longer text, so that the
 // command may run it: tar --to-command='rm x', gdb -ex 'shell rm x'.
 func (r Rule) mentioned(p piece) bool {
-	if p.shape != simple || p.told || len(r.tokens) == 0 || r.tokens[0].star || !p.argv[0].known {
+	if p.shape != simple || p.runsKnown || len(r.tokens) == 0 || r.tokens[0].star || !p.argv[0].known {
 		return false
 	}
 	name := program(p.argv[0].text)

@@ -6,7 +6,7 @@ import "testing"
 // read, it is asked about.
 func TestRulesBehindOtherPrograms(t *testing.T) {
 	t.Parallel()
-	for want, lines := range map[Word][]string{
+	for want, lines := range map[Decision][]string{
 		Deny: {
 			"npx -c 'rm d2'", "npx --call='rm d2'", "npm exec rm d", "npm exec -c 'rm d'", "npm x -- rm d",
 			"pnpm exec rm d",
@@ -45,8 +45,8 @@ func TestRulesBehindOtherPrograms(t *testing.T) {
 		for _, line := range lines {
 			j := Judge{Known: known(), Place: held(), Rules: policy(t, "deny Bash(rm:*)")}
 			v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			if v.Word != want || want > Allow && !v.Explicit {
-				t.Errorf("%s: %s, want %s: %+v", line, v.Word, want, v.Reasons)
+			if v.Decision != want || want > Allow && !v.Explicit {
+				t.Errorf("%s: %s, want %s: %+v", line, v.Decision, want, v.Reasons)
 			}
 		}
 	}

@@ -86,12 +86,12 @@ func stashLoses(verb string, rest []string) losses {
 	return losses{files: every || short(rest, "u") || long(rest, "--include-untracked"), ignored: every}
 }
 
-// operandsOf returns the arguments that are no flags.
+// operandsOf returns the arguments without flags.
 func operandsOf(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
 }
 
-// gitLoses notes what git throws away that no snapshot has.
+// gitLoses records what git throws away that no snapshot has.
 func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	lost := lossesOf(words[0], words[1:])
 	named := argv[len(argv)-len(words)+1:]
@@ -110,7 +110,7 @@ func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	}
 }
 
-// spares reports whether operands of git name something else than a gap.
+// spares reports whether the operands of git name files outside a gap.
 func (w *walker) spares(operands []word, at dirs, g Gap) bool {
 	some := false
 	for _, a := range operands {

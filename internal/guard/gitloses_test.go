@@ -51,8 +51,8 @@ func TestWhatGitLoses(t *testing.T) {
 		place.Ground.Network, place.Ground.Cover.Gaps = true, []Gap{c.gap}
 		for _, args := range c.args {
 			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: "git " + args})
-			if (v.Word == Ask) != c.asks || c.asks && !strings.Contains(v.Reasons[0].Text, "undo does not cover") {
-				t.Errorf("git %s without %s: %s: %+v", args, c.gap.Path, v.Word, v.Reasons)
+			if (v.Decision == Ask) != c.asks || c.asks && !strings.Contains(v.Reasons[0].Text, "undo does not cover") {
+				t.Errorf("git %s without %s: %s: %+v", args, c.gap.Path, v.Decision, v.Reasons)
 			}
 		}
 	}

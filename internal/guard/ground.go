@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Ground is what lies beneath a call, whatever its text is: what contains it, and what takes it back. With both of them
-// only those calls need a person that reach beyond; see Verdict.
+// Ground is what limits the effects of a call, whatever its text is: walls contain it, and a snapshot can undo it. Where
+// both do, only a call with effects beyond them needs a person; see Verdict.
 type Ground struct {
-	Walls   bool // no command writes beyond the workspace and Ways, nor what is protected there
-	Network bool // but for the hosts that the user has opened
+	Walls   bool // commands can write only to the workspace and Ways, and not to what is protected there
+	Network bool // commands can reach the network, not only the hosts that the user has opened
 	Cover   Cover
 	// Trees are the repositories in which walls hold what is protected of git's; Ways are directories outside of the
 	// workspace that the walls leave open, such as the repository of a linked work tree.
 	Trees, Ways []string
 }
 
-// Cover is what a snapshot from before the call can give back. The zero value is nothing.
+// Cover is what a snapshot from before the call can restore. The zero value is nothing.
 type Cover struct {
 	Roots []string // directories
-	Gaps  []Gap    // what it does not have of them
+	Gaps  []Gap    // files in these directories that the snapshot does not have
 }
 
 // Gap is a file or a directory that a snapshot does not have.
@@ -31,7 +31,7 @@ type Gap struct {
 	Loose bool // git may overwrite it: it is a file that no .gitignore excludes, or git's own state
 }
 
-// Holds reports whether all that a call can change is contained and can be taken back, but for the gaps.
+// Holds reports whether everything that a call can change is contained and can be undone, except for the gaps.
 func (p Place) Holds() bool {
 	covered := func(dir string) bool {
 		dir = filepath.Clean(dir)
@@ -43,7 +43,7 @@ func (p Place) Holds() bool {
 	})
 }
 
-// beyond is a part of a call that neither walls nor a snapshot answer for. A greater one outweighs.
+// beyond is the kind of an effect that neither walls nor a snapshot cover. The greatest one of a call counts.
 type beyond uint8
 
 const (
@@ -56,11 +56,11 @@ const (
 	guarded // a protected name
 )
 
-// grave reports whether somebody has to agree: the walls do not refuse it by themselves, or what it asks for is more
-// than a program that nobody watches should try.
-func (b beyond) grave() bool { return b > outside }
+// needsPerson reports whether a person has to agree: the walls do not prevent the effect, or it is one that no program
+// should try unwatched.
+func (b beyond) needsPerson() bool { return b > outside }
 
-// reaches notes what a piece does beyond.
+// reaches records an effect of a piece beyond the ground.
 func (p *piece) reaches(b beyond, why string) {
 	p.remote = p.remote || b == network || b == published || b == another
 	if b > p.beyond {
@@ -68,34 +68,42 @@ func (p *piece) reaches(b beyond, why string) {
 	}
 }
 
-// shut reports whether the walls refuse what a piece does beyond.
-func (p *piece) shut(g Ground) bool { return p.beyond == outside || p.beyond == network && !g.Network }
+// refusedByWalls reports whether the walls prevent that effect.
+func (p *piece) refusedByWalls(g Ground) bool {
+	return p.beyond == outside || p.beyond == network && !g.Network
+}
 
-// opens reports whether a yes has to open the network, without which it would change nothing.
-func (p *piece) opens(g Ground) bool {
+// needsNetwork reports whether a yes has to open the network, because it would change nothing otherwise.
+func (p *piece) needsNetwork(g Ground) bool {
 	return g.Walls && !g.Network && p.remote
 }
 
-// settle makes the word of a table the word for this call. What holds lets everything run that does not reach beyond;
-// where it does not hold, a denial of a table is a question that every mode asks.
+// settle turns the decision of the tables into the decision about this call. Where the ground holds, everything without
+// an effect beyond it runs. Where it does not, a denial becomes a question that every mode asks.
+//
+//	never ─────────────────────────────▶ denied
+//	protected, and the walls hold it ──▶ denied: a yes would change nothing
+//	the ground does not hold ──────────▶ as the tables say; a denial is asked about
+//	the ground holds ─┬─ no effect beyond it, or one that the walls prevent ─▶ runs
+//	                  └─ any other effect beyond it ─▶ asked about
 func (p *piece) settle(place Place) {
 	switch holds := place.Holds(); {
 	case p.never:
 	case p.beyond == guarded && p.held && place.Ground.Walls:
-		p.word, p.why, p.firm = Deny, p.because+heldBack, false // a yes would change nothing
+		p.decision, p.why, p.firm = Deny, p.because+heldBack, false // a yes would change nothing
 	case !holds:
-		if p.word == Deny && !p.blind {
-			p.word, p.firm = Ask, true
+		if p.decision == Deny && !p.unreadable {
+			p.decision, p.firm = Ask, true
 		}
 	case p.beyond == nothing || p.beyond == outside || p.beyond == network && place.Ground.Network:
-		p.word, p.firm = Allow, false
+		p.decision, p.firm = Allow, false
 	default:
-		p.word, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
+		p.decision, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
 	}
 }
 
 //go:embed beyond.txt
-var farther string
+var programs string
 
 // kinds of lines in that table.
 const (
@@ -108,7 +116,7 @@ const (
 
 // does reports whether a program, given by its words, is in a kind of lines of the table.
 func does(kind, name string, args []string) bool {
-	for line := range strings.Lines(farther) {
+	for line := range strings.Lines(programs) {
 		rest, found := strings.CutPrefix(line, kind)
 		head, list, colon := strings.Cut(rest, ":")
 		if !found || !colon || line[0] == '#' || head != "" && (head[0] != ' ' || kind == ofChange) {
@@ -130,11 +138,11 @@ func does(kind, name string, args []string) bool {
 	return false
 }
 
-// verb reports whether arguments name a subcommand. Flags are left aside, each with a word that may be its value. Such
-// a word counts as the subcommand too if lax, so that what may be one makes a verdict stricter and never milder.
+// verb reports whether arguments name a subcommand. It skips flags, each with the next word, which may be its value. If
+// lax, that word may also be the subcommand: an ambiguity then makes the verdict stricter, never milder.
 func verb(written string, args []string, lax bool) bool {
 	if goal, ok := strings.CutPrefix(written, "*"); ok {
-		return slices.ContainsFunc(args, func(a string) bool { // a part of the project may stand before it
+		return slices.ContainsFunc(args, func(a string) bool { // the name of a subproject may precede it
 			return a == goal || strings.HasSuffix(a, ":"+goal) || a == "+"+goal
 		})
 	}
@@ -158,7 +166,7 @@ func verb(written string, args []string, lax bool) bool {
 	return len(wanted) == 0
 }
 
-// reach notes what a simple command does beyond the ground.
+// reach records the effects of a simple command beyond the ground.
 func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	args := make([]string, len(argv)-1)
 	for i, a := range argv[1:] {
@@ -195,7 +203,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	case asksForHelp(args):
 	case name == "git" && pathOfRemote(words) != "":
 		if words[0] == "push" {
-			w.target(p, word{text: pathOfRemote(words), known: true}, toll{}, at)
+			w.target(p, word{text: pathOfRemote(words), known: true}, change{}, at)
 		}
 	case name == "npm" && len(operandsOf(args)) == 1 && args[0] == "init":
 	case does(ofReading, name, words):
@@ -209,7 +217,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		w.gitLoses(p, words, argv, at)
 	}
 	for _, target := range changed(name, argv) {
-		w.target(p, target, tollOf(name), at)
+		w.target(p, target, changeBy(name), at)
 	}
 	w.mayChange(p, name, argv, at)
 }
@@ -235,12 +243,12 @@ func pathOfRemote(words []string) string {
 	return ""
 }
 
-// asksForHelp reports whether a program only says what it is. With another argument some go on.
+// asksForHelp reports whether a program only prints its help or version. With a second argument some do more.
 func asksForHelp(args []string) bool {
 	return len(args) == 1 && slices.Contains([]string{"--version", "--help", "-V", "-h", "help", "version"}, args[0])
 }
 
-// remote reports whether pip may fetch something: not where it is given directories and told to leave the rest.
+// remote reports whether pip may download something. It does not if it gets only directories, without dependencies.
 func remote(args []string) bool {
 	if long(args, "--no-index") {
 		return false
@@ -309,28 +317,28 @@ func texts(argv []word) []string {
 	return list
 }
 
-// removes reports whether a program takes whole trees away.
+// removes reports whether a program removes whole trees.
 func removes(name string) bool {
 	return slices.Contains([]string{"rm", "rmdir", "shred", "mv", "find", "unlink"}, name)
 }
 
-// toll is what a command takes of a file that it changes.
-type toll struct {
-	beneath bool // all that is beneath it as well
-	link    bool // where it is a link, the link and not what it leads to
+// change is how a command changes a file that it names.
+type change struct {
+	beneath bool // with everything beneath it
+	link    bool // if it is a link, the link itself and not its target
 }
 
-func tollOf(name string) toll {
-	return toll{removes(name), slices.Contains([]string{"rm", "rmdir", "unlink"}, name)}
+func changeBy(name string) change {
+	return change{removes(name), slices.Contains([]string{"rm", "rmdir", "unlink"}, name)}
 }
 
-// target notes what is beyond about a file that a command changes.
-func (w *walker) target(p *piece, a word, takes toll, at dirs) {
+// target records the effects beyond the ground of changing a file.
+func (w *walker) target(p *piece, a word, takes change, at dirs) {
 	texts := []string{a.text}
 	if !a.known {
 		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
 	}
-	if at.lost { // a loop or a function is judged from nowhere
+	if at.lost { // the directory inside a loop or a function is not known
 		at = w.begin
 	}
 	for _, text := range texts {
@@ -352,14 +360,14 @@ func (w *walker) target(p *piece, a word, takes toll, at dirs) {
 	}
 }
 
-// changes notes what is beyond about a path that is written or removed, or about those that a pattern may become.
-func (w *walker) changes(p *piece, path string, pattern bool, takes toll) {
+// changes records the effects beyond the ground of writing or removing a path, or those that a pattern may match.
+func (w *walker) changes(p *piece, path string, pattern bool, takes change) {
 	fixed := path
 	if pattern {
 		fixed = fixedPart(path)
 	}
 	w.changesThere(p, path, fixed, takes)
-	// one that is not there yet is where the directory above it leads
+	// a path that does not exist yet is in the directory that its parent leads to
 	up := path
 	if strings.Contains(path, anything) {
 		up = fixed
@@ -378,8 +386,8 @@ func (w *walker) changes(p *piece, path string, pattern bool, takes toll) {
 	}
 }
 
-// changesThere notes what is beyond about a pattern for paths, of which the first part is fixed.
-func (w *walker) changesThere(p *piece, path, fixed string, takes toll) {
+// changesThere does that for a pattern whose first part, fixed, has no wildcard.
+func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
@@ -419,7 +427,7 @@ const (
 		"what to do"
 )
 
-// protects notes a protected name. One that no wall holds outweighs, because there a yes changes something.
+// protects records a change of a protected name. One that no wall prevents outweighs, because only there a yes matters.
 func (p *piece) protects(why string, held bool) {
 	if p.beyond < guarded {
 		p.held = held
@@ -428,8 +436,8 @@ func (p *piece) protects(why string, held bool) {
 	p.reaches(guarded, why)
 }
 
-// wallsHold reports whether the walls hold a protected name beneath a directory of the workspace: each at its top, and
-// those of git's in the repositories that were there when the walls were built.
+// wallsHold reports whether the walls protect a name. They protect every name at the top of a directory of the
+// workspace, and those of git also in the repositories that existed when the walls were built.
 func (p Place) wallsHold(name, path, root string) bool {
 	tops := []string{root}
 	if strings.HasPrefix(name, ".git/") || name == ".git" {
@@ -440,7 +448,7 @@ func (p Place) wallsHold(name, path, root string) bool {
 	})
 }
 
-// gap returns what a snapshot does not have of a path.
+// gap returns the gap that contains a path.
 func (c Cover) gap(path string) (Gap, bool) {
 	i := slices.IndexFunc(c.Gaps, func(g Gap) bool { return within(g.Path, path) })
 	if i < 0 {
@@ -449,7 +457,7 @@ func (c Cover) gap(path string) (Gap, bool) {
 	return c.Gaps[i], true
 }
 
-// lacks says what a snapshot does not have.
+// lacks says that a snapshot does not have a gap.
 func (p Place) lacks(g Gap) string {
 	name := g.Path
 	if rel, err := filepath.Rel(p.Root, g.Path); err == nil && filepath.IsLocal(rel) {
@@ -458,13 +466,13 @@ func (p Place) lacks(g Gap) string {
 	return "undo does not cover " + name + ": " + g.Why
 }
 
-// mayLack says it of a path that is not known before it runs.
+// mayLack says the same of a path that is not known before the command runs.
 func (p Place) mayLack(g Gap) string {
 	name, why, _ := strings.Cut(strings.TrimPrefix(p.lacks(g), "undo does not cover "), ": ")
 	return "it may change " + name + ", which undo does not cover: " + why
 }
 
-// temporary reports whether a path is one that commands have for themselves, behind walls.
+// temporary reports whether a path is private to each command behind walls.
 func temporary(path string) bool {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev", "/proc/self/fd"} {
 		if within(dir, path) {

@@ -39,8 +39,8 @@ func TestHeldRuns(t *testing.T) {
 		"claude --version",
 	} {
 		j := Judge{Known: known(), Place: held()}
-		if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != Allow || v.Firm || v.Grave {
-			t.Errorf("%.80s: %s: %+v", line, v.Word, v.Reasons)
+		if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Decision != Allow || v.Firm || v.NeedsPerson {
+			t.Errorf("%.80s: %s: %+v", line, v.Decision, v.Reasons)
 		}
 	}
 }
@@ -83,17 +83,17 @@ func TestBeyond(t *testing.T) {
 	} {
 		for _, line := range c.lines {
 			v := Judge{Known: known(), Place: held()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			if v.Word != Ask || v.Grave != c.grave || v.Firm != (c.why == "is protected") ||
+			if v.Decision != Ask || v.NeedsPerson != c.grave || v.Firm != (c.why == "is protected") ||
 				!strings.Contains(v.Reasons[0].Text, c.why) ||
-				v.Shut == "" && !c.grave || v.Opens == (c.why == "is protected") {
-				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Word, v.Grave, v.Shut, c.why,
+				v.Refusal == "" && !c.grave || v.NeedsNetwork == (c.why == "is protected") {
+				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Decision, v.NeedsPerson, v.Refusal, c.why,
 					v.Reasons)
 			}
 		}
 	}
 	open := held()
 	open.Ground.Network = true
-	for line, want := range map[string]Word{
+	for line, want := range map[string]Decision{
 		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Allow, "git -c alias.p=push p": Ask,
 		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
 		"make $x": Allow, "git -c user.name=x commit -m alias.x": Allow, "find . -exec cat {} +": Allow,
@@ -105,8 +105,8 @@ func TestBeyond(t *testing.T) {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
 			Command: line,
-		}); v.Word != want {
-			t.Errorf("%s with a network: %s: %+v", line, v.Word, v.Reasons)
+		}); v.Decision != want {
+			t.Errorf("%s with a network: %s: %+v", line, v.Decision, v.Reasons)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestWhatWallsRefuse(t *testing.T) {
 	} {
 		for _, line := range lines {
 			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			got, word := v.Shut, Allow
+			got, word := v.Refusal, Allow
 			if want != "outside the workspace" {
 				got = v.Reasons[0].Text
 			}
@@ -145,7 +145,7 @@ func TestWhatWallsRefuse(t *testing.T) {
 			case "it lies outside":
 				word = Ask
 			}
-			if v.Word != word || !strings.Contains(got, want) {
+			if v.Decision != word || !strings.Contains(got, want) {
 				t.Errorf("%s: %+v, want %s and %q", line, v, word, want)
 			}
 		}
@@ -162,8 +162,8 @@ func TestNobodyLifts(t *testing.T) {
 	} {
 		for _, place := range []Place{here(), held()} {
 			j := Judge{Known: known(), Place: place, Rules: policy(t, "allow Bash", "allow *", "allow Edit")}
-			if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != Deny {
-				t.Errorf("%s: %s: %+v", line, v.Word, v.Reasons)
+			if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Decision != Deny {
+				t.Errorf("%s: %s: %+v", line, v.Decision, v.Reasons)
 			}
 		}
 	}
@@ -180,12 +180,12 @@ func TestDenialsOfTables(t *testing.T) {
 		call := Call{Tool: "Bash", Kind: "command", Command: line}
 		for _, rules := range [][]string{nil, {"allow Bash"}, {"allow *"}} {
 			v := Judge{Known: known(), Place: here(), Rules: policy(t, rules...)}.Call(call)
-			if v.Word != Ask || !v.Firm {
-				t.Errorf("%s with %q: %s, firm %v: %+v", line, rules, v.Word, v.Firm, v.Reasons)
+			if v.Decision != Ask || !v.Firm {
+				t.Errorf("%s with %q: %s, firm %v: %+v", line, rules, v.Decision, v.Firm, v.Reasons)
 			}
 		}
-		if v := (Judge{Known: known(), Place: here(), Rules: policy(t, "allow "+rule)}).Call(call); v.Word != Allow {
-			t.Errorf("%s with %s: %s: %+v", line, rule, v.Word, v.Reasons)
+		if v := (Judge{Known: known(), Place: here(), Rules: policy(t, "allow "+rule)}).Call(call); v.Decision != Allow {
+			t.Errorf("%s with %s: %s: %+v", line, rule, v.Decision, v.Reasons)
 		}
 	}
 }
@@ -227,10 +227,10 @@ func TestGaps(t *testing.T) {
 		{Call{Tool: "Write", Kind: "write", Paths: []string{"src/a"}}, ""},
 	} {
 		v := Judge{Known: known(), Place: place}.Call(c.call)
-		if (v.Word == Ask) != (c.what != "") || v.Grave != (c.what != "") ||
+		if (v.Decision == Ask) != (c.what != "") || v.NeedsPerson != (c.what != "") ||
 			c.what != "" && !strings.Contains(v.Reasons[0].Text, "undo does not cover "+c.what) &&
 				!strings.Contains(v.Reasons[0].Text, "undo does not cover") {
-			t.Errorf("%+v: %s: %+v", c.call, v.Word, v.Reasons)
+			t.Errorf("%+v: %s: %+v", c.call, v.Decision, v.Reasons)
 		}
 	}
 }
@@ -249,8 +249,8 @@ func TestGroundThatDoesNotHold(t *testing.T) {
 		change(&place)
 		for line, firm := range map[string]bool{"make": false, "rm -rf x": true} {
 			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			if v.Word != Ask || v.Firm != firm {
-				t.Errorf("%s: %s: %s, firm %v", name, line, v.Word, v.Firm)
+			if v.Decision != Ask || v.Firm != firm {
+				t.Errorf("%s: %s: %s, firm %v", name, line, v.Decision, v.Firm)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestGroundThatDoesNotHold(t *testing.T) {
 // asked about.
 func TestRulesOnGround(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]Word{
+	for line, want := range map[string]Decision{
 		"make deploy": Deny, "env -S 'make deploy'": Deny, "flock l make deploy": Deny, "stdbuf -oL make deploy": Deny,
 		"eval make deploy": Deny, "bash <<< 'make deploy'": Deny, "echo 'make deploy' | sh": Deny,
 		"for i in 1; do make deploy; done": Deny,
@@ -273,8 +273,8 @@ func TestRulesOnGround(t *testing.T) {
 	} {
 		j := Judge{Known: known(), Place: held(), Rules: policy(t, "deny Bash(make deploy:*)")}
 		v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-		if v.Word != want || want == Ask && !v.Explicit {
-			t.Errorf("%.80s: %s, want %s: %+v", line, v.Word, want, v.Reasons)
+		if v.Decision != want || want == Ask && !v.Explicit {
+			t.Errorf("%.80s: %s, want %s: %+v", line, v.Decision, want, v.Reasons)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func TestRulesOnGround(t *testing.T) {
 // TestFarther: each line of the table has a form that is read.
 func TestFarther(t *testing.T) {
 	t.Parallel()
-	for line := range strings.Lines(farther) {
+	for line := range strings.Lines(programs) {
 		if line[0] == '#' || line == "\n" {
 			continue
 		}

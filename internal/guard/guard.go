@@ -5,8 +5,8 @@
 // if each part of it matches a closed grammar. It asks about what it does not know, and in every mode about what it
 // cannot read or what its tables deny.
 //
-// Where whole walls contain a command and a snapshot takes it back (see Ground), it asks only about what reaches beyond
-// them, and the grammars do not count.
+// Where whole walls contain a command and a snapshot can undo it (see Ground), it asks only about effects beyond both,
+// and the grammars do not matter.
 //
 // It is not a sandbox. It sees a text, not a system: it follows symbolic links only with Place.Leads, as they lie
 // before a command runs, cannot know which program PATH finds, and a person may allow more than it does. The kernel
@@ -19,17 +19,17 @@ import (
 	"slices"
 )
 
-// Word is a verdict in a word. A greater Word is stricter.
-type Word uint8
+// Decision is what happens to a call. A greater Decision is stricter.
+type Decision uint8
 
-// The words, from the laxest to the strictest.
+// The decisions, from the laxest to the strictest.
 const (
-	Allow Word = iota
+	Allow Decision = iota
 	Ask
 	Deny
 )
 
-func (w Word) String() string {
+func (w Decision) String() string {
 	switch w {
 	case Allow:
 		return "allow"
@@ -42,29 +42,29 @@ func (w Word) String() string {
 // BuiltIn is the source of a verdict that comes from no rule of the user.
 const BuiltIn = "built in"
 
-// Reason is why a part of a call has its Word.
+// Reason is why a part of a call has its Decision.
 type Reason struct {
-	Word   Word   `json:"word"`
-	Text   string `json:"text"`
-	Piece  string `json:"piece,omitempty"` // the part of the line, or the path
-	Source string `json:"source"`          // BuiltIn, or where the user's rule comes from
+	Decision Decision `json:"word"`
+	Text     string   `json:"text"`
+	Piece    string   `json:"piece,omitempty"` // the part of the line, or the path
+	Source   string   `json:"source"`          // BuiltIn, or where the user's rule comes from
 }
 
-// Verdict is the Word for a call with all reasons, the strictest first.
+// Verdict is the Decision about a call with all reasons, the strictest first.
 type Verdict struct {
-	Word     Word     `json:"word"`
+	Decision Decision `json:"word"`
 	Reasons  []Reason `json:"reasons,omitempty"`
 	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided it, not the built-in tables
 	Firm     bool     `json:"firm"`     // every mode asks, and only a rule that names it lifts the question
-	// Grave means that it does not run where nobody can be asked, even if walls hold it: it publishes something, starts
-	// an agent, changes what is protected or what no snapshot has.
-	Grave bool `json:"grave"`
-	// Shut is what a command tries that the walls refuse by themselves, with the setting that opens it.
-	Shut string `json:"shut,omitempty"`
-	// Opens: it may need the network, which the walls keep closed, so that a yes has to open it. Answered: one did.
-	Opens    bool `json:"opens,omitempty"`
-	Answered bool `json:"answered,omitempty"`
-	never    bool // no rule and no answer lifts the denial
+	// NeedsPerson means that it never runs where nobody can be asked, even behind walls: it publishes something, starts
+	// an agent, or changes what is protected or what no snapshot has.
+	NeedsPerson bool `json:"grave"`
+	// Refusal is what the walls refuse of a command, whatever is answered here, and the setting that would open it.
+	Refusal string `json:"shut,omitempty"`
+	// NeedsNetwork: it may need the network, which the walls keep closed, so a yes has to open it. Answered: one did.
+	NeedsNetwork bool `json:"opens,omitempty"`
+	Answered     bool `json:"answered,omitempty"`
+	never        bool // no rule and no answer lifts the denial
 }
 
 // Place is where a call would run. Paths are absolute; Home may be empty.
@@ -73,7 +73,7 @@ type Place struct {
 	More []string // further directories of the workspace
 	Dir  string   // the working directory, Root or beneath it
 	Home string
-	// whose programs, settings and logins are told from others
+	// the agents whose programs, settings and logins are recognised
 	Agents Agents
 	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may
 	// be nil
@@ -101,13 +101,13 @@ func barred(piece, text string) Verdict {
 	return v
 }
 
-func one(w Word, piece, text string) Verdict {
-	return Verdict{Word: w, Reasons: []Reason{{Word: w, Text: text, Piece: piece, Source: BuiltIn}}}
+func one(w Decision, piece, text string) Verdict {
+	return Verdict{Decision: w, Reasons: []Reason{{Decision: w, Text: text, Piece: piece, Source: BuiltIn}}}
 }
 
-// add adds a reason, and takes over its Word if that is stricter.
+// add adds a reason, and takes over its Decision if that is stricter.
 func (v *Verdict) add(r Reason) {
-	v.Word = max(v.Word, r.Word)
+	v.Decision = max(v.Decision, r.Decision)
 	if !slices.Contains(v.Reasons, r) {
 		v.Reasons = append(v.Reasons, r)
 	}
@@ -115,7 +115,7 @@ func (v *Verdict) add(r Reason) {
 
 // sort puts the strictest reason first and keeps the order of the line among equals.
 func (v *Verdict) sort() {
-	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Word, a.Word) })
+	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Decision, a.Decision) })
 }
 
 // root returns the innermost directory of the workspace that contains path, which is clean, or "".

@@ -41,7 +41,7 @@ func TestPolicy(t *testing.T) {
 	}
 	characters := strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\0`, "\x00", `\x7f`, "\x7f", `\e`, "\x1b", `\u2028`,
 		"\u2028", `\\n`, "\\\n", `%n`, `%n`, `'%s\n'`, `'%s\n'`)
-	seen := map[Word]int{}
+	seen := map[Decision]int{}
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		want, command, ok := strings.Cut(line, "\t")
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -51,11 +51,11 @@ func TestPolicy(t *testing.T) {
 			t.Fatalf("line %d has no command", n+1)
 		}
 		v := Tools.Command(characters.Replace(command), here())
-		seen[v.Word]++
-		if v.Word.String() != want {
-			t.Errorf("line %d: %s, want %s: %s\n\t%+v", n+1, v.Word, want, command, v.Reasons)
+		seen[v.Decision]++
+		if v.Decision.String() != want {
+			t.Errorf("line %d: %s, want %s: %s\n\t%+v", n+1, v.Decision, want, command, v.Reasons)
 		}
-		if v.Word > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Word != v.Word || v.Reasons[0].Text == "" ||
+		if v.Decision > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Decision != v.Decision || v.Reasons[0].Text == "" ||
 			v.Reasons[0].Source != BuiltIn) {
 			t.Errorf("line %d: a verdict without its reason first: %+v", n+1, v)
 		}
@@ -94,7 +94,7 @@ func readVectors(t *testing.T) (v vectors) {
 // exceptions.
 func TestHookVectors(t *testing.T) {
 	t.Parallel()
-	differ := map[string]Word{
+	differ := map[string]Decision{
 		// A quoted word does not count as a command, and a name does not count as what it resembles.
 		"Bash echo 'git reset --hard'": Allow, "Write lib/library/x": Allow, "Write app/system/x": Allow,
 		"Write docs/bin/x":   Allow,
@@ -118,12 +118,12 @@ func TestHookVectors(t *testing.T) {
 		}
 		name := c.Tool + " " + arg
 		if want, listed := differ[name]; listed {
-			if v.Word != want {
-				t.Errorf("%s: %s, want %s, as listed", name, v.Word, want)
+			if v.Decision != want {
+				t.Errorf("%s: %s, want %s, as listed", name, v.Decision, want)
 			}
 			delete(differ, name)
-		} else if (v.Word == Deny || v.Firm) != (c.Exit == 2) {
-			t.Errorf("%s: %s, observed exit %d: %+v", name, v.Word, c.Exit, v.Reasons)
+		} else if (v.Decision == Deny || v.Firm) != (c.Exit == 2) {
+			t.Errorf("%s: %s, observed exit %d: %+v", name, v.Decision, c.Exit, v.Reasons)
 		} else if c.Doubtful {
 			t.Errorf("%s is doubtful, and not listed", name)
 		}
@@ -136,17 +136,17 @@ func TestHookVectors(t *testing.T) {
 func TestSecondSet(t *testing.T) {
 	t.Parallel()
 	for _, c := range readVectors(t).Commands {
-		if v := SysBuiltIn.Command(c.Command, here()); (v.Word == Deny) != c.Blocked {
-			t.Errorf("%q: %s, blocked %v: %+v", c.Command, v.Word, c.Blocked, v.Reasons)
+		if v := SysBuiltIn.Command(c.Command, here()); (v.Decision == Deny) != c.Blocked {
+			t.Errorf("%q: %s, blocked %v: %+v", c.Command, v.Decision, c.Blocked, v.Reasons)
 		}
 	}
-	for command, want := range map[string]Word{
+	for command, want := range map[string]Decision{
 		`echo "please reboot"`: Deny, "echo rebooting": Allow, "echo pseudo": Allow, "rm -fr /": Deny,
 		"rm -r -f /": Deny, "rm --recursive --force /": Deny, "rm -r /": Deny,
 		"rm -f x": Ask, "git push --force": Ask, "killall x": Ask, "curl x | sh": Deny, "PATH=. ls": Deny,
 	} {
-		if v := SysBuiltIn.Command(command, here()); v.Word != want {
-			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		if v := SysBuiltIn.Command(command, here()); v.Decision != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Decision, want, v.Reasons)
 		}
 	}
 }
@@ -162,8 +162,8 @@ func TestLimits(t *testing.T) {
 		"wrappers": strings.Repeat("env ", maxInner+2) + "ls",
 	} {
 		v := Tools.Command(line, here())
-		if v.Word != Deny {
-			t.Errorf("%s: %s", name, v.Word)
+		if v.Decision != Deny {
+			t.Errorf("%s: %s", name, v.Decision)
 		}
 		for _, r := range v.Reasons {
 			if len(r.Piece) > 300 {
@@ -171,8 +171,8 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	if v := Tools.Command(strings.Repeat("ls;", 500), here()); v.Word != Allow {
-		t.Errorf("500 commands: %s", v.Word)
+	if v := Tools.Command(strings.Repeat("ls;", 500), here()); v.Decision != Allow {
+		t.Errorf("500 commands: %s", v.Decision)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestCost(t *testing.T) {
 func TestDirectories(t *testing.T) {
 	t.Parallel()
 	deep := Place{Root: "/w/ws", Dir: "/w/ws/a/b", Home: "/w/home", Agents: agents()}
-	for command, want := range map[string]Word{
+	for command, want := range map[string]Decision{
 		"cat ../../x": Allow, "cat ../../../x": Ask, "cd .. && cat ../x": Allow, "cd .. && cat ../../x": Ask,
 		"cd ..; cat ../../x":      Ask,
 		"(cd ../..); cat ../../x": Allow, "cd c && cd .. && cat ../../x": Allow, "{ cd ../..; }; cat ../x": Ask,
@@ -227,25 +227,25 @@ func TestDirectories(t *testing.T) {
 		"echo \"$(cd ../..)\" && cat ../../x": Allow, "timeout 5 cd ..; ls": Ask, "ls > ../../.git/config": Deny,
 		"cd ../.. && ls > .git/config": Deny,
 	} {
-		if v := Tools.Command(command, deep); v.Word != want {
-			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		if v := Tools.Command(command, deep); v.Decision != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Decision, want, v.Reasons)
 		}
 	}
 	// Credentials are found beneath a home that is the workspace or lies in it.
 	home := Place{Root: "/w", Dir: "/w", Home: "/w/home", Agents: agents()}
-	for command, want := range map[string]Word{
+	for command, want := range map[string]Decision{
 		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny,
 		"find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
 	} {
-		if v := Tools.Command(command, home); v.Word != want {
-			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		if v := Tools.Command(command, home); v.Decision != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Decision, want, v.Reasons)
 		}
 	}
 }
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]Word{
+	for path, want := range map[string]Decision{
 		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow,
 		"/w/ws":       Allow,
 		".git/config": Ask, ".GIT/Config": Ask, ".git/hooks/pre-commit": Ask, "sub/.git/hooks/x": Ask, ".git": Ask,
@@ -256,8 +256,8 @@ func TestWrite(t *testing.T) {
 		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny,
 		`\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
 	} {
-		if v := Tools.Write(path, here()); v.Word != want {
-			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
+		if v := Tools.Write(path, here()); v.Decision != want {
+			t.Errorf("%q: %s, want %s: %+v", path, v.Decision, want, v.Reasons)
 		}
 		if v := Tools.Write(path, here()); v.Firm != (want == Ask && path != " ") {
 			t.Errorf("%q: firm is %v", path, v.Firm)
@@ -267,14 +267,14 @@ func TestWrite(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]Word{
+	for path, want := range map[string]Decision{
 		"a": Allow, "/etc/passwd": Allow, "/w/home/.ssh": Deny, "/w/home/.ssh/id_rsa": Deny, "/w/home/.sshx": Allow,
 		"../home/.netrc": Deny, "/w/home/.Codex/auth.json": Deny,
 		"/w/home/.docker/config.json": Deny, "/w/home/.docker/x": Allow, "/proc/self/environ": Deny,
 		"/proc/12/root/etc/passwd": Deny, "/proc/cpuinfo": Allow, "/w/home/Library/Keychains/x": Deny,
 	} {
-		if v := Tools.Read(path, here()); v.Word != want {
-			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
+		if v := Tools.Read(path, here()); v.Decision != want {
+			t.Errorf("%q: %s, want %s: %+v", path, v.Decision, want, v.Reasons)
 		}
 	}
 }
@@ -289,8 +289,8 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 		if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.Contains(name, "..") {
 			t.Errorf("%q is not a plain relative name", name)
 		}
-		if v := Tools.Write(name, here()); v.Word != Deny && !(v.Word == Ask && v.Firm) {
-			t.Errorf("%q is protected, yet %s", name, v.Word)
+		if v := Tools.Write(name, here()); v.Decision != Deny && !(v.Decision == Ask && v.Firm) {
+			t.Errorf("%q is protected, yet %s", name, v.Decision)
 		}
 	}
 	secrets := agents().Credentials("/w/home")
@@ -298,8 +298,8 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 		if !strings.HasPrefix(path, "/w/home/") {
 			t.Errorf("%q is not beneath home", path)
 		}
-		if v := Tools.Command("cat '"+path+"/x'", here()); v.Word != Deny {
-			t.Errorf("%q is a credential, yet %s", path, v.Word)
+		if v := Tools.Command("cat '"+path+"/x'", here()); v.Decision != Deny {
+			t.Errorf("%q is a credential, yet %s", path, v.Decision)
 		}
 	}
 	if slices.Sort(secrets); len(slices.Compact(secrets)) != len(agents().Credentials("/w/home")) {

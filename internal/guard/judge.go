@@ -45,57 +45,57 @@ func (j Judge) Call(c Call) Verdict {
 	var v Verdict
 	explicit, hit := j.restricted(strict, c, pieces, line)
 	lifted := false
-	// what reaches farthest is the reason that a person reads first
+	// a person reads the reason with the gravest effect first
 	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(b.beyond, a.beyond) })
 	for i := range pieces {
 		p := &pieces[i]
 		if c.Kind == "command" || c.Kind == "write" {
 			p.settle(j.Place)
-			if v.Shut == "" && j.Place.Ground.Walls && p.shut(j.Place.Ground) {
-				v.Shut = p.because
+			if v.Refusal == "" && j.Place.Ground.Walls && p.refusedByWalls(j.Place.Ground) {
+				v.Refusal = p.because
 			}
-			v.Opens = v.Opens || c.Kind == "command" && p.opens(j.Place.Ground)
+			v.NeedsNetwork = v.NeedsNetwork || c.Kind == "command" && p.needsNetwork(j.Place.Ground)
 		}
-		if p.word == Ask {
+		if p.decision == Ask {
 			if r, ok := j.lifts(lax, *p, c, line); ok {
-				p.word, lifted = Allow, true
-				v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source})
+				p.decision, lifted = Allow, true
+				v.add(Reason{Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source})
 			}
 		}
-		if p.word > Allow {
-			v.Firm, v.Grave = v.Firm || p.firm, v.Grave || p.beyond.grave()
-			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
+		if p.decision > Allow {
+			v.Firm, v.NeedsPerson = v.Firm || p.firm, v.NeedsPerson || p.beyond.needsPerson()
+			v.add(Reason{Decision: p.decision, Text: p.why, Piece: p.text, Source: BuiltIn})
 		}
 	}
-	built := v.Word
+	built := v.Decision
 	// nothing forbids it, but a mode may ask: then the user's rule counts
 	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" {
 		if r, ok := j.lifts(lax, piece{}, c, line); ok {
 			lifted = true
-			v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s", r), Source: r.source})
+			v.add(Reason{Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Source: r.source})
 		}
 	}
-	if said, ok := j.Memory.recall(c); ok {
+	if answer, ok := j.Memory.recall(c); ok {
 		hitText := "it was answered so before, for exactly this call"
 		switch {
-		case said == Deny:
-			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
+		case answer == Deny:
+			hit = append(hit, Reason{Decision: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
-		case said == Allow && built < Deny && explicit == Allow:
-			v.Word, v.Firm, v.Grave, built, lifted, v.Answered = Allow, false, false, Allow, true, true
-			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
+		case answer == Allow && built < Deny && explicit == Allow:
+			v.Decision, v.Firm, v.NeedsPerson, built, lifted, v.Answered = Allow, false, false, Allow, true, true
+			v.Reasons = []Reason{{Decision: Allow, Text: hitText, Source: "this conversation"}}
 		}
 	}
 	for _, r := range hit {
 		v.add(r)
 	}
-	v.Word = max(built, explicit)
-	v.Explicit = explicit > Allow && explicit >= built || v.Word == Allow && lifted
+	v.Decision = max(built, explicit)
+	v.Explicit = explicit > Allow && explicit >= built || v.Decision == Allow && lifted
 	if explicit > Allow { // if rules contradict each other, show both
 		for _, r := range lax {
 			if j.wouldLift(r, c, pieces) {
 				v.add(Reason{
-					Word: Allow, Text: fmt.Sprintf("the allow rule %s, which does not count against it", r),
+					Decision: Allow, Text: fmt.Sprintf("the allow rule %s, which does not count against it", r),
 					Source: r.source,
 				})
 			}
@@ -105,15 +105,15 @@ func (j Judge) Call(c Call) Verdict {
 	return v
 }
 
-// restricted returns the strictest word of the deny and ask rules, and which rules say so.
-func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (explicit Word, hit []Reason) {
+// restricted returns the strictest decision of the deny and ask rules, and the rules that apply.
+func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (explicit Decision, hit []Reason) {
 	for _, r := range strict {
 		if word, what := j.against(r, c, pieces, line); word > Allow {
-			why := fmt.Sprintf("the %s rule %s", r.word, r)
-			if word < r.word {
+			why := fmt.Sprintf("the %s rule %s", r.decision, r)
+			if word < r.decision {
 				why += " may be about this: it is not known before it runs"
 			}
-			hit = append(hit, Reason{Word: word, Text: why, Piece: what, Source: r.source})
+			hit = append(hit, Reason{Decision: word, Text: why, Piece: what, Source: r.source})
 			explicit = max(explicit, word)
 		}
 	}
@@ -124,7 +124,7 @@ func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (
 func (j Judge) divide(c Call) (strict, lax []Rule) {
 	for _, r := range j.Rules {
 		switch {
-		case r.word == Allow:
+		case r.decision == Allow:
 			if coversTool(r, c.Tool) || c.Kind == "command" && (r.tool == "Edit" || r.tool == "Write") {
 				lax = append(lax, r)
 			}
@@ -139,8 +139,8 @@ func (j Judge) divide(c Call) (strict, lax []Rule) {
 // pieces returns the built-in verdicts, part by part.
 func (j Judge) pieces(c Call) ([]piece, *survey) {
 	var pieces []piece
-	say := func(word Word, text, why string) {
-		pieces = append(pieces, piece{shape: structure, word: word, text: text, why: why})
+	say := func(word Decision, text, why string) {
+		pieces = append(pieces, piece{shape: structure, decision: word, text: text, why: why})
 	}
 	switch c.Kind {
 	case "command":
@@ -153,7 +153,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 				v = j.Set.Write(path, j.Place)
 			}
 			for _, r := range v.Reasons {
-				say(r.Word, r.Piece, r.Text)
+				say(r.Decision, r.Piece, r.Text)
 				p := &pieces[len(pieces)-1]
 				if p.firm, p.never = v.Firm, v.never; c.Kind == "write" {
 					p.reaches(guarded, r.Text)
@@ -180,46 +180,46 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	return pieces, nil
 }
 
-// against returns the word of a deny or ask rule for a call, and the part that it applies to.
-func (j Judge) against(r Rule, c Call, pieces []piece, line *survey) (Word, string) {
+// against returns the decision of a deny or ask rule about a call, and the part that it applies to.
+func (j Judge) against(r Rule, c Call, pieces []piece, line *survey) (Decision, string) {
 	mine := coversTool(r, c.Tool) || aboutKind(r, c.Kind)
 	if mine && r.bare {
-		return r.word, ""
+		return r.decision, ""
 	}
 	switch c.Kind {
 	case "command":
 		return j.againstCommand(r, mine, c, pieces, line)
 	case "web":
 		if r.matchesURL(c.URL) {
-			return r.word, c.URL
+			return r.decision, c.URL
 		}
 	default:
 		for _, path := range c.Paths {
 			if r.matchesPath(resolve(j.Place.Dir, path), j.Place) {
-				return r.word, path
+				return r.decision, path
 			}
 		}
 	}
 	return Allow, ""
 }
 
-func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *survey) (word Word, what string) {
-	said := func(w Word, text string) {
+func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *survey) (word Decision, what string) {
+	said := func(w Decision, text string) {
 		if w > word {
 			word, what = w, text
 		}
 	}
 	if mine {
 		if r.tokens == nil && strings.TrimSpace(c.Command) == strings.TrimSpace(r.inner) {
-			said(r.word, c.Command)
+			said(r.decision, c.Command)
 		}
 		for _, p := range pieces {
-			if p.unread {
+			if p.runsUnknown {
 				said(Ask, p.text)
 			}
 			switch r.matchesCommand(p.argv) {
 			case yes:
-				said(r.word, p.text)
+				said(r.decision, p.text)
 			case perhaps:
 				if p.shape == simple {
 					said(Ask, p.text)
@@ -243,7 +243,7 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 		}
 		for _, path := range paths {
 			if r.bare && writes || !r.bare && r.matchesPath(path, j.Place) {
-				said(r.word, p.text)
+				said(r.decision, p.text)
 			}
 		}
 	}
@@ -326,7 +326,7 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 		func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
 }
 
-// names reports whether a rule does not cover whatever there is, and if it is about a command, names a program.
+// names reports whether a rule has a pattern and, if denied is a program, names that program.
 func (r Rule) names(denied string) bool {
 	return !r.bare && (denied == "" || len(r.tokens) == 0 || slices.ContainsFunc(r.tokens, func(t token) bool {
 		return !t.star && program(t.text) == denied

@@ -20,7 +20,7 @@ func coversTool(r Rule, tool string) bool {
 		return true
 	}
 	if rest, found := strings.CutPrefix(r.tool, "mcp__"); found {
-		if server, named, _ := strings.Cut(rest, "__"); r.word == Allow && server != "" && named != "" && named != "*" {
+		if server, named, _ := strings.Cut(rest, "__"); r.decision == Allow && server != "" && named != "" && named != "*" {
 			return false // it allows this tool, but no tool whose name is longer
 		}
 		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")
@@ -33,9 +33,9 @@ func coversTool(r Rule, tool string) bool {
 	case called.Rule != toolspec.Path:
 		return false
 	case called.Changes:
-		return r.tool == "Edit" || r.word > Allow && about.Rule == toolspec.Path && about.Changes
+		return r.tool == "Edit" || r.decision > Allow && about.Rule == toolspec.Path && about.Changes
 	}
-	return r.word > Allow && r.tool == "Read"
+	return r.decision > Allow && r.tool == "Read"
 }
 
 // aboutKind reports whether a deny or ask rule applies to this kind of call, whatever the name of the tool.
@@ -233,27 +233,27 @@ func (r Rule) matchesPath(path string, p Place) bool {
 		patterns = []string{pattern[1:]}
 	case strings.HasPrefix(pattern, "~/"):
 		if home == "" {
-			return r.word > Allow
+			return r.decision > Allow
 		}
 		patterns = []string{home + pattern[1:]}
 	case strings.HasPrefix(pattern, "/"):
 		patterns = []string{pattern}
-		if r.word > Allow {
+		if r.decision > Allow {
 			patterns = append(patterns, root+pattern)
 		}
 	default:
 		pattern = strings.TrimPrefix(pattern, "./")
 		patterns = []string{root + "/" + pattern}
-		if r.word > Allow && !strings.Contains(strings.TrimSuffix(pattern, "/"), "/") {
+		if r.decision > Allow && !strings.Contains(strings.TrimSuffix(pattern, "/"), "/") {
 			patterns = append(patterns, "/**/"+pattern)
 		}
-		if r.word > Allow {
+		if r.decision > Allow {
 			patterns = append(patterns, filepath.ToSlash(filepath.Clean(p.Dir))+"/"+pattern)
 		}
 	}
 	for _, one := range patterns {
 		one = strings.TrimSuffix(one, "/")
-		if r.word > Allow {
+		if r.decision > Allow {
 			if matchPath(strings.ToLower(one), strings.ToLower(path), true) {
 				return true
 			}
@@ -311,9 +311,9 @@ func globElement(pattern, s string) bool {
 func (r Rule) matchesURL(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {
-		return r.word > Allow
+		return r.decision > Allow
 	}
-	return hostCovered(strings.TrimPrefix(r.inner, "domain:"), u.Hostname(), r.word > Allow)
+	return hostCovered(strings.TrimPrefix(r.inner, "domain:"), u.Hostname(), r.decision > Allow)
 }
 
 func hostCovered(pattern, host string, generous bool) bool {

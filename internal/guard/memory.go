@@ -14,11 +14,11 @@ import (
 // is another call. The zero value is ready to use, by several goroutines.
 type Memory struct {
 	mu    sync.Mutex
-	words map[[sha256.Size]byte]Word
+	words map[[sha256.Size]byte]Decision
 }
 
 // Remember stores an answer. For the same call, the last one counts.
-func (m *Memory) Remember(c Call, w Word) {
+func (m *Memory) Remember(c Call, w Decision) {
 	key, ok := c.key()
 	if !ok {
 		return
@@ -26,12 +26,12 @@ func (m *Memory) Remember(c Call, w Word) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.words == nil {
-		m.words = map[[sha256.Size]byte]Word{}
+		m.words = map[[sha256.Size]byte]Decision{}
 	}
 	m.words[key] = w
 }
 
-func (m *Memory) recall(c Call) (Word, bool) {
+func (m *Memory) recall(c Call) (Decision, bool) {
 	if m == nil {
 		return Allow, false
 	}

@@ -8,7 +8,7 @@ func TestFurtherDirectories(t *testing.T) {
 	alone := Place{Root: "/w/in", Dir: "/w/in", Home: "/home/u", Agents: agents()}
 	with := alone
 	with.More = []string{"/w/more", "/w", "/home/u/x/"}
-	for path, want := range map[string][2]Word{
+	for path, want := range map[string][2]Decision{
 		"/w/more/a": {Deny, Allow}, "/w/a": {Deny, Allow}, "/w/in/a": {Allow, Allow}, "../more/a": {
 			Deny,
 			Allow,
@@ -23,24 +23,24 @@ func TestFurtherDirectories(t *testing.T) {
 		},
 	} {
 		for i, place := range []Place{alone, with} {
-			if v := Tools.Write(path, place); v.Word != want[i] && !(want[i] == Deny && v.Word == Ask && v.Firm) {
-				t.Errorf("%s with %v: %s", path, place.More, v.Word)
+			if v := Tools.Write(path, place); v.Decision != want[i] && !(want[i] == Deny && v.Decision == Ask && v.Firm) {
+				t.Errorf("%s with %v: %s", path, place.More, v.Decision)
 			}
 		}
 	}
 	// the innermost one counts, in any order
 	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x", Agents: agents()}
-	for path, want := range map[string]Word{
+	for path, want := range map[string]Decision{
 		"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny,
 		"/w/a": Allow,
 	} {
 		for _, place := range []Place{tree, {Root: "/w", More: []string{tree.Root}, Dir: "/w", Agents: agents()}} {
-			if v := Tools.Write(path, place); v.Word != want && !(want == Deny && v.Firm) {
-				t.Errorf("%s in %+v: %s", path, place, v.Word)
+			if v := Tools.Write(path, place); v.Decision != want && !(want == Deny && v.Firm) {
+				t.Errorf("%s in %+v: %s", path, place, v.Decision)
 			}
 		}
 	}
-	for line, want := range map[string][2]Word{
+	for line, want := range map[string][2]Decision{
 		"cat /w/more/a": {Ask, Allow}, "cat /etc/hosts": {Ask, Ask}, "cat ../more/a": {
 			Ask,
 			Allow,
@@ -50,8 +50,8 @@ func TestFurtherDirectories(t *testing.T) {
 			if v := (Judge{Known: known(), Place: place}).Call(Call{
 				Tool: "Bash", Kind: "command",
 				Command: line,
-			}); v.Word != want[i] {
-				t.Errorf("%s with %v: %s", line, place.More, v.Word)
+			}); v.Decision != want[i] {
+				t.Errorf("%s with %v: %s", line, place.More, v.Decision)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestKept(t *testing.T) {
 		"sub/../tools/clean.sh": true, "tools/other.sh": false, "githooks/x": false, "a.txt": false,
 	} {
 		v := Tools.Write(path, place)
-		if (v.Word == Ask) != asked || v.Firm != asked {
+		if (v.Decision == Ask) != asked || v.Firm != asked {
 			t.Errorf("%s: %+v", path, v)
 		}
 	}

@@ -13,7 +13,7 @@ func TestRoutes(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		call Call
-		want Word
+		want Decision
 	}{
 		{"allow Bash(go test:*)", bash("go test ./..."), Allow},
 		{"allow Bash(go test:*)", bash("go vet ./..."), Ask},
@@ -31,8 +31,8 @@ func TestRoutes(t *testing.T) {
 		{"allow Read", bash("git push --force"), Ask},
 		{"allow Read", bash("rm -f x"), Ask},
 	} {
-		if v := (Judge{Known: known(), Rules: policy(t, c.rule), Place: here()}).Call(c.call); v.Word != c.want {
-			t.Errorf("%s on %s %s: %s, want %s: %+v", c.rule, c.call.Tool, c.call.Command, v.Word, c.want, v.Reasons)
+		if v := (Judge{Known: known(), Rules: policy(t, c.rule), Place: here()}).Call(c.call); v.Decision != c.want {
+			t.Errorf("%s on %s %s: %s, want %s: %+v", c.rule, c.call.Tool, c.call.Command, v.Decision, c.want, v.Reasons)
 		}
 	}
 }

@@ -14,23 +14,23 @@ import (
 
 // Rule is one line of a user's policy: a tool, and optionally a pattern for its calls. See docs/rules.md.
 type Rule struct {
-	word   Word
-	text   string
-	source string
-	known  Known  // among which it was read
-	tool   string // "*": every one
-	form   toolspec.Form
-	inner  string // what stands in the brackets
-	bare   bool   // no brackets: every call of the tool
-	tokens []token
-	prefix bool // the tokens are only the beginning
+	decision Decision
+	text     string
+	source   string
+	known    Known  // among which it was read
+	tool     string // "*": every one
+	form     toolspec.Form
+	inner    string // the text in the brackets
+	bare     bool   // no brackets: every call of the tool
+	tokens   []token
+	prefix   bool // the tokens are only the beginning
 }
 
 // Rules are a policy. Their order does not matter.
 type Rules []Rule
 
 // Word returns what the rule demands.
-func (r Rule) Word() Word { return r.word }
+func (r Rule) Decision() Decision { return r.decision }
 
 // Source returns where the rule comes from.
 func (r Rule) Source() string { return r.source }
@@ -45,9 +45,9 @@ type token struct {
 
 // Reading returns a function that reports which absolute paths rules of a word keep from being read; nil if no rule
 // does. It leaves out rules for every file, because they apply to every call.
-func (r Rules) Reading(w Word, p Place) func(path string) bool {
+func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool {
-		return one.word != w || one.tool != "Read" ||
+		return one.decision != w || one.tool != "Read" ||
 			one.bare
 	})
 	if len(about) == 0 {
@@ -82,10 +82,10 @@ func counterpart(tool string) string {
 	return ""
 }
 
-// Known are the tools that there are, as rules may name them, besides mcp__…
+// Known are the tools that rules may name, in addition to mcp__…
 type Known []toolspec.Tool
 
-// names are those that a rule may begin with.
+// names returns the names that a rule may begin with.
 func (k Known) names() []string {
 	names := []string{routes}
 	for _, t := range k {
@@ -94,7 +94,7 @@ func (k Known) names() []string {
 	return names
 }
 
-// of is what is known of a tool; of any other it is nothing.
+// of returns a known tool, or the zero value.
 func (k Known) of(name string) toolspec.Tool {
 	for _, t := range k {
 		if t.Name == name || t.Name == counterpart(name) {
@@ -105,7 +105,7 @@ func (k Known) of(name string) toolspec.Tool {
 }
 
 // Rule parses a rule. source says where it comes from.
-func (k Known) Rule(w Word, written, source string) (Rule, error) {
+func (k Known) Rule(w Decision, written, source string) (Rule, error) {
 	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
 		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset,
 			fmt.Sprintf(format, args...))
@@ -135,7 +135,7 @@ func (k Known) Rule(w Word, written, source string) (Rule, error) {
 		return bad(0, forms, "there is no tool %q", name)
 	}
 	r := Rule{
-		word: w, text: written, source: source, known: k, tool: name, form: k.of(name).Rule, bare: !brackets,
+		decision: w, text: written, source: source, known: k, tool: name, form: k.of(name).Rule, bare: !brackets,
 	}
 	if !brackets {
 		if i := strings.IndexByte(written, ')'); i >= 0 {
@@ -231,7 +231,7 @@ func (r *Rule) command() (offset int, hint, why string) {
 
 // Stricter returns the rule that applies until a rule with a syntax error is corrected. A deny or ask rule covers the
 // whole tool that it seems to name, or everything if that cannot be read; an allow rule allows nothing.
-func (k Known) Stricter(w Word, written, source string) (Rule, bool) {
+func (k Known) Stricter(w Decision, written, source string) (Rule, bool) {
 	if w == Allow {
 		return Rule{}, false
 	}
@@ -241,7 +241,7 @@ func (k Known) Stricter(w Word, written, source string) (Rule, bool) {
 	}); i >= 0 {
 		name = name[:i]
 	}
-	r := Rule{word: w, text: written, source: source + ", which does not parse", known: k, tool: "*", bare: true}
+	r := Rule{decision: w, text: written, source: source + ", which does not parse", known: k, tool: "*", bare: true}
 	for _, known := range k.names() {
 		if strings.EqualFold(known, name) {
 			r.tool = known
@@ -262,11 +262,11 @@ type Contradiction struct{ Allow, Against Rule }
 func (r Rules) Contradictions() []Contradiction {
 	var all []Contradiction
 	for _, a := range r {
-		if a.word != Allow {
+		if a.decision != Allow {
 			continue
 		}
 		for _, b := range r {
-			if b.word > Allow && b.covers(a) {
+			if b.decision > Allow && b.covers(a) {
 				all = append(all, Contradiction{a, b})
 			}
 		}

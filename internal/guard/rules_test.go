@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-func rule(t interface{ Fatal(args ...any) }, w Word, text string) Rule {
+func rule(t interface{ Fatal(args ...any) }, w Decision, text string) Rule {
 	r, err := known().Rule(w, text, "test:"+text)
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func rule(t interface{ Fatal(args ...any) }, w Word, text string) Rule {
 }
 
 func policy(t interface{ Fatal(args ...any) }, lines ...string) (rules Rules) {
-	words := map[string]Word{"allow": Allow, "ask": Ask, "deny": Deny}
+	words := map[string]Decision{"allow": Allow, "ask": Ask, "deny": Deny}
 	for _, line := range lines {
 		w, text, _ := strings.Cut(line, " ")
 		rules = append(rules, rule(t, words[w], text))
@@ -67,8 +67,8 @@ func TestStricter(t *testing.T) {
 		if v := (Judge{Known: known(), Rules: Rules{r}, Place: here()}).Call(Call{
 			Tool: "Bash", Kind: "command",
 			Command: "ls",
-		}); (v.Word == Deny) != (tool == "*" || tool == "Bash") {
-			t.Errorf("%q: ls is %s", text, v.Word)
+		}); (v.Decision == Deny) != (tool == "*" || tool == "Bash") {
+			t.Errorf("%q: ls is %s", text, v.Decision)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		rules []string
 		call  Call
-		want  Word
+		want  Decision
 	}{
 		// Allow matches word for word, and every command of the line.
 		{nil, bash("npm test"), Ask},
@@ -203,8 +203,8 @@ func TestRules(t *testing.T) {
 		{[]string{"deny Task"}, Call{Tool: "Task", Kind: "other"}, Deny},
 	} {
 		v := Judge{Known: known(), Rules: policy(t, c.rules...), Place: here()}.Call(c.call)
-		if v.Word != c.want {
-			t.Errorf("%q, %+v: %s, want %s\n\t%+v", c.rules, c.call, v.Word, c.want, v)
+		if v.Decision != c.want {
+			t.Errorf("%q, %+v: %s, want %s\n\t%+v", c.rules, c.call, v.Decision, c.want, v)
 		}
 		for _, r := range v.Reasons {
 			if r.Source == "" || r.Text == "" {
@@ -219,7 +219,7 @@ func TestExplicitAndBothRules(t *testing.T) {
 	call := Call{Tool: "Bash", Kind: "command", Command: "npm test"}
 	for _, c := range []struct {
 		rules    []string
-		word     Word
+		word     Decision
 		explicit bool
 	}{
 		{nil, Ask, false},
@@ -228,9 +228,9 @@ func TestExplicitAndBothRules(t *testing.T) {
 		{[]string{"deny Bash(npm test)"}, Deny, true},
 		{[]string{"allow Bash(other)"}, Ask, false},
 	} {
-		if v := (Judge{Known: known(), Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Word != c.word ||
+		if v := (Judge{Known: known(), Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Decision != c.word ||
 			v.Explicit != c.explicit {
-			t.Errorf("%q: %s explicit %v", c.rules, v.Word, v.Explicit)
+			t.Errorf("%q: %s explicit %v", c.rules, v.Decision, v.Explicit)
 		}
 	}
 	v := Judge{Known: known(), Rules: policy(t, "allow Bash(npm:*)", "deny Bash(npm test)"), Place: here()}.Call(call)
@@ -238,7 +238,7 @@ func TestExplicitAndBothRules(t *testing.T) {
 	for _, r := range v.Reasons {
 		sources = append(sources, r.Source)
 	}
-	if v.Word != Deny || sources[0] != "test:Bash(npm test)" || !slices.Contains(sources, "test:Bash(npm:*)") {
+	if v.Decision != Deny || sources[0] != "test:Bash(npm test)" || !slices.Contains(sources, "test:Bash(npm:*)") {
 		t.Errorf("a policy that contradicts itself shows %q", sources)
 	}
 }
@@ -281,7 +281,7 @@ func TestMemory(t *testing.T) {
 	j := Judge{Known: known(), Memory: &m, Place: here()}
 	for _, c := range []struct {
 		call Call
-		want Word
+		want Decision
 	}{
 		{call("npm test", `{ "timeout":12345678901234567890, "command":"npm test" }`), Allow},
 		{call("npm test", `{"command":"npm test","timeout":12345678901234567891}`), Ask},
@@ -292,12 +292,12 @@ func TestMemory(t *testing.T) {
 		{call("ls", `{}`), Deny},
 		{call("bad", `{`), Ask},
 	} {
-		if v := j.Call(c.call); v.Word != c.want {
-			t.Errorf("%+v: %s, want %s", c.call, v.Word, c.want)
+		if v := j.Call(c.call); v.Decision != c.want {
+			t.Errorf("%+v: %s, want %s", c.call, v.Decision, c.want)
 		}
 	}
 	j.Rules = policy(t, "ask Bash(npm:*)")
-	if v := j.Call(call("npm test", `{"command":"npm test","timeout":12345678901234567890}`)); v.Word != Ask ||
+	if v := j.Call(call("npm test", `{"command":"npm test","timeout":12345678901234567890}`)); v.Decision != Ask ||
 		!v.Explicit {
 		t.Errorf("an answer outweighs a rule that always asks: %+v", v)
 	}
@@ -334,7 +334,7 @@ func TestLattice(t *testing.T) {
 		},
 		Call{Tool: "WebFetch", Kind: "web", URL: "https://example.com"}, Call{Tool: "mcp__a__b", Kind: "mcp"},
 		Call{Tool: "TodoWrite", Kind: "other"}, Call{Tool: "What", Kind: "other"})
-	words := []Word{Allow, Ask, Deny}
+	words := []Decision{Allow, Ask, Deny}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) Rule {
 			r, err := known().Rule(rapid.SampledFrom(words).Draw(t, label+" word"),
@@ -363,33 +363,33 @@ func TestLattice(t *testing.T) {
 
 		shuffled := j
 		shuffled.Rules = rapid.Permutation(rules).Draw(t, "order")
-		if got := shuffled.Call(call); got.Word != v.Word || got.Explicit != v.Explicit {
-			t.Fatalf("the order matters: %s and %s", v.Word, got.Word)
+		if got := shuffled.Call(call); got.Decision != v.Decision || got.Explicit != v.Explicit {
+			t.Fatalf("the order matters: %s and %s", v.Decision, got.Decision)
 		}
-		if bare.Word == Deny && v.Word != Deny {
-			t.Fatalf("a built-in denial became %s", v.Word)
+		if bare.Decision == Deny && v.Decision != Deny {
+			t.Fatalf("a built-in denial became %s", v.Decision)
 		}
 		extra := draw("extra")
 		more := j
 		more.Rules = append(slices.Clone(rules), extra)
 		got := more.Call(call)
-		if extra.word > Allow && got.Word < v.Word {
-			t.Fatalf("a %s rule made %s to %s", extra.word, v.Word, got.Word)
+		if extra.decision > Allow && got.Decision < v.Decision {
+			t.Fatalf("a %s rule made %s to %s", extra.decision, v.Decision, got.Decision)
 		}
-		if extra.word == Allow && got.Word > v.Word {
-			t.Fatalf("an allow rule made %s to %s", v.Word, got.Word)
+		if extra.decision == Allow && got.Decision > v.Decision {
+			t.Fatalf("an allow rule made %s to %s", v.Decision, got.Decision)
 		}
-		if extra.word == Allow && got.Word == Allow && (v.Word == Deny || v.Word == Ask && v.Explicit) {
-			t.Fatalf("an allow rule lifted an explicit %s", v.Word)
+		if extra.decision == Allow && got.Decision == Allow && (v.Decision == Deny || v.Decision == Ask && v.Explicit) {
+			t.Fatalf("an allow rule lifted an explicit %s", v.Decision)
 		}
 		if j.Memory != nil {
 			without := j
 			without.Memory = nil
-			if w := without.Call(call); w.Word == Deny && v.Word != Deny {
+			if w := without.Call(call); w.Decision == Deny && v.Decision != Deny {
 				t.Fatal("an answer outweighs a denial")
 			}
 		}
-		if len(v.Reasons) == 0 && v.Word > Allow {
+		if len(v.Reasons) == 0 && v.Decision > Allow {
 			t.Fatal("no reason")
 		}
 	})
@@ -407,7 +407,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 		{"mcp__w", "mcp__w__get__all", true},
 		{"mcp__w", "mcp__w2__get", false},
 	} {
-		for _, w := range []Word{Allow, Deny} {
+		for _, w := range []Decision{Allow, Deny} {
 			r, err := known().Rule(w, c.rule, "here")
 			if err != nil {
 				t.Fatal(err)
@@ -423,7 +423,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 func TestWhatWasSaidElsewhere(t *testing.T) {
 	p := Place{Root: "/h", Dir: "/h", Home: "/h", Agents: agents()}
 	for _, path := range []string{"/h/.yume/sessions/a.jsonl", "/h/.eidolon/x", "/h/.claude/projects/x", "/h/.YUME"} {
-		if v := Tools.Read(path, p); v.Word != Deny {
+		if v := Tools.Read(path, p); v.Decision != Deny {
 			t.Errorf("%s: %+v", path, v)
 		}
 	}

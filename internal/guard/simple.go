@@ -22,9 +22,9 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	w.fed, w.isFed = w.feeds[c]
 	w.denied(&p, argv, at)
 	w.fetched(c, argv)
-	if p.word < Deny {
-		if why := w.closed(&p, argv, at); why != "" && p.word < Ask {
-			p.word, p.why = Ask, why
+	if p.decision < Deny {
+		if why := w.closed(&p, argv, at); why != "" && p.decision < Ask {
+			p.decision, p.why = Ask, why
 		}
 	}
 	w.add(p)
@@ -73,7 +73,7 @@ func program(name string) string {
 	return name
 }
 
-// denied looks for agents and for what is never run, also behind wrappers and in the text given to a shell.
+// denied looks for agents and forbidden programs, also behind wrappers and in texts that a shell runs.
 func (w *walker) denied(p *piece, argv []word, at dirs) {
 	all, deep := commands(argv)
 	if deep {
@@ -97,7 +97,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		w.argument(p, a, at)
 	}
 	w.reach(p, name, argv, at)
-	p.unread = p.unread || rereads(name)
+	p.runsUnknown = p.runsUnknown || rereads(name)
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
@@ -113,24 +113,24 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	}
 	switch {
 	case how == unknownText, foreignText(name, argv):
-		p.unread = true
+		p.runsUnknown = true
 	case how == knownText && w.depth >= maxInner:
 		p.say(Deny, "texts of shells in texts of shells")
 	case how == knownText:
 		p.say(Ask, "a shell runs a text")
-		p.told = true
+		p.runsKnown = true
 		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
 		inner.text(text, at)
 	}
 }
 
-// connects denies what bash itself connects.
+// connects denies a connection that bash itself opens.
 func (p *piece) connects() {
 	p.say(Deny, "it opens a connection")
 	p.reaches(network, needsNetwork)
 }
 
-// rereads reports whether a command makes bash read the words of later ones otherwise.
+// rereads reports whether a command changes how bash reads later commands.
 func rereads(name string) bool {
 	return slices.Contains([]string{"alias", "shopt", "enable", "hash", "trap", "bind", "complete"}, name)
 }

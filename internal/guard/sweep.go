@@ -85,7 +85,7 @@ func (w *walker) parameter(n *syntax.ParamExp) {
 		why = "${…@…} can execute what the variable holds"
 	case n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull):
 		why = "${…=…} assigns"
-		if n.Param != nil && w.poisoned(n.Param.Value) {
+		if n.Param != nil && w.mayNotSet(n.Param.Value) {
 			w.say(Deny, n, n.Param.Value+" decides what other programs run: no command sets it")
 			return
 		}
@@ -103,7 +103,7 @@ func (w *walker) assign(n *syntax.Assign) {
 	} else if n.Value != nil {
 		name, _, _ = strings.Cut(read(n.Value, w.source, w.place.Home).text, "=")
 	}
-	if w.poisoned(name) && !(n.Naked && n.Value == nil) {
+	if w.mayNotSet(name) && !(n.Naked && n.Value == nil) {
 		w.say(Deny, n, name+" decides what other programs run: no command sets it")
 		return
 	}
@@ -112,14 +112,15 @@ func (w *walker) assign(n *syntax.Assign) {
 	if n.Value != nil {
 		value = read(n.Value, w.source, w.place.Home)
 	}
-	w.survey.pieces[len(w.survey.pieces)-1].unread = runsValue(name, value)
+	w.survey.pieces[len(w.survey.pieces)-1].runsUnknown = runsValue(name, value)
 }
 
-// poisoned reports whether no command may set a variable. Behind whole walls, what it decides it decides only there.
-func (w *walker) poisoned(name string) bool { return poisoned(name) && !w.place.Ground.Walls }
+// mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set: its effect stays
+// there.
+func (w *walker) mayNotSet(name string) bool { return redirectsPrograms(name) && !w.place.Ground.Walls }
 
-// poisoned reports whether a variable makes other programs run, load or contact something.
-func poisoned(name string) bool {
+// redirectsPrograms reports whether a variable makes other programs run, load or contact something.
+func redirectsPrograms(name string) bool {
 	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
 	for _, prefix := range []string{
 		"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "PIP_", "CARGO_", "DOCKER_", "ANTHROPIC_", "OPENAI_",
@@ -169,7 +170,7 @@ func (w *walker) function(n *syntax.FuncDecl) {
 }
 
 func (w *walker) loop(n *syntax.ForClause) {
-	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && w.poisoned(iter.Name.Value) {
+	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && w.mayNotSet(iter.Name.Value) {
 		w.say(Deny, n, iter.Name.Value+" decides what other programs run: no command sets it")
 		return
 	}
@@ -224,7 +225,7 @@ func (w *walker) input(r *syntax.Redirect, at dirs) {
 	got := w.read(r.Word, at)
 	paths, why, word := w.reading(got, at)
 	p := piece{
-		shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0,
+		shape: structure, decision: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0,
 		never: word == Deny,
 	}
 	if devicePath(got.text) {
@@ -247,34 +248,34 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		p.connects()
 	case got.literal() && got.text == "/dev/null" && r.Op != syntax.RdrInOut:
 	case !got.literal():
-		p.shape, p.word, p.why = structure, Ask, "the file that is written is not known before it runs"
+		p.shape, p.decision, p.why = structure, Ask, "the file that is written is not known before it runs"
 		if strings.HasPrefix(slice(w.source, r.Word), "/dev/tcp") {
 			p.connects()
 		}
-		w.target(&p, got, toll{}, at)
+		w.target(&p, got, change{}, at)
 	case at.lost:
-		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
-		w.target(&p, got, toll{}, at)
-		if v := w.set.Write(got.text, w.place); v.Word > Allow && w.place.Agents.protectedAnywhere(got.text) {
-			p.word, p.why = Deny, v.Reasons[0].Text
+		p.shape, p.decision, p.why = structure, Ask, "a file is written in a directory that is not known"
+		w.target(&p, got, change{}, at)
+		if v := w.set.Write(got.text, w.place); v.Decision > Allow && w.place.Agents.protectedAnywhere(got.text) {
+			p.decision, p.why = Deny, v.Reasons[0].Text
 			p.reaches(guarded, p.why)
 		}
 	default:
 		for _, dir := range at.list {
 			path := resolve(dir, got.text)
 			p.writes = append(p.writes, path)
-			w.changes(&p, path, false, toll{})
+			w.changes(&p, path, false, change{})
 			v := w.set.Write(path, w.place)
 			switch {
-			case v.Word == Allow:
-				p.word, p.why = max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file")
+			case v.Decision == Allow:
+				p.decision, p.why = max(p.decision, Ask), stricter(p.decision, Ask, p.why, "it writes a file")
 			case w.place.credential(path, false) != "":
 				p.bar(v.Reasons[0].Text)
 			case w.place.root(path) != "" || w.place.Agents.protectedAnywhere(path):
-				p.word, p.why = Deny, v.Reasons[0].Text
+				p.decision, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is denied there; a command is asked about, because a person may want to write to /tmp.
-				p.shape, p.word, p.why = structure, max(p.word, Ask), stricter(p.word, Ask, p.why,
+				p.shape, p.decision, p.why = structure, max(p.decision, Ask), stricter(p.decision, Ask, p.why,
 					"it writes a file outside the workspace")
 			}
 		}
@@ -282,7 +283,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 	w.add(p)
 }
 
-func stricter(old, fresh Word, oldText, freshText string) string {
+func stricter(old, fresh Decision, oldText, freshText string) string {
 	if fresh >= old {
 		return freshText
 	}

@@ -10,7 +10,7 @@ import (
 //go:embed grammars.txt
 var grammars string
 
-// operandKind is what the words are that are not flags.
+// operandKind is the meaning of the arguments that are not flags.
 type operandKind uint8
 
 const (
@@ -56,7 +56,7 @@ func grammarOf(name string) (g grammar) {
 	return g
 }
 
-// read takes a word of the first line of a grammar. It is false where the word means nothing.
+// read takes a word of the first line of a grammar. It returns false for an unknown word.
 func (g *grammar) read(word string) bool {
 	key, value, _ := strings.Cut(word, "=")
 	list := strings.Split(value, ",")
@@ -91,7 +91,7 @@ func (g *grammar) read(word string) bool {
 	return true
 }
 
-// kinds are the flags, each with the letter of what follows it.
+// kinds returns the flags, each with the letter for its value, or 0 if it takes none.
 func (g grammar) kinds() map[string]byte {
 	known := map[string]byte{}
 	for _, line := range g.lines {

@@ -12,10 +12,11 @@ import (
 // anything is the element of a pattern that stands for any elements, or for none.
 const anything = "**"
 
-// mostValues limits what a word may be. More is anything.
+// mostValues limits the patterns of one word. With more, the word may be anything.
 const mostValues = 32
 
-// sets returns the words that a text gives to each variable, in any order. One of them is nil if that is not all.
+// sets returns the words that a text assigns to each variable, in any order. A nil among them is a value that is not
+// known.
 func sets(file *syntax.File) map[string][]*syntax.Word {
 	all := map[string][]*syntax.Word{}
 	add := func(name *syntax.Lit, words ...*syntax.Word) {
@@ -226,7 +227,7 @@ func overlaps(pattern, path string, beneath bool) bool {
 	return len(at) > 0
 }
 
-// mayChange notes a word of a program of which it is not known what it changes, if no snapshot has what it names.
+// mayChange records the words that name gaps of the snapshot, for a program whose changes are not known.
 func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 	if len(w.place.Ground.Cover.Gaps) == 0 || w.onlyReads(name, argv, at) {
 		return
@@ -255,13 +256,13 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 				return within(g.Path, fixedPart(resolve(dir, text)))
 			})
 			if text != "" && gaps || w.linksToGap(resolve(dir, text)) {
-				w.changes(p, resolve(dir, text), a.pattern, toll{})
+				w.changes(p, resolve(dir, text), a.pattern, change{})
 			}
 		}
 	}
 }
 
-// linksToGap reports whether a path leads to what no snapshot has.
+// linksToGap reports whether a path leads to a gap of the snapshot.
 func (w *walker) linksToGap(path string) bool {
 	return slices.ContainsFunc(w.place.leads(path), func(real string) bool {
 		_, gone := w.place.Ground.Cover.gap(real)
@@ -269,7 +270,7 @@ func (w *walker) linksToGap(path string) bool {
 	})
 }
 
-// onlyReads reports whether a program changes no file that its words name, or whether something else looks for those.
+// onlyReads reports whether a program changes no file that its words name, or whether other code judges its changes.
 func (w *walker) onlyReads(name string, argv []word, at dirs) bool {
 	switch {
 	case name == "git", name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),

@@ -57,9 +57,9 @@ func TestWaysToGaps(t *testing.T) {
 	} {
 		for _, line := range c.lines {
 			v := Judge{Known: known(), Place: lacking()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
-			if c.why == "" && v.Word != Allow || c.why != "" && v.Shut == "" && v.Word == Allow {
-				t.Errorf("%s: %s, want it to say %q: %+v", line, v.Word, c.why, v.Reasons)
-			} else if c.why != "" && !strings.Contains(v.Shut, c.why) && !strings.Contains(v.Reasons[0].Text, c.why) {
+			if c.why == "" && v.Decision != Allow || c.why != "" && v.Refusal == "" && v.Decision == Allow {
+				t.Errorf("%s: %s, want it to say %q: %+v", line, v.Decision, c.why, v.Reasons)
+			} else if c.why != "" && !strings.Contains(v.Refusal, c.why) && !strings.Contains(v.Reasons[0].Text, c.why) {
 				t.Errorf("%s: %+v, want it to say %q", line, v.Reasons, c.why)
 			}
 		}

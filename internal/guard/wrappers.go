@@ -51,7 +51,7 @@ func wrapperOf(name string) (w wrapper) {
 	return w
 }
 
-// read takes a word of the first line of a wrapper. It is false where the word means nothing.
+// read takes a word of the first line of a wrapper. It returns false for an unknown word.
 func (w *wrapper) read(part string) bool {
 	key, value, _ := strings.Cut(part, "=")
 	switch key {

@@ -32,7 +32,7 @@ func TestWrappers(t *testing.T) {
 // read is asked about, in every mode.
 func TestDeniedBehindWrappers(t *testing.T) {
 	t.Parallel()
-	for word, commands := range map[Word][]string{
+	for word, commands := range map[Decision][]string{
 		Deny: {
 			"env -S 'curl --version'", "env -iS 'curl --version'", "env --split-string='curl x'", "env -Scurl\\ x",
 			"env A=b -u C curl x", "flock -w 5 l curl x", "flock l -c 'curl x'", "stdbuf --output L curl x",
@@ -59,14 +59,14 @@ func TestDeniedBehindWrappers(t *testing.T) {
 		for _, command := range commands {
 			j := Judge{Known: known(), Rules: policy(t, "deny Bash(curl:*)", "allow Bash"), Place: here()}
 			v := j.Call(Call{Tool: "Bash", Kind: "command", Command: command})
-			if word == Ask && v.Word == Deny {
+			if word == Ask && v.Decision == Deny {
 				continue // the built-in tables deny it already
 			}
-			if v.Word != word || word == Ask && !v.Explicit {
-				t.Errorf("%s: %s (explicit %v), want %s: %+v", command, v.Word, v.Explicit, word, v.Reasons)
+			if v.Decision != word || word == Ask && !v.Explicit {
+				t.Errorf("%s: %s (explicit %v), want %s: %+v", command, v.Decision, v.Explicit, word, v.Reasons)
 			}
 			j.Rules = policy(t, "allow Bash")
-			if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: command}); word == Ask && v.Word == Ask &&
+			if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: command}); word == Ask && v.Decision == Ask &&
 				v.Explicit {
 				t.Errorf("%s is asked about without a rule: %+v", command, v.Reasons)
 			}
@@ -82,8 +82,8 @@ func TestRemovalBehindWrappers(t *testing.T) {
 		"eval -- rm -rf x", "bash <<< 'rm -rf x'", "echo 'rm -rf x' | bash", "setpriv --nnp rm -rf x",
 		"/usr/bin/time -o f rm -rf x", "bash <<'E'\nrm -rf x\nE\n", "unshare -r rm -rf x", "tmux new rm -rf x",
 	} {
-		if v := Tools.Command(command, here()); v.Word != Deny {
-			t.Errorf("%s: %s: %+v", command, v.Word, v.Reasons)
+		if v := Tools.Command(command, here()); v.Decision != Deny {
+			t.Errorf("%s: %s: %+v", command, v.Decision, v.Reasons)
 		}
 	}
 }
@@ -93,17 +93,17 @@ func TestVariablesInsideWalls(t *testing.T) {
 	t.Parallel()
 	walled := here()
 	walled.Ground.Walls = true
-	for command, inside := range map[string]Word{
+	for command, inside := range map[string]Decision{
 		"PATH=$PWD/bin:$PATH make": Ask, "export PYTHONPATH=src": Ask, "env NODE_OPTIONS=--no-warnings npm test": Ask,
 		"CC=clang make": Ask, "for PATH in a b; do ls; done": Ask, "read PATH": Ask, "GOFLAGS=-mod=mod go test": Ask,
 		"GIT_DIR=x git log": Ask, "BASH_ENV=x bash -c ls": Ask, "OPENAI_API_KEY=x ls": Ask, "IFS=/ ls": Ask,
 		"env ANTHROPIC_BASE_URL=x ls": Ask, "LD_LIBRARY_PATH=lib ./prog": Ask, "HTTPS_PROXY=x ls": Ask,
 	} {
-		if v := Tools.Command(command, here()); v.Word != Deny {
-			t.Errorf("%s outside: %s", command, v.Word)
+		if v := Tools.Command(command, here()); v.Decision != Deny {
+			t.Errorf("%s outside: %s", command, v.Decision)
 		}
-		if v := Tools.Command(command, walled); v.Word != inside {
-			t.Errorf("%s inside: %s, want %s: %+v", command, v.Word, inside, v.Reasons)
+		if v := Tools.Command(command, walled); v.Decision != inside {
+			t.Errorf("%s inside: %s, want %s: %+v", command, v.Decision, inside, v.Reasons)
 		}
 	}
 }

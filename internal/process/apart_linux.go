@@ -28,7 +28,7 @@ type namespace struct {
 	drop    bool // the starter has a privilege that the program must not get
 	starter int
 	keeper  int
-	held    []int // pidfds of both, which tell them from adopted processes
+	held    []int // pidfds of both, which distinguish them from adopted processes
 }
 
 // starterTakes is how long a starter may take to answer.

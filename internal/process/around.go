@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Around returns the notes of the children in the registers of dir to which this process belongs: it is such a child,
-// or was started by one, however it has changed its environment. Of a child in a PID namespace of its own that is seen
-// by the namespace, else by the processes above us. Beneath a further PID namespace, such as that of another sandbox,
-// neither can be seen.
-func Around(dir string) (notes []string) {
+// OwnNotes returns the notes of those children in the registers of dir that this process is, or descends from, whatever
+// its environment says. It recognises a child with its own PID namespace by the namespace, and any other among the
+// ancestors of this process. Inside a further PID namespace, such as that of another sandbox, it sees neither.
+func OwnNotes(dir string) (notes []string) {
 	children, err := Registers(dir)
 	if err != nil || len(children) == 0 {
 		return nil

@@ -20,7 +20,7 @@ type system struct {
 	streams  *streams
 	guard    *guardian      // nil: there is a namespace
 	space    *namespace     // nil: there is a guard
-	terminal *lent          // nil: none
+	terminal *lentTerminal  // nil: none
 	started  chan error     // one value: nil, or why the program was not started
 	signals  chan os.Signal // SIGTSTP and SIGCONT
 	tracked  int            // pidfd of the program, or -1
@@ -50,7 +50,7 @@ func (c *Child) start() (err error) {
 		c.mark = c.guard.mark
 	}
 	if c.plan.Terminal != nil {
-		c.terminal = lend(c.plan.Terminal)
+		c.terminal = lendTerminal(c.plan.Terminal)
 	}
 	c.started = make(chan error)
 	go c.supervise()
@@ -189,7 +189,7 @@ func (c *Child) finish() {
 		c.space.kill()
 	} else {
 		c.sweep(c.plan.Detach && !ended)
-		c.guard.farewell()
+		c.guard.release()
 	}
 	status := reapLeader(c.pid)
 	c.mu.Lock()

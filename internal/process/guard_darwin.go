@@ -3,7 +3,7 @@ package process
 import "syscall"
 
 // end kills the group. Processes that left the group cannot be found here.
-func (w *ward) end() {
+func (w *guarded) end() {
 	if w.group > 1 {
 		_ = syscall.Kill(-w.group, syscall.SIGKILL)
 	}

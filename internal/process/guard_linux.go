@@ -16,7 +16,7 @@ const (
 
 // end kills the group at once, and then whatever it finds, until it finds nothing: a process may fork meanwhile, and
 // one in the middle of an exec has no environment for a moment.
-func (w *ward) end() {
+func (w *guarded) end() {
 	if w.group > 1 {
 		_ = syscall.Kill(-w.group, syscall.SIGKILL)
 	}
@@ -40,7 +40,7 @@ func (w *ward) end() {
 
 // scan kills the processes that have the mark or are in the group or the session, and what any of these has started.
 // Once a group or session was empty, it is not searched for again: its number may be reused.
-func (w *ward) scan(own stat) (found, unsure bool) {
+func (w *guarded) scan(own stat) (found, unsure bool) {
 	all := map[int]stat{}
 	for _, pid := range everyProcess() {
 		if s, ok := statOf(pid); ok && s.runs() && pid != os.Getpid() {

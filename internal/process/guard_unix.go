@@ -20,9 +20,9 @@ import (
 )
 
 // guardian is our side of the guard of one child. The guard is a second process of this program that holds one end of a
-// socket pair. If our end closes without a farewell, we have died, and the guard kills what we no longer can.
+// socket pair. If our end closes without the message "farewell", we have died, and the guard kills what we no longer can.
 //
-//	started ─▶ idle ── tell ──▶ guarding ── farewell ──▶ exits
+//	started ─▶ idle ── tell ──▶ guarding ── release ──▶ exits
 //	   ▲                           │
 //	   └──── watch: start again ◀──┤ the guard is killed
 //	                               └ our end closes ─▶ kills the child's processes, exits
@@ -201,8 +201,8 @@ func (g *guardian) process() int {
 	return g.pid
 }
 
-// farewell lets the guard exit; dismiss also waits for that.
-func (g *guardian) farewell() {
+// release lets the guard exit; dismiss also waits for that.
+func (g *guardian) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.leaving {
@@ -216,7 +216,7 @@ func (g *guardian) farewell() {
 }
 
 func (g *guardian) dismiss() {
-	g.farewell()
+	g.release()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.reap()
@@ -226,10 +226,10 @@ func (g *guardian) dismiss() {
 // that it guards, and returns its exit code.
 func Guard() int {
 	signal.Ignore() // all signals that can be ignored
-	var w ward
+	var w guarded
 	if text, waited := guardwait.Message(); waited {
 		for line := range strings.Lines(text) {
-			w.hear(line)
+			w.handle(line)
 		}
 		w.end()
 		return 0
@@ -239,7 +239,7 @@ func Guard() int {
 		return 2
 	}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if w.hear(lines.Text()) {
+		if w.handle(lines.Text()) {
 			return 0
 		}
 	}
@@ -247,15 +247,15 @@ func Guard() int {
 	return 0
 }
 
-// ward is what a guard knows about the child.
-type ward struct {
+// guarded is what a guard knows about the child.
+type guarded struct {
 	mark    string
 	group   int  // 0: no child yet, or its number did not arrive
 	session bool // the session with that number is the child's
 }
 
-// hear handles a line. dismissed: there is nothing left to do.
-func (w *ward) hear(line string) (dismissed bool) {
+// handle handles a line. dismissed: there is nothing left to do.
+func (w *guarded) handle(line string) (dismissed bool) {
 	switch words := strings.Fields(line); {
 	case len(words) == 2 && words[0] == "mark":
 		w.mark = words[1]

@@ -8,7 +8,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Orphan is what runs of a child whose owner is dead: the process that started it, and would have ended it.
+// Orphan is a child, or what it started, that still runs although its owner is dead: the process that started it and
+// would have ended it.
 type Orphan struct {
 	Registered
 	PIDs []int // the child, if it runs, and what it started
@@ -16,8 +17,8 @@ type Orphan struct {
 
 // Orphans lists the orphans in the registers of dir. A process counts only if it is proved to be ours: the child itself
 // by its number, its start and the boot of the machine, and what it has started by the mark in its environment. A
-// process that has cleared its environment cannot be told from one of a stranger. Numbers of another PID namespace mean
-// nothing here, so what was started in one is left to it: it ends with its first process.
+// process that has cleared its environment cannot be recognised. Numbers of another PID namespace mean nothing here, so
+// Orphans ignores what was started in one: that ends with the first process of the namespace.
 func Orphans(dir string) ([]Orphan, error) {
 	children, err := Registers(dir)
 	if err != nil {
@@ -37,7 +38,7 @@ func Orphans(dir string) ([]Orphan, error) {
 	return all, nil
 }
 
-// left returns what runs of the child of an entry.
+// left returns the processes of an entry that still run.
 func (e entry) left() []int {
 	var pids []int
 	if e.alive() {
@@ -74,7 +75,7 @@ func (o Orphan) End() error {
 	return nil
 }
 
-// killOrphan kills the child of an entry. On Linux the handle is for the very process that the second look finds.
+// killOrphan kills the child of an entry. On Linux the second check makes sure that the handle is for that very process.
 func killOrphan(e entry) {
 	p, err := os.FindProcess(e.PID)
 	if err != nil {

@@ -91,14 +91,14 @@ func is(pid int, id string) bool {
 	return runs && now == id
 }
 
-// seat is the place of one child in a register. A nil seat does nothing.
-type seat struct {
+// registration is the entry of one child in a register. A nil registration does nothing.
+type registration struct {
 	of    *Register
 	child entry
 }
 
 // reserve fails if a child could not be listed, before it is started.
-func (r *Register) reserve() (*seat, error) {
+func (r *Register) reserve() (*registration, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -108,11 +108,11 @@ func (r *Register) reserve() (*seat, error) {
 		return nil, err
 	}
 	r.running++
-	return &seat{of: r}, nil
+	return &registration{of: r}, nil
 }
 
 // take lists a child that was started.
-func (s *seat) take(c *Child) error {
+func (s *registration) take(c *Child) error {
 	if s == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (s *seat) take(c *Child) error {
 }
 
 // leave marks the child as gone. The last one removes the register.
-func (s *seat) leave() {
+func (s *registration) leave() {
 	if s == nil {
 		return
 	}

@@ -31,11 +31,11 @@ type Plan struct {
 	Detach   bool          // processes that left the child's session may outlive a child that ends by itself
 	Grace    time.Duration // from End to the kill; 0: 5 s
 	Standby  *Standby      // a waiting guard, for one child; nil, or taken: start another
-	// in a PID namespace of its own, where the system allows that: see the function Apart. A child with a Terminal, a
-	// Shape or Detach is never apart.
+	// give the child its own PID namespace, if the system allows it: see the function Apart. A child with a Terminal,
+	// a Shape or Detach never has one.
 	Apart    bool
 	Register *Register // where the running child is listed; nil: nowhere
-	Note     string    // is listed with it; see Around
+	Note     string    // is listed with it; see OwnNotes
 
 	// For callers that put another program around this one.
 	Name string // name of the program in messages; empty: the first of Argv
@@ -76,7 +76,7 @@ type Child struct {
 	hurry  chan struct{} // closed when the grace period is over
 	kills  *time.Timer   // closes hurry
 
-	place  *seat         // in the register
+	place  *registration // in the register
 	listed chan struct{} // closed when place is taken
 
 	system // the part for this system
@@ -142,7 +142,7 @@ func (p Plan) apart() bool { return p.Apart && p.Terminal == nil && p.Shape == n
 // PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }
 
-// Apart reports whether the program runs in a PID namespace of its own.
+// Apart reports whether the program has its own PID namespace.
 func (c *Child) Apart() bool { return c.separate() }
 
 // Signal sends a signal to the whole group, if the program still runs.
@@ -234,8 +234,8 @@ const (
 
 func newMark() string { return ident.Hex(markBytes) }
 
-// marked is env with the mark beside those of the runs that we are ourselves part of, so that an outer one still finds
-// what we start. All else in it is as it was.
+// marked returns env with the mark added to those of the runs that this process belongs to, so that an outer run still
+// finds what we start. The rest of env is unchanged.
 func marked(env []string, mark string) []string {
 	if outer, _ := Value(env, markVariable); outer != "" {
 		mark = outer + "," + mark

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lent is the terminal that a child uses in our place. A shell that runs us sees one job: when the child stops, we stop
+// lentTerminal is the terminal that a child uses in our place. A shell that runs us sees one job: when the child stops, we stop
 // too.
-type lent struct {
+type lentTerminal struct {
 	file  *os.File
 	fd    int
 	own   int // our process group
@@ -24,11 +24,13 @@ type lent struct {
 	during *unix.Termios // as the child had it when it was stopped
 }
 
-func lend(f *os.File) *lent { return &lent{file: f, fd: int(f.Fd()), own: syscall.Getpgrp()} }
+func lendTerminal(f *os.File) *lentTerminal {
+	return &lentTerminal{file: f, fd: int(f.Fd()), own: syscall.Getpgrp()}
+}
 
 // foreground returns the foreground group of the terminal, or 0 if it is not known: the terminal does not control us,
 // or is gone.
-func (l *lent) foreground() int {
+func (l *lentTerminal) foreground() int {
 	id, err := unix.IoctlGetInt(l.fd, unix.TIOCGPGRP)
 	if err != nil {
 		return 0
@@ -37,23 +39,23 @@ func (l *lent) foreground() int {
 }
 
 // ours reports whether we may pass the terminal on.
-func (l *lent) ours() bool { return l.foreground() == l.own }
+func (l *lentTerminal) ours() bool { return l.foreground() == l.own }
 
 // save stores the modes, when the terminal is lent for the first time. Not earlier: in the background they are the
 // modes of the shell's line editor.
-func (l *lent) save() {
+func (l *lentTerminal) save() {
 	if l.before == nil {
 		l.before, _ = unix.IoctlGetTermios(l.fd, getModes)
 	}
 }
 
-func (l *lent) give(group int) {
+func (l *lentTerminal) give(group int) {
 	withoutTTOU(func() { _ = unix.IoctlSetPointerInt(l.fd, unix.TIOCSPGRP, group) })
 }
 
 // takeBack makes us the foreground group, if the child is it. It takes nothing from any other group: if we are in the
 // background, from the shell.
-func (l *lent) takeBack() {
+func (l *lentTerminal) takeBack() {
 	at := l.foreground()
 	if at == 0 || at == l.own || l.before == nil {
 		return
@@ -63,7 +65,7 @@ func (l *lent) takeBack() {
 	}
 }
 
-func (l *lent) set(modes *unix.Termios) {
+func (l *lentTerminal) set(modes *unix.Termios) {
 	now, err := unix.IoctlGetTermios(l.fd, getModes)
 	if err == nil && modes != nil && *now != *modes {
 		withoutTTOU(func() { _ = unix.IoctlSetTermios(l.fd, setModes, modes) })
@@ -72,7 +74,7 @@ func (l *lent) set(modes *unix.Termios) {
 
 // stopped stops us as the child was stopped, and continues the child when we are continued. hangs reports that the
 // child waits for the terminal and that there is no shell to give it.
-func (l *lent) stopped() (hangs bool) {
+func (l *lentTerminal) stopped() (hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	by, is := takeStop(l.child)
@@ -103,7 +105,7 @@ func (l *lent) stopped() (hangs bool) {
 }
 
 // resume continues the child, in the foreground if we are.
-func (l *lent) resume() {
+func (l *lentTerminal) resume() {
 	if l.ours() {
 		l.save()
 		l.set(l.during)
@@ -114,7 +116,7 @@ func (l *lent) resume() {
 }
 
 // continued handles a stop that we could not catch. A shell that brought us to the foreground gave us the terminal.
-func (l *lent) continued() {
+func (l *lentTerminal) continued() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ours() {
@@ -123,7 +125,7 @@ func (l *lent) continued() {
 }
 
 // giveBack restores the terminal when the child is dead. A child that was killed could not reset it, so giveBack does.
-func (l *lent) giveBack(killed bool, env []string) {
+func (l *lentTerminal) giveBack(killed bool, env []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.takeBack()
@@ -137,7 +139,7 @@ func (l *lent) giveBack(killed bool, env []string) {
 }
 
 // write gives up on a terminal that accepts nothing, such as one that was paused with Ctrl-S.
-func (l *lent) write(text string) {
+func (l *lentTerminal) write(text string) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

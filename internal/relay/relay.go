@@ -95,7 +95,7 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 	}()
 	go func() {
 		select {
-		case <-process.Unheard(r.Out):
+		case <-process.ReaderGone(r.Out):
 			watch.lose(errors.New("nobody reads it"))
 		case <-over:
 		}

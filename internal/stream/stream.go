@@ -98,7 +98,7 @@ type Host struct {
 // New returns a host that can write, and answer a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
-		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.Unheard(out), results: make(chan func()),
+		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.ReaderGone(out), results: make(chan func()),
 		ended: make(chan struct{}),
 		open:  map[int64]bool{}, closed: make(chan struct{}),
 	}

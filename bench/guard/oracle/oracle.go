@@ -303,7 +303,7 @@ func (o *Oracle) state() string {
 
 // Try asks the guard and, if it approves, runs the line. An error tells what happened that must not.
 func (o *Oracle) Try(line string) (approved bool, err error) {
-	if guard.Tools.Command(line, o.Place).Word != guard.Allow {
+	if guard.Tools.Command(line, o.Place).Decision != guard.Allow {
 		return false, nil
 	}
 	return true, o.Run(line)

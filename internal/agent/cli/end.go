@@ -12,9 +12,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// mended completes the end of a turn with what the agent did not report: the tokens and denials in its records, and the
+// completed completes the end of a turn with what the agent did not report: the tokens and denials in its records, and the
 // reason of a failure.
-func (r *run) mended(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
+func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
 	end := *last.End
 	last.End = &end
 	if end.Usage == nil {
@@ -30,7 +30,7 @@ func (r *run) mended(last event.Event, x agent.Exit, e agent.Evidence) (out []ev
 		}
 	}
 	if !end.OK {
-		f := why(r.mind.driver, r.mind.spec.Env, x, e, append(r.notes, last))
+		f := turnFault(r.mind.driver, r.mind.spec.Env, x, e, append(r.notes, last))
 		switch {
 		case x.ByUs == silence:
 			f = silent(r.mind.driver, r.mind.services.Connect)
@@ -51,8 +51,8 @@ func silent(d agent.Driver, limit time.Duration) *fault.Fault {
 		With("connect_timeout", limit.String()).Hint("--connect-timeout %s would wait longer", 2*limit)
 }
 
-// why returns the fault of a turn that failed.
-func why(d agent.Driver, env []string, x agent.Exit, e agent.Evidence, events []event.Event) *fault.Fault {
+// turnFault returns the fault of a turn that failed.
+func turnFault(d agent.Driver, env []string, x agent.Exit, e agent.Evidence, events []event.Event) *fault.Fault {
 	f := d.Classify(x, events)
 	if general(f) && e.Fault != nil && x.ByUs == "" {
 		f = e.Fault

@@ -36,7 +36,7 @@ const (
 //	no process ──► a process runs ──────────┐
 //	    ▲               │  ▲                │
 //	    │               │  └────────────────┘
-//	    │               │ Kill, Close, an ignored interruption, Connect timeout, death
+//	    │               │ Kill, Close, an ignored interruption, Connect timeout, exit
 //	    │               ▼
 //	    └────────── it is leaving: a Turn waits until it is gone, and restarts it
 //
@@ -123,9 +123,9 @@ type pending struct {
 
 // run is the loop.
 func (m *live) run() {
-	tell, told := make(chan []func()), make(chan struct{})
+	tell, finished := make(chan []func()), make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(finished)
 		for batch := range tell {
 			for _, f := range batch {
 				f()
@@ -146,7 +146,7 @@ func (m *live) run() {
 	}
 	tell <- m.queue
 	close(tell)
-	<-told
+	<-finished
 	close(m.over)
 }
 
@@ -168,10 +168,10 @@ func (m *live) after(d time.Duration, f func()) *time.Timer {
 }
 
 // put queues an event.
-func (m *live) put(e event.Event) { m.then(func() { m.services.Tell(e) }) }
+func (m *live) put(e event.Event) { m.enqueue(func() { m.services.Tell(e) }) }
 
-// then queues f behind the queued events.
-func (m *live) then(f func()) { m.queue = append(m.queue, f) }
+// enqueue queues f behind the queued events.
+func (m *live) enqueue(f func()) { m.queue = append(m.queue, f) }
 
 func (m *live) Abilities() agent.Abilities { return m.Live.Abilities }
 func (m *live) Facts() event.Facts         { return m.first }
@@ -213,11 +213,11 @@ func (m *live) begin(t *liveTurn) error {
 		m.turn = t
 		return nil
 	}
-	return m.hand(t)
+	return m.send(t)
 }
 
-// hand passes the message to the agent.
-func (m *live) hand(t *liveTurn) error {
+// send passes the message to the agent.
+func (m *live) send(t *liveTurn) error {
 	if m.process == nil {
 		if err := m.start(); err != nil {
 			return err
@@ -347,7 +347,7 @@ func (m *live) settle(w *pending, err error) {
 		m.spec = changed(m.spec, w.change)
 		m.tellFacts(event.Facts{Mode: w.change.Mode, Model: w.change.Model})
 	}
-	m.then(func() { w.settled <- err })
+	m.enqueue(func() { w.settled <- err })
 }
 
 func changed(s agent.Spec, c agent.Change) agent.Spec {

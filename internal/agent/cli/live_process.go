@@ -25,7 +25,7 @@ type running struct {
 	gone   chan struct{} // closed when everything has ended
 
 	byUs    string // why we ended it
-	leaving bool   // it was told to exit, or exits
+	leaving bool   // it was asked to exit, or exits
 	over    bool   // its output is ignored
 	ready   bool   // it has answered the greeting
 	works   bool   // on a message, or on a turn that no message began
@@ -67,7 +67,7 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	began(m.services, p.child, launch, true)
+	reportStart(m.services, p.child, launch, true)
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {
@@ -95,9 +95,9 @@ func startAround(sv agent.Services, p process.Plan) (*process.Child, error) {
 
 // Write takes the output of the agent, which waits until all of its events are passed on.
 func (p *running) Write(data []byte) (int, error) {
-	told := make(chan struct{})
+	passedOn := make(chan struct{})
 	running := p.mind.do(func() {
-		defer p.mind.then(func() { close(told) })
+		defer p.mind.enqueue(func() { close(passedOn) })
 		if p.over {
 			return
 		}
@@ -108,7 +108,7 @@ func (p *running) Write(data []byte) (int, error) {
 		}
 	})
 	if running {
-		<-told
+		<-passedOn
 	}
 	return len(data), nil
 }
@@ -138,10 +138,10 @@ func (m *live) take(p *running, step Step) {
 		}
 	}
 	for _, e := range step.Events {
-		m.hear(p, e)
+		m.handle(p, e)
 	}
 	for _, n := range step.Needs {
-		go m.meet(p, n)
+		go m.answerNeed(p, n)
 	}
 }
 
@@ -161,8 +161,8 @@ func (m *live) adopt(change event.Facts) {
 	}
 }
 
-// hear handles an event of the wire.
-func (m *live) hear(p *running, e event.Event) {
+// handle handles an event of the wire.
+func (m *live) handle(p *running, e event.Event) {
 	if e.Session != "" && (e.Session != m.id || !p.begun) { // a new process resumes this session from now on
 		m.id, p.begun = e.Session, true
 		m.spec.Terms.Continue, m.spec.Terms.Fork, m.spec.Fresh = false, false, ""
@@ -196,11 +196,11 @@ func (m *live) ended(p *running, e event.Event) {
 	stop(p.hurried)
 	p.hurried = nil
 	m.put(e)
-	m.then(func() { t.ended <- nil })
+	m.enqueue(func() { t.ended <- nil })
 }
 
-// meet asks the host for what the agent needs. Close does not wait for a host that ignores its context.
-func (m *live) meet(p *running, n Need) {
+// answerNeed asks the host for what the agent needs. Close does not wait for a host that ignores its context.
+func (m *live) answerNeed(p *running, n Need) {
 	met := &Met{Need: n.ID}
 	switch {
 	case n.Moment != nil && m.services.Hook != nil:
@@ -236,11 +236,11 @@ func (p *running) wait(observer agent.Observer) {
 		}
 	})
 	evidence := observer.After(x)
-	p.mind.do(func() { p.mind.lost(p, x, evidence) })
+	p.mind.do(func() { p.mind.exited(p, x, evidence) })
 }
 
-// lost ends what the process was working on. A turn that waited for its end begins.
-func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
+// exited ends what the process was working on. A turn that waited for the exit begins.
+func (m *live) exited(p *running, x agent.Exit, e agent.Evidence) {
 	p.leaving = true
 	stop(p.connect)
 	stop(p.hurried)
@@ -258,7 +258,7 @@ func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
 	}
 	if t := m.turn; t != nil { // it waited for the exit
 		m.turn = nil
-		if err := m.hand(t); err != nil {
+		if err := m.send(t); err != nil {
 			t.ended <- err
 		}
 	}
@@ -268,13 +268,13 @@ func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
 func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 	var last *event.Event
 	failed := false
-	for _, told := range p.proto.End(x) {
+	for _, e := range p.proto.End(x) {
 		switch {
-		case told.Kind != event.Ended:
-			failed = failed || told.Kind == event.Failed && told.Terminal
-			m.hear(p, told)
-		case last == nil || !told.Synthetic: // a synthetic end does not replace the agent's own
-			last = &told
+		case e.Kind != event.Ended:
+			failed = failed || e.Kind == event.Failed && e.Terminal
+			m.handle(p, e)
+		case last == nil || !e.Synthetic: // a synthetic end does not replace the agent's own
+			last = &e
 		}
 	}
 	if !p.works {
@@ -293,18 +293,18 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 			last.End = &event.End{Reason: event.Cancelled}
 		}
 		if !failed {
-			m.put(event.Event{Kind: event.Failed, Fault: m.why(p, x, e, *last), Terminal: true, Synthetic: true})
+			m.put(event.Event{Kind: event.Failed, Fault: m.turnFault(p, x, e, *last), Terminal: true, Synthetic: true})
 		}
 	}
 	last.Session = cmp.Or(last.Session, m.id)
 	m.ended(p, *last)
 }
 
-func (m *live) why(p *running, x agent.Exit, e agent.Evidence, last event.Event) *fault.Fault {
+func (m *live) turnFault(p *running, x agent.Exit, e agent.Evidence, last event.Event) *fault.Fault {
 	if x.ByUs == silence {
 		return silent(m.Driver, m.services.Connect)
 	}
-	return why(m.Driver, m.spec.Env, x, e, append(p.notes, last))
+	return turnFault(m.Driver, m.spec.Env, x, e, append(p.notes, last))
 }
 
 // end ends the process with a signal, and kills it after the grace period or on a second call.

@@ -12,12 +12,15 @@ import (
 // ProcessFault returns why the process of an agent failed, from its exit and its records, or nil if it succeeded. usage
 // lists the exit codes with which this agent rejects its arguments. The first match decides:
 //
-// we ended it; it could not be started; it says itself that policy blocked it (3); its records have an error that ended
-// the turn; it rejected its arguments; it failed in another way; a tool was denied; there was no answer.
+//  1. we ended it, or it could not be started;
+//  2. it says that policy blocked it (exit code 3);
+//  3. its records have an error that ended the turn;
+//  4. it rejected its arguments, or failed in another way;
+//  5. a tool was denied, or there was no answer.
 //
-// It knows a process, and nothing of a conversation: the shim and a rehearsal have no more. What a turn came to, with
-// its questions, clocks and changed files, is for run.Judge, to which this fault is one piece of evidence: Classify
-// brings it into the conversation.
+// It judges a process and knows nothing of a conversation, as the shim and a rehearsal have none. The outcome of a turn,
+// with its questions, clocks and changed files, is decided by run.Judge, which gets this fault through Classify as one
+// piece of evidence.
 func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Matrix returns what the version can do. Without a Table that is only to be started.
+// Matrix returns what the version can do. Without a Table, the agent can only be started.
 func (p Program) Matrix(version string) agent.Matrix {
 	if p.Table == nil {
 		return agent.Matrix{}
@@ -67,7 +67,7 @@ func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return ProcessFault(x, EvidenceOf(events), p.UsageCodes...)
 }
 
-// Mind prepares a conversation in which every turn is a run of its own.
+// Mind prepares a conversation in which every turn is a separate run.
 func (p Program) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return TurnMind(p, s, sv)
 }

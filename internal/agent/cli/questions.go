@@ -9,9 +9,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Questions are what a wire has asked a person and has no answer to. A request of the agent is one question, or a form:
-// then each of its questions is answered by itself, and the agent gets all answers at once. Q is what the wire has to
-// know of a request.
+// Questions are the open questions of a wire to a person. A request of the agent is one question, or a form: then each
+// question of the form is answered separately, and the agent gets all answers at once. Q is the wire's own data about a
+// request.
 type Questions[Q any] struct {
 	open map[string]*Question[Q] // by the ids under which a person is asked
 }
@@ -100,12 +100,12 @@ func (q *Questions[Q]) Close(one *Question[Q]) {
 	q.forget(func(other *Question[Q]) bool { return other == one })
 }
 
-// Withdraw forgets the questions that were opened under that id, and tells so.
+// Withdraw forgets the questions that were opened under that id, and reports that.
 func (q *Questions[Q]) Withdraw(id string) []event.Event {
 	return q.forget(func(one *Question[Q]) bool { return one.id == id })
 }
 
-// WithdrawAll forgets all questions, and tells so.
+// WithdrawAll forgets all questions, and reports that.
 func (q *Questions[Q]) WithdrawAll() []event.Event {
 	return q.forget(func(*Question[Q]) bool { return true })
 }

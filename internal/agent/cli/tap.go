@@ -15,14 +15,14 @@ func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
 	return io.MultiWriter(t.Stdout, stdout), io.MultiWriter(t.Stderr, stderr)
 }
 
-// depthOf returns the depth that an agent is told, for the register: an agent may clear its environment.
+// depthOf returns the depth in an agent's environment, for the register: the agent may clear its environment later.
 func depthOf(env []string) string {
 	depth, _ := process.Value(env, agent.DepthVariable)
 	return depth
 }
 
-// began tells a tap that a process runs.
-func began(sv agent.Services, c *process.Child, l agent.Launch, protocol bool) {
+// reportStart tells a tap that a process runs.
+func reportStart(sv agent.Services, c *process.Child, l agent.Launch, protocol bool) {
 	if t := sv.Tap; t != nil {
 		apart := c.Apart() || sv.Around != nil // walls have a PID namespace too
 		t.Began(agent.Beginning{PID: c.PID(), Launch: l, Protocol: protocol, Apart: apart})

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// What is read of a transcript.
+// Limits of reading a transcript.
 const (
 	longestSaid    = 4 << 20   // bytes of a line; longer ones are passed over
 	countedSize    = 256 << 10 // of a file whose messages a list counts; of a longer one it reads as much
@@ -64,7 +64,7 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	return found, nil
 }
 
-// glance reads what a list shows. The title is the first prompt that a person wrote: what begins with < is the CLI's.
+// glance reads what a list shows. The title is the first prompt that a person wrote; the CLI's own prompts begin with <.
 func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 	first, count := "", 0
 	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {
@@ -121,8 +121,8 @@ func Time(written string) time.Time {
 	return at.UTC()
 }
 
-// TextOf returns the text of a message's content: a string, or a list of parts, of which those of these types count.
-// A part without a type counts.
+// TextOf returns the text of a message's content: a string, or the parts of a list that have one of these types or
+// none.
 func TextOf(content json.RawMessage, types ...string) string {
 	var whole string
 	if json.Unmarshal(content, &whole) == nil {

@@ -42,7 +42,7 @@ func (r *run) Write(p []byte) (int, error) {
 	r.alive = true
 	r.mu.Unlock()
 	if !r.over {
-		r.hear(r.decoder.Feed(p))
+		r.handle(r.decoder.Feed(p))
 	}
 	return len(p), nil
 }
@@ -80,15 +80,15 @@ func (r *run) finish(x agent.Exit) event.Event {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	r.over = true
-	r.hear(r.decoder.End(x))
+	r.handle(r.decoder.End(x))
 	if r.last == nil {
 		return Unfinished("", "")
 	}
 	return *r.last
 }
 
-// hear reports events, except the end.
-func (r *run) hear(events []event.Event) {
+// handle reports events, except the end.
+func (r *run) handle(events []event.Event) {
 	m := r.mind
 	for _, e := range events {
 		m.mu.Lock()

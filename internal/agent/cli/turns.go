@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// TurnMind prepares a conversation in which every turn is a run of its own: the agent is started for a message, resumes
+// TurnMind prepares a conversation in which every turn is a separate run: the agent is started for a message, resumes
 // the session of the previous turn, and exits. No agent can ask a person in that mode.
 //
 // The end of a turn is reported when the process is gone. If the agent reports several ends before that, the last one
@@ -70,7 +70,7 @@ type turns struct {
 
 func (m *turns) Facts() event.Facts { return m.first }
 
-// Abilities returns little: a change needs a restart, and that only if the agent resumes sessions.
+// Abilities returns only Resume: every change needs a restart, which is possible if the agent resumes sessions.
 func (m *turns) Abilities() agent.Abilities {
 	cell := m.driver.Matrix(m.spec.Install.Version).Cell(agent.Resume, "", setting.OneShot)
 	return agent.Abilities{Resume: cell.Level == agent.Full}
@@ -123,7 +123,7 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	m.outcome = agent.Outcome{Exit: x, Evidence: e}
 	m.run = nil
 	m.mu.Unlock()
-	for _, e := range r.mended(last, x, e) {
+	for _, e := range r.completed(last, x, e) {
 		m.services.Tell(e)
 	}
 	return nil
@@ -183,7 +183,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	began(m.services, r.child, launch, false)
+	reportStart(m.services, r.child, launch, false)
 	m.run = r
 	m.begun++
 	return r, nil

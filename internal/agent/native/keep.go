@@ -39,7 +39,7 @@ func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Ses
 		if history, err = session.ReadHistory(o.History); err != nil {
 			return nil, err
 		}
-		history = engine.Veiled(known, history)
+		history = engine.RedactMessages(known, history)
 	}
 	if o.Resume == "" && !o.Terms.Continue {
 		return o.create(ctx, history)

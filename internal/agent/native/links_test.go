@@ -34,7 +34,7 @@ func TestLinksInCommands(t *testing.T) {
 	}
 	for _, root := range []string{"ws", "named"} {
 		place := guard.Place{Root: at(root), Dir: at(root), Home: at("home"), Leads: Leads}
-		for command, want := range map[string]guard.Word{
+		for command, want := range map[string]guard.Decision{
 			"cat key": guard.Deny, "cat ./key": guard.Deny, "cat k*": guard.Deny, "head < key": guard.Deny,
 			"grep x key b": guard.Deny, "cat note.txt": guard.Ask, "cat *.txt": guard.Ask, "cat chain": guard.Ask,
 			"cat dir/x": guard.Ask, "cat dir/../file": guard.Ask, "cd dir && cat ../file": guard.Ask,
@@ -43,8 +43,8 @@ func TestLinksInCommands(t *testing.T) {
 			"cat loop": guard.Allow, "cat gone": guard.Allow, "ls": guard.Allow, "cd sub && cat deep/a": guard.Allow,
 			"diff -r --no-dereference own sub": guard.Allow,
 		} {
-			if v := guard.Tools.Command(command, place); v.Word != want {
-				t.Errorf("%s in %s: %s, want %s: %+v", command, root, v.Word, want, v.Reasons)
+			if v := guard.Tools.Command(command, place); v.Decision != want {
+				t.Errorf("%s in %s: %s, want %s: %+v", command, root, v.Decision, want, v.Reasons)
 			}
 		}
 	}

@@ -254,7 +254,7 @@ func (o Options) reach(files *workspace.Dir) error {
 
 // unread returns the names that rules keep from being read. A search needs them, because its call names only a
 // directory.
-func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
+func (o Options) unread(files, in *workspace.Dir, w guard.Decision) workspace.Names {
 	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {

@@ -95,7 +95,7 @@ func (o *Options) directories() error {
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
 	for _, list := range []struct {
-		word  guard.Word
+		word  guard.Decision
 		rules []string
 	}{{guard.Allow, o.Terms.Allow}, {guard.Deny, o.Terms.Deny}} {
 		for _, written := range list.rules {

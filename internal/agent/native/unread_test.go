@@ -29,7 +29,7 @@ func TestASearchHeedsTheRules(t *testing.T) {
 		}
 	}
 	var o Options
-	for word, text := range map[guard.Word]string{guard.Deny: "Read(secrets/**)", guard.Ask: "Read(asked/**)"} {
+	for word, text := range map[guard.Decision]string{guard.Deny: "Read(secrets/**)", guard.Ask: "Read(asked/**)"} {
 		rule, err := guard.Known(tool.Ours().Specs()).Rule(word, text, "here")
 		if err != nil {
 			t.Fatal(err)

@@ -190,7 +190,7 @@ func TestSecretInTheTextOfACall(t *testing.T) {
 		{Kind: model.Call, ID: "a", Opaque: json.RawMessage(`{"raw":"echo ` + secret + `"}`), Wire: "xnl"},
 		{Kind: model.Thinking, Text: secret, Opaque: signed, Wire: "anthropic"},
 	}}}
-	blocks := engine.Veiled(known, before)[0].Blocks
+	blocks := engine.RedactMessages(known, before)[0].Blocks
 	if strings.Contains(string(blocks[0].Opaque), secret) || string(blocks[1].Opaque) != string(signed) ||
 		!strings.Contains(string(before[0].Blocks[0].Opaque), secret) {
 		t.Errorf("%s, %s", blocks[0].Opaque, blocks[1].Opaque)

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// TestUnheard: a reader that goes away is noticed without a word; one that stays, and a file, are not.
-func TestUnheard(t *testing.T) {
+// TestReaderGone: a reader that goes away is noticed without a word; one that stays, and a file, are not.
+func TestReaderGone(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -24,8 +24,8 @@ func TestUnheard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	gone := process.Unheard(w)
-	for _, quiet := range []<-chan struct{}{gone, process.Unheard(file), process.Unheard(&bytes.Buffer{})} {
+	gone := process.ReaderGone(w)
+	for _, quiet := range []<-chan struct{}{gone, process.ReaderGone(file), process.ReaderGone(&bytes.Buffer{})} {
 		select {
 		case <-quiet:
 			t.Fatal("somebody reads, and it says nobody does")

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unheard returns a channel that is closed when the reader of a pipe, a socket or a terminal goes away, even if nothing
+// ReaderGone returns a channel that is closed when the reader of a pipe, a socket or a terminal goes away, even if nothing
 // is being written. For any other file it is never closed.
-func Unheard(out io.Writer) <-chan struct{} {
+func ReaderGone(out io.Writer) <-chan struct{} {
 	gone := make(chan struct{})
 	f, ok := out.(*os.File)
 	if !ok {

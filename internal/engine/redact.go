@@ -16,15 +16,15 @@ import (
 	"omniagent/internal/tool"
 )
 
-// veiled is a model that neither receives nor returns a known secret. It removes them from each request, also from
+// redacting is a model that neither receives nor returns a known secret. It removes them from each request, also from
 // messages that are older than the knowledge of the secret, and from the pieces of each answer.
-type veiled struct {
+type redacting struct {
 	model.Client
 	known *redact.Values
 }
 
-func (v veiled) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	q.Messages, q.System = Veiled(v.known, q.Messages), slices.Clone(q.System)
+func (v redacting) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	q.Messages, q.System = RedactMessages(v.known, q.Messages), slices.Clone(q.System)
 	for i := range q.System {
 		q.System[i] = v.known.String(q.System[i])
 	}
@@ -38,25 +38,25 @@ func (v veiled) Ask(ctx context.Context, q model.Request, hear func(model.Piece)
 	var e *model.Error
 	if errors.As(err, &e) {
 		plain := *e
-		plain.Message, plain.Partial = v.known.String(e.Message), veiledBlocks(v.known, e.Partial)
+		plain.Message, plain.Partial = v.known.String(e.Message), redactBlocks(v.known, e.Partial)
 		return answer, &plain
 	}
 	if answer != nil {
 		plain := *answer
-		plain.Blocks = veiledBlocks(v.known, answer.Blocks)
+		plain.Blocks = redactBlocks(v.known, answer.Blocks)
 		answer = &plain
 	}
 	return answer, err
 }
 
 // Count counts the tokens of a request as it would be sent.
-func (v veiled) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
-	q.Messages = Veiled(v.known, q.Messages)
+func (v redacting) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
+	q.Messages = RedactMessages(v.known, q.Messages)
 	return v.Client.Count(ctx, q)
 }
 
 // Close releases what the model holds, as Retrying does.
-func (v veiled) Close() error {
+func (v redacting) Close() error {
 	if c, ok := v.Client.(io.Closer); ok {
 		return c.Close()
 	}
@@ -64,7 +64,7 @@ func (v veiled) Close() error {
 }
 
 // pieces passes pieces on. A piece that may be the beginning of a secret waits for the next one.
-func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {
+func (v redacting) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {
 	kind, stream := model.Text, v.known.Stream()
 	flush = func() {
 		if rest := stream.End(); rest != "" {
@@ -92,21 +92,21 @@ func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush fu
 	}, flush
 }
 
-// Veiled returns the messages without known secrets. It does not change its argument.
-func Veiled(known *redact.Values, messages []model.Message) []model.Message {
+// RedactMessages returns the messages without known secrets. It does not change its argument.
+func RedactMessages(known *redact.Values, messages []model.Message) []model.Message {
 	if known == nil {
 		return messages
 	}
 	out := slices.Clone(messages)
 	for i := range out {
-		out[i].Blocks = veiledBlocks(known, out[i].Blocks)
+		out[i].Blocks = redactBlocks(known, out[i].Blocks)
 	}
 	return out
 }
 
-// veiledBlocks does not change thinking that the API has signed: the API wants it back unchanged. What is kept of a
-// call may be its text, which can hold a secret; a signature never does.
-func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
+// redactBlocks removes secrets from blocks. It does not change thinking that the API has signed: the API wants it back unchanged. The opaque
+// part of a call may contain its text, which can hold a secret; a signature never does.
+func redactBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {
 		if b.Kind == model.Thinking && b.Opaque != nil {
@@ -126,8 +126,8 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	return blocks
 }
 
-// veil removes secrets from the result of a tool, and tells the model so.
-func (m *Mind) veil(r *tool.Result) {
+// redactResult removes secrets from the result of a tool, and tells the model so.
+func (m *Mind) redactResult(r *tool.Result) {
 	r.Change = m.plainChange(r.Change)
 	text, known := m.o.Secrets.Count(r.Text)
 	text, found := redact.Credentials(text)
@@ -179,9 +179,9 @@ const maskWritten = redact.Mask + " stands for a secret that you were not shown.
 	"have it. " +
 	"If the file must say exactly " + redact.Mask + ", ask the user to write that."
 
-// unveiled removes secrets from the parts of an event that may quote somebody. Texts of tools and of the model have
-// none any more.
-func (m *Mind) unveiled(e event.Event) event.Event {
+// redacted removes secrets from the parts of an event that may quote others. Texts of tools and of the model were
+// redacted before.
+func (m *Mind) redacted(e event.Event) event.Event {
 	known := m.o.Secrets
 	if known == nil {
 		return e
