@@ -33,7 +33,7 @@ func (p Parts) acpCommand() *contract.Command {
 			"docs/acp.md has the settings of editors.",
 		Scopes: []string{}, Auth: p.modelKey(),
 		Params: append([]contract.Param{
-			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
+			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "the agent"},
 			{
 				Name: "provider", Short: "P", Kind: contract.Text,
 				Help: "model API: " + p.apiWords(),
@@ -46,9 +46,9 @@ func (p Parts) acpCommand() *contract.Command {
 			sandboxParam(),
 			{
 				Name: "network", Kind: contract.Text,
-				Help: "what commands reach: off, on, packages, or hosts",
+				Help: "what commands can reach: off, on, packages, or hosts",
 			},
-			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
+			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "web pages and search"},
 			{
 				Name: "cwd", Short: "d", Kind: contract.File,
 				Help: "whose settings count; each session names where it works",

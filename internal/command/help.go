@@ -25,7 +25,7 @@ func help() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "What there is", Command: "omniagent help"},
 			{Description: "One command", Command: "omniagent help session list"},
-			{Description: "In what agents differ", Command: "omniagent help agents"},
+			{Description: "How agents differ", Command: "omniagent help agents"},
 		},
 		Serve: func(_ context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
 			return 0, c.ShowHelp(c.Strings("about"))
@@ -36,21 +36,21 @@ func help() *contract.Command {
 // tasks orders the commands by what they are for, for the help.
 func tasks() []contract.Task {
 	return []contract.Task{
-		{Title: "Begin:", Words: []string{"demo", "doctor", "agents", "login", "models"}},
+		{Title: "Get started:", Words: []string{"demo", "doctor", "agents", "login", "models"}},
 		{Title: "Talk, or hand over a task:", Words: []string{"chat", "session", "run", "runs", "answer", "review"}},
 		{Title: "For programs, editors and other agents:", Words: []string{"start", "acp", "mcp"}},
 		{Title: "Stay safe:", Words: []string{"undo", "sandbox", "trust", "audit-log"}},
-		{Title: "Settings and upkeep:", Words: []string{"config", "usage", "status"}},
+		{Title: "Settings and maintenance:", Words: []string{"config", "usage", "status"}},
 	}
 }
 
 // examples are the calls with which the help begins.
 func examples() []contract.Example {
 	return []contract.Example{
-		{Command: "omniagent doctor", Description: "what this machine has"},
+		{Command: "omniagent doctor", Description: "check this machine"},
 		{Command: "omniagent --agent claude", Description: "a session in this terminal"},
-		{Command: `omniagent -p "run the tests"`, Description: "one prompt; the exit code is true"},
-		{Command: "omniagent chat", Description: "talk to an agent, any of them"},
+		{Command: `omniagent -p "run the tests"`, Description: "one prompt, with an exit code to rely on"},
+		{Command: "omniagent chat", Description: "talk to any agent"},
 		{Command: `omniagent run -p "mend it"`, Description: "hand a task over, and come back later"},
 	}
 }

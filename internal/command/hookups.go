@@ -190,7 +190,7 @@ func (p Parts) acpInstall() *contract.Command {
 		Files: files,
 		Params: []contract.Param{{
 			Name: "agent", Kind: contract.Text, Default: native.Name, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]*$`,
-			Help: "who answers",
+			Help: "the agent",
 		}},
 		Examples: []contract.Example{
 			{Description: "The native agent in Zed", Command: "omniagent acp install zed"},

@@ -32,7 +32,7 @@ func sandboxParam() contract.Param {
 func hostParams(more ...string) []contract.Param {
 	words := approvalWords()
 	return []contract.Param{
-		{Name: "approval", Kind: contract.Enum, Enum: words, Help: "what runs unasked"},
+		{Name: "approval", Kind: contract.Enum, Enum: words, Help: "what runs without asking"},
 		{
 			Name: "permission-mode", Kind: contract.Enum,
 			Enum: append(append(words[:len(words):len(words)], "auto", "interactive"), more...), Help: "the same",
@@ -40,10 +40,10 @@ func hostParams(more ...string) []contract.Param {
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
-		{Name: "timeout", Kind: contract.Duration, Default: "0s", Help: "of a turn; 0: none"},
+		{Name: "timeout", Kind: contract.Duration, Default: "0s", Help: "time limit of a turn; 0: none"},
 		{
 			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
-			Help: "to an agent's first sign of life; native: native.first_byte",
+			Help: "until an agent prints something; native: native.first_byte",
 		},
 		undoParam(),
 	}

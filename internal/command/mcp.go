@@ -36,7 +36,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read),
 				Help: "what an agent may do at most that is asked",
 			},
-			{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
+			{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
 			{
 				Name: "dir", Kind: contract.File, Repeat: true,
 				Help: "where agents may work; default: where it works itself",

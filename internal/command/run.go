@@ -27,7 +27,7 @@ const maxTask = 8 << 20
 // run declares the command that hands a task to an agent.
 func (p Parts) run() *contract.Command {
 	return p.runCommand(contract.Command{
-		Path: "run", Summary: "hand a task to an agent, and get a true answer",
+		Path: "run", Summary: "hand a task to an agent, and get a reliable result",
 		Detail: "The agent works with nobody watching. A question ends the call with 4 and waits for omniagent " +
 			"answer; " +
 			"nothing is ever answered for a person.\n" +
@@ -36,7 +36,7 @@ func (p Parts) run() *contract.Command {
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
 				Name: "agent", Kind: contract.Text,
-				Help: "who does it; of claude,codex the second if the first cannot begin",
+				Help: "agent; claude,codex: the second if the first cannot start",
 			},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
@@ -50,16 +50,16 @@ func (p Parts) run() *contract.Command {
 					"auto", agent.ByACP,
 					agent.ByStream,
 				},
-				Help: "how the agent is talked to; auto: what suits it, see docs/run.md",
+				Help: "how to talk to the agent; auto: what suits it, see docs/run.md",
 			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool,
-				Help: "wait for the end of a limit of the service",
+				Help: "wait until a limit of the service is lifted",
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
-				Help: "without a sign of life; default: run.idle_timeout",
+				Help: "longest silence of the agent; default: run.idle_timeout",
 			},
 		}, slices.Concat(runForks(), runApproval())...), runStart()...),
 		Rules: []contract.Rule{
@@ -99,7 +99,7 @@ func (p Parts) run() *contract.Command {
 func runForks() []contract.Param {
 	return []contract.Param{
 		forkFlag(),
-		{Name: "check", Kind: contract.Text, Help: "command that has to succeed then"},
+		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
 		{Name: "race", Kind: contract.Text, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
 		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},

@@ -161,7 +161,7 @@ func (p *Program) topics() []topic {
 	}
 	return append(list,
 		topic{"flags", "every flag that is not a command's own", p.flagsHelp},
-		topic{"environment", "the variables that have an effect", p.environmentHelp},
+		topic{"environment", "the variables that it reads", p.environmentHelp},
 		topic{"exit-codes", "what each exit code means", p.exitsHelp})
 }
 

@@ -48,7 +48,7 @@ func Flags() []Flag {
 	return []Flag{
 		{
 			Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Common: true,
-			Help: "do this and end; without it, what comes from a pipe",
+			Help: "one prompt, then exit; default: text from a pipe",
 		},
 		{Name: "with-stdin", Help: "what comes from a pipe stands behind the prompt of -p"},
 		{Name: "agent", Value: "NAME", takes: aValue, free: true, Common: true, Help: "the coding agent"},
@@ -80,10 +80,10 @@ func Flags() []Flag {
 			Help: "model, as the agent calls it",
 		},
 		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "whether the agent may use the web"},
-		{Name: "continue", Common: true, Help: "go on with the newest session of this directory"},
+		{Name: "continue", Common: true, Help: "continue the newest session of this directory"},
 		{
 			Name: "resume", Value: "ID", takes: aValue, free: true, Common: true,
-			Help: "go on with this session, by the agent's own id",
+			Help: "continue this session, by the agent's own id",
 		},
 		{Name: "provider", Value: "NAME", takes: aValue, free: true, Help: "the model API of the native agent"},
 		{Name: "api-base", Value: "URL", takes: aValue, free: true, Help: "its address"},
@@ -98,7 +98,7 @@ func Flags() []Flag {
 		{Name: "cwd", Value: "DIR", takes: aValue, free: true, Help: "where the agent works"},
 		{
 			Name: "timeout", Value: "DURATION", takes: aValue, Common: true,
-			Help: "end the agent after so long, such as 15m",
+			Help: "time limit of the agent, such as 15m",
 		},
 		{
 			Name: "agentsDir", Value: "DIR", takes: aValue, free: true, Default: "agents",
