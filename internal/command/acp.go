@@ -48,7 +48,10 @@ func (p Parts) acpCommand() *contract.Command {
 				Name: "network", Kind: contract.Text,
 				Help: "what commands can reach: off, on, packages, or hosts",
 			},
-			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "web pages and search"},
+			{
+				Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off",
+				Help: "web pages and search",
+			},
 			{
 				Name: "cwd", Short: "d", Kind: contract.File,
 				Help: "whose settings count; each session names where it works",

@@ -124,8 +124,8 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	return status
 }
 
-// warnOfStrayOutput turns what other code wrote to standard output into a warning. It drops text that looks like JSON, because
-// that could pass for an answer.
+// warnOfStrayOutput turns what other code wrote to standard output into a warning. It drops text that looks like JSON,
+// because that could pass for an answer.
 func (c *Call) warnOfStrayOutput() {
 	if c.Host.stray == nil {
 		return

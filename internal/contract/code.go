@@ -164,8 +164,8 @@ func (c *Command) exits() map[string]exitEntry {
 	return all
 }
 
-// unavoidableExits returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a signal. A
-// command's own declaration of one of them wins, because it is more precise.
+// unavoidableExits returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a
+// signal. A command's own declaration of one of them wins, because it is more precise.
 func unavoidableExits(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},

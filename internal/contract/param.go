@@ -163,7 +163,8 @@ func (p Param) check(value string) []fault.Problem {
 	case Enum:
 		if !slices.Contains(p.Enum, value) {
 			near := text.Nearest(value, p.Enum)
-			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "), didYouMean(near))
+			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "),
+				didYouMean(near))
 		}
 	case URL:
 		if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {

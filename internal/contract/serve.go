@@ -18,8 +18,8 @@ func BlockedByPolicy(when string) Exit {
 // blockedNumber is 3, as in a call that goes straight to an agent. Commands with an envelope use 3 for something else.
 const blockedNumber = 3
 
-// serve carries out a command whose standard output is its own protocol: no envelope, no clock, no heartbeat. It reports
-// what is wrong with the call on standard error, and the command itself reports it in its protocol.
+// serve carries out a command whose standard output is its own protocol: no envelope, no clock, no heartbeat. It
+// reports what is wrong with the call on standard error, and the command itself reports it in its protocol.
 func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (status int) {
 	command := call.Command
 	f := p.parse(call, rest)

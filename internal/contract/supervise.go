@@ -60,8 +60,8 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 }
 
-// interruptible returns a context for a wait before the run: the time limit and signals end it as they end the run. stop
-// returns the fault if one did.
+// interruptible returns a context for a wait before the run: the time limit and signals end it as they end the run.
+// stop returns the fault if one did.
 func (c *Call) interruptible(ctx context.Context, signals <-chan os.Signal) (interruptible context.Context,
 	stop func() *fault.Fault,
 ) {

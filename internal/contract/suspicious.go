@@ -77,12 +77,12 @@ func dangerousEscape(v string) bool {
 // placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and similar. The name inside is not a correction: only the
 // caller knows the value.
 func placeholder(v string) (corrected string, ok bool) {
-	if len(v) > 80 || v == "" || !strings.Contains("<${[yYxX.", v[:1]) { // most values are told by their first byte
+	if len(v) > 80 || v == "" || !strings.Contains("<${[yYxX.", v[:1]) { // the first byte rules out most values
 		return "", false
 	}
-	return "",
-		regexp.MustCompile(
-			`^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|\.\.\.)$`).MatchString(v)
+	const forms = `^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|` +
+		`\.\.\.)$`
+	return "", regexp.MustCompile(forms).MatchString(v)
 }
 
 func lastElement(v string) string {

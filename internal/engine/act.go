@@ -27,7 +27,7 @@ const mostParallel = 8
 //	  └ wrong    └ denied ─▶ a result that gives the reason
 type step struct {
 	call         event.Call      // its input is the model's, byte for byte
-	input        json.RawMessage // what the tool runs with: the model's input with canonical names, or the input of a host
+	input        json.RawMessage // for the tool: the model's input with canonical names, or the input of a host
 	action       tool.Action
 	wrong        string // why it cannot run, for the model
 	begun        bool   // it runs in parallel with others

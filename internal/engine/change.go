@@ -85,7 +85,8 @@ func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	return &facts
 }
 
-// setMode changes the mode. The lock is held. When planning begins or ends, the model is told, because its task changes.
+// setMode changes the mode. The lock is held. When planning begins or ends, the model is told, because its task
+// changes.
 func (m *Mind) setMode(mode setting.Approval) {
 	before := m.policy.mode
 	m.policy.mode = mode

@@ -18,8 +18,8 @@ import (
 // askPerson is the decision of a hook to ask a person; the others are Allow and Deny.
 const askPerson = "ask"
 
-// callHook calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a notice.
-// If the hook decides whether something runs, they also deny it. A hook that does not return is abandoned when
+// callHook calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a
+// notice. If the hook decides whether something runs, they also deny it. A hook that does not return is abandoned when
 // ctx ends.
 func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.Word {
 	if l.mind.o.Services.Hook == nil || ctx.Err() != nil {
@@ -101,7 +101,8 @@ func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block,
 		if len(l.talk.messages) > 0 {
 			began = "resume"
 		}
-		m.opening = contextOf(agent.SessionBegins, l.callHook(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
+		w := l.callHook(ctx, agent.Moment{Name: agent.SessionBegins, Text: began})
+		m.opening = contextOf(agent.SessionBegins, w)
 	}
 	var text strings.Builder
 	for _, b := range message {

@@ -89,7 +89,8 @@ func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
 		v.decision = guard.Ask
 		return v
 	case p.mode == setting.Plan && (changes || v.decision == guard.Ask):
-		return verdict{decision: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
+		v.decision, v.reason = guard.Deny, "the permission mode plan only reads; say what you would do instead"
+		return v
 	case p.mode == setting.AskAll || said.Explicit && v.decision == guard.Ask:
 		v.decision = guard.Ask
 		return v

@@ -104,8 +104,8 @@ func RedactMessages(known *redact.Values, messages []model.Message) []model.Mess
 	return out
 }
 
-// redactBlocks removes secrets from blocks. It does not change thinking that the API has signed: the API wants it back unchanged. The opaque
-// part of a call may contain its text, which can hold a secret; a signature never does.
+// redactBlocks removes secrets from blocks. It does not change thinking that the API has signed: the API wants it back
+// unchanged. The opaque part of a call may contain its text, which can hold a secret; a signature never does.
 func redactBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 	copied := false
 	for i, b := range blocks {

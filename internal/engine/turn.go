@@ -66,8 +66,8 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 	return nil
 }
 
-// Steer adds input to the turn that runs: the model gets it with the next results, or instead of the end of the turn. It
-// refuses when no turn runs, or when the turn has had its last answer.
+// Steer adds input to the turn that runs: the model gets it with the next results, or instead of the end of the turn.
+// It refuses when no turn runs, or when the turn has had its last answer.
 func (m *Mind) Steer(_ context.Context, message []event.Block) error {
 	blocks, err := m.message(message)
 	if err != nil {

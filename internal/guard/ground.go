@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Ground is what limits the effects of a call, whatever its text is: walls contain it, and a snapshot can undo it. Where
-// both do, only a call with effects beyond them needs a person; see Verdict.
+// Ground is what limits the effects of a call, whatever its text is: walls contain it, and a snapshot can undo it.
+// Where both do, only a call with effects beyond them needs a person; see Verdict.
 type Ground struct {
 	Walls   bool // commands can write only to the workspace and Ways, and not to what is protected there
 	Network bool // commands can reach the network, not only the hosts that the user has opened

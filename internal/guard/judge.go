@@ -59,7 +59,9 @@ func (j Judge) Call(c Call) Verdict {
 		if p.decision == Ask {
 			if r, ok := j.lifts(lax, *p, c, line); ok {
 				p.decision, lifted = Allow, true
-				v.add(Reason{Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source})
+				v.add(Reason{
+					Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source,
+				})
 			}
 		}
 		if p.decision > Allow {

@@ -20,7 +20,8 @@ func coversTool(r Rule, tool string) bool {
 		return true
 	}
 	if rest, found := strings.CutPrefix(r.tool, "mcp__"); found {
-		if server, named, _ := strings.Cut(rest, "__"); r.decision == Allow && server != "" && named != "" && named != "*" {
+		server, named, _ := strings.Cut(rest, "__")
+		if r.decision == Allow && server != "" && named != "" && named != "*" {
 			return false // it allows this tool, but no tool whose name is longer
 		}
 		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")

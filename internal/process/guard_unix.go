@@ -20,7 +20,8 @@ import (
 )
 
 // guardian is our side of the guard of one child. The guard is a second process of this program that holds one end of a
-// socket pair. If our end closes without the message "farewell", we have died, and the guard kills what we no longer can.
+// socket pair. If our end closes without the message "farewell", we have died, and the guard kills what we no longer
+// can.
 //
 //	started ─▶ idle ── tell ──▶ guarding ── release ──▶ exits
 //	   ▲                           │

@@ -75,7 +75,8 @@ func (o Orphan) End() error {
 	return nil
 }
 
-// killOrphan kills the child of an entry. On Linux the second check makes sure that the handle is for that very process.
+// killOrphan kills the child of an entry. On Linux the second check makes sure that the handle is for that very
+// process.
 func killOrphan(e entry) {
 	p, err := os.FindProcess(e.PID)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReaderGone returns a channel that is closed when the reader of a pipe, a socket or a terminal goes away, even if nothing
-// is being written. For any other file it is never closed.
+// ReaderGone returns a channel that is closed when the reader of a pipe, a socket or a terminal goes away, even if
+// nothing is being written. For any other file it is never closed.
 func ReaderGone(out io.Writer) <-chan struct{} {
 	gone := make(chan struct{})
 	f, ok := out.(*os.File)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lentTerminal is the terminal that a child uses in our place. A shell that runs us sees one job: when the child stops, we stop
-// too.
+// lentTerminal is the terminal that a child uses in our place. A shell that runs us sees one job: when the child stops,
+// we stop too.
 type lentTerminal struct {
 	file  *os.File
 	fd    int

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// completed completes the end of a turn with what the agent did not report: the tokens and denials in its records, and the
-// reason of a failure.
+// completed completes the end of a turn with what the agent did not report: the tokens and denials in its records, and
+// the reason of a failure.
 func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
 	end := *last.End
 	last.End = &end

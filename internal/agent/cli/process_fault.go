@@ -18,9 +18,9 @@ import (
 //  4. it rejected its arguments, or failed in another way;
 //  5. a tool was denied, or there was no answer.
 //
-// It judges a process and knows nothing of a conversation, as the shim and a rehearsal have none. The outcome of a turn,
-// with its questions, clocks and changed files, is decided by run.Judge, which gets this fault through Classify as one
-// piece of evidence.
+// It judges a process and knows nothing of a conversation, as the shim and a rehearsal have none. The outcome of a
+// turn, with its questions, clocks and changed files, is decided by run.Judge, which gets this fault through Classify
+// as one piece of evidence.
 func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":

@@ -64,7 +64,8 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	return found, nil
 }
 
-// glance reads what a list shows. The title is the first prompt that a person wrote; the CLI's own prompts begin with <.
+// glance reads what a list shows. The title is the first prompt that a person wrote; the CLI's own prompts begin with
+// <.
 func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 	first, count := "", 0
 	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {

@@ -25,7 +25,8 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	// Not the built-in provider, which tries another kind of connection first, for seven seconds.
 	t.Args = append(t.Args,
 		"-c", "model_provider="+literal.QuoteTOML(provider),
-		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+literal.QuoteTOML(r.URL+"/v1")+`,env_key=`+literal.QuoteTOML(keyName)+
+		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+literal.QuoteTOML(r.URL+"/v1")+
+			`,env_key=`+literal.QuoteTOML(keyName)+
 			`,wire_api="responses"`+retries+"}",
 		"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "features.plugins=false",
 	)
