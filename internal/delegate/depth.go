@@ -9,7 +9,7 @@ import (
 )
 
 // Depth returns how many agents above this process ask one another: the value of the variable, what was told to the
-// agents around this process (see process.Around), or the number of visible servers, whichever is larger. An invalid
+// agents around this process (see process.OwnNotes), or the number of visible servers, whichever is larger. An invalid
 // value counts as the limit, because only this program sets it.
 func Depth(lookup func(string) (string, bool), around []string) int {
 	depth := above()

@@ -39,7 +39,8 @@ func TestHeldRuns(t *testing.T) {
 		"claude --version",
 	} {
 		j := Judge{Known: known(), Place: held()}
-		if v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Decision != Allow || v.Firm || v.NeedsPerson {
+		v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+		if v.Decision != Allow || v.Firm || v.NeedsPerson {
 			t.Errorf("%.80s: %s: %+v", line, v.Decision, v.Reasons)
 		}
 	}
@@ -86,7 +87,8 @@ func TestBeyond(t *testing.T) {
 			if v.Decision != Ask || v.NeedsPerson != c.grave || v.Firm != (c.why == "is protected") ||
 				!strings.Contains(v.Reasons[0].Text, c.why) ||
 				v.Refusal == "" && !c.grave || v.NeedsNetwork == (c.why == "is protected") {
-				t.Errorf("%s: %s, grave %v, shut %q, want it to say %s: %+v", line, v.Decision, v.NeedsPerson, v.Refusal, c.why,
+				t.Errorf("%s: %s, needs a person %v, refusal %q, want it to say %s: %+v", line, v.Decision,
+					v.NeedsPerson, v.Refusal, c.why,
 					v.Reasons)
 			}
 		}
@@ -184,7 +186,8 @@ func TestDenialsOfTables(t *testing.T) {
 				t.Errorf("%s with %q: %s, firm %v: %+v", line, rules, v.Decision, v.Firm, v.Reasons)
 			}
 		}
-		if v := (Judge{Known: known(), Place: here(), Rules: policy(t, "allow "+rule)}).Call(call); v.Decision != Allow {
+		v := Judge{Known: known(), Place: here(), Rules: policy(t, "allow "+rule)}.Call(call)
+		if v.Decision != Allow {
 			t.Errorf("%s with %s: %s: %+v", line, rule, v.Decision, v.Reasons)
 		}
 	}

@@ -55,7 +55,8 @@ func TestPolicy(t *testing.T) {
 		if v.Decision.String() != want {
 			t.Errorf("line %d: %s, want %s: %s\n\t%+v", n+1, v.Decision, want, command, v.Reasons)
 		}
-		if v.Decision > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Decision != v.Decision || v.Reasons[0].Text == "" ||
+		if v.Decision > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Decision != v.Decision ||
+			v.Reasons[0].Text == "" ||
 			v.Reasons[0].Source != BuiltIn) {
 			t.Errorf("line %d: a verdict without its reason first: %+v", n+1, v)
 		}

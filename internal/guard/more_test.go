@@ -23,7 +23,8 @@ func TestFurtherDirectories(t *testing.T) {
 		},
 	} {
 		for i, place := range []Place{alone, with} {
-			if v := Tools.Write(path, place); v.Decision != want[i] && !(want[i] == Deny && v.Decision == Ask && v.Firm) {
+			v := Tools.Write(path, place)
+			if v.Decision != want[i] && !(want[i] == Deny && v.Decision == Ask && v.Firm) {
 				t.Errorf("%s with %v: %s", path, place.More, v.Decision)
 			}
 		}

@@ -32,7 +32,8 @@ func TestRoutes(t *testing.T) {
 		{"allow Read", bash("rm -f x"), Ask},
 	} {
 		if v := (Judge{Known: known(), Rules: policy(t, c.rule), Place: here()}).Call(c.call); v.Decision != c.want {
-			t.Errorf("%s on %s %s: %s, want %s: %+v", c.rule, c.call.Tool, c.call.Command, v.Decision, c.want, v.Reasons)
+			t.Errorf("%s on %s %s: %s, want %s: %+v", c.rule, c.call.Tool, c.call.Command, v.Decision, c.want,
+				v.Reasons)
 		}
 	}
 }

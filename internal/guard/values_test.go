@@ -59,7 +59,8 @@ func TestWaysToGaps(t *testing.T) {
 			v := Judge{Known: known(), Place: lacking()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
 			if c.why == "" && v.Decision != Allow || c.why != "" && v.Refusal == "" && v.Decision == Allow {
 				t.Errorf("%s: %s, want it to say %q: %+v", line, v.Decision, c.why, v.Reasons)
-			} else if c.why != "" && !strings.Contains(v.Refusal, c.why) && !strings.Contains(v.Reasons[0].Text, c.why) {
+			} else if c.why != "" && !strings.Contains(v.Refusal, c.why) &&
+				!strings.Contains(v.Reasons[0].Text, c.why) {
 				t.Errorf("%s: %+v, want it to say %q", line, v.Reasons, c.why)
 			}
 		}

@@ -12,7 +12,9 @@ import (
 )
 
 // pick lets a person choose an item, on a terminal that nobody else uses. ok is false if they left without one.
-func pick(ctx context.Context, t *terminal.Terminal, o screen.Options, p *screen.Picker) (index int, ok bool, err error) {
+func pick(ctx context.Context, t *terminal.Terminal, o screen.Options, p *screen.Picker) (
+	index int, ok bool, err error,
+) {
 	index = -1
 	err = ask(ctx, t, o, p.View, func(k keys.Key) (done bool) {
 		index, done = p.Key(k)
