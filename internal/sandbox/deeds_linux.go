@@ -21,6 +21,7 @@ const (
 	moves
 	removes
 	masks
+	marks
 )
 
 // deed is what a system call asks for. What has two paths has the old one first.
@@ -31,7 +32,11 @@ type deed struct {
 	flags uint64
 	mode  uint32
 	size  int64
+	apply applying // what changes an attribute
 }
+
+// applying changes an attribute of an open file, which may be open without rights.
+type applying func(r *request, fd int) error
 
 // here is the working directory, for calls that take no other one.
 const here = int32(unix.AT_FDCWD)
@@ -55,12 +60,14 @@ func (r *request) do(d deed) error {
 	case masks:
 		r.unmask.Add(1)
 		return errGoOn
+	case marks:
+		return r.mark(d)
 	}
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return err
 	}
-	s, err := r.spot(d.dirs[0], path, d.act == truncates) // truncate follows, all else that is left does not
+	s, err := r.spot(d.dirs[0], path, followed(d.act == truncates)) // truncate follows, all else that is left does not
 	if err != nil {
 		return r.kernels(err, d.act == truncates)
 	}
@@ -188,13 +195,17 @@ func (r *request) open(d deed) error {
 		return err
 	}
 	exclusive := flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
-	s, err := r.spot(d.dirs[0], path, flags&unix.O_NOFOLLOW == 0 && !exclusive || strings.HasSuffix(path, "/"))
+	follow := r.follows(flags, path)
+	s, err := r.spot(d.dirs[0], path, follow)
 	if err != nil {
 		return r.kernels(err, flags&(unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_TRUNC)
 	}
 	defer s.close()
 	if s.own >= 0 {
 		return r.reopen(s.own, flags)
+	}
+	if follow == later && (!r.names.mayWrite(s.path) || r.names.leadsTo(s.path)) {
+		return errMoved
 	}
 	switch {
 	case s.slash && flags&unix.O_CREAT != 0:
@@ -234,6 +245,20 @@ func (r *request) open(d deed) error {
 		return r.hand(fd, flags)
 	}
 	return r.give(fd, flags)
+}
+
+// follows says whether an open follows the last element. Few files that are written are links, so that is found out by
+// opening them.
+func (r *request) follows(flags int, path string) following {
+	switch {
+	case strings.HasSuffix(path, "/"):
+		return always
+	case flags&unix.O_NOFOLLOW != 0 || flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+		return never
+	case r.again || flags&unix.O_DIRECTORY != 0:
+		return always
+	}
+	return later
 }
 
 // ours are the flags with which the supervisor opens: it follows nothing, waits for nothing, and gets no terminal.
@@ -293,7 +318,7 @@ func (r *request) second(d deed) (spot, error) {
 	if err != nil {
 		return spot{}, err
 	}
-	s, err := r.spot(d.dirs[1], path, false)
+	s, err := r.spot(d.dirs[1], path, never)
 	if err == nil && s.own >= 0 {
 		return spot{}, errGoOn
 	}
@@ -335,8 +360,8 @@ func (r *request) link(d deed) error {
 	}
 	from := spot{dir: -1, own: int(d.dirs[0])}
 	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
-		if from, err = r.spot(d.dirs[0], path, d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
-			strings.HasSuffix(path, "/")); err != nil {
+		if from, err = r.spot(d.dirs[0], path, followed(d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
+			strings.HasSuffix(path, "/"))); err != nil {
 			return elsewhere(err)
 		}
 	}
@@ -388,7 +413,7 @@ func (r *request) move(d deed) error {
 	if err != nil {
 		return err
 	}
-	from, errFrom := r.spot(d.dirs[0], path, false)
+	from, errFrom := r.spot(d.dirs[0], path, never)
 	if errFrom == nil {
 		defer from.close()
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
@@ -18,13 +19,19 @@ type guarded struct {
 	hooks  map[string]bool // directories of hooks, where git puts samples
 	locks  map[string]bool // files that git replaces over a lock, in lower case too
 	gits   []string        // git directories
+
+	mu   sync.RWMutex
+	dirs map[string]bool // what protects says of them
 }
+
+// mostDirs is of how many directories it is kept whether they are protected.
+const mostDirs = 4096
 
 func newGuarded(o *order) *guarded {
 	g := &guarded{
 		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
 		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
-		locks: map[string]bool{}, gits: o.GitDirs,
+		locks: map[string]bool{}, gits: o.GitDirs, dirs: map[string]bool{},
 	}
 	for _, path := range o.Kept {
 		g.kept[path] = true
@@ -66,16 +73,34 @@ func (g *guarded) stays(path string) {
 
 // protects reports whether a path is a protected or hidden name, or beneath one.
 func (g *guarded) protects(path string) bool {
+	if path == "/" || path == "." {
+		return false
+	}
 	lower := strings.ToLower(path)
-	if strings.Contains(lower, "/"+copyPrefix) {
+	if g.kept[path] || g.folded[lower] || g.hidden[path] ||
+		strings.HasPrefix(lower[strings.LastIndexByte(lower, '/')+1:], copyPrefix) {
 		return true
 	}
-	for at, low := path, lower; at != "/" && at != "."; at, low = filepath.Dir(at), filepath.Dir(low) {
-		if g.kept[at] || g.folded[low] || g.hidden[at] {
-			return true
-		}
+	at := strings.LastIndexByte(path, '/')
+	return at > 0 && g.protectsDir(path[:at])
+}
+
+// protectsDir is protects for a directory, of which few hold most files.
+func (g *guarded) protectsDir(dir string) bool {
+	g.mu.RLock()
+	yes, known := g.dirs[dir]
+	g.mu.RUnlock()
+	if known {
+		return yes
 	}
-	return false
+	yes = g.protects(dir)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.dirs) >= mostDirs {
+		clear(g.dirs)
+	}
+	g.dirs[dir] = yes
+	return yes
 }
 
 // leadsTo reports whether a path is a directory above a protected name, whether or not it exists.

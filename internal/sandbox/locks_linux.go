@@ -75,6 +75,10 @@ func (s *supervisor) ownLock(at spot) bool {
 	if unix.Fstatat(at.dir, at.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
+	return s.isOwnLock(&there)
+}
+
+func (s *supervisor) isOwnLock(there *unix.Stat_t) bool {
 	s.locking.Lock()
 	defer s.locking.Unlock()
 	_, known := s.locks[inode{there.Dev, there.Ino}]

@@ -34,7 +34,8 @@ func (r *request) wait(s spot, flags int) error {
 	if err != nil {
 		return err
 	}
-	later := &request{supervisor: r.supervisor, id: r.id, pid: r.pid, known: known{living: -1}}
+	later := r.newRequest()
+	later.id, later.pid = r.id, r.pid
 	select {
 	case r.later <- waiting{later, dir, s.name, flags &^ (unix.O_CREAT | unix.O_EXCL)}:
 		return errAnswered

@@ -157,5 +157,8 @@ func deedOf(number uint32, a [6]uint64) (deed, bool) {
 	case unix.SYS_UMASK:
 		return deed{act: masks}, true
 	}
+	if d, known := attributeOf(number, a); known {
+		return d, true
+	}
 	return oldDeed(number, a)
 }

@@ -67,17 +67,29 @@ func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFil
 	return append(head, code...)
 }
 
+// holding says which calls a filter holds for a supervisor.
+type holding int
+
+const (
+	holdsNothing    holding = iota
+	holdsNames              // those that open files for writing and change names
+	holdsAttributes         // and those that change modes, owners, times and extended attributes
+)
+
 // systemCalls returns the filter for this machine, or nil if there is no filter for it. With inet a program may use the
 // internet, by TCP and UDP. Sockets with a name in the file system or in the kernel's own space are always refused,
 // because each leads to a program outside.
 // What a supervisor does for programs is held if there is one.
-func systemCalls(inet, supervised bool) []unix.SockFilter {
+func systemCalls(inet bool, held holding) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
 		return nil
 	}
-	if supervised {
+	if held >= holdsNames {
 		bpfHeld(calls)
+	}
+	if held >= holdsAttributes {
+		bpfAttributes(calls)
 	}
 	calls[last+1] = nil // from here on, none is known
 	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}

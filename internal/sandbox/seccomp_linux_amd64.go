@@ -58,6 +58,37 @@ func oldDeed(number uint32, a [6]uint64) (deed, bool) {
 	return deed{}, false
 }
 
+// oldAttributes are the calls that change attributes and that only this machine has.
+func oldAttributes() []uint32 {
+	return []uint32{
+		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,
+	}
+}
+
+// oldAttribute returns what one of them asks for.
+func oldAttribute(
+	number uint32, a [6]uint64, at func(dir int32, path, flags uint64, apply applying) (deed, bool),
+) (deed, bool) {
+	switch number {
+	case unix.SYS_CHMOD:
+		return moded(here, a[0], 0, a[1]), true
+	case unix.SYS_CHOWN:
+		return at(here, a[0], 0, owner(a[1], a[2]))
+	case unix.SYS_LCHOWN:
+		return at(here, a[0], unix.AT_SYMLINK_NOFOLLOW, owner(a[1], a[2]))
+	case unix.SYS_UTIME:
+		return at(here, a[0], 0, times(a[1], 8, 0))
+	case unix.SYS_UTIMES:
+		return at(here, a[0], 0, times(a[1], 16, 1000))
+	case unix.SYS_FUTIMESAT:
+		if a[1] == 0 {
+			return at(int32(uint32(a[0])), 0, itself, times(a[2], 16, 1000))
+		}
+		return at(int32(uint32(a[0])), a[1], 0, times(a[2], 16, 1000))
+	}
+	return deed{}, false
+}
+
 const newfstatat = unix.SYS_NEWFSTATAT
 
 // oldLooks are the calls that look at a path without a directory, and that only this machine has.

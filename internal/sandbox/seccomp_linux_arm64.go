@@ -15,6 +15,13 @@ func oldOpen() (number uint32, ok bool) { return 0, false }
 
 func oldDeed(uint32, [6]uint64) (deed, bool) { return deed{}, false }
 
+// oldAttributes and oldAttribute too.
+func oldAttributes() []uint32 { return nil }
+
+func oldAttribute(uint32, [6]uint64, func(dir int32, path, flags uint64, apply applying) (deed, bool)) (deed, bool) {
+	return deed{}, false
+}
+
 const newfstatat = unix.SYS_FSTATAT
 
 // oldLooks are the calls that look at a path without a directory, of which this machine has none of its own.

@@ -9,6 +9,10 @@ func bpfCalls(bool) (machine, last uint32, calls map[uint32][]unix.SockFilter) {
 
 func bpfHeld(map[uint32][]unix.SockFilter) {}
 
+func bpfAttributes(map[uint32][]unix.SockFilter) {}
+
+func (r *request) mark(deed) error { return unix.EPERM }
+
 func deedOf(uint32, [6]uint64) (deed, bool) { return deed{}, false }
 
 const newfstatat = 0

@@ -201,7 +201,7 @@ func attempts(inet bool) []attempt {
 func TestRefusedCalls(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		inet := strings.HasSuffix(role, "+inet")
-		leave(errors.Join(lower(role), install(systemCalls(inet, false)), refusedCalls(inet)))
+		leave(errors.Join(lower(role), install(systemCalls(inet, holdsNothing)), refusedCalls(inet)))
 	}
 	for _, user := range users() {
 		for _, role := range []string{user, user + "+inet"} {
@@ -232,7 +232,7 @@ func TestPairsReachNobody(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true, false)); err != nil {
+			if err := install(systemCalls(true, holdsNothing)); err != nil {
 				leave(err)
 			}
 		}
@@ -272,7 +272,7 @@ func TestOtherMachines(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true, false)); err != nil {
+			if err := install(systemCalls(true, holdsNothing)); err != nil {
 				leave(err)
 			}
 		}
@@ -410,7 +410,7 @@ func run(t *testing.T, filter []unix.SockFilter, machine, number uint32, args ..
 // TestEveryNumber holds the program against the table it was made of, and counts.
 func TestEveryNumber(t *testing.T) {
 	for _, inet := range []bool{false, true} {
-		filter := systemCalls(inet, false)
+		filter := systemCalls(inet, holdsNothing)
 		machine, last, calls := bpfCalls(inet)
 		if machine == 0 {
 			t.Skip("no filter is known for", runtime.GOARCH)
@@ -477,7 +477,7 @@ func TestFilterCost(t *testing.T) {
 			return best
 		}
 		free := cost()
-		err := install(systemCalls(false, false))
+		err := install(systemCalls(false, holdsNothing))
 		filtered := cost()
 		fmt.Printf("ioctl %v, filtered %v\n", free, filtered)
 		if err == nil && filtered > free+20*time.Microsecond {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ type supervisor struct {
 	names    *guarded
 	roots    []string // where it acts
 	writable []string // what commands may change, there and elsewhere
+	grants   []string // the same, without links
 
 	umask   uint32        // of the command
 	unmask  atomic.Uint32 // how often a process has asked for another one
@@ -99,6 +101,11 @@ func supervise(listener int, umask uint32, o *order) error {
 		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
 		strange: o.OldProcesses, umask: umask, later: make(chan waiting, mostWaiting), locks: map[inode]int{},
 	}
+	for _, path := range s.writable {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			s.grants = append(s.grants, real)
+		}
+	}
 	s.blunt = o.ABI < 3 && o.Tier == Namespaces
 	signal.Notify(make(chan os.Signal, 1), unix.SIGXFSZ) // a file that would be too large is an error, not our end
 	// Since Linux 6.6 the command goes on on the same processor, without a detour by the scheduler.
@@ -138,8 +145,11 @@ func bare() error {
 func (s *supervisor) serve(begun chan<- error) {
 	err := bare()
 	unix.Umask(0)
+	r := s.newRequest()
+	if err == nil {
+		r.top, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
 	begun <- err
-	r := &request{supervisor: s, known: known{living: -1}}
 	for n := new(notification); err == nil; *n = (notification{}) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
 		switch errno {
@@ -158,6 +168,7 @@ func (r *request) handle(n *notification) {
 	err := errGoOn
 	if known {
 		for again := 0; again == 0 || errors.Is(err, errMoved) && again < mostAgain; again++ {
+			r.again = again > 0
 			err = r.do(d)
 		}
 	}
@@ -165,13 +176,14 @@ func (r *request) handle(n *notification) {
 	*a = answer{id: n.id}
 	var errno unix.Errno
 	switch {
+	case err == nil:
 	case errors.Is(err, errAnswered):
 		return
 	case errors.Is(err, errGoOn):
 		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	case errors.As(err, &errno):
 		a.errno = -int32(errno)
-	case err != nil:
+	default:
 		a.errno = -int32(unix.EACCES)
 	}
 	r.send(a)
@@ -187,13 +199,25 @@ type request struct {
 	id  uint64
 	pid int // of the thread that calls, in our numbers
 
+	again bool // the path was followed before, and the last element was a link or became one
+
 	// Memory for all requests of a thread: what the garbage collector takes, every command waits for.
 	answer answer
+	top    int // the root directory, for a thread with a working directory of its own; -1: it has none
+	lives  [8]life
 	block  [unix.PathMax]byte
 	known  known
 	mine   uint32 // the umask of our thread
 	local  [1]unix.Iovec
 	remote [1]unix.RemoteIovec
+}
+
+func (s *supervisor) newRequest() *request {
+	r := &request{supervisor: s, known: known{living: -1}, top: -1}
+	for i := range r.lives {
+		r.lives[i].dir = -1
+	}
+	return r
 }
 
 // valid reports whether the caller still waits, so that what was read belongs to it.
@@ -247,6 +271,35 @@ func (r *request) proc() (string, error) {
 		}
 	}
 	return "", errGoOn
+}
+
+// life is the directory of a thread in /proc. When the thread ends nothing is found there any more, also if its number
+// is used again.
+type life struct{ pid, dir int }
+
+// ofCaller opens what has a name in the caller's directory in /proc, without rights.
+func (r *request) ofCaller(name string, flags int) (int, error) {
+	l := &r.lives[r.pid%len(r.lives)]
+	if l.dir >= 0 && l.pid == r.pid {
+		fd, err := unix.Openat(l.dir, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+		if !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) {
+			return fd, err
+		}
+	}
+	if l.dir >= 0 {
+		_ = unix.Close(l.dir)
+		l.dir = -1
+	}
+	proc, err := r.proc()
+	if err != nil {
+		return -1, err
+	}
+	dir, err := unix.Open(proc, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	l.pid, l.dir = r.pid, dir
+	return unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 }
 
 // known is the umask of the last caller of a thread. To ask for it takes longer than all else.

@@ -124,6 +124,7 @@ func racer(dir string) error {
 			_ = unix.Close(int(fd))
 			opened++
 		}
+		_, _, _ = unix.Syscall(unix.SYS_FCHMODAT, uintptr(at), uintptr(unsafe.Pointer(&path[0])), 0o606)
 	}
 	over.Store(true)
 	runtime.KeepAlive(path)
@@ -138,11 +139,17 @@ func TestRace(t *testing.T) {
 		g.repository(t)
 		before, err := os.ReadFile(g.root + "/.git/config")
 		must(t, err)
+		must(t, os.Chmod(g.root+"/.git/config", 0o640))
 		r := g.run(t, g.walls(t, tier), g.attacker, "races", g.root)
 		after, err := os.ReadFile(g.root + "/.git/config")
 		must(t, err)
 		if string(after) != string(before) {
 			t.Errorf("%d lines reached it", strings.Count(string(after), "evil"))
+		}
+		info, err := os.Stat(g.root + "/.git/config")
+		must(t, err)
+		if tier == Landlock && info.Mode() != 0o640 { // with namespaces a claim says that it can be changed
+			t.Errorf("its mode is %v", info.Mode())
 		}
 		var tries, opened int
 		if _, err := fmt.Sscan(r.out, &tries, &opened); err != nil || tries < 100 || r.ending.ExitCode != 0 {

@@ -17,7 +17,6 @@ import (
 type trial struct {
 	ABI          int  // of Landlock
 	OldProcesses bool // /proc shows processes outside
-	Chmod        bool // the user's own files outside could change their permissions
 	Names        bool // protected names could be written
 	NoNumbers    bool // processes of the superuser are not limited
 }
@@ -73,7 +72,7 @@ func triesOutside(o order, t *trial) error {
 		if unix.Stat(dir, &s) != nil || int(s.Uid) != os.Geteuid() || unix.Chmod(dir, s.Mode&0o7777) != nil {
 			continue
 		}
-		if t.Chmod = true; o.Tier == Namespaces {
+		if !t.Names {
 			return fmt.Errorf("a change of the rights of %s was not refused", dir)
 		}
 	}
@@ -222,9 +221,9 @@ func (t trial) holes(p Policy, tier Tier) []string {
 		}
 	}
 	weak := tier == Landlock
-	add(weak, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
-	add(weak, "setting extended attributes of files outside the workspace")
-	add(true, "mode, owner and times of the configuration of repositories")
+	add(weak && t.Names, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
+	add(weak && t.Names, "setting extended attributes of files outside the workspace")
+	add(!weak || t.Names, "mode, owner and times of the configuration of repositories")
 	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
 	add(weak && hides, "the names of hidden files, and hidden files where commands may write")

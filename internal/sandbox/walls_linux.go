@@ -303,6 +303,12 @@ func (w *Walls) order(p process.Plan, network Network) order {
 			isProxy(name)
 	})
 	o.Env = append(o.Env, "TMPDIR="+temp)
+	if o.Tier == Landlock { // Java takes /tmp whatever TMPDIR says
+		const java = "JAVA_TOOL_OPTIONS"
+		options, _ := process.Value(o.Env, java)
+		o.Env = slices.DeleteFunc(o.Env, func(entry string) bool { return strings.HasPrefix(entry, java+"=") })
+		o.Env = append(o.Env, java+"="+strings.TrimSpace(options+" '-Djava.io.tmpdir="+temp+"'"))
+	}
 	return o
 }
 

@@ -66,16 +66,18 @@ func TestEscapeByCommands(t *testing.T) {
 	}}.run(t)
 }
 
-// TestAttributesOutside are what only mounts hold; the claim of the others says so, and TestHoles shows it.
+// TestAttributesOutside: modes, owners, times and extended attributes, which Landlock does not know.
 func TestAttributesOutside(t *testing.T) {
 	all := []attack{
 		{name: "rights", line: "d={out}; chmod 777 $d/file"},
 		{name: "times", line: "d={out}; touch -d 2001-01-01 $d/file"},
 		python("extended", `import os; os.setxattr("{out}/file", "user.omniagent", b"x")`),
+		python("rights by a descriptor", `import os; os.fchmod(os.open("{out}/file", os.O_RDONLY), 0o777)`),
+		{name: "times by a link", line: "ln -s {out}/file l && touch -d 2001-01-01 l"},
 	}
 	inTiers(t, func(t *testing.T, where tier) {
 		group{modes: nil, outside: true, attacks: all}.try(t, where, "auto")
-	}, namespaces())
+	}, namespaces(), landlock())
 	t.Run("works", func(t *testing.T) {
 		t.Parallel()
 		group{outside: true, attacks: all}.works(t)
