@@ -206,8 +206,12 @@ func (s *sight) listed() {
 	}
 }
 
-// list adds a place of the table. By its name it opens nothing; it may be a link to something that does.
+// list adds a place of the table. By its name it opens nothing; it may be a link to something that does. Only home
+// directories are made anew for commands, so what a variable moves elsewhere stays as it is, and is read-only.
 func (s *sight) list(how sandbox.Sight, path, why string) {
+	if !s.inside(path) {
+		how = sandbox.Shown
+	}
 	if how != sandbox.Owned {
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path && s.opens(real) != "" {
 			return
