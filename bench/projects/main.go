@@ -4,8 +4,9 @@
 //	go build -o /tmp/omniagent ./cmd/omniagent && go run ./bench/projects -program /tmp/omniagent -dir ~/projects
 //
 // What the projects need is fetched into the directory once, with apt-get, npm and the go command; apt needs a
-// deb-src of its own, which is made of the machine's sources. The directory must not be below /tmp: commands behind
-// the walls have a /tmp of their own.
+// deb-src of its own, which is made of the machine's sources. A project that needs packages of Debian which are not
+// installed says which. The directory must not be below /tmp: commands behind the walls have a /tmp of their own. An
+// ordinary user needs a directory of its own.
 package main
 
 import (
@@ -39,6 +40,22 @@ const module = `dir=$(go mod download -json MODULE | sed -n 's/.*"Dir": "\(.*\)"
 const npm = `npm pack --silent PACKAGE; tar xf *.tgz --strip-components=1 --no-same-owner
 	npm install --no-audit --no-fund --ignore-scripts --silent`
 
+// What is taken from packages that are installed.
+const installed = `dpkg -s PACKAGES >/dev/null 2>&1 || { echo 'run: apt-get install PACKAGES'; exit 1; }
+	`
+
+// Maven asks for versions of plugins that Debian's repository has without saying so.
+const maven = `tar xf *.debian.tar.*
+	mh_patchpoms -plibcommons-codec-java --debian-build --keep-pom-version --maven-repo=/usr/share/maven-repo
+	cp -rs /usr/share/maven-repo needed
+	for p in org/apache/felix/maven-bundle-plugin org/apache/maven/plugins/maven-javadoc-plugin; do
+		v=$(ls -v needed/$p | tail -1)
+		echo "<metadata><groupId>$(dirname $p | tr / .)</groupId><artifactId>$(basename $p)</artifactId><versioning>
+			<release>$v</release><versions><version>$v</version></versions></versioning></metadata>" \
+			>needed/$p/maven-metadata-local.xml
+	done
+	mvn -o -q -B -Dmaven.repo.local="$PWD/needed" test-compile`
+
 var projects = [...]project{
 	{"go-cmp", "Go", fill(module, "MODULE", "github.com/google/go-cmp@v0.7.0"), "go test -count=1 ./..."},
 	{"pflag", "Go", fill(module, "MODULE", "github.com/spf13/pflag@v1.0.9"), "go test -count=1 ./..."},
@@ -50,6 +67,38 @@ var projects = [...]project{
 	{
 		"object-inspect", "JavaScript, npm", fill(npm, "PACKAGE", "object-inspect@1.13.4"),
 		"npx --offline tape 'test/*.js'",
+	},
+	{
+		"deep-equal", "JavaScript, pnpm", fill(npm, "PACKAGE", "deep-equal@2.2.3") + `
+			npm install --silent --no-audit --no-fund --prefix needed pnpm@9.15.9; rm -rf node_modules
+			export npm_config_store_dir=$PWD/needed/store # one elsewhere cannot be linked from with Landlock alone
+			needed/node_modules/.bin/pnpm install --ignore-scripts --silent`,
+		`rm -rf node_modules; export PATH=$PWD/needed/node_modules/.bin:$PATH npm_config_store_dir=$PWD/needed/store
+			pnpm install --offline --frozen-lockfile --ignore-scripts && pnpm exec tape 'test/*.js'`,
+	},
+	{
+		"function-bind", "JavaScript, Yarn", fill(npm, "PACKAGE", "function-bind@1.1.2") + `
+			npm install --silent --no-audit --no-fund --prefix needed yarn@1.22.22; rm -rf node_modules
+			export YARN_CACHE_FOLDER=$HOME/.cache/yarn # that of root lies where nothing is copied
+			needed/node_modules/.bin/yarn install --ignore-scripts --silent`,
+		`rm -rf node_modules; export PATH=$PWD/needed/node_modules/.bin:$PATH YARN_CACHE_FOLDER=$HOME/.cache/yarn
+			yarn install --offline --frozen-lockfile --ignore-scripts && yarn run tape test/index.js`,
+	},
+	{
+		"commons-codec", "Java, Maven", fill(installed, "PACKAGES", "maven-debian-helper junit4 libsurefire-java "+
+			"libcommons-parent-java libcommons-lang3-java libmaven-bundle-plugin-java libmaven-javadoc-plugin-java") +
+			fill(debian, "PACKAGE", "libcommons-codec-java") + "\n" + maven,
+		`rm -rf target; mvn -o -q -B -Dmaven.repo.local="$PWD/needed" test`,
+	},
+	{
+		"hashie", "Ruby, RSpec", fill(installed, "PACKAGES", "ruby-rspec pry ruby-rspec-pending-for") +
+			fill(debian, "PACKAGE", "ruby-hashie"),
+		"rspec --format progress",
+	},
+	{
+		"php-parser", "PHP, Composer", fill(installed, "PACKAGES", "composer phpunit") +
+			fill(debian, "PACKAGE", "php-parser"),
+		"rm -rf vendor; composer dump-autoload --dev --no-interaction && phpunit",
 	},
 	{
 		"jinja2", "Python", fill(debian, "PACKAGE", "jinja2") + `

@@ -3,6 +3,10 @@
 // in a home directory and for those that show only places of it.
 //
 //	go run ./bench/sandbox [-n 100]
+//	go run ./bench/sandbox -work DIR [-n 5]
+//
+// With -work it measures commands that read and write many files in a directory beneath DIR: a tmpfs shows what each
+// call costs, a disk what is noticed of it.
 package main
 
 import (
@@ -14,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/enclosure"
@@ -28,9 +33,21 @@ func main() {
 	if sandbox.IsStage(os.Args) {
 		os.Exit(sandbox.Stage())
 	}
+	if len(os.Args) > 1 && os.Args[1] == building {
+		if err := build(); err != nil {
+			fmt.Fprintln(os.Stderr, "sandbox:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	n := flag.Int("n", 100, "start each `N` times, in turn")
+	dir := flag.String("work", "", "measure work on files beneath `DIR`")
 	flag.Parse()
-	if err := run(*n); err != nil {
+	measured := func() error { return run(*n) }
+	if *dir != "" {
+		measured = func() error { return work(*dir, *n) }
+	}
+	if err := measured(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		os.Exit(1)
 	}
@@ -131,14 +148,14 @@ func (p place) homes(n int, report sandbox.Report) error {
 		defer walls.Close()
 		ways = append(ways, func() (process.Plan, error) { return walls.Plan(plain) })
 	}
-	median, err := inTurn(n, ways)
+	of, err := inTurn(n, nil, ways)
 	if err != nil {
 		return err
 	}
 	fmt.Printf(
 		"behind walls with no names hidden %v, with credentials hidden by name %v, with a home of shown places %v, "+
-			"of all places %v; all places against names × %.2f\n", median[0], median[1], median[2], median[3],
-		float64(median[3])/float64(median[1]))
+			"of all places %v; all places against names × %.2f\n", of[0].median, of[1].median, of[2].median, of[3].median,
+		float64(of[3].median)/float64(of[1].median))
 	return nil
 }
 
@@ -177,34 +194,56 @@ func run(n int) error {
 		func() (process.Plan, error) { return wrapped, nil },
 		func() (process.Plan, error) { return walls.Plan(plain) },
 	}
-	median, err := inTurn(n, ways)
+	of, err := inTurn(n, nil, ways)
 	if err != nil {
 		return err
 	}
-	alone, bubblewrap, ours := median[0], median[1], median[2]
+	alone, bubblewrap, ours := of[0].median, of[1].median, of[2].median
 	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone,
 		bubblewrap, walls.Claim().Name, ours,
 		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
+	fmt.Printf("time of a processor: %v, %v, %v; × %.2f\n", of[0].processor, of[1].processor, of[2].processor,
+		float64(of[2].processor)/float64(of[1].processor))
 	return p.homes(n, report)
 }
 
-// inTurn starts each way n times, in turn, and returns the medians.
-func inTurn(n int, ways []func() (process.Plan, error)) (medians []time.Duration, err error) {
-	times := make([][]time.Duration, len(ways))
+// figures are those of a way to start a program: the whole time, and the least time of a processor, which other work on
+// the machine changes little.
+type figures struct{ median, least, processor time.Duration }
+
+// inTurn starts each way n times, in turn. What is done before each is not measured.
+func inTurn(n int, before func() error, ways []func() (process.Plan, error)) ([]figures, error) {
+	times, processor := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
 	for range n {
 		for i, way := range ways {
+			if before != nil {
+				if err := before(); err != nil {
+					return nil, err
+				}
+			}
+			used := usedByChildren()
 			took, err := measure(way)
 			if err != nil {
 				return nil, err
 			}
-			times[i] = append(times[i], took)
+			times[i], processor[i] = append(times[i], took), append(processor[i], usedByChildren()-used)
 		}
 	}
-	for _, took := range times {
+	var all []figures
+	for i, took := range times {
 		slices.Sort(took)
-		medians = append(medians, took[n/2].Round(10*time.Microsecond))
+		all = append(all, figures{
+			took[n/2].Round(10 * time.Microsecond), took[0].Round(10 * time.Microsecond),
+			slices.Min(processor[i]).Round(10 * time.Microsecond),
+		})
 	}
-	return medians, nil
+	return all, nil
+}
+
+func usedByChildren() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func measure(way func() (process.Plan, error)) (time.Duration, error) {
