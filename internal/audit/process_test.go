@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // The test binary is also the program that the tests start: real processes, not goroutines, share the log.
@@ -18,6 +20,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv("AUDIT_TEST_WRITER"); path != "" {
 		os.Exit(writer(path))
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/literal"
 	"omniagent/internal/workspace"
 )
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(outcome(changed, err))
 		return
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

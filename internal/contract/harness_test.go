@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(p.Main(os.Args[1:]))
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

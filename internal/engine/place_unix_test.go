@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 			finish(err)
 		}
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

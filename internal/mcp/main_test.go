@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	role := os.Getenv(roleVariable)
 	if role == "" {
+		hermetic.InMemory()
 		os.Exit(m.Run())
 	}
 	newScripted(role, os.Stdout).serve(os.Stdin)

@@ -14,12 +14,15 @@ import (
 	"syscall"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/workspace"
 )
 
 // WithProgram places omniagent, built from the module at root, in a folder of its own, gives the file to run, which is
-// the tests of a package, and takes it away. It returns the exit status.
+// the tests of a package, and takes it away. It returns the exit status. The tests run in memory, as far as hermetic
+// can have that.
 func WithProgram(root string, run func(file string) int) int {
+	hermetic.InMemory()
 	dir, err := os.MkdirTemp("", "built-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
+		hermetic.InMemory()
 		os.Exit(m.Run())
 	}
 	if err := roles[name](os.Args[1:]); err != nil {

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

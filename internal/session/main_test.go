@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 )
 
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
+		hermetic.InMemory()
 		os.Exit(m.Run())
 	}
 	if err := roles[name](os.Args[1]); err != nil {

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		hold(how, os.Args[1], os.Args[2])
 		os.Exit(0)
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

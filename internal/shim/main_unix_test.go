@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == stubName {
 		os.Exit(stub(os.Args[1]))
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

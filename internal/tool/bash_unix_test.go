@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 const roleVariable = "OMNIAGENT_WORKSPACE_TEST_ROLE"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
+		hermetic.InMemory()
 		os.Exit(m.Run())
 	}
 	if err := roles[name](os.Args[1]); err != nil {

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		stub()
 		os.Exit(0)
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

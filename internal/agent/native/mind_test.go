@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/agent/native"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/process"
 	"omniagent/internal/provider"
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if sandbox.IsStage(os.Args) {
 		os.Exit(sandbox.Stage())
 	}
+	hermetic.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package hermetic
+
+// InMemory does nothing: only Linux has a /tmp for each process.
+func InMemory() {}
