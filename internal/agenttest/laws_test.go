@@ -24,7 +24,10 @@ func subjects() (all []Subject) {
 func TestLaws(t *testing.T) {
 	t.Logf("what cannot be tried:\n%s", Unsaid(subjects()))
 	for _, s := range subjects() {
-		t.Run(s.Name(), func(t *testing.T) { Laws(t, s) })
+		t.Run(s.Name(), func(t *testing.T) {
+			t.Parallel()
+			Laws(t, s)
+		})
 	}
 }
 

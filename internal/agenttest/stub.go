@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
@@ -52,6 +53,7 @@ func Main(m *testing.M, root string, built *Built) int {
 	case holderName:
 		return hold()
 	}
+	hermetic.AtOnce("4")
 	return measure.WithProgram(root, func(file string) int {
 		*built = Built(file)
 		return m.Run()

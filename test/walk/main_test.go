@@ -17,6 +17,7 @@ var program, repository string
 // TestMain builds the program once, without the race detector or coverage: as it is handed out.
 func TestMain(m *testing.M) {
 	hermetic.Signals()
+	hermetic.AtOnce("6")
 	repository, _ = filepath.Abs(filepath.Join("..", ".."))
 	os.Exit(measure.WithProgram(repository, func(file string) int {
 		program = file
