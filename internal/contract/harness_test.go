@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 		os.Exit(p.Main(os.Args[1:]))
 	}
 	hermetic.InMemory()
+	hermetic.AtOnce("4")
 	os.Exit(m.Run())
 }
 

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
 		hermetic.InMemory()
+		hermetic.AtOnce("4")
 		os.Exit(m.Run())
 	}
 	newScripted(role, os.Stdout).serve(os.Stdin)

@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		hermetic.InMemory()
+		hermetic.AtOnce("4")
 		os.Exit(m.Run())
 	}
 	if err := roles[name](os.Args[1:]); err != nil {

@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	hermetic.InMemory()
+	hermetic.AtOnce("4")
 	os.Exit(m.Run())
 }
 

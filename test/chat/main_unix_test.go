@@ -34,6 +34,7 @@ const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	hermetic.Signals()
+	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

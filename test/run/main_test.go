@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(serving); dir != "" {
 		os.Exit(serve(dir))
 	}
+	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(stubVariable); spec != "" && slices.Contains(agents(), filepath.Base(os.Args[0])) {
 		os.Exit(stub(spec))
 	}
+	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		serveMCP()
 		return
 	}
+	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
 		return m.Run()

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		runStub()
 		return
 	}
+	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../../..", func(file string) int {
 		program = file
 		return m.Run()
