@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,9 @@ func TestSearch(t *testing.T) {
 	add(t, one, assistant("Äpfel and \"quoted\\ text\"\nwith lines, and so on "+strings.Repeat("x", 100)))
 	add(t, one, Compacted{Summary: user("s").Message})
 	add(t, one, end())
+	for last := time.Now().UnixMilli(); time.Now().UnixMilli() == last; {
+		runtime.Gosched() // the times of records have milliseconds
+	}
 	two := create(t, s, "two")
 	image := user("nothing")
 	image.Blocks = append(image.Blocks, model.Block{Kind: model.Image, Data: []byte("needle in an image")})

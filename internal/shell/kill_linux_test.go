@@ -67,16 +67,17 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, line string
+		timeout    time.Duration
 		reason     Reason
 	}{
-		{"ended", brood + "exit 5", ByItself},
-		{"out of time", brood + "while :; do sleep 0.01; done", OutOfTime},
+		{"ended", brood + "exit 5", time.Minute, ByItself},
+		{"out of time", brood + "while :; do sleep 0.01; done", 400 * time.Millisecond, OutOfTime},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, cookie := withCookie(t)
 			for range 3 {
-				o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: 400 * time.Millisecond}, nil)
+				o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: c.timeout}, nil)
 				check(t, err)
 				if left := survivors(cookie); len(left) > 0 || o.Reason != c.reason { // at once, not soon
 					t.Errorf("left %v after %+v", left, o)

@@ -74,6 +74,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("EVALUATION_BAD_CLI") != "" {
 		badCLI(os.Args[1:])
 	}
+	hermetic.InMemory()
 	dir, err := os.MkdirTemp("", "evaluation-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

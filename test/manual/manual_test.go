@@ -149,7 +149,7 @@ func install(t *testing.T, text string) {
 	// Without the version control stamp: the owner of the checkout may be another user.
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GOBIN=" + bin, "GOMODCACHE=" + places[0],
-		"GOCACHE=" + places[1], "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0",
+		"GOCACHE=" + places[1], "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0",
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

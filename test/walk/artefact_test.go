@@ -222,7 +222,7 @@ func testInstall(t *testing.T, section string) {
 	cmd := exec.Command("/bin/sh", "-eu", "-c", steps[0]+steps[0]+"cd /\n"+steps[1])
 	cmd.Dir = repository
 	cmd.Env = append(os.Environ(), "GOPATH="+t.TempDir(), "GOBIN=", "GOMODCACHE="+places[0], "GOCACHE="+places[1],
-		"GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "HOME="+t.TempDir())
+		"GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0", "HOME="+t.TempDir())
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the installation fails: %v\n%s", err, out)
