@@ -154,7 +154,8 @@ func (p place) homes(n int, report sandbox.Report) error {
 	}
 	fmt.Printf(
 		"behind walls with no names hidden %v, with credentials hidden by name %v, with a home of shown places %v, "+
-			"of all places %v; all places against names × %.2f\n", of[0].median, of[1].median, of[2].median, of[3].median,
+			"of all places %v; all places against names × %.2f\n",
+		of[0].median, of[1].median, of[2].median, of[3].median,
 		float64(of[3].median)/float64(of[1].median))
 	return nil
 }

@@ -28,7 +28,7 @@ const (
 // jobs are those with many calls for files. The first is done by this program.
 func jobs(self string) []job {
 	shell := func(line string) func() []string {
-		return func() []string { return []string{"sh", "-c", line} }
+		return func() []string { return []string{"sh", "-ec", line} }
 	}
 	return []job{
 		{fmt.Sprintf("%d reads, %d writes and renames", reads, reads/10), "rm -rf built", func() []string {
@@ -42,7 +42,7 @@ func jobs(self string) []job {
 			fmt.Sprintf("remove %d files", files), "mkdir -p unpacked; tar xf tree.tar -C unpacked",
 			shell("rm -rf unpacked"),
 		},
-		{fmt.Sprintf("grep -r in %d files", files), "", shell("grep -r nonesuch tree; true")},
+		{fmt.Sprintf("grep -r in %d files", files), "", shell("grep -r nonesuch tree || true")},
 		{fmt.Sprintf("git status of %d files", files), "", shell("git status --porcelain")},
 	}
 }
@@ -120,8 +120,8 @@ func work(base string, rounds int) error {
 		return err
 	}
 	report := sandbox.Probe(context.Background(), sandbox.Options{Self: []string{"/bin/true"}})
-	walls, err := sandbox.Open(sandbox.Policy{Root: root, Temp: dir + "/temp", Protected: []string{".vscode", ".claude"}},
-		report, sandbox.Options{State: dir + "/state"})
+	policy := sandbox.Policy{Root: root, Temp: dir + "/temp", Protected: []string{".vscode", ".claude"}}
+	walls, err := sandbox.Open(policy, report, sandbox.Options{State: dir + "/state"})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,8 @@ func work(base string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("of the times below, the start is taken off: %v alone, %v behind walls\n", start[0].median, start[1].median)
+	fmt.Printf("of the times below, the start is taken off: %v alone, %v behind walls\n",
+		start[0].median, start[1].median)
 	for _, j := range jobs(root + "/self") {
 		of, err := j.inTurn(root, rounds, walls)
 		if err != nil {

@@ -178,6 +178,11 @@ func TestVariablesMove(t *testing.T) {
 			t.Errorf("%s: %v", path, !want)
 		}
 	}
+	for _, place := range p.Places {
+		if place.Path == "/data/build" && place.Sight != sandbox.Shown {
+			t.Errorf("%s is read-only, and the table says: %s", place.Path, place.Sight)
+		}
+	}
 	if slices.ContainsFunc(p.Hidden, func(path string) bool { return path == home+"/.ssh" }) {
 		t.Error("a credential is hidden by name in a home directory that is empty")
 	}

@@ -214,7 +214,8 @@ func (r *request) marked(d deed) (fd int, path string, err error) {
 			return r.opened(int(d.dirs[0]))
 		}
 	}
-	s, err := r.anywhere(d.dirs[0], path, followed(d.flags&unix.AT_SYMLINK_NOFOLLOW == 0 || strings.HasSuffix(path, "/")))
+	follow := followed(d.flags&unix.AT_SYMLINK_NOFOLLOW == 0 || strings.HasSuffix(path, "/"))
+	s, err := r.anywhere(d.dirs[0], path, follow)
 	if err != nil {
 		return -1, "", err
 	}

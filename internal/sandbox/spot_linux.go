@@ -158,8 +158,8 @@ func (r *request) step(at int, path string, follow following) (s spot, target st
 	return s, "", nil
 }
 
-// pathOfDir returns the path of an open directory, as the kernel knows it. To go there and ask takes a fifth of the time
-// that /proc takes.
+// pathOfDir returns the path of an open directory, as the kernel knows it. To go there and ask takes a fifth of
+// the time that /proc takes.
 func (r *request) pathOfDir(fd int) (string, error) {
 	if r.top >= 0 && unix.Fchdir(fd) == nil {
 		n, err := unix.Getcwd(r.block[:])
