@@ -213,7 +213,9 @@ func run(n int) error {
 type figures struct{ median, least, processor time.Duration }
 
 // inTurn starts each way n times, in turn. What is done before each is not measured.
-func inTurn(n int, before func() error, ways []func() (process.Plan, error)) ([]figures, error) {
+func inTurn(
+	n int, before func() error, ways []func() (process.Plan, error),
+) ([]figures, error) {
 	times, processor := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
 	for range n {
 		for i, way := range ways {

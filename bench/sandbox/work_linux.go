@@ -144,7 +144,8 @@ func work(base string, rounds int) error {
 		}
 		fmt.Printf("%s: alone %v, behind walls %v × %.2f; least of %d: %v, %v × %.2f; of a processor %v, %v × %.2f\n",
 			j.name, of[0].median, of[1].median, ratio(of[0].median, of[1].median), rounds, of[0].least, of[1].least,
-			ratio(of[0].least, of[1].least), of[0].processor, of[1].processor, ratio(of[0].processor, of[1].processor))
+			ratio(of[0].least, of[1].least), of[0].processor, of[1].processor,
+			ratio(of[0].processor, of[1].processor))
 	}
 	return nil
 }
