@@ -14,7 +14,7 @@ import (
 )
 
 // held remembers that walls of one kind have held on this machine, because a trial takes as long as building them. The
-// next start is no less safe: the stage of each agent tries the walls it has built before it starts the agent. What
+// next start is as safe: the stage of each agent tries the walls it has built before it starts the agent. What
 // fails there ends that start, and the memory.
 type held struct {
 	file string // of all kinds, a line each
