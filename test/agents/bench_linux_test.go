@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// patience ends a test that waits for what does not come. It is not a measurement: on a busy machine one turn of an agent
-// takes more than a minute. A run that is not to be ended by our own clock gets --timeout 5m, which is as long.
+// patience ends a test that waits for what does not come. It is not a measurement: on a busy machine one turn of an
+// agent takes more than a minute. Runs that our own clock is not to end get --timeout 5m, which is as long.
 const (
 	patience = 5 * time.Minute
 	runLimit = patience + time.Minute // for what our own clocks have not ended
