@@ -66,7 +66,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Network: modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-			wallsRecord(), runFiles(), startedFile(), undoFiles(),
+			wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles(),
 			{Path: "<state>/acp", Type: "state"},
 		},
 		Examples: []contract.Example{

@@ -57,7 +57,7 @@ func (p Parts) mcpServer() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord(), startedFile(), undoFiles()},
+		}, wallsRecord(), heldWalls(), startedFile(), undoFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},

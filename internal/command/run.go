@@ -137,7 +137,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Files = []contract.FileEffect{
 		runFiles(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-		wallsRecord(),
+		wallsRecord(), heldWalls(),
 		listFile(), startedFile(), undoFiles(),
 	}
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}

@@ -93,7 +93,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which other processes must know of
-		Files: []contract.FileEffect{wallsRecord()},
+		Files: []contract.FileEffect{wallsRecord(), heldWalls()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
 			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},

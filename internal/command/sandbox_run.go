@@ -63,6 +63,11 @@ func wallsRecord() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
 
+// heldWalls declares the record of which walls around agents have held here.
+func heldWalls() contract.FileEffect {
+	return contract.FileEffect{Path: "~/.local/state/omniagent/agent-walls", Type: "state"}
+}
+
 // wallParams returns the flags of a sandbox.
 func wallParams() []contract.Param {
 	return []contract.Param{

@@ -32,7 +32,7 @@ func (p Parts) start() *contract.Command {
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
-		}, wallsRecord(), runFiles(), startedFile(), undoFiles()},
+		}, wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles()},
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",

@@ -149,8 +149,9 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			}
 			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
 				f := *e.Fault
-				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+" A login in a keyring is out of reach behind walls: "+
-					"put it into the environment, or use --sandbox off."))
+				const reach = " A login in a keyring is out of reach behind walls: put it into the environment, or use " +
+					"--sandbox off."
+				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+reach))
 			}
 			tell(e)
 		}

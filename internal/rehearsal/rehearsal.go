@@ -78,7 +78,7 @@ type Options struct {
 	// what a repository may say to these is tried on each subject
 	Agents []agent.Driver
 
-	Clock time.Duration // of one run; 0: 90 s
+	Clock time.Duration // of one run; 0: three minutes
 	Grace time.Duration // from the request to end to the kill; 0: 2 s
 	Jobs  int           // runs at a time; 0: as many as there are cores, at least two
 	// Tell is called, never concurrently, after each run and, with done, after each agent.
@@ -97,7 +97,7 @@ type Progress struct {
 // Run tries the subjects in parallel. The records keep their order. When the context ends, running trials are ended,
 // and the rest is unknown.
 func Run(ctx context.Context, subjects []Subject, o Options) []Record {
-	o.Clock, o.Grace = cmp.Or(o.Clock, 90*time.Second), cmp.Or(o.Grace, 2*time.Second)
+	o.Clock, o.Grace = cmp.Or(o.Clock, 3*time.Minute), cmp.Or(o.Grace, 2*time.Second)
 	o.Jobs = cmp.Or(o.Jobs, max(2, runtime.NumCPU()))
 	if o.Tell == nil {
 		o.Tell = func(Progress) {}

@@ -335,7 +335,8 @@ func TestAgentExplains(t *testing.T) {
 	must(t, os.WriteFile(a.root+"/.claude/x", nil, 0o600))
 	for _, path := range []string{
 		"/etc/passwd", a.home + "/.ssh/id", a.home + "/.agent/login", a.home + "/.agent.json",
-		a.home + "/tools/package", a.root + "/a", a.root + "/.claude/x", a.secret + "/key", a.outside + "/file", "/dev/null",
+		a.home + "/tools/package", a.root + "/a", a.root + "/.claude/x", a.secret + "/key", a.outside + "/file",
+		"/dev/null",
 	} {
 		needs := a.needs
 		needs.Own = append(needs.Own, a.home+"/.agent.json")

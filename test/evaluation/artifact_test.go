@@ -91,7 +91,8 @@ func (p *probe) guidePage() string {
 func (p *probe) install(line string) (exit int, took bool) {
 	cmd := exec.CommandContext(p.ctx, "sh", "-c", line)
 	cmd.Dir = repository
-	cmd.Env = append(os.Environ(), "GOBIN="+p.tools, "GOFLAGS=-buildvcs=false -trimpath", "GOPROXY=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOBIN="+p.tools, "GOFLAGS=-buildvcs=false -trimpath", "GOPROXY=off",
+		"CGO_ENABLED=0")
 	err := cmd.Run()
 	p.trace = append(p.trace, fmt.Sprintf("`%s` → %d", line, cmd.ProcessState.ExitCode()))
 	return cmd.ProcessState.ExitCode(), err == nil

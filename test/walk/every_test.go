@@ -65,8 +65,8 @@ func everyOne(t *testing.T, list []*command, checks map[string]func(*testing.T, 
 	}
 }
 
-// some returns the commands with which a check is made. What surrounds a call is the affair of contract, which treats all
-// commands alike: of these checks each third command is enough for every day, another third with each check, and one
+// some returns the commands with which a check is made. What surrounds a call is the affair of contract, which treats
+// all commands alike: of these checks each third command is enough for every day, another third with each check, and one
 // more where a run is begun. OMNIAGENT_WALK=all makes all.
 func some(check string, list []*command) []*command {
 	shared := []string{
