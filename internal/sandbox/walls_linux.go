@@ -445,7 +445,9 @@ func (r *running) end(e *process.Ending) {
 		r.hear(unix.MSG_DONTWAIT)
 		_ = unix.Close(r.control)
 	}
-	close(r.ended)
+	if r.ended != nil { // it was prepared
+		close(r.ended)
+	}
 	if r.stop != nil {
 		r.stop()
 	}
