@@ -131,6 +131,10 @@ type walled struct {
 	around *Around
 }
 
+// outOfReach is what a person has to know whose agent finds no login.
+const outOfReach = " A login in a keyring is out of reach behind walls: put it into the environment, or use " +
+	"--sandbox off."
+
 // wall makes Minds of an installed agent whose processes stand behind walls.
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
@@ -149,9 +153,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			}
 			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
 				f := *e.Fault
-				const reach = " A login in a keyring is out of reach behind walls: put it into the environment, or use " +
-					"--sandbox off."
-				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+reach))
+				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+outOfReach))
 			}
 			tell(e)
 		}

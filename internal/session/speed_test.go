@@ -263,8 +263,8 @@ func BenchmarkDurable(b *testing.B) {
 	}
 }
 
-// TestAnEventCostsTheSameInALongConversation: record 100,000 takes no more memory than record 1,000, and an event little
-// more than encoding and writing it.
+// TestAnEventCostsTheSameInALongConversation: record 100,000 takes no more memory than record 1,000, and an event
+// little more than encoding and writing it.
 func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
 	own := create(t, store(t), "x")
 	r := told("a few words of it ", 1)

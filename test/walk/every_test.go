@@ -66,8 +66,8 @@ func everyOne(t *testing.T, list []*command, checks map[string]func(*testing.T, 
 }
 
 // some returns the commands with which a check is made. What surrounds a call is the affair of contract, which treats
-// all commands alike: of these checks each third command is enough for every day, another third with each check, and one
-// more where a run is begun. OMNIAGENT_WALK=all makes all.
+// all commands alike: of these checks each third command is enough for every day, another third with each check, and
+// one more where a run is begun. OMNIAGENT_WALK=all makes all.
 func some(check string, list []*command) []*command {
 	shared := []string{
 		"wrong_flag", "stdin_closed", "stdin_silent", "stdout_closed", "stderr_closed", "reader_gone", "disk_full",
