@@ -2,8 +2,10 @@ package opening
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"omniagent/internal/enclosure"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/mcp"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -63,7 +66,7 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
-		Programs: []string{s.Install.Path, s.Install.Program}, Parts: about.Parts,
+		Programs: []string{s.Install.Path, s.Install.Program}, Parts: append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
 		Veiled: append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {
@@ -80,6 +83,24 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
 	}
 	return w
+}
+
+// servedBy returns the files that the MCP servers of a host consist of, as far as their command lines name them. What
+// cannot be read here is refused by the driver.
+func servedBy(servers []byte) (files []string) {
+	all, _ := mcp.Entries(servers)
+	for _, raw := range all {
+		var one mcp.Entry
+		if json.Unmarshal(raw, &one) != nil {
+			continue
+		}
+		for _, path := range append([]string{one.Command}, one.Args...) {
+			if filepath.IsAbs(path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
 }
 
 // Plan puts walls around a process, if there are any.

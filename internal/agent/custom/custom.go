@@ -70,7 +70,6 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		}
 	}
 	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command, t.CLI.ACP.Command)
-	about.Keeps = func(env []string) agent.Keeps { return keeps(about.Binary, env) }
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
 		for _, arg := range call.Args {
 			if filepath.IsAbs(arg) {
@@ -78,6 +77,8 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 			}
 		}
 	}
+	parts := slices.Clone(about.Parts)
+	about.Keeps = func(env []string) agent.Keeps { return keeps(about.Binary, parts, known, env) }
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
@@ -85,9 +86,24 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 	}, c}
 }
 
-// keeps returns the directories that programs of that name usually have, where they exist.
-func keeps(binary string, env []string) (k agent.Keeps) {
+// keeps returns the directories that programs of that name usually have, where they exist. An adapter, such as codex-acp
+// or a script in a package of that name, works with the login of the agent that its name names.
+func keeps(binary string, parts []string, known []agent.Driver, env []string) (k agent.Keeps) {
 	name := strings.TrimSuffix(filepath.Base(binary), ".exe")
+	adapts := func(of string) bool {
+		return strings.Contains(name, of) || slices.ContainsFunc(parts, func(part string) bool {
+			above := strings.Split(filepath.ToSlash(part), "/")
+			return slices.ContainsFunc(above[max(0, len(above)-3):], func(element string) bool {
+				return strings.Contains(element, of)
+			})
+		})
+	}
+	for _, d := range known {
+		if of := d.Describe(); of.Keeps != nil && of.Binary != "" && adapts(of.Binary) {
+			its := of.Keeps(env)
+			k.Dirs, k.Files = append(k.Dirs, its.Dirs...), append(k.Files, its.Files...)
+		}
+	}
 	for _, dir := range []string{
 		cli.InHome(env, "", "", "."+name),
 		cli.InHome(env, "XDG_CONFIG_HOME", ".config", name),
