@@ -66,8 +66,9 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
-		Programs: []string{s.Install.Path, s.Install.Program}, Parts: append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
-		Veiled: append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
+		Programs: []string{s.Install.Path, s.Install.Program},
+		Parts:    append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
+		Veiled:   append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {
 		if about.Keeps != nil {

@@ -86,8 +86,8 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 	}, c}
 }
 
-// keeps returns the directories that programs of that name usually have, where they exist. An adapter, such as codex-acp
-// or a script in a package of that name, works with the login of the agent that its name names.
+// keeps returns the directories that programs of that name usually have, where they exist. An adapter, such as
+// codex-acp or a script in a package of that name, works with the login of the agent that its name names.
 func keeps(binary string, parts []string, known []agent.Driver, env []string) (k agent.Keeps) {
 	name := strings.TrimSuffix(filepath.Base(binary), ".exe")
 	adapts := func(of string) bool {
