@@ -151,12 +151,14 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 		show, reads := program(path, env)
 		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
 	}
+	account := accountHome("/etc/passwd", os.Getuid())
+	sight := w.sight(account)
 	for _, path := range w.Parts {
-		n.Show = append(n.Show, path)
-		dir := filepath.Dir(path)
-		if !slices.ContainsFunc([]string{w.Home, accountHome("/etc/passwd", os.Getuid()), "/tmp", "/var/tmp"},
-			func(home string) bool { return home != "" && beneath(dir, home) }) {
-			n.Show = append(n.Show, dir)
+		for _, path := range []string{path, filepath.Dir(path)} {
+			temporary := path == "/tmp" || path == "/var/tmp"
+			if !temporary && sight.opens(path) == "" { // an argument may be the home directory, or a key
+				n.Show = append(n.Show, path)
+			}
 		}
 	}
 	if own, err := os.Executable(); err == nil { // hooks and servers of ours that the agent starts

@@ -149,6 +149,24 @@ func TestOwnAdds(t *testing.T) {
 	}
 }
 
+// TestPartsShowNoMore: a file that a command line names is seen with its directory, but neither a home directory nor
+// credentials are.
+func TestPartsShowNoMore(t *testing.T) {
+	w, at := dwelling(t)
+	home := at("home")
+	at("home/.ssh")
+	for path, shown := range map[string]bool{
+		at("home/server") + "/main.js": true, home: false, "/": false, home + "/script.js": true,
+		home + "/.ssh": false, home + "/.ssh/id": false,
+	} {
+		n := AgentWanted{Wanted: w, Parts: []string{path}}.needs("/bin/true", nil)
+		if slices.Contains(n.Show, path) != shown || slices.Contains(n.Show, home) ||
+			slices.Contains(n.Show, filepath.Dir(home)) || slices.Contains(n.Show, home+"/.ssh") {
+			t.Errorf("%s: %q", path, n.Show)
+		}
+	}
+}
+
 func errOf(w Wanted) error {
 	_, err := w.Policy()
 	return err
