@@ -45,7 +45,7 @@ type Services struct {
 	// Chore carries out what an agent over the Agent Client Protocol asks of its client; nil: nothing.
 	Chore func(ctx context.Context, method string, params []byte) (any, error)
 	Tap   *Tap // nil: nobody looks
-	// Around puts walls around a process of the agent, whose plan it changes; nil: there are none.
+	// Around changes the plan of a process of the agent so that it runs behind walls; nil: no walls.
 	Around func(process.Plan) (process.Plan, error)
 	Apart  bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
 	// Standby is what ends its first process with us, where that was prepared; nil: it was not.

@@ -30,7 +30,7 @@ type Around struct {
 	mode setting.Approval
 }
 
-// Around builds walls around an agent. There are none where nobody wants them, and on a machine that has none.
+// Around builds walls around an agent, unless they are switched off or this machine cannot build them.
 func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	a := &Around{close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s)}
 	if e.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked() {

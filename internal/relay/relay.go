@@ -41,7 +41,7 @@ type Relay struct {
 	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
 	Quiet   bool // denials were asked for
 	Record  Record
-	// Around puts walls around the agent; nil: there are none.
+	// Around changes the plan of the agent so that it runs behind walls; nil: no walls.
 	Around func(process.Plan) (process.Plan, error)
 	// Register lists the agent while it runs; nil: nothing does.
 	Register *process.Register

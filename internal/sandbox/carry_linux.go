@@ -34,7 +34,7 @@ type carried struct {
 	real    string // in the real directory
 	outside int    // the real directory
 	inside  int    // that of the agent
-	content []byte // that both had last; nil: there is none
+	content []byte // what both had last; nil: no such file
 }
 
 // carriedMost is the size above which a file is not carried.

@@ -16,9 +16,9 @@ import (
 // shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
 // the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
 //
-// heed gets the words of the caller; nil: it has none.
+// obey gets the words that the caller sends; nil: the caller sends none.
 func watch(
-	signals chan os.Signal, start func() (child int, err error), program string, heed func(word string),
+	signals chan os.Signal, start func() (child int, err error), program string, obey func(word string),
 ) int {
 	asked := false
 	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
@@ -28,7 +28,7 @@ func watch(
 	if len(early) > 0 { // the command has not started yet
 		return died(early[0])
 	}
-	go dieWithCaller(heed)
+	go dieWithCaller(obey)
 	threads()
 	child, err := start()
 	if err != nil {
@@ -96,7 +96,7 @@ func died(s syscall.Signal) int {
 
 // dieWithCaller ends this process when the caller dies, and never returns. The kernel loses the parent-death signal if
 // the caller dies before it is set.
-func dieWithCaller(heed func(word string)) {
+func dieWithCaller(obey func(word string)) {
 	for block := make([]byte, 16); ; {
 		n, err := unix.Read(controlFile, block)
 		if err == unix.EINTR {
@@ -108,8 +108,8 @@ func dieWithCaller(heed func(word string)) {
 			}
 			syscall.Exit(128 + int(syscall.SIGKILL))
 		}
-		if heed != nil && n > 0 {
-			heed(string(block[:n]))
+		if obey != nil && n > 0 {
+			obey(string(block[:n]))
 		}
 	}
 }

@@ -25,7 +25,7 @@ func lodge(o *order, signals chan os.Signal) int {
 	if err != nil {
 		return fail(err)
 	}
-	heed := workspace.keep()
+	obey := workspace.keep()
 	if o.ReadOnly {
 		if err := workspace.set(false); err != nil {
 			return fail(fmt.Errorf("the workspace cannot be made read-only: %w", err))
@@ -61,7 +61,7 @@ func lodge(o *order, signals chan os.Signal) int {
 	return watch(signals, func() (int, error) {
 		return syscall.ForkExec(o.Program, os.Args[2:],
 			&syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}})
-	}, o.Program, heed)
+	}, o.Program, obey)
 }
 
 // writables are the mounts of what an agent may change, if it may change anything there.
@@ -86,7 +86,7 @@ func (w writables) set(on bool) error {
 }
 
 // keep returns what obeys the caller, on a thread that keeps the privileges of the stage.
-func (w writables) keep() (heed func(word string)) {
+func (w writables) keep() (obey func(word string)) {
 	words, begun := make(chan string), make(chan bool)
 	go func() {
 		runtime.LockOSThread()
