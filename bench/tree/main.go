@@ -146,11 +146,7 @@ func contests(base, root string, files int) ([]*contest, error) {
 			return err
 		})},
 		{name: "saved and loaded", theirs: status, ours: here(func() error {
-			var file bytes.Buffer
-			if err := before.Save(&file); err != nil {
-				return err
-			}
-			_, err := tree.Parse(file.Bytes())
+			_, err := tree.Parse(before.Encode())
 			return err
 		})},
 		{name: "the index of git", theirs: listed, ours: here(func() error {

@@ -13,11 +13,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		var file bytes.Buffer
-		if err := x.Save(&file); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(file.Bytes())
+		f.Add(x.Encode())
 		root = "." // this package
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -28,16 +24,12 @@ func FuzzLoad(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			var file bytes.Buffer
-			if err := x.Save(&file); err != nil {
-				t.Fatal(err)
-			}
-			again, err := Parse(file.Bytes())
+			again, err := Parse(x.Encode())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c := Diff(x, again); len(c.Files) > 0 {
-				t.Fatalf("%v differ after Save and Load", c.Files)
+				t.Fatalf("%v differ after Encode and Parse", c.Files)
 			}
 		}
 	})
@@ -49,17 +41,14 @@ func TestDamageIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file bytes.Buffer
-	if err := x.Save(&file); err != nil {
-		t.Fatal(err)
-	}
-	for i := range file.Len() {
-		data := bytes.Clone(file.Bytes())
+	saved := x.Encode()
+	for i := range saved {
+		data := bytes.Clone(saved)
 		data[i] ^= 1
 		if _, err := Parse(data); err == nil {
 			t.Errorf("byte %d is damaged, which is not noticed", i)
 		}
-		if _, err := Parse(file.Bytes()[:i]); err == nil {
+		if _, err := Parse(saved[:i]); err == nil {
 			t.Errorf("only %d bytes are left, which is not noticed", i)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -27,9 +26,12 @@ const (
 	hasRepository
 )
 
-// Save writes the index. Parse reads it.
-func (x *Index) Save(w io.Writer) error {
-	e := &encoder{}
+// usualEntry is how many bytes an entry takes in most indexes.
+const usualEntry = 64
+
+// Encode returns the index as Parse reads it.
+func (x *Index) Encode() []byte {
+	e := &encoder{text: make([]byte, 0, x.Len()*usualEntry)}
 	e.text = append(e.text, firstLine...)
 	e.string(x.Root)
 	e.signed(x.Taken.UnixNano())
@@ -62,20 +64,11 @@ func (x *Index) Save(w io.Writer) error {
 		}
 	}
 	sum := sha256.Sum256(e.text)
-	if _, err := w.Write(append(e.text, sum[:]...)); err != nil {
-		return fault.New(fault.OutputFailed, "the index of %s cannot be written: %v", x.Root, err).Because(err)
-	}
-	return nil
+	return append(e.text, sum[:]...)
 }
 
-// SaveFile writes the index into a file, whole or not at all.
-func (x *Index) SaveFile(path string) error {
-	var data bytes.Buffer
-	if err := x.Save(&data); err != nil {
-		return err
-	}
-	return workspace.Replace(path, data.Bytes(), 0o600)
-}
+// SaveFile writes the index into a file, whole or not at all. LoadFile reads it.
+func (x *Index) SaveFile(path string) error { return workspace.Replace(path, x.Encode(), 0o600) }
 
 // LoadFile reads an index that SaveFile wrote.
 func LoadFile(path string) (*Index, error) {
@@ -142,7 +135,7 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 	}
 }
 
-// Parse reads an index that Save wrote. It refuses one that is damaged, or of another version.
+// Parse reads what Encode returned. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ok := bytes.CutPrefix(text, []byte(firstLine))
 	if !ok {

@@ -1,7 +1,6 @@
 package tree_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -69,14 +68,10 @@ func take(t testing.TB, root string, o tree.Options) *tree.Index {
 	return x
 }
 
-// saved returns the index after Save and Load.
+// saved returns the index after Encode and Parse.
 func saved(t testing.TB, x *tree.Index) *tree.Index {
 	t.Helper()
-	var file bytes.Buffer
-	if err := x.Save(&file); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := tree.Parse(file.Bytes())
+	loaded, err := tree.Parse(x.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}

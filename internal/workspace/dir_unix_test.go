@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 func TestNothingOfADirWaits(t *testing.T) {
@@ -87,7 +88,7 @@ func TestNoDirectoryIsWaitedFor(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: a FIFO is a directory", what)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(hermetic.Patience):
 			t.Fatalf("%s waits for a FIFO", what)
 		}
 	}

@@ -34,6 +34,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -71,14 +72,14 @@ func ReadFile(path string, max int64) ([]byte, error) {
 		return nil, tooLarge(path, info.Size(), max)
 	}
 	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, max+1)); err != nil {
 		return nil, toFault("read", path, err)
 	}
-	if int64(len(data)) > max {
-		return nil, tooLarge(path, int64(len(data)), max)
+	if int64(data.Len()) > max {
+		return nil, tooLarge(path, int64(data.Len()), max)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // MkdirAll creates the directory and its parents. New ones are only accessible by the user; existing ones keep their

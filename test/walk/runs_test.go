@@ -3,7 +3,6 @@
 package walk
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -177,12 +176,7 @@ func (b *box) differ(t *testing.T, dir string) {
 	for _, name := range []string{"before", "after"} {
 		x, err := tree.Take(context.Background(), b.project, tree.Options{Store: store, Since: since})
 		must(t, err)
-		f, err := os.Create(filepath.Join(dir, name))
-		must(t, err)
-		w := bufio.NewWriter(f)
-		must(t, x.Save(w))
-		must(t, w.Flush())
-		must(t, f.Close())
+		must(t, x.SaveFile(filepath.Join(dir, name)))
 		since = x
 		b.write(t, "project/lock.txt", "one lock\n")
 	}
