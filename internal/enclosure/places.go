@@ -22,8 +22,8 @@ type row struct {
 	path, why string
 }
 
-// table returns the rows of places.txt, and which variables move which directories.
-func table() (rows []row, moved map[string]string) {
+// table returns the rows of places.txt, which variables move which directories, and which of these are for caches.
+func table() (rows []row, moved map[string]string, caches []string) {
 	sights := map[string]sandbox.Sight{"show": sandbox.Shown, "copy": sandbox.Copied, "own": sandbox.Owned}
 	moved = map[string]string{}
 	for line := range strings.Lines(placesText) {
@@ -31,11 +31,14 @@ func table() (rows []row, moved map[string]string) {
 		path, why, _ := strings.Cut(rest, "  ")
 		if sight, ok := sights[kind]; ok {
 			rows = append(rows, row{sight, filepath.FromSlash(path), why})
-		} else if kind == "moved" {
+		} else if kind == "moved" || kind == "cache" {
 			moved[filepath.FromSlash(path)] = why
+			if kind == "cache" {
+				caches = append(caches, why)
+			}
 		}
 	}
-	return rows, moved
+	return rows, moved, caches
 }
 
 // covered returns the home directories of which commands see only places: without links, that of the environment first.
@@ -101,6 +104,7 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 		return err
 	}
 	p.Homes, p.Places = s.homes, s.places
+	_, _, p.Caches = table()
 	if w.Temp != "" {
 		p.Scratch = w.Temp + "-home"
 	}
@@ -181,7 +185,7 @@ func (s *sight) inside(path string) bool {
 // listed shows the places of the table. In the home directory of the account, where HOME is another one, nothing is
 // written.
 func (s *sight) listed() {
-	rows, moved := table()
+	rows, moved, _ := table()
 	for i, home := range s.homes {
 		for _, r := range rows {
 			switch {

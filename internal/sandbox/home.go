@@ -93,6 +93,19 @@ func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true
 }
 
+// fills reports whether commands can write to a cache.
+func (p Policy) fills(path string, t Tier) bool {
+	path = filepath.Clean(path)
+	if p.writable(path) != "" || t == Namespaces && first([]string{"/tmp", "/var/tmp"}, path) != "" {
+		return true
+	}
+	if t == Landlock {
+		return within(p.Homes[0], path) // their home directory is another one
+	}
+	place, listed := p.place(path)
+	return listed && place.Sight != Shown
+}
+
 // GitIdentity returns the part of git's configuration in these files that commands need: who commits, and how git
 // treats files. Nothing of it includes a file, or names a host or a credential. What a later file says counts.
 func GitIdentity(files []string) string {

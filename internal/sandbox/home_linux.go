@@ -192,6 +192,10 @@ func (w *Walls) furnish(o *order, trial bool) (from *os.File, err error) {
 		return nil, nil
 	}
 	o.Seen, o.Own, o.Copies = h.found.Seen, h.found.Own, h.found.Copies
+	o.Env = slices.DeleteFunc(o.Env, func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return slices.Contains(w.policy.Caches, name) && filepath.IsAbs(value) && !w.policy.fills(value, o.Tier)
+	})
 	if h.farm != nil && !trial {
 		o.Farm, o.Env = h.farm.dir, w.policy.moved(o.Env, h.farm.dir)
 	}

