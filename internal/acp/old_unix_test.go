@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // TestLedgersAreFiles: anything but a regular file is ignored, and nothing blocks on it.
@@ -36,7 +37,7 @@ func TestLedgersAreFiles(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("it waits for a pipe")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/guardwait"
+	"omniagent/internal/hermetic"
 )
 
 // TestGuardWaitsBeforeAllElse: a guard that waits has not initialised what makes the program start slowly, and one that
@@ -37,7 +38,7 @@ func TestGuardWaitsBeforeAllElse(t *testing.T) {
 	}
 	_ = theirs.Close()
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(time.Millisecond) {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
 		if strings.TrimSpace(string(name)) == guardwait.Name {
 			break

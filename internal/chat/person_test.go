@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 )
@@ -77,7 +78,7 @@ func (p *person) leaves() int {
 	select {
 	case code := <-p.ended:
 		return code
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		p.t.Fatalf("it does not end:\n%s", p.text.String())
 		return 0
 	}
@@ -194,7 +195,7 @@ func TestCtrlCIsHeard(t *testing.T) {
 	p.signals <- os.Interrupt
 	select {
 	case <-interrupted:
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("nobody hears it")
 	}
 	close(free)

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
@@ -45,7 +46,7 @@ func (s *shown) Write(p []byte) (int, error) {
 
 func (s *shown) await(t *testing.T, what string) {
 	t.Helper()
-	over := time.After(20 * time.Second)
+	over := time.After(hermetic.Patience)
 	for {
 		s.mu.Lock()
 		shown, grew := s.text.String(), s.grew

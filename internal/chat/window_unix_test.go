@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/terminal"
 )
 
@@ -85,7 +86,7 @@ func (s *seat) looks(here bool) {
 	s.t.Helper()
 	sequence := map[bool]string{true: "\x1b[I", false: "\x1b[O"}[here]
 	s.types(sequence)
-	for end := time.Now().Add(20 * time.Second); s.device.Front() != here; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); s.device.Front() != here; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal("the terminal is not heard")
 		}

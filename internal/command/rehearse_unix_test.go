@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // TestScriptsThatAreNone: nothing is waited for, and nothing is read without an end.
@@ -37,7 +38,7 @@ func TestScriptsThatAreNone(t *testing.T) {
 			if f := fault.Of(err); !errors.Is(err, fault.ArgError) || f.Suggestion == "" {
 				t.Errorf("%s: %v", path, err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(hermetic.Patience):
 			t.Fatalf("%s holds us", path)
 		}
 	}

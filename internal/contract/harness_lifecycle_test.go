@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // What the tests of ends and streams need beside the harness: processes that are read while they run.
@@ -42,7 +43,7 @@ func (w *world) wrapped(cmd *exec.Cmd, argv ...string) *exec.Cmd {
 // await returns once the file exists in the directory.
 func (w *world) await(t *testing.T, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(hermetic.Patience); ; {
 		if _, err := os.Stat(filepath.Join(w.dir, name)); err == nil {
 			return
 		}
@@ -105,7 +106,7 @@ func followed(t *testing.T, cmd *exec.Cmd) *following {
 		t.Fatal(err)
 	}
 	f.lines = bufio.NewReader(out)
-	watchdog := time.AfterFunc(30*time.Second, func() { _ = f.cmd.Process.Kill() })
+	watchdog := time.AfterFunc(hermetic.Patience, func() { _ = f.cmd.Process.Kill() })
 	t.Cleanup(func() { watchdog.Stop(); _ = f.cmd.Process.Kill() })
 	return f
 }

@@ -137,7 +137,7 @@ func (w *world) start(t *testing.T, args ...string) *started {
 	}
 	go func() { s.done <- s.cmd.Wait() }()
 	ready := filepath.Join(w.dir, "ready")
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(hermetic.Patience); ; {
 		if _, err := os.Stat(ready); err == nil {
 			_ = os.Remove(ready)
 			return s
@@ -164,7 +164,7 @@ func (s *started) end(t *testing.T, signals ...os.Signal) answered {
 	}
 	select {
 	case <-s.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(hermetic.Patience):
 		_ = s.cmd.Process.Kill()
 		t.Fatal("it did not end")
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"omniagent/internal/hermetic"
 )
 
 // onTerminal runs the program with all three streams on pseudo terminals, one for standard error alone.
@@ -41,7 +43,7 @@ func (w *world) onTerminal(t *testing.T, args ...string) answered {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watchdog := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	watchdog := time.AfterFunc(hermetic.Patience, func() { _ = cmd.Process.Kill() })
 	defer watchdog.Stop()
 	_ = out.Close()
 	_ = errs.Close()

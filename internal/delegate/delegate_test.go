@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
@@ -329,7 +330,7 @@ func TestNobodyReads(t *testing.T) {
 		if err == nil {
 			t.Error("that it could not write is not told")
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("it waits for a reader that has left")
 	}
 	_ = feed.Close()

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/redact"
 	"omniagent/internal/setting"
@@ -42,7 +43,7 @@ func TestTogether(t *testing.T) {
 			select {
 			case <-both: // both run
 			case <-ctx.Done():
-			case <-time.After(20 * time.Second):
+			case <-time.After(hermetic.Patience):
 			}
 		}
 		mu.Lock()

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
@@ -144,7 +144,7 @@ func turn(t *testing.T, m *mind, text string, see func(event.Event)) []event.Eve
 // call; and that what was told of changes is what holds.
 func say(t *testing.T, m *mind, message []event.Block, see func(event.Event)) []event.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hermetic.Patience)
 	defer cancel()
 	m.mu.Lock()
 	m.events, m.see, m.cancel = nil, see, cancel

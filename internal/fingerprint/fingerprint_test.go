@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 func put(t *testing.T, path, text string) string {
@@ -23,7 +25,7 @@ func put(t *testing.T, path, text string) string {
 // settled returns the hash of a file once its last change is long enough ago.
 func settled(t *testing.T, path string) File {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(hermetic.Patience); time.Now().Before(deadline); {
 		if f, err := Digest(path); err != nil || f.Status != 0 {
 			if err != nil {
 				t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 func check(t testing.TB, err error) {
@@ -58,7 +60,7 @@ func farSide(t testing.TB, f func(net.Conn)) string {
 			}
 			all.Go(func() {
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+				_ = c.SetDeadline(time.Now().Add(hermetic.Patience))
 				f(c)
 			})
 		}
@@ -76,7 +78,7 @@ func dial(t testing.TB, at string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
 	check(t, err)
-	check(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	check(t, c.SetDeadline(time.Now().Add(hermetic.Patience)))
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestEveryWaitEnds: with clocks of a moment each, nobody who is slow or silent keeps anything.
@@ -192,7 +194,7 @@ func TestAThousand(t *testing.T) {
 				return
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(hermetic.Patience))
 			_, _ = io.WriteString(c, "CONNECT "+far+" HTTP/1.1\r\n\r\n")
 			head := make([]byte, 12)
 			if _, err := io.ReadFull(c, head); string(head) == "HTTP/1.1 200" {
@@ -215,7 +217,7 @@ func TestAThousand(t *testing.T) {
 	}
 	close(release)
 	done.Wait()
-	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(hermetic.Patience); ; runtime.Gosched() {
 		if got := askOnce(at, "CONNECT "+far+" HTTP/1.1\r\n\r\n"); strings.HasPrefix(got, "HTTP/1.1 200") {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/cells"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/keys"
 	"omniagent/internal/lineedit"
 )
@@ -249,7 +250,7 @@ func changed(t *testing.T, e *lineedit.Editor) {
 	t.Helper()
 	select {
 	case <-e.Changed():
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("no candidates")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/proto/jsonrpc"
 )
 
@@ -310,11 +311,11 @@ func TestHTTPUnasked(t *testing.T) {
 		if c.Tools()[0].Name != "list2" {
 			t.Errorf("got %+v", c.Tools())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("nobody is told")
 	}
 	w.unasked <- `{"jsonrpc":"2.0","id":"r1","method":"sampling/createMessage","params":{}}`
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(5 * time.Millisecond) {
 		w.mu.Lock()
 		answer := w.behind.asked[`"r1"`]
 		w.mu.Unlock()
@@ -342,7 +343,7 @@ func TestHTTPUnaskedOfAForgottenSession(t *testing.T) {
 		if w.session.Load() != 3 {
 			t.Errorf("%d sessions", w.session.Load())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("nobody listens any more")
 	}
 }
@@ -356,7 +357,7 @@ func TestHTTPServerThatOffersNothingToListenTo(t *testing.T) {
 	go func() { c.wire.(*remote).group.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Error("it is asked again and again")
 	}
 	if w.session.Load() != 2 || w.listens.Load() != 2 {

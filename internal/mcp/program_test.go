@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -207,7 +208,7 @@ func TestCancelled(t *testing.T) {
 	if err := <-result; !errors.Is(err, fault.Interrupted) {
 		t.Errorf("got %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(5 * time.Millisecond) {
 		if data, _ := os.ReadFile(told); len(data) > 0 {
 			break
 		}
@@ -465,7 +466,7 @@ func TestListChanged(t *testing.T) {
 		if got != c || c.Tools()[0].Name != "list2" {
 			t.Errorf("got %+v", c.Tools())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Error("nobody is told")
 	}
 }

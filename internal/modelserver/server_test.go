@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // silence waits for a stream to say nothing more, and returns what came before.
@@ -349,7 +351,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	go func() { _ = s.Close(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("Close waits for those that stall")
 	}
 	stacks := make([]byte, 1<<20)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -80,7 +82,7 @@ func wires() []Wire { return []Wire{Messages, Responses, Chat, Gemini} }
 // post sends a request and reads all that comes; the error is the one of reading.
 func post(t *testing.T, url, text string) (*http.Response, []byte, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hermetic.Patience)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(text))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // familyThat is the leader of a family: "exits" leaves a grandchild behind, "escapes" one that has left the session,
@@ -173,7 +174,7 @@ func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 							time.Since(c.Started) < time.Minute
 					})
 				}
-				soon, stop := context.WithTimeout(ctx, 10*time.Second)
+				soon, stop := context.WithTimeout(ctx, hermetic.Patience)
 				defer stop()
 				pollUntilDone(soon, check) // a child may be quicker than its record
 				if err != nil || !check() {

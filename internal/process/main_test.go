@@ -144,7 +144,7 @@ func parent(args []string) error {
 
 // awaitPID waits until the process that was to write its number to file has done so.
 func awaitPID(ctx context.Context, file string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hermetic.Patience)
 	defer cancel()
 	pid := 0
 	pollUntilDone(ctx, func() bool {

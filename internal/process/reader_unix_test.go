@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -35,7 +36,7 @@ func TestReaderGone(t *testing.T) {
 	_ = r.Close()
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("it was not noticed")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // shell is a Plan for a script, without any stream.
@@ -29,7 +30,7 @@ func ends(t *testing.T, c *Child) Ending {
 	t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		c.End(os.Kill)
 		t.Fatal("Wait does not return")
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // screen is a program for a terminal. It says what happens to it and does what the lines say that it reads.
@@ -147,7 +149,7 @@ func (c *console) text() string {
 func (c *console) hasNoticed() {
 	c.t.Helper()
 	since := c.read
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(hermetic.Patience); time.Now().Before(end); {
 		c.types("echo shell $((40+2))\n")
 		c.expect("shell 42")
 		c.expect("ready> ")

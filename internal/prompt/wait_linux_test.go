@@ -15,6 +15,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/prompt"
 )
 
@@ -136,7 +137,7 @@ func expect(t *testing.T, input fs.FileInfo, session int, want prompt.Wait) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for over := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for over := time.Now().Add(hermetic.Patience); ; <-tick.C {
 		got, same, pids := prompt.Unknown, 0, members(session)
 		for ; same < 20; same++ {
 			if got = prompt.Waiting(input, pids); got != want {

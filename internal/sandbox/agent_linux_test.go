@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -177,7 +178,7 @@ func TestAgentReplacesItsFile(t *testing.T) {
 
 func waitUntil(t *testing.T, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hermetic.Patience); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not become so")
 		}

@@ -112,7 +112,7 @@ func run(t *testing.T, s *Shell, line string) Outcome {
 // await asks until the answer is yes.
 func await(t *testing.T, what string, yes func() bool) {
 	t.Helper()
-	over := time.Now().Add(20 * time.Second)
+	over := time.Now().Add(hermetic.Patience)
 	for gap := time.Millisecond; !yes(); gap = min(2*gap, 20*time.Millisecond) {
 		if time.Now().After(over) {
 			t.Fatalf("waited too long for %s", what)

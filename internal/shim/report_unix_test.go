@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // TestReport is whole, for its owner alone, and holds neither prompt nor secret.
@@ -213,7 +214,7 @@ func TestTemporaryFiles(t *testing.T) {
 			var file, dir os.FileInfo
 			go func() {
 				defer close(done)
-				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) &&
+				for deadline := time.Now().Add(hermetic.Patience); time.Now().Before(deadline) &&
 					len(w.prompts()) == 0; time.Sleep(time.Millisecond) {
 					if list, _ := filepath.Glob(w.temp + "/*/in/file"); len(list) == 1 && file == nil {
 						file, _ = os.Stat(list[0])

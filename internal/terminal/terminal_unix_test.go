@@ -14,6 +14,7 @@ import (
 	"github.com/creack/pty"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/keys"
 	"omniagent/internal/terminal"
 )
@@ -80,7 +81,7 @@ func next(t *testing.T, in <-chan keys.Key) keys.Key {
 	select {
 	case k := <-in:
 		return k
-	case <-time.After(10 * time.Second):
+	case <-time.After(hermetic.Patience):
 		t.Fatal("no key came")
 		return keys.Key{}
 	}
@@ -195,7 +196,7 @@ func TestGone(t *testing.T) {
 	t.Cleanup(func() { _ = file.Close() })
 	tty := (&desk{t, master, file}).open("")
 	_ = master.Close()
-	for end := time.After(10 * time.Second); ; {
+	for end := time.After(hermetic.Patience); ; {
 		select {
 		case _, more := <-tty.Input():
 			if !more {

@@ -120,7 +120,7 @@ func TestBashInTheBackground(t *testing.T) {
 	all := ""
 	read := func(input object, until string) {
 		t.Helper()
-		over := time.Now().Add(20 * time.Second)
+		over := time.Now().Add(hermetic.Patience)
 		for all = ""; !strings.Contains(all, until); time.Sleep(5 * time.Millisecond) {
 			r := d.says(BashOutput, input)
 			if r.Waits != strings.Contains(r.Text, "is running.") {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	client2 "omniagent/internal/mcp"
 )
 
@@ -384,7 +385,7 @@ func (p place) gone(t *testing.T, and string) {
 		return
 	}
 	var found []string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		found = slices.DeleteFunc(p.alive(t, 0), func(line string) bool {
 			return and != "" &&
 				strings.HasSuffix(strings.TrimSpace(line), and)

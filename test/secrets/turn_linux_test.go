@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // forms are those in which a canary is looked for.
@@ -213,7 +215,7 @@ func TestCrash(t *testing.T) {
 // awaitFile waits until a file of the workspace is there, or the program has ended.
 func (b *box) awaitFile(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(b.work, name)); err == nil {
 			return
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"omniagent/internal/hermetic"
 )
 
 // window is a terminal with bash in it, in which a person calls the program.
@@ -62,7 +64,7 @@ func (v *window) types(text string) {
 // sees waits for a text after the last one that was seen.
 func (v *window) sees(text string) {
 	v.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(2 * time.Millisecond) {
 		v.mu.Lock()
 		rest := v.all[v.read:]
 		at := strings.Index(rest, text)

@@ -16,6 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"omniagent/internal/emulator"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -134,7 +135,7 @@ func (w *window) written() string {
 // await waits until something holds.
 func (w *window) await(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			written := w.written()
 			w.t.Fatalf("no %s; the last bytes are %q", what, written[max(len(written)-2000, 0):])
@@ -164,7 +165,7 @@ func (w *window) ends() error {
 	select {
 	case err := <-w.ended:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(hermetic.Patience):
 		w.t.Fatalf("it does not end")
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"omniagent/internal/hermetic"
 )
 
 // session starts a shell that has the terminal for the programs in a script. TALK is the program, OUT a directory.
@@ -50,7 +52,7 @@ func read(t *testing.T, dir, name string) string {
 // process returns the number of the talk that a script has started, which its marker names.
 func process(t *testing.T, out string) int {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(hermetic.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		files, _ := filepath.Glob(filepath.Join(out, "state", "terminals", "*.json"))
 		for _, file := range files {
 			data, _ := os.ReadFile(file)

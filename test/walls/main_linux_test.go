@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -309,7 +310,7 @@ type toolResult struct {
 	Failed  bool   `json:"is_error"`
 }
 
-const patience = 60 * time.Second
+const patience = hermetic.Patience
 
 // model is a scripted one.
 func model(t testing.TB, steps []string) *modelserver.Server {

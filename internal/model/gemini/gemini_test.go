@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/toolspec"
 )
@@ -178,7 +179,7 @@ func (s scenario) run(t *testing.T) {
 	defer server.Close()
 	q := hello()
 	for ; turn < len(s.Turns); turn++ {
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), hermetic.Patience)
 		said := ""
 		// A client of its own for each turn: ids must not depend on what a client has seen before.
 		a, err := New(Options{Base: server.URL, Key: "k", Model: "m"}).Ask(ctx, q,

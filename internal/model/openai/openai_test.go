@@ -12,8 +12,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 	"omniagent/internal/toolspec"
 )
@@ -186,7 +186,7 @@ func (s scenario) run(t *testing.T) {
 	c := NewChat(Options{Base: server.URL + "/v1", Key: "k", Model: "m"})
 	q := hello()
 	for ; turn < len(s.Turns); turn++ {
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), hermetic.Patience)
 		said := ""
 		a, err := c.Ask(ctx, q, func(p model.Piece) {
 			said += p.Text

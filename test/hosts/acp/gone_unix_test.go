@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestSignals end a turn in order, and say so in the exit code.
@@ -78,7 +80,7 @@ func TestDoesNotRead(t *testing.T) {
 	go func() { state, _ = cmd.Process.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(15 * time.Second):
+	case <-time.After(hermetic.Patience):
 		_ = cmd.Process.Kill()
 		<-ended
 		t.Error("the signal is not heard")
@@ -126,7 +128,7 @@ func TestOutputGone(t *testing.T) {
 	go func() { _ = cmd.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(15 * time.Second):
+	case <-time.After(hermetic.Patience):
 		_ = cmd.Process.Kill()
 		t.Fatal("it does not end")
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // hosts is the directory of the installed clients.
@@ -40,7 +42,7 @@ func (p place) script(t *testing.T, dir, name string) map[string]any {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(hermetic.Patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	err = cmd.Wait()
 	reported := map[string]any{}
@@ -104,7 +106,7 @@ func (p place) acpx(t *testing.T, dir string, args ...string) (string, int) {
 	}, args...)
 	cmd := exec.Command(filepath.Join(dir, ".bin", "node"), words...)
 	cmd.Env, cmd.Dir = p.env, p.work
-	late := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(hermetic.Patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
