@@ -126,7 +126,7 @@ func (w *AgentWalls) wrap(
 	if err != nil {
 		return p, err
 	}
-	o.Mine = realPaths(needs.Own)
+	o.Mine, o.Files = realPaths(needs.Own), w.homes.system.files
 	o.Shown = slices.Concat(needs.Show, needs.Own) // of these, links that lead to them
 	w.mu.Lock()
 	o.ReadOnly = w.readOnly

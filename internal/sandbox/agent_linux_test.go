@@ -57,7 +57,7 @@ func newAgentHomeWith(t *testing.T, reviewed map[string]string, change func(home
 		files[a.root+"/"+path] = sum
 	}
 	a.walls, err = OpenAgent(AgentPolicy{
-		Policy: p, Veiled: []string{".claude", ".github/hooks"},
+		Policy: p, Veiled: []string{".claude", ".github/hooks", ".agent.json"},
 		Makes: []string{".claude/.own"}, Reviewed: files,
 	},
 		[]string{a.home + "/.agent.json"}, Options{State: g.state})
@@ -221,7 +221,7 @@ func TestAgentIsVeiled(t *testing.T) {
 	a := newAgentHome(t, map[string]string{".claude/agents/good": sum, ".claude/agents/changed": sum})
 	for name, text := range map[string]string{
 		".claude/settings.json": "evil", ".claude/agents/good": "good", ".claude/agents/changed": "evil",
-		"deep/.github/hooks/x": "evil", ".github/workflow": "plain",
+		"deep/.github/hooks/x": "evil", ".github/workflow": "plain", ".agent.json": "evil", "empty/.claude": "",
 	} {
 		path := filepath.Join(a.root, name)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -237,6 +237,9 @@ func TestAgentIsVeiled(t *testing.T) {
 		"read x <.claude/agents/good; echo $x":                                        "good",
 		"mkdir .claude/.own; echo y >.claude/.own/z; read x <.claude/.own/z; echo $x": "y",
 		"read x <.github/workflow; echo $x":                                           "plain",
+		"[[ -f empty/.claude ]] && { read x <empty/.claude || echo missing; }":       "missing",
+		"read x <.agent.json || echo missing":                                         "missing",
+		"read x <~/.agent.json; echo $x":                                              "settings",
 		"cat .claude/settings.json":                                                   "evil", // not its own program
 		"cat link/settings.json":                                                      "evil",
 		"mkdir new; mkdir new/.claude; [[ -e new/.claude ]] || echo missing":          "missing",

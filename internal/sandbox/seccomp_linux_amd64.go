@@ -98,6 +98,11 @@ func oldLooks() (machine uint32, calls []uint32) {
 	}
 }
 
+// opensNothing reports whether a call only tells whether and what a file is.
+func opensNothing(number uint32) bool {
+	return number == unix.SYS_STAT || number == unix.SYS_LSTAT || number == newfstatat || number == unix.SYS_STATX
+}
+
 // looksHere reports whether a call has no directory.
 func looksHere(number uint32) bool {
 	switch number {

@@ -27,5 +27,8 @@ const newfstatat = unix.SYS_FSTATAT
 // oldLooks are the calls that look at a path without a directory, of which this machine has none of its own.
 func oldLooks() (machine uint32, calls []uint32) { return unix.AUDIT_ARCH_AARCH64, nil }
 
+// opensNothing reports whether a call only tells whether and what a file is.
+func opensNothing(number uint32) bool { return number == newfstatat || number == unix.SYS_STATX }
+
 // looksHere reports whether a call has no directory.
 func looksHere(number uint32) bool { return number == unix.SYS_CHDIR }

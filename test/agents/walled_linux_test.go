@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func TestWalledByMode(t *testing.T) {
 	d.ends()
 }
 
-// TestWalledOwnSandbox: the sandbox of Claude Code holds its commands behind our walls too.
+// TestWalledOwnSandbox: the sandbox of Claude Code holds its commands behind our walls too, and leaves nothing.
 func TestWalledOwnSandbox(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
@@ -84,8 +85,22 @@ func TestWalledOwnSandbox(t *testing.T) {
 	outside := filepath.Join(b.home, ".claude/outside")
 	o := b.run(`[{"shell":"echo y > inside; echo x > `+outside+`; true"},{"say":"I am done."}]`,
 		"--auto-edit", "--sandbox", "workspace-write", "--walls")
-	if o.code != 0 || !b.took("inside") || b.took(outside) || o.report.Walls == nil {
+	if o.code != 0 || !b.took("inside") || b.took(outside) || b.took(".mcp.json") || o.report.Walls == nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestWalledSettings: an agent finds and changes its own settings, also where a repository's of that name are hidden.
+func TestWalledSettings(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "claude")
+	b.claudeLogin(`[{"say":"done"}]`)
+	before, _ := os.ReadFile(filepath.Join(b.home, ".claude.json"))
+	o := b.start(nil, "-p", "hello there", "--walls")
+	text, _ := os.ReadFile(filepath.Join(b.home, ".claude.json"))
+	if o.code != 0 || o.report.Walls == nil || bytes.Equal(text, before) || strings.Contains(o.stderr, ".claude.json") {
+		t.Errorf("%+v\n%s", o, text)
 	}
 }
 
