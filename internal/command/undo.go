@@ -261,7 +261,7 @@ func undoNote(t undoTurn) string {
 			parts = append(parts, part)
 		}
 	}
-	add(t.Ended == nil, "under way")
+	add(t.Ended == nil && !t.Abandoned, "under way")
 	add(t.Kind == string(undo.OfUndo), "an undo")
 	add(t.Kind == string(undo.OfRedo), "a redo")
 	add(t.Back != nil, "taken back")

@@ -129,6 +129,12 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 
 func underWay(r Record) bool { return r.Ended.IsZero() && r.Kind == OfTurn }
 
+// died reports whether the process of a turn that is under way has ended.
+func (p *place) died(r Record) bool {
+	_, held := workspace.HolderOf(p.alive(r.ID))
+	return !held
+}
+
 func (p *place) busy(r Record) error {
 	return fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
 		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
@@ -169,11 +175,11 @@ func find(places []*place, q Request) (f found, err error) {
 			if !underWay(r) {
 				continue
 			}
-			if _, held := workspace.HolderOf(p.alive(r.ID)); held {
+			if !p.died(r) {
 				f.busy = p
 				return f, p.busy(r)
 			}
-			records[i].Ended, records[i].Abandoned, died[r.ID] = time.Now().UTC(), q.DryRun, true
+			records[i].Ended, records[i].Abandoned, died[r.ID] = time.Now().UTC(), true, true
 		}
 		r, failed := choose(records, q, places[0].root)
 		switch {
@@ -383,8 +389,8 @@ func choose(records []Record, q Request, root string) (Record, error) {
 			return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
 		case r.Abandoned && !q.TakeOld:
 			return r, fault.New(fault.Conflicting,
-				"the process of the last turn, %s, died, so undo would also take back "+
-					"what was changed since by somebody else", r.ID).
+				"the process of the last turn, %s, died during it, so what others have changed since would be "+
+					"taken back too", r.ID).
 				Hint("omniagent undo %s --dry-run shows what that is; without --dry-run it is taken back", r.ID)
 		default:
 			return r, nil

@@ -107,7 +107,7 @@ type Record struct {
 	UndoneBy string `json:"back,omitempty"`
 	// Late means that the agent may have changed something before the first snapshot was complete.
 	Late bool `json:"late,omitempty"`
-	// Abandoned means that the process died, so that the second snapshot was taken later.
+	// Abandoned means that the process died: the second snapshot is taken later, or was.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Damaged means that the record itself cannot be read, so nothing else is known.
 	Damaged bool       `json:"-"`
@@ -306,6 +306,11 @@ func listAll(places []*place) ([]Record, error) {
 		records, err := p.list()
 		if err != nil {
 			return nil, err
+		}
+		for i, r := range records {
+			if underWay(r) && p.died(r) {
+				records[i].Abandoned = true
+			}
 		}
 		all = append(all, records...)
 	}

@@ -520,7 +520,7 @@ func TestATurnWhoseProcessDiedIsTakenBackByName(t *testing.T) {
 		t.Fatalf("a refused undo changed something (-was +is):\n%s", diff)
 	}
 	all, err := s.List(root)
-	if err != nil || len(all) != 1 || !all[0].Abandoned {
+	if err != nil || len(all) != 1 || !all[0].Abandoned || !all[0].Ended.IsZero() { // so that it can be resumed
 		t.Fatalf("listed are %+v, %v", all, err)
 	}
 	back(t, s, undo.Request{Dir: root, ID: all[0].ID})
