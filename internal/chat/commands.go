@@ -31,7 +31,7 @@ func builtIn() []command {
 		{"sessions", "", "list the conversations about this directory", (*Chat).sessions},
 		{"resume", "[ID]", "go on with one of them", (*Chat).resume},
 		{"clear", "", "begin a new conversation", (*Chat).clear},
-		{"compact", "", "have the agent shorten the conversation", (*Chat).compact},
+		{"compact", "[TEXT]", "have the agent shorten the conversation", (*Chat).compact},
 		{"cost", "", "show what this has cost so far", (*Chat).cost},
 		{"undo", "", "take back what the last turn did to the workspace", (*Chat).undo},
 		{"redo", "", "take back the last undo", (*Chat).redo},
@@ -48,10 +48,14 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	var known []string
 	for _, one := range builtIn() {
 		if one.name == name {
-			if one.run == nil {
+			switch {
+			case one.arg == "" && rest != "":
+				c.notice("/" + name + " takes no arguments, so nothing was done")
+			case one.run == nil:
 				return true
+			default:
+				one.run(c, ctx, rest)
 			}
-			one.run(c, ctx, rest)
 			c.ready()
 			return false
 		}

@@ -199,26 +199,23 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 
 // undoWords say to a person what came of an undo, or what would come of it.
 func undoWords(out undo.Outcome, dryRun bool) string {
-	first := "Restored " + plural(len(out.Restored), "path") + "."
-	switch {
-	case dryRun:
-		first = "Would restore " + plural(len(out.Restored), "path") + "."
-	case out.Resumed:
-		first = "Completed an undo that was interrupted: restored " + plural(len(out.Restored), "path") + "."
-	case len(out.Restored) == 0:
-		first = "Restored nothing."
+	took, restored, kept := "Took back ", "Restored ", "Kept unchanged:"
+	if out.Resumed {
+		took = "Completed an interrupted undo of "
 	}
-	lines := []string{first}
 	if dryRun {
-		for _, name := range out.Restored[:min(len(out.Restored), mostPathLines)] {
-			lines = append(lines, "  "+text.Visible(name))
-		}
-		lines = append(lines, andMore(len(out.Restored))...)
+		took, restored, kept = "Would take back ", "Would restore ", "Would keep unchanged:"
 	}
-	if len(out.Kept) > 0 && dryRun {
-		lines = append(lines, "Would keep unchanged:")
-	} else if len(out.Kept) > 0 {
-		lines = append(lines, "Kept unchanged:")
+	lines := []string{took + turnWords(out.Turn), restored + plural(len(out.Restored), "path") + ":"}
+	if len(out.Restored) == 0 {
+		lines[1] = restored + "nothing."
+	}
+	for _, name := range out.Restored[:min(len(out.Restored), mostPathLines)] {
+		lines = append(lines, "  "+text.Visible(name))
+	}
+	lines = append(lines, andMore(len(out.Restored))...)
+	if len(out.Kept) > 0 {
+		lines = append(lines, kept)
 	}
 	for _, k := range out.Kept[:min(len(out.Kept), mostPathLines)] {
 		lines = append(lines, "  "+text.Visible(k.Path)+": "+text.Visible(k.Reason))
@@ -226,6 +223,17 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	lines = append(lines, andMore(len(out.Kept))...)
 	return strings.Join(lines, "\n")
 }
+
+// turnWords name a turn to a person.
+func turnWords(r undo.Record) string {
+	words := map[undo.Kind]string{undo.OfTurn: "the turn", undo.OfUndo: "the undo", undo.OfRedo: "the redo"}[r.Kind]
+	if r.Agent != "" {
+		words += " of " + text.Visible(r.Agent)
+	}
+	return fmt.Sprintf("%s from %s (%s).", words, r.Began.Local().Format(undoTime), r.ID)
+}
+
+const undoTime = "2006-01-02 15:04"
 
 // mostPathLines is how many paths undoWords names of each kind.
 const mostPathLines = 10
@@ -246,7 +254,7 @@ func undoTable(turns []undoTurn) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TURN\tBEGAN\tAGENT\tFILES\tWHAT")
 	for _, t := range turns {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", t.ID, t.Began.Local().Format("2006-01-02 15:04"), t.Agent, t.Files,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", t.ID, t.Began.Local().Format(undoTime), t.Agent, t.Files,
 			undoNote(t))
 	}
 	_ = w.Flush() // into memory
@@ -384,7 +392,11 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
 			out.Turn.ID)
 		if !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand) {
-			f = f.Hint("to restore them too: omniagent redo, then omniagent undo --take-old")
+			again := "omniagent redo, then omniagent undo " + out.Turn.ID
+			if q.Redo {
+				again = "omniagent undo " + out.Turn.Undoes + ", then omniagent redo"
+			}
+			f = f.Hint("to restore them too: %s --take-old", again)
 		}
 		return result, f
 	}

@@ -237,7 +237,7 @@ func TestAgentIsVeiled(t *testing.T) {
 		"read x <.claude/agents/good; echo $x":                                        "good",
 		"mkdir .claude/.own; echo y >.claude/.own/z; read x <.claude/.own/z; echo $x": "y",
 		"read x <.github/workflow; echo $x":                                           "plain",
-		"[[ -f empty/.claude ]] && { read x <empty/.claude || echo missing; }":       "missing",
+		"[[ -f empty/.claude ]] && { read x <empty/.claude || echo missing; }":        "missing",
 		"read x <.agent.json || echo missing":                                         "missing",
 		"read x <~/.agent.json; echo $x":                                              "settings",
 		"cat .claude/settings.json":                                                   "evil", // not its own program

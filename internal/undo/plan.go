@@ -103,6 +103,7 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 	for _, dir := range before.Repositories() {
 		c.considerObjects(dir)
 	}
+	c.considerDirs()
 	slices.SortFunc(c.actions, func(a, b action) int { return strings.Compare(a.path, b.path) })
 	slices.SortFunc(c.kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(c.states)
@@ -229,6 +230,45 @@ func (c *comparison) considerState(dir string, actions []action) {
 	} else {
 		c.removed = append(c.removed, dir)
 	}
+}
+
+// considerDirs keeps the directories that the turn made and that have something in them that stays.
+func (c *comparison) considerDirs() {
+	made := map[string]bool{}
+	for _, a := range c.actions {
+		if a.was == nil && a.is != nil && a.is.Mode.IsDir() {
+			made[a.path] = true
+		}
+	}
+	if len(made) == 0 {
+		return
+	}
+	tree.Each(c.after, c.now, func(name string, left, is *tree.File) {
+		if _, state := c.stateOf(name); state || left != nil || is == nil {
+			return
+		}
+		dir := path.Dir(name)
+		for dir != "." && !made[dir] {
+			dir = path.Dir(dir)
+		}
+		if made[dir] && !c.keptPaths[dir] {
+			c.keptPaths[dir] = true
+			c.kept = append(c.kept, Kept{dir, notEmpty})
+		}
+	})
+	c.actions = slices.DeleteFunc(c.actions, func(a action) bool {
+		return made[a.path] && (c.keptPaths[a.path] || c.holdsKept(a.path))
+	})
+}
+
+// holdsKept reports whether a path in a directory is kept.
+func (p *plan) holdsKept(dir string) bool {
+	for name := range p.keptPaths {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // considerObjects plans for the objects of a repository that stays as it is. To give them back overwrites nothing.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"omniagent/internal/fault"
@@ -170,16 +169,6 @@ func (r *restorer) unchanged(a action) error {
 		return errChanged
 	}
 	return nil
-}
-
-// holdsKept reports whether a path in a directory is kept.
-func (r *restorer) holdsKept(dir string) bool {
-	for name := range r.keptPaths {
-		if strings.HasPrefix(name, dir+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // dropState removes the directories of a .git that the turn made.

@@ -391,6 +391,29 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 	}
 }
 
+// TestADirectoryWithSomethingElseStays puts files into directories that the turn made. A dry run says the same.
+func TestADirectoryWithSomethingElseStays(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
+	turn := begin(t, s, root)
+	sh(t, root, `mkdir -p a/b/c d/e repo; echo agent | tee a/b/c/made a/made d/e/made d/made > /dev/null; git init -q repo`)
+	end(t, turn)
+	sh(t, root, `echo mine > a/b/mine; mkdir -p d/e/f/g; echo mine > d/e/f/g/mine`)
+	said := back(t, s, undo.Request{Dir: root, DryRun: true})
+	out := back(t, s, undo.Request{Dir: root})
+	sorted := cmpopts.SortSlices(strings.Compare)
+	want := []undo.Kept{
+		{Path: "a/b", Reason: "the turn did not make everything in it"},
+		{Path: "d/e", Reason: "the turn did not make everything in it"},
+	}
+	if diff := cmp.Diff(want, out.Kept) + cmp.Diff(said.Kept, out.Kept) +
+		cmp.Diff(said.Restored, out.Restored, sorted); diff != "" {
+		t.Errorf("%s", diff)
+	}
+	if left := sh(t, root, "find a d repo -type f 2>/dev/null; true"); left != "a/b/mine\nd/e/f/g/mine\n" {
+		t.Errorf("left are\n%s", left)
+	}
+}
+
 // TestAMereLookIsNoChange has git refresh its index between the turn and the undo.
 func TestAMereLookIsNoChange(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)

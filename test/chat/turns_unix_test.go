@@ -130,6 +130,8 @@ func TestPostponed(t *testing.T) {
 	w.enters("@!echo from a command")
 	w.await("from a command")
 	w.await("\nfrom a command")
+	w.enters("/clear --dry-run")
+	w.await("/clear takes no arguments")
 	w.enters("/clear")
 	w.await("· /clear waits for the end of the turn")
 	w.enters("of another conversation")

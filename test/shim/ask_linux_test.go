@@ -156,7 +156,7 @@ func TestUndoAsksAboutEachFile(t *testing.T) {
 	v.types("y\n")
 	v.sees("b: it was changed after the turn; restore it all the same? [y/N] ")
 	v.types("\n")
-	v.sees("Restored 2 paths.")
+	v.sees("Restored 2 paths:")
 	v.sees("Kept unchanged:")
 	v.sees("code 3")
 	for name, want := range map[string]string{"a": "before\n", "b": "mine\n", "c": "before\n"} {
@@ -167,6 +167,6 @@ func TestUndoAsksAboutEachFile(t *testing.T) {
 	v.types("$omniagent redo; echo code $?\n")
 	v.sees("code 0")
 	v.types("$omniagent undo --keep-mine; echo code $?\n")
-	v.sees("Restored 1 path.")
+	v.sees("Restored 1 path:")
 	v.sees("code 3")
 }

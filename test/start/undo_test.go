@@ -202,6 +202,7 @@ func TestAPersonReadsSentences(t *testing.T) {
 		return string(out)
 	}
 	listed, _ := p.undo(t, "undo", "--list")
+	took := " (" + a0(listed) + ")."
 	kept := "Kept unchanged:\n  b.txt: it was changed after the turn\n"
 	for _, c := range []struct {
 		want int
@@ -212,10 +213,10 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{0, []string{"undo", "--list", "--session", "nobody"}, "There is no turn to take back.\n"},
 		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
 		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
-		{0, []string{"undo", "--dry-run"}, "Would restore 2 paths.\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: "},
-		{3, []string{"undo"}, "Restored 2 paths.\n" + kept},
-		{0, []string{"redo"}, "Restored 2 paths.\n"},
-		{0, []string{"undo", "--take-old"}, "Restored 3 paths.\n"},
+		{0, []string{"undo", "--dry-run"}, "\nWould restore 2 paths:\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: "},
+		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt\n" + kept},
+		{0, []string{"redo"}, "Took back the undo of native from "},
+		{0, []string{"undo", "--take-old"}, "Restored 3 paths:\n"},
 	} {
 		if text := plain(c.want, c.args...); !strings.Contains(text, c.text) {
 			t.Errorf("%v answers\n%s\nwithout\n%s", c.args, text, c.text)

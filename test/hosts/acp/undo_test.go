@@ -42,9 +42,9 @@ func TestUndo(t *testing.T) {
 			at := 0
 			for _, step := range []struct{ message, says, left string }{
 				{"write it", "heard: write it", "new\n"},
-				{"/undo", "Restored 1 path.", "old\n"},
+				{"/undo", "Took back the turn of native from ", "old\n"},
 				{"/undo", "Nothing was taken back: there is no turn to take back of session " + id, "old\n"},
-				{" /redo\n", "Restored 1 path.", "new\n"},
+				{" /redo\n", "Took back the undo of native from ", "new\n"},
 				{"go on", "heard: go on", "new\n"},
 			} {
 				before := len(c.said("agent_message_chunk"))
