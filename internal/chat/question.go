@@ -113,7 +113,7 @@ func (c *Chat) asked(q *event.Ask) *Question {
 		_, err := with.Answer(ctx, r)
 		return err
 	}
-	if q.Form {
+	if q.Form || q.Tool == nil && !slices.Contains(q.Options, event.Allow) {
 		return c.form(q, send)
 	}
 	one := &Question{id: q.ID, Title: text.Name(questionText(q)), Keys: "yn"}
@@ -156,28 +156,30 @@ func yes(words string) bool {
 	return word == "y" || word == "yes"
 }
 
-// form returns the first question of a form; the answer to one asks the next.
+// form returns the first question of a form; the answer to one asks the next. Installed agents ask the questions of
+// theirs one by one, without the tool.
 func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error) *Question {
 	var form event.Form
-	if q.Tool == nil || json.Unmarshal(q.Tool.Input, &form) != nil || len(form.Questions) == 0 {
-		return &Question{
-			id: q.ID, Title: text.Visible(q.Text), Hint: "say what you choose, Return says nothing: ",
-			answer: func(ctx context.Context, words string) error {
-				if words == "" {
-					return send(ctx, event.Reply{Option: event.Deny})
-				}
-				return send(ctx, event.Reply{Option: event.Allow, Text: words})
-			},
+	filled := q.Tool != nil && json.Unmarshal(q.Tool.Input, &form) == nil && len(form.Questions) > 0
+	if !filled {
+		ask := event.FormQuestion{Question: q.Text}
+		for _, label := range q.Options {
+			ask.Options = append(ask.Options, event.FormOption{Label: label})
 		}
+		form.Questions = []event.FormQuestion{ask}
 	}
 	answers := map[string]string{}
 	var step func(i int) *Question
 	step = func(i int) *Question {
 		ask := form.Questions[i]
 		one := &Question{id: q.ID, Title: text.Visible(ask.Question), Detail: options(ask)}
-		one.Hint = "say what you choose, by its number or in your words; Return says nothing: "
-		if ask.Several {
-			one.Hint = "say what you choose, by numbers with commas or in your words; Return says nothing: "
+		switch {
+		case len(ask.Options) == 0:
+			one.Hint = "type your answer; Return skips: "
+		case ask.Several:
+			one.Hint = "type numbers with commas, or your own answer; Return skips: "
+		default:
+			one.Hint = "type a number or your own answer; Return skips: "
 		}
 		one.answer = func(ctx context.Context, words string) error {
 			if words == "" {
@@ -188,7 +190,10 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 				c.ask(step(i + 1))
 				return nil
 			}
-			r := event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)}
+			r := event.Reply{Option: event.Allow}
+			if filled {
+				r.Input = event.Filled(q.Tool.Input, answers)
+			}
 			if len(answers) == 1 {
 				r.Text = answers[ask.Question]
 			}

@@ -97,6 +97,9 @@ func TestAgents(t *testing.T) {
 				"and wait":   `[{"say":"I begin, and then there is nothing more.","stall":"middle"}]`,
 				"once again": `[{"say":"I go on."}]`,
 				"hand over":  `[{"say":"I took over."}]`,
+				"ask me": `[{"call":{"name":"AskUserQuestion","input":{"questions":[{"question":"Which colour?",` +
+					`"header":"Colour","multiSelect":false,"options":[{"label":"red","description":"warm"},` +
+					`{"label":"blue","description":"cold"}]}]}}},{"say":"I heard ${result}"}]`,
 			})
 			w := p.open()
 			w.await("/help")
@@ -109,6 +112,13 @@ func TestAgents(t *testing.T) {
 			w.await("It was made.")
 			if _, err := os.Stat(filepath.Join(p.work, "made")); err != nil {
 				t.Error(err)
+			}
+			if agent == "claude" {
+				w.enters("ask me")
+				w.await("2. blue")
+				w.await("type a number or your own answer")
+				w.enters("2")
+				w.await(`"Which colour?"="blue"`)
 			}
 			w.enters("begin and wait")
 			w.await("I begin")

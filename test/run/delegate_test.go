@@ -375,7 +375,7 @@ func TestDelegateChat(t *testing.T) {
 	seen := ""
 	for r := bufio.NewReader(out); ; {
 		piece, err := r.ReadString(':')
-		if seen += piece; strings.HasSuffix(seen, "Return says nothing:") {
+		if seen += piece; strings.HasSuffix(seen, "Return skips:") {
 			_, _ = in.Write([]byte("blue\n"))
 		}
 		if strings.Contains(seen, "The user hears:") && in != nil {

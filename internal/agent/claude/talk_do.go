@@ -206,7 +206,7 @@ func (t *talk) reply(r event.Reply) error {
 		return err
 	}
 	q := &open.Request
-	denied := r.ByUs || r.Stop || r.Option == event.Deny && !open.Form
+	denied := r.ByUs || r.Stop || r.Option == event.Deny && (!open.Form || r.Text == "")
 	switch {
 	case r.Mode != "" && word(r.Mode) == "", hookKeeps(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):

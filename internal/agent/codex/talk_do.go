@@ -179,7 +179,7 @@ func (q *question) result(r event.Reply, denied bool) map[string]any {
 // filled takes the answer to one question of a form, and sends all answers after the last.
 func (t *talk) filled(q *question, r event.Reply) error {
 	answer := cmp.Or(r.Text, r.Option)
-	if r.ByUs || r.Stop {
+	if r.ByUs || r.Stop || r.Option == event.Deny {
 		answer = cmp.Or(r.Text, "(no answer)")
 	}
 	all, err := t.questions.Fill(r.Question, answer)
