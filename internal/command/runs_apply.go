@@ -64,8 +64,14 @@ func runsApply() *contract.Command {
 			{Code: contract.NotFound, When: "no such run or fork"},
 			{Code: contract.Conflict, When: "an agent is at work here"},
 		},
-		Examples: []contract.Example{{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"}},
-		Run:      inRuns(applyRun),
+		Examples: []contract.Example{
+			{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"},
+			{
+				Description: "As a patch",
+				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain | git apply",
+			},
+		},
+		Run: inRuns(applyRun),
 	})
 }
 
@@ -78,9 +84,11 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 	if err != nil {
 		return contract.Result{}, err
 	}
+	effect := contract.Updated
 	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
+		effect = contract.Noop
 		d.Patch.Value, err = patchOf(ctx, runs, r)
 	case asBranch:
 		if c.DryRun() {
@@ -94,7 +102,7 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 		d.forkApplied, err = bringHome(ctx, c, f)
 	}
 	return contract.Result{
-		Data: d, Effect: contract.Updated, Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
+		Data: d, Effect: effect, Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
 	}, err
 }
 

@@ -48,6 +48,8 @@ const (
 	removedHere = "the workspace has removed it, and the fork has changed it"
 	removedFork = "the fork has removed it, and the workspace has changed it"
 	justChanged = "it was changed while this was at work"
+	staysInFork = "the commits name a commit of this submodule that only the fork has; push it or fetch it from there " +
+		"before the fork is deleted"
 	inTheWay    = "a directory that it lies in has become something else"
 )
 
@@ -128,6 +130,9 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return a.out, err
 	}
 	a.out.Commits, a.out.Branch, a.out.InPlace = move.count, move.branch, move.inPlace
+	if err := a.considerSubmodules(move); err != nil {
+		return a.out, err
+	}
 	if dryRun {
 		a.foresee()
 		return a.out, nil

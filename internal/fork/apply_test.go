@@ -259,6 +259,11 @@ func TestSubmodule(t *testing.T) {
 	if out := g.apply(f); !cmp.Equal(out.Applied, []string{"part/p", "part/q"}) || len(out.Conflicts) > 0 {
 		t.Errorf("%+v", out)
 	}
+	g.run(f, "git commit -qam 'another part'")
+	if out := g.apply(f); out.Commits != 1 || len(out.Conflicts) != 1 || out.Conflicts[0].Path != "part" ||
+		!strings.Contains(out.Conflicts[0].Reason, "only the fork has") {
+		t.Errorf("a commit with a submodule's that stays in the fork: %+v", out)
+	}
 }
 
 // What the user has staged since stays staged, and commits arrive beside.

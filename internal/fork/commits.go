@@ -133,6 +133,32 @@ type move struct {
 	stage   string // the name of a file that is not whole yet
 }
 
+// considerSubmodules lists the submodules whose commit, which the fork's commits name, is in the fork alone.
+func (a *applying) considerSubmodules(m move) error {
+	if m.to == "" {
+		return nil
+	}
+	listed, err := a.git(a.ctx, "ls-tree", "-r", "-z", m.to)
+	if err != nil {
+		return err
+	}
+	for entry := range strings.SplitSeq(listed, "\x00") {
+		is, name, _ := strings.Cut(entry, "\t")
+		commit, isLink := strings.CutPrefix(is, "160000 commit ")
+		if !isLink {
+			continue
+		}
+		dir := filepath.Join(a.Workspace, filepath.FromSlash(name))
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
+			continue // it is not checked out, so nothing is known of it
+		}
+		if _, _, err := a.callIn(a.ctx, dir, nil, nil, "cat-file", "-e", commit); err != nil {
+			a.out.Conflicts = append(a.out.Conflicts, Conflict{Path: name, Reason: staysInFork})
+		}
+	}
+	return nil
+}
+
 // commits finds out what the fork has committed, and brings its objects, which change nothing by themselves.
 func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	m := move{fork: f}
