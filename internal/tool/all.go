@@ -8,13 +8,13 @@ import (
 // Entry is one tool of a list.
 type Entry struct {
 	Make func(*Env) Tool
-	Open func(*Env) bool // whether the doors that it needs are open; nil: it needs none but Files
+	Open func(*Env) bool // reports whether Env has what the tool needs; nil if it only needs Files
 }
 
 // List has the tools of a program, in the order in which a model sees them.
 type List []Entry
 
-// Ours returns the tools of this program. A new tool is added here.
+// Ours returns the tools of this program. Add new tools here.
 func Ours() List {
 	commands := func(env *Env) bool { return env.Shell != nil }
 	person := func(env *Env) bool { return env.Person }
@@ -41,7 +41,7 @@ func Ours() List {
 	}
 }
 
-// In returns the tools whose doors are open in env.
+// In returns the tools that work in env.
 func (l List) In(env *Env) (all []Tool) {
 	for _, e := range l {
 		if e.Open == nil || e.Open(env) {
@@ -51,10 +51,10 @@ func (l List) In(env *Env) (all []Tool) {
 	return all
 }
 
-// SearchName is the search of a model API: no tool of ours, yet one that rules can name.
+// SearchName is the search tool of a model API. It is not one of ours, but rules can name it.
 const SearchName = "WebSearch"
 
-// Specs describes the tools, to read rules and to show calls.
+// Specs describes the tools, for reading rules and showing calls.
 func (l List) Specs() (all []toolspec.Tool) {
 	for _, e := range l {
 		all = append(all, e.Make(&Env{}).Tool)

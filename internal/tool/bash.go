@@ -16,17 +16,17 @@ import (
 
 // Shell runs commands. *shell.Shell is one.
 type Shell interface {
-	// Run runs a command to its end. A command that fails is an outcome; an error means that it was not started.
+	// Run runs a command to its end. A failed command is an outcome; an error means that the command was not started.
 	Run(ctx context.Context, c shell.Command, progress func(string)) (shell.Outcome, error)
-	// Start starts a command in the background, where it outlives the call.
+	// Start starts a command in the background, so that it outlives the call.
 	Start(c shell.Command) (shell.Job, error)
-	// At returns where the next command begins, relative to the root.
+	// At returns the directory in which the next command starts, relative to the root.
 	At() string
 	// Output returns what a background command has printed since the last call.
 	Output(id string, filter *regexp.Regexp) (shell.Job, error)
 	// Jobs returns all background commands, the oldest first.
 	Jobs() []shell.Job
-	// Wait returns when a background command is over, or ctx is.
+	// Wait returns when a background command or ctx ends.
 	Wait(ctx context.Context, id string)
 	// Kill ends a background command.
 	Kill(id string) (shell.Job, error)
@@ -87,7 +87,7 @@ func startInBackground(ctx context.Context, env *Env, c shell.Command) Result {
 		return noCommands()
 	}
 	if err := ctx.Err(); err != nil {
-		return failed(fault.New(fault.Interrupted, "the command was not started: the turn was ended").Because(err))
+		return failed(fault.New(fault.Interrupted, "the command was not started: the turn has ended").Because(err))
 	}
 	job, err := env.Shell.Start(c)
 	if err != nil {
@@ -153,7 +153,7 @@ func outcomeText(o shell.Outcome) string {
 	return b.String()
 }
 
-// printedText returns standard output, and standard error after a line that says so.
+// printedText returns standard output, and standard error after a heading.
 func printedText(o shell.Outcome) string {
 	if o.Stderr == "" {
 		return o.Stdout

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// BashOutput reads what a command in the background prints.
+// BashOutput returns a tool that reads the output of a background command.
 func BashOutput(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "BashOutput", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {

@@ -14,19 +14,19 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// DelegateName is the tool that has another agent do a piece of work, and RunnerName the kind of sub-agent that carries
-// that out.
+// DelegateName is the tool that delegates work to another agent. RunnerName is the kind of sub-agent that does the
+// work.
 const (
 	DelegateName = "Delegate"
 	RunnerName   = "cli-runner"
 )
 
-// Agents are other agents that do pieces of work.
+// Agents runs other agents.
 type Agents interface {
-	// Names returns those that may be started, the preferred one first.
+	// Names returns the agents that may be started, the preferred one first.
 	Names() []string
-	// Carry has one of them do the work that a packet describes, with the rights of the caller at most. The report is
-	// for the model; done is false if the work is not done.
+	// Carry has an agent do the work that a packet describes, with no more rights than the caller has. The report is
+	// for the model; done is false if the work was not completed.
 	Carry(ctx context.Context, p Packet, by Caller) (report any, done bool)
 }
 
@@ -34,9 +34,9 @@ type Agents interface {
 type Packet struct {
 	Chunk      string
 	Agent      string
-	Dir        string // where it works
+	Dir        string // the agent's working directory
 	Goal       string
-	Scope      []string // what may be changed; nil: everything
+	Scope      []string // what may be changed; nil for everything
 	OutOfScope []string
 	Criteria   []string
 	Tests      []string
@@ -44,17 +44,17 @@ type Packet struct {
 
 // Caller is the conversation for which another agent works.
 type Caller interface {
-	Mode() setting.Approval // at the moment
+	Mode() setting.Approval // the current mode
 	CanAsk() bool           // a person can be asked
-	// Ask asks the person a question of the agent. ok is false if nobody answers. It returns when ctx ends.
+	// Ask passes a question of the agent to the person. ok is false if nobody answers before ctx ends.
 	Ask(ctx context.Context, ask event.Ask) (reply event.Reply, ok bool)
-	// Tell shows what the agent does, beneath the call.
+	// Tell shows an event of the agent, below the call.
 	Tell(e event.Event)
-	// Spend counts what the agent used; nil: it does not tell.
+	// Spend counts the agent's usage, which is nil if unknown.
 	Spend(u *event.Usage)
 }
 
-// Delegate returns the tool that has another agent do a piece of work.
+// Delegate returns the tool that delegates work to another agent.
 func Delegate(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: DelegateName, Kind: event.Agent})
 	var names []string
@@ -111,7 +111,7 @@ func (in *input) texts(name string) (all []string) {
 	return all
 }
 
-// Prompt is the packet as the agent gets it.
+// Prompt returns the prompt that the agent gets.
 func (p Packet) Prompt() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(p.Goal) + "\n")

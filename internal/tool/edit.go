@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Edit replaces a text in a file.
+// Edit returns a tool that replaces a text in a file.
 func Edit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
@@ -86,7 +86,7 @@ func (e *editor) run(ctx context.Context) (occurrences, []byte, error) {
 	}
 	was := shownBefore(data, e.existed)
 	d := decode(data)
-	text := d.text // ours to change: nothing else has the bytes from Load
+	text := d.text // we may change the bytes, because Load keeps no reference to them
 	ends := endingsOf(text)
 	var spots occurrences
 	for i, c := range e.changes {
@@ -115,7 +115,7 @@ func (e *editor) run(ctx context.Context) (occurrences, []byte, error) {
 	return spots, text, nil
 }
 
-// numbered adds to an error which of several replacements failed.
+// numbered adds the number of the failed replacement to an error.
 func (e *editor) numbered(i int, err error) error {
 	if len(e.changes) == 1 {
 		return err
@@ -156,16 +156,16 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 // spot is a range in a text.
 type spot struct{ start, end int }
 
-// found is how often a text was found, and where. The positions of one letter in a large file would need many times its
-// size, so they are found again where all are needed.
+// occurrences counts the hits of a text, and keeps the first ones. The positions of a letter in a large file would need
+// many times the size of the file, so they are found again when all are needed.
 type occurrences struct {
 	count int
-	bytes int // bytes of all hits together
+	bytes int // total bytes of all hits
 	first []spot
 	all   iter.Seq[spot]
 }
 
-// maxFirst is one more than any message lists.
+// maxFirst is one more than messages list.
 const maxFirst = 11
 
 func count(all iter.Seq[spot]) occurrences {
@@ -193,7 +193,7 @@ func has(text []byte, e endings, old string) bool {
 }
 
 // locate returns the non-overlapping hits of old in text. A line feed in old also matches a Windows line ending, unless
-// old has some itself.
+// old contains Windows line endings.
 func locate(text []byte, e endings, old string) iter.Seq[spot] {
 	needle := []byte(old)
 	if e.returns && strings.Contains(old, "\n") && !strings.Contains(old, "\r") {
@@ -246,7 +246,7 @@ func locateMixed(text, needle []byte) iter.Seq[spot] {
 
 // endings describes the line endings of a text.
 type endings struct {
-	returns bool // there are carriage returns
+	returns bool // it has carriage returns
 	windows bool // every line has a Windows ending
 	mostly  bool // more than half of them do
 }
@@ -259,7 +259,8 @@ func endingsOf(text []byte) endings {
 	return endings{returns: true, windows: crlf > 0 && crlf == all, mostly: 2*crlf > all}
 }
 
-// after returns the line endings after c. Counting again would cost as much as the edit, and mostly they stay the same.
+// after returns the line endings after c. It avoids counting again, which costs as much as the edit, because they
+// mostly stay the same.
 func (e endings) after(text []byte, c change) endings {
 	if e.returns != e.windows || strings.Contains(c.old, "\r") || strings.Contains(c.new, "\r") {
 		return endingsOf(text)
@@ -267,7 +268,7 @@ func (e endings) after(text []byte, c change) endings {
 	return e
 }
 
-// inEndings returns the replacement with the line endings of the file. If it has carriage returns, they are intended.
+// inEndings returns the replacement with the line endings of the file. Carriage returns in it are kept.
 func inEndings(e endings, c change) string {
 	if e.mostly && !strings.Contains(c.new, "\r") && !strings.Contains(c.old, "\r") {
 		return strings.ReplaceAll(c.new, "\n", "\r\n")

@@ -14,13 +14,15 @@ import (
 	"omniagent/internal/fault"
 )
 
-// The search for the nearest place ends after this time with the best result so far: it only serves a message.
+// The search for the nearest place ends after this time with the best result so far, because it only improves a
+// message.
 const searchTime = 300 * time.Millisecond
 
-// Equal lines count by their length. A place with fewer votes, such as a single brace, means little.
+// Equal lines vote with their length. A place with fewer votes, such as one with a single equal brace, is not similar
+// enough.
 const enoughVotes = 4
 
-// notFound says where the text is that old most likely meant, and how it differs.
+// notFound returns an error that shows the text that old most likely meant, and how it differs.
 func notFound(ctx context.Context, text []byte, ends endings, old, written string) error {
 	f := fault.New(fault.ArgError, "old_string was not found in %s", written)
 	if len(text) == 0 {
@@ -39,7 +41,7 @@ func notFound(ctx context.Context, text []byte, ends endings, old, written strin
 	n := newNear(ctx, old)
 	n.search(text)
 	if n.at < 0 {
-		return f.Hint("Nothing in the file is like it. Read the file again.")
+		return f.Hint("Nothing in the file is similar. Read the file again.")
 	}
 	var b strings.Builder
 	showLines(&b, text[n.at:], n.line, n.line+min(len(n.lines), linesOfSpot)-1)
@@ -68,8 +70,8 @@ func unescape(old string) string {
 		"&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(old)
 }
 
-// near finds the lines of a text that are most similar to the wanted ones. It compares lines without blanks and kinds
-// of quotes; if none is equal even so, it compares their pairs of letters.
+// near finds the lines of a text that are most similar to the wanted ones. It compares lines without blanks and with
+// unified quotes; if none is equal, it compares pairs of letters.
 type near struct {
 	ctx    context.Context
 	until  time.Time
@@ -116,7 +118,7 @@ func (n *near) search(text []byte) {
 	type place struct{ votes, at int }
 	votes := map[int]*place{}
 	best, bestLine := place{}, 0
-	likest, likestAt, likestLine := 0.35, -1, 0 // less is not similar
+	likest, likestAt, likestLine := 0.35, -1, 0 // lower scores are not similar
 	starts := make([]int, len(n.lines))         // starts of the last lines, in a ring
 	var buffer []byte
 	line := 0

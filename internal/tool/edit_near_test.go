@@ -49,7 +49,7 @@ func TestWhatIsNotFoundIsExplained(t *testing.T) {
 		},
 		{"escaped", `\tif x == 1 {\n\t\tfmt.Println(\"one\")`, []string{"escaped once too often"}},
 		{"entities", "fmt.Println(&quot;one&quot;)", []string{"escaped once too often"}},
-		{"foreign", "Ω∆ΨΞ", []string{"Nothing in the file is like it"}},
+		{"foreign", "Ω∆ΨΞ", []string{"Nothing in the file is similar"}},
 		{"only blanks", "\t\t\t\t\n   \n", []string{"was not found"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

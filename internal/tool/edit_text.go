@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Byte order marks, which tell the encoding of a file.
+// Byte order marks.
 const (
 	mark8    = "\xef\xbb\xbf"
 	mark16LE = "\xff\xfe"
 	mark16BE = "\xfe\xff"
 )
 
-// document is a file as text, with everything needed to write unchanged parts back byte for byte. Only UTF-16 is
-// decoded, so that Latin-1 and other encodings stay as they are.
+// document is the text of a file, with everything needed to write unchanged parts back byte for byte. Only UTF-16 is
+// decoded; Latin-1 and other encodings stay as they are.
 type document struct {
 	mark  string
 	text  []byte // UTF-8; unpaired surrogates of UTF-16 are encoded like characters

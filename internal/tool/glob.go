@@ -19,7 +19,7 @@ import (
 
 const globUsual = 100 // the default limit
 
-// Glob finds files by their names.
+// Glob returns a tool that finds files by name.
 func Glob(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
 	return s.plan(func(in *input) (Action, error) {
@@ -52,7 +52,7 @@ type globber struct {
 	written string
 	pattern *globPattern
 	path    string // the given directory
-	name    string // where the search begins: after the literal directories of the pattern
+	name    string // where the search starts: after the literal directories of the pattern
 	limit   int
 }
 
@@ -65,7 +65,7 @@ func (g *globber) begin() (string, error) {
 	case path.IsAbs(g.path):
 		return g.env.Files.Name(g.path + "/" + base + "/")
 	default:
-		return g.env.Files.Name("./" + g.path + "/" + base + "/") // blanks at the ends belong to the names
+		return g.env.Files.Name("./" + g.path + "/" + base + "/") // keep blanks at both ends of the names
 	}
 }
 
@@ -80,7 +80,7 @@ type globMatch struct {
 	at   time.Time
 }
 
-// globHeap has the newest files that one worker has found.
+// globHeap holds the newest files that one worker has found.
 type globHeap struct {
 	matches []globMatch
 	count   int
@@ -135,7 +135,7 @@ func (g *globber) walk(ctx context.Context, heaps []globHeap) (missed int, err e
 	})
 }
 
-// enter takes the files that match, and the directories that may contain some.
+// enter collects the files that match, and the directories that may contain matches.
 func (g *globber) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(globZone)
 	full := w.full(f)

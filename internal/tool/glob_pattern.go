@@ -13,9 +13,9 @@ import (
 
 const mostAlternatives = 512 // of braces
 
-// globPattern is a pattern of paths: the alternatives of its braces, each as names.
+// globPattern is a pattern of paths: one list of names for each alternative of its braces.
 type globPattern struct {
-	base  string // the literal directories at the beginning, or ""; absolute if the pattern is
+	base  string // the literal directories at the beginning, or ""; absolute if the pattern is absolute
 	paths [][]globName
 }
 
@@ -26,7 +26,7 @@ type globName struct {
 	ignore.Pattern
 }
 
-// globSpot is how far a directory has matched: the next name of one of the paths.
+// globSpot records how far a directory has matched: the next name of one of the paths.
 type globSpot struct{ path, name int }
 
 func parseGlob(pattern string) (*globPattern, error) {
@@ -166,7 +166,7 @@ func (g *globPattern) start() []globSpot {
 	return spots
 }
 
-// entryFlags says why an entry may be left out.
+// entryFlags are reasons to leave out an entry.
 type entryFlags struct {
 	hidden  bool // its name begins with a dot
 	ignored bool // a rule ignores it
@@ -182,14 +182,14 @@ func (g *globPattern) file(spots []globSpot, name string, s entryFlags) bool {
 				return true
 			}
 			if !names[i].deep {
-				break // ** may match no directory at all, so only then the next name counts here
+				break // only ** may match no directory, so that the next name counts here
 			}
 		}
 	}
 	return false
 }
 
-// directory returns the spots of a directory; without any, nothing beneath it can match.
+// directory returns the spots of a directory. If it has none, nothing below it can match.
 func (g *globPattern) directory(spots []globSpot, name string, s entryFlags) []globSpot {
 	var next []globSpot
 	add := func(at globSpot) {

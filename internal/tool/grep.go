@@ -21,7 +21,7 @@ const (
 	grepLimit  = 20_000 // lines of an answer, including the skipped ones before it
 )
 
-// Grep searches in files.
+// Grep returns a tool that searches in files.
 func Grep(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path})
 	return s.plan(func(in *input) (a Action, err error) {
@@ -44,8 +44,8 @@ type grepper struct {
 	path    string // as given
 	name    string
 	show    grepShow
-	globs   *ignore.Rules // the wanted files are those that these rules ignore
-	only    bool          // some glob selects files, not only excludes them
+	globs   *ignore.Rules // rules that ignore the wanted files
+	only    bool          // at least one glob selects files
 	types   []ignore.Pattern
 }
 
@@ -91,7 +91,7 @@ func readGrep(env *Env, in *input) *grepper {
 }
 
 // readGlobs reads patterns of paths, separated by blanks, or by commas outside braces. They work like ripgrep's --glob:
-// like the lines of a .gitignore, but selecting.
+// like lines of a .gitignore that select files.
 func (g *grepper) readGlobs(in *input) {
 	var lines []string
 	for word := range strings.FieldsSeq(in.text("glob", false)) {
@@ -138,7 +138,7 @@ func (g *grepper) run(ctx context.Context) Result {
 	return Result{Text: all.text() + all.notes() + missedNote(missed)}
 }
 
-// file searches one file, whatever the rules say about it.
+// file searches one file, even if a rule ignores it.
 func (g *grepper) file(ctx context.Context, all *grepAnswer) error {
 	f, _, err := g.env.Files.Open(g.name)
 	if err != nil {
@@ -198,7 +198,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 	})
 }
 
-// enter takes the files to search. A glob that selects a file overrides a rule that ignores it.
+// enter collects the files to search. A glob that selects a file overrides a rule that ignores it.
 func (g *grepper) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(grepZone)
 	full := w.full(f)
@@ -225,7 +225,7 @@ func (g *grepper) wants(w *searchArea, f *workspace.Folder, full string, scope *
 ) bool {
 	if g.globs != nil {
 		switch g.globs.Match(w.displayPath(f, name), dir) {
-		case ignore.Ignored: // the wanted files are those that the rules match
+		case ignore.Ignored: // a glob selects it
 			return true
 		case ignore.Included:
 			return false
@@ -250,7 +250,7 @@ func (g *grepper) wants(w *searchArea, f *workspace.Folder, full string, scope *
 // failedFiles counts the files that could not be searched.
 type failedFiles struct{ unread, large atomic.Int64 }
 
-// failed counts the error of one file. It returns the error that ends the whole search.
+// failed counts the error of one file, or returns it if it ends the whole search.
 func (n *failedFiles) failed(err error) error {
 	switch {
 	case isStopped(err):

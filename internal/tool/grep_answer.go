@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// grepAnswer collects what was found in all files. It keeps no more than the answer can have: later paths are dropped,
-// and not even searched any more.
+// grepAnswer collects the results of all files. It keeps no more than the answer can hold: it drops later paths, which
+// are no longer searched.
 type grepAnswer struct {
 	failedFiles
 	show  *grepShow
@@ -26,13 +26,13 @@ type grepFile struct {
 	lines []string
 }
 
-// beyond reports whether the answer is full without a path.
+// beyond reports whether a path is too late for the answer.
 func (a *grepAnswer) beyond(path string) bool {
 	last := a.last.Load()
 	return last != nil && path > *last
 }
 
-// add adds what was found in a file.
+// add adds the results of a file.
 func (a *grepAnswer) add(path string, found *grepLines) {
 	if found.count == 0 {
 		return
@@ -51,7 +51,7 @@ func (a *grepAnswer) add(path string, found *grepLines) {
 	for _, line := range f.lines {
 		a.size += len(line) + 1
 	}
-	const often = 4 // sorting every time is not worth it
+	const often = 4 // sort only once in so many additions
 	if a.size > often*resultLimit || len(a.files) > a.show.offset+a.show.limit {
 		a.prune()
 	}

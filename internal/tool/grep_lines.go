@@ -30,25 +30,25 @@ type grepShow struct {
 	offset, limit int // lines of the answer to skip, then to return
 }
 
-// enough reports whether one file has more lines than the answer can have, wherever the file is in it.
+// enough reports whether one file has more lines than the answer can hold, whatever precedes it.
 func (o *grepShow) enough(lines, bytes int) bool {
 	return lines > o.offset+o.limit || bytes > resultLimit
 }
 
-// grepLines is what was found in one file.
+// grepLines holds the results of one file.
 type grepLines struct {
 	show   *grepShow
 	path   string
 	count  int      // lines that match
 	lines  []string // as shown
-	size   int      // bytes of those lines, without those that are skipped for certain
-	cut    bool     // there are more
-	binary bool     // there was a zero byte, and later matches are not shown
-	hit    bool     // but there is a match
-	number int      // lines before counted
+	size   int      // bytes of those lines, except lines that are certainly skipped
+	cut    bool     // there are more lines
+	binary bool     // it has a zero byte; later matches are not shown
+	hit    bool     // a binary file has a match
+	number int      // number of lines before counted
 	// Places in the window:
-	counted int // lines are counted up to here
-	shown   int // lines are shown, or out of context, up to here
+	counted int // lines are counted up to this position
+	shown   int // lines up to this position are shown, or out of context
 	last    int // number of the last shown line
 	left    int // lines still to be shown after a match
 	earlier []earlierLine
@@ -165,7 +165,7 @@ func (l *grepLines) put(line string) {
 	l.cut = l.show.enough(len(l.lines), l.size)
 }
 
-// clipLine returns a line as it is shown. Of a long line, it is the part where the match begins.
+// clipLine returns a line for display. Of a long line, it returns the part where the match begins.
 func clipLine(line []byte, at int) string {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) <= lineShown {

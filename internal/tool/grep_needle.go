@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// needle is a text to find. The search is for its rarest byte, for which the processor compares many bytes at a time.
+// needle is a text to find. The search looks for its rarest byte, because the processor compares many bytes at a time.
 type needle struct {
 	text []byte
 	fold bool // ignore case; text is in lower case
@@ -32,7 +32,7 @@ func commonness(c byte) int {
 	if c < 0x80 {
 		return len(order)
 	}
-	return len(order) / 2 // one of a character's several bytes
+	return len(order) / 2 // part of a multi-byte character
 }
 
 // index returns where the needle is in text, or -1.
@@ -108,13 +108,13 @@ func (n *needle) at(text []byte, begin int) bool {
 	return true
 }
 
-// needleHints remembers for a text where each needle comes next, and how dense matches are.
+// needleHints remembers the next position of each needle in a text, and how dense matches are.
 type needleHints struct {
 	at    []int
 	piece int
 }
 
-// nextPiece returns how much to search: twice as much each time, until something is found.
+// nextPiece returns how much to search next. It doubles until something is found.
 func (h *needleHints) nextPiece() int {
 	h.piece = min(max(2*h.piece, leastPiece), mostPiece)
 	return h.piece
@@ -122,7 +122,7 @@ func (h *needleHints) nextPiece() int {
 
 func (h *needleHints) reset() { h.at = h.at[:0] }
 
-// next returns where any of the needles comes next.
+// next returns the next position of any needle.
 func (h *needleHints) next(needles []*needle, text []byte, from int) int {
 	for len(h.at) < len(needles) {
 		h.at = append(h.at, -1)

@@ -12,19 +12,19 @@ import (
 // grepPattern is a regular expression, and a fast way to find it.
 type grepPattern struct {
 	lines    *regexp.Regexp // never matches across lines, unless spanning
-	needles  []*needle      // a line without any of them cannot match; empty: not known
+	needles  []*needle      // a line without any of them cannot match; empty if unknown
 	exact    bool           // a line with the only needle matches
 	spanning bool           // matches across lines
 }
 
-// How much text a regular expression gets at a time: regexp avoids its slow machine on short texts, and each start
-// costs something for every byte of the text, so after a match it gets less.
+// Limits of the text that a regular expression gets at a time. On short texts, package regexp avoids its slow machine.
+// Each start has a cost for every byte of the text, so it gets less after a match.
 const (
 	mostPiece  = 8 << 10
 	leastPiece = 128
 )
 
-// parseGrep parses a pattern in the syntax of RE2, where ^ and $ are the ends of a line.
+// parseGrep parses a pattern in the syntax of RE2, in which ^ and $ match the ends of a line.
 func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
 	if pattern == "" {
 		return nil, errors.New("it is empty")
@@ -59,7 +59,7 @@ func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
 	return p, nil
 }
 
-// grepSyntax explains a syntax error, and what to use in place of what RE2 does not have.
+// grepSyntax explains a syntax error, and suggests what to use instead of features that RE2 lacks.
 func grepSyntax(pattern string, err error) error {
 	what := err.Error()
 	var known *syntax.Error
@@ -81,7 +81,7 @@ func grepSyntax(pattern string, err error) error {
 	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant literally`)
 }
 
-// withinLines removes what could match the end of a line, so that whole files can be searched in memory.
+// withinLines removes everything that could match the end of a line, so that a whole window can be searched at once.
 func withinLines(tree *syntax.Regexp) error {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -125,7 +125,7 @@ func withinLines(tree *syntax.Regexp) error {
 }
 
 const (
-	needleLeast = 2  // shorter ones are in too many lines
+	needleLeast = 2  // shorter ones occur in too many lines
 	needlesMost = 16 // each is searched for separately
 )
 
@@ -134,7 +134,7 @@ type needleText struct {
 	fold bool
 }
 
-// needleTexts returns a set of texts of which every match contains at least one, or nil.
+// needleTexts returns a set of texts such that every match contains at least one, or nil.
 func needleTexts(tree *syntax.Regexp) []needleText {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -172,7 +172,7 @@ func needleTexts(tree *syntax.Regexp) []needleText {
 	return nil
 }
 
-// needleWorth returns how much a set narrows a search: its shortest text counts, and fewer texts are better.
+// needleWorth returns how much a set narrows a search. A long shortest text and few texts are good.
 func needleWorth(set []needleText) int {
 	if len(set) == 0 {
 		return 0
@@ -184,8 +184,8 @@ func needleWorth(set []needleText) int {
 	return shortest*(needlesMost+1) - len(set)
 }
 
-// needleFolded returns the longest part, in lower case, whose letters have exactly two forms: k and s have a third one
-// beyond ASCII.
+// needleFolded returns the longest part, in lower case, whose letters have exactly two forms. k and s have a third form
+// outside ASCII.
 func needleFolded(text []rune) needleText {
 	best, from := "", 0
 	for i := 0; i <= len(text); i++ {
@@ -200,8 +200,8 @@ func needleFolded(text []rune) needleText {
 	return needleText{strings.ToLower(best), true}
 }
 
-// find returns the start and end of the next line with a match in text, from the start of a line on, and the start of
-// the match; -1 if there is none. text has whole lines. hints caches what it learns, for the same text.
+// find returns the start and end of the next line with a match in text, and the start of the match, or -1. It searches
+// from the start of a line on. text consists of whole lines. hints is a cache for the same text.
 func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, end, match int) {
 	for from < len(text) {
 		at := 0
@@ -221,7 +221,7 @@ func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, en
 		}
 		stop := pieceEnd(text, from, hints.nextPiece())
 		loc := p.lines.FindIndex(text[from:stop])
-		// An empty match after the last line does not count: no line begins there.
+		// An empty match after the last line does not count, because no line begins there.
 		if at = stop; loc != nil {
 			at = from + loc[0]
 		}

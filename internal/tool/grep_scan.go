@@ -24,11 +24,11 @@ type scanner struct {
 	hints   needleHints
 }
 
-// errTooLarge means that a file is too large to be in memory as a whole.
+// errTooLarge means that a file is too large to be read as a whole.
 var errTooLarge = errors.New("too large for a pattern over several lines")
 
-// scan searches a file. It ends at a window with a zero byte, which is not text. Only if the file was named, it
-// continues, without showing matches after the zero byte.
+// scan searches a file. It stops at a window with a zero byte, which is not text. If the caller named the file, it
+// continues, but does not show matches after the zero byte.
 func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *grepLines) error {
 	if len(s.window) != scanWindow { // a long line has enlarged it
 		s.window = make([]byte, scanWindow)
@@ -41,7 +41,7 @@ func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *gre
 		return s.whole(s.window[:end], ended, named, out)
 	}
 	for first, fresh := true, 0; ; first = false {
-		// The zeros of a small file matter only if something is found in it.
+		// Zeros in a small file matter only if something is found.
 		small := first && ended && !named
 		if !small && s.isBinary(fresh, end, named, out) {
 			return nil
@@ -90,8 +90,8 @@ func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, 
 	return file, end, ended, err
 }
 
-// fill reads until the window is full, and enlarges the window if necessary: up to limit and, with lines, only as long
-// as it has no complete line.
+// fill reads until the window is full. It enlarges the window up to limit, but if lines is true only until it has a
+// complete line.
 func (s *scanner) fill(file io.Reader, end, limit int, lines bool) (int, bool, error) {
 	for {
 		if end == len(s.window) {
@@ -150,7 +150,7 @@ func (s *scanner) lines(text []byte, small bool, out *grepLines) bool {
 	}
 }
 
-// whole searches a file that is in the window as a whole, for a multi-line pattern.
+// whole searches a window that holds the whole file for a multi-line pattern.
 func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 	if !ended {
 		return errTooLarge
@@ -160,11 +160,11 @@ func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 		s.isBinary(0, len(text), named, out) {
 		return nil
 	}
-	done := 0 // lines are reported up to here
+	done := 0 // lines are reported up to this position
 	for _, loc := range s.pattern.lines.FindAllIndex(text, scanFinds) {
 		at, stop := max(loc[0], done), loc[1]
 		if stop > loc[0] && text[stop-1] == '\n' {
-			stop-- // the next line is not part of it
+			stop-- // the match does not include the next line
 		}
 		for at <= stop && at < len(text) {
 			begin, end := lineAround(text, done, at)

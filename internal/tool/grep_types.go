@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// types has a line for each type of file: its name in ripgrep, its names in other tools, and the names of its files.
+// types has a line for each type of file: its name in ripgrep, its names in other tools, and patterns of file names.
 //
 //go:embed types.txt
 var types string
 
-// grepType returns the patterns of the names that files of a type have.
+// grepType returns the patterns of file names for a type.
 func grepType(name string) []string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "."))
 	for line := range strings.Lines(types) {

@@ -16,15 +16,15 @@ import (
 
 // input is the object that a model passed to a tool. It is parsed leniently: numbers and lists written as strings,
 // filePath for file_path, and the whole object written as a string are accepted. It collects all errors, so that the
-// model learns them at once, together with a correct input.
+// model gets them at once, together with a correct input.
 type input struct {
 	tool, example string
 	members       []member
 	problems      []string
-	broken        bool // it is not an object, so no member is missing
+	broken        bool // it is not an object; do not report missing members
 }
 
-// member keeps its position, so that a host sees what the model wrote.
+// member is a member of the object. Members keep their order, so that a host sees what the model wrote.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -50,7 +50,7 @@ func (s *spec) input(raw json.RawMessage) *input {
 	for _, m := range members {
 		i := slices.IndexFunc(in.members, func(had member) bool { return had.name == m.name })
 		if i >= 0 {
-			in.members[i].value = m.value // the last of two counts, as usual in JSON
+			in.members[i].value = m.value // the last duplicate wins, as usual in JSON
 			continue
 		}
 		in.members = append(in.members, m)
@@ -137,13 +137,11 @@ func (in *input) add(name, value string) {
 	in.members = append(in.members, member{name, data})
 }
 
-// needed returns the value of a required member.
-func (in *input) needed(name, what string) json.RawMessage {
-	value := in.raw(name)
-	if value == nil && !in.broken {
+// need reports a required member that is missing.
+func (in *input) need(name, what string) {
+	if in.raw(name) == nil && !in.broken {
 		in.problem("%q is missing: it must be %s", name, what)
 	}
-	return value
 }
 
 func (in *input) problem(format string, args ...any) {
@@ -159,7 +157,7 @@ func (in *input) text(name string, need bool) string {
 	value := in.raw(name)
 	if value == nil {
 		if need {
-			in.needed(name, "a string")
+			in.need(name, "a string")
 		}
 		return ""
 	}
@@ -230,7 +228,7 @@ func (in *input) list(name string, need bool) []json.RawMessage {
 	value := in.raw(name)
 	if value == nil {
 		if need {
-			in.needed(name, "a list")
+			in.need(name, "a list")
 		}
 		return nil
 	}
@@ -256,7 +254,7 @@ func (in *input) err() error {
 	if len(in.problems) == 0 {
 		return nil
 	}
-	const most = 5 // more would not help
+	const most = 5 // more do not help
 	problems := in.problems
 	if left := len(problems) - most; left > 0 {
 		problems = append(slices.Clone(problems[:most]), fmt.Sprintf("and %d more problems", left))
@@ -265,7 +263,7 @@ func (in *input) err() error {
 		strings.Join(problems, "; "), in.example)
 }
 
-// json returns the input under the names that hosts know.
+// json returns the input with the names that hosts know.
 func (in *input) json() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')

@@ -8,14 +8,14 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// KillShell ends a command in the background.
+// KillShell returns a tool that ends a background command.
 func KillShell(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "KillShell", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {
 		id := in.text("shell_id", true)
 		return Action{
-			// It only ends commands of this conversation, which were allowed: that needs no question, so it
-			// does not count as a change.
+			// It only ends commands of this conversation, which were allowed. That needs no question, so it does not
+			// count as a change.
 			Title: "End " + text.Name(clip(id)),
 			Run: func(context.Context, func(string)) Result {
 				if env.Shell == nil {

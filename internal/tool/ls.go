@@ -20,7 +20,7 @@ const (
 	lookedEntries = 20_000 // entries to read of a larger directory
 )
 
-// LS lists a directory.
+// LS returns a tool that lists a directory.
 func LS(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
 	return s.plan(func(in *input) (Action, error) {
@@ -81,7 +81,7 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 			break
 		}
 		if err := ctx.Err(); err != nil {
-			return failed(fault.New(fault.Interrupted, "the listing of %s was given up", text.Name(name)).Because(err))
+			return failed(fault.New(fault.Interrupted, "listing %s was interrupted", text.Name(name)).Because(err))
 		}
 		entryLine(&b, env, name, e)
 	}

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// MultiEdit makes several replacements in one file, all or none.
+// MultiEdit returns a tool that makes several replacements in one file, all or none.
 func MultiEdit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "MultiEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	edit := specOf(toolspec.Tool{Name: "Edit"})
@@ -33,7 +33,7 @@ func MultiEdit(env *Env) Tool {
 			Paths: e.paths,
 			Title: fmt.Sprintf("Edit %s in %d places", e.shown, len(e.changes)),
 			Run: func(ctx context.Context, _ func(string)) Result {
-				run := e // a plan may run more than once
+				run := e // an Action may run more than once
 				if _, _, err := run.run(ctx); err != nil {
 					return failed(err)
 				}

@@ -21,7 +21,7 @@ const (
 	modeDelete  = "delete"
 )
 
-// NotebookEdit changes one cell of a notebook.
+// NotebookEdit returns a tool that changes one cell of a notebook.
 func NotebookEdit(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
@@ -43,9 +43,9 @@ func NotebookEdit(env *Env) Tool {
 type cellEdit struct {
 	subject
 	env    *Env
-	cell   string // id or number; empty: none given
+	cell   string // id or number; may be empty
 	source string
-	kind   string // of the cell; empty: unchanged
+	kind   string // of the cell; empty to keep it
 	mode   string
 }
 
@@ -108,7 +108,7 @@ func (e cellEdit) run(ctx context.Context) Result {
 	return Result{Text: fmt.Sprintf("The file %s has been updated: %s", e.shown, did)}
 }
 
-// apply makes the new text of the notebook and says what was done.
+// apply returns the new text of the notebook, and what was done.
 func (e cellEdit) apply(book *notebook) (text []byte, did string, err error) {
 	at := -1
 	if e.cell != "" {

@@ -66,7 +66,7 @@ func showNotebook(data []byte) ([]byte, []Image, error) {
 	var images []Image
 	for i := range book.cells {
 		var cell shownCell
-		_ = json.Unmarshal(book.raw(i), &cell) // ignore what does not fit
+		_ = json.Unmarshal(book.raw(i), &cell) // ignore members of other types
 		fmt.Fprintf(&b, "Cell %d (%v", i, cell.Type)
 		if id, ok := cell.ID.(string); ok {
 			fmt.Fprintf(&b, ", id %s", id)

@@ -14,7 +14,7 @@ import (
 )
 
 // notebook is the text of a .ipynb file, with the positions of its cells. Changes are made in the text, so that
-// everything else stays as it is, byte for byte.
+// everything else stays the same, byte for byte.
 type notebook struct {
 	text        []byte
 	cells       []spot
@@ -68,7 +68,7 @@ func (n *notebook) readCells(decoder *json.Decoder) error {
 	if err != nil || token != json.Delim('[') {
 		return errors.New("its cells are not a list")
 	}
-	n.open, n.cells = int(decoder.InputOffset()), nil // the last of two members counts
+	n.open, n.cells = int(decoder.InputOffset()), nil // the last duplicate wins
 	for decoder.More() {
 		var cell json.RawMessage
 		if err := decoder.Decode(&cell); err != nil {
@@ -103,7 +103,7 @@ func (n *notebook) format(at int) {
 	}
 }
 
-// find returns the number of the cell with that id, or with that number, also in the form cell-3.
+// find returns the number of the cell with an id or a number, which may have the form cell-3.
 func (n *notebook) find(cell string) int {
 	for i := range n.cells {
 		if n.id(i) == cell {
@@ -236,7 +236,7 @@ func (n *notebook) source(text string, whole bool) json.RawMessage {
 	return b.Bytes()
 }
 
-// gap begins a new line at a level; in a notebook on one line it writes what follows a comma.
+// gap begins a new line at a level, or writes the space after a comma in a notebook on one line.
 func (n *notebook) gap(b *bytes.Buffer, level int, comma bool) {
 	if n.newline == "" {
 		if comma && n.colon == ": " {

@@ -17,7 +17,7 @@ const (
 	PlanName     = "ExitPlanMode"
 )
 
-// AskUserQuestion asks a person what only they can decide.
+// AskUserQuestion returns a tool that asks the user questions.
 func AskUserQuestion() Tool {
 	s := specOf(toolspec.Tool{Name: QuestionName, Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
@@ -64,12 +64,12 @@ func questionText(questions []event.FormQuestion) string {
 	return b.String()
 }
 
-// answers tells the model what a person said. It finds answers by the text of their questions.
+// answers returns the user's answers for the model. It finds them by the text of their questions.
 func answers(questions []event.FormQuestion, filled json.RawMessage, remark string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
-	_ = json.Unmarshal(filled, &form) // anything else has no answers
+	_ = json.Unmarshal(filled, &form) // anything else contains no answers
 	var b strings.Builder
 	for _, q := range questions {
 		var one string
@@ -95,7 +95,7 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, remark stri
 	return Result{Text: "The user has answered.\n" + strings.TrimSpace(b.String())}, true
 }
 
-// ExitPlanMode hands over a plan. Who agrees to it ends the mode that only plans.
+// ExitPlanMode returns a tool that presents a plan. If the user agrees, plan mode ends.
 func ExitPlanMode() Tool {
 	s := specOf(toolspec.Tool{Name: PlanName, Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {

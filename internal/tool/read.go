@@ -21,11 +21,11 @@ const (
 	usualLines   = 2000
 	longestLine  = 2000      // characters
 	largestPage  = 256 << 10 // bytes of a result
-	largestFile  = 64 << 20  // larger files are shown, but neither counted nor remembered nor edited
+	largestFile  = 64 << 20  // larger files are shown, but not counted, remembered or edited
 	largestImage = 5 << 20   // the limit of models
 )
 
-// Read shows a file.
+// Read returns a tool that shows a file.
 func Read(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
 	return s.plan(func(in *input) (Action, error) {
@@ -48,7 +48,7 @@ func Read(env *Env) Tool {
 
 type reader struct {
 	env          *Env
-	name, shown  string // beneath the root; as the model wrote it, for messages
+	name, shown  string // the path relative to the root; the path as the model wrote it, for messages
 	first, limit int
 }
 
@@ -58,7 +58,7 @@ func (r reader) run(ctx context.Context) Result {
 		return failed(r.explain(err))
 	}
 	defer f.Close()
-	// Every read checks the context, so that a large file on a slow disk can be given up.
+	// Every read checks the context, so that reading a large file from a slow disk can be stopped.
 	b := bufio.NewReaderSize(&contextReader{ctx, f}, 64<<10)
 	head, err := b.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
@@ -94,7 +94,7 @@ func (r reader) run(ctx context.Context) Result {
 	return r.result(&p)
 }
 
-// whole shows a file that has to be read as a whole.
+// whole shows a file that must be read as a whole.
 func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
 	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
 	if err == nil && len(data) > largestFile {
@@ -166,7 +166,7 @@ func (r reader) result(p *page) Result {
 	return Result{Text: p.text.String()}
 }
 
-// explain turns an error of opening a file into one that helps the model.
+// explain turns an error from opening a file into one that helps the model.
 func (r reader) explain(err error) error {
 	f := fault.Of(err)
 	if f.Code == fault.FileMissing {
@@ -194,8 +194,8 @@ func (p *contextReader) Read(b []byte) (int, error) {
 // page is a part of a text, line by line.
 type page struct {
 	first, limit int
-	numbered     bool // each line after its number
-	all          bool // read on to the end for the fingerprint, unless the file grows faster than that
+	numbered     bool // put its number before each line
+	all          bool // read to the end for the fingerprint, unless the file grows faster than we read
 
 	text  strings.Builder
 	line  int  // lines read
@@ -204,7 +204,7 @@ type page struct {
 	ended bool // read to the end
 }
 
-// errLongLine means a line without an end, such as the hole of a sparse file.
+// errLongLine means that a line does not end, as in the hole of a sparse file.
 var errLongLine = errors.New("a line is too long")
 
 // fill differs from a lines.Reader: it counts what it does not keep, and continues after a line that is too long for a
@@ -257,10 +257,10 @@ func (p *page) fill(b *bufio.Reader) error {
 func (p *page) add(line []byte, length int) {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	text := strings.ToValidUTF8(string(line), "\uFFFD")
-	if len(text) > longestLine { // otherwise it does not have more characters either
+	if len(text) > longestLine { // otherwise it cannot have more characters
 		if at := runes(text, longestLine); at < len(text) {
 			than := ""
-			if length > largestFile { // its end was not searched for
+			if length > largestFile { // we stopped looking for its end
 				than = "more than "
 			}
 			text = fmt.Sprintf("%s… [the line is cut here; it has %s%d bytes]", text[:at], than,

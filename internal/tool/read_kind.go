@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// sniffed is how many bytes of a file decide its type.
+// sniffed is the number of bytes that decide the type of a file.
 const sniffed = 8 << 10
 
-// content is what a file seems to be.
+// content is the type of a file, judging by its beginning.
 type content struct {
 	image    string // media type
 	binary   string // its type, if it cannot be shown
@@ -18,7 +18,7 @@ type content struct {
 	wide     bool // UTF-16
 }
 
-// sniff examines the beginning of a file; its name only matters for notebooks.
+// sniff examines the beginning of a file. The name only matters for notebooks.
 func sniff(name string, head []byte) content {
 	starts := func(with string) bool { return bytes.HasPrefix(head, []byte(with)) }
 	switch {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// missing returns the error that a file does not exist. It lists similar names nearby.
+// missing returns the error for a file that does not exist. It lists similar names nearby.
 func missing(files *workspace.Dir, name string) error {
 	shown := name
 	if !path.IsAbs(name) {

@@ -16,13 +16,13 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Namespace is that of the routes of seed 2, which models without tool calls of their own are offered.
+// Namespace is the namespace of the routes of seed 2, which are offered to models without native tool calls.
 const Namespace = "SysBuiltIn"
 
-// RejectedName is the tool that answers what a model wrote as a call and what cannot become one.
+// RejectedName is the tool that answers an invalid call in a model's text.
 const RejectedName = "tool_call"
 
-// route is a tool of seed 2 and the tools whose place it takes.
+// route is a tool of seed 2, and the tools that it replaces.
 type route struct {
 	name  string
 	of    []string
@@ -45,8 +45,8 @@ func routes() []route {
 	}
 }
 
-// Routes returns the tools with the routes of seed 2 in the place of those that do the same, before all others. A route
-// is there only if the first tool that it replaces is. The last tool answers what cannot become a call.
+// Routes replaces tools with the routes of seed 2 that do the same, and puts the routes first. A route is included only
+// if the first tool that it replaces is. The last tool answers invalid calls.
 func Routes(env *Env, all []Tool) []Tool {
 	fs := env.FS()
 	var routed []Tool
@@ -65,7 +65,7 @@ func Routes(env *Env, all []Tool) []Tool {
 	return append(routed, rejected())
 }
 
-// Routed describes the tools of a list as a model is offered them that has the routes.
+// Routed describes the tools of a list, after Routes.
 func (l List) Routed() (all []toolspec.Tool) {
 	for _, r := range routes() {
 		all = append(all, r.make(&Env{}, nil).Tool)
@@ -78,7 +78,7 @@ func (l List) Routed() (all []toolspec.Tool) {
 	return all
 }
 
-// RouteOf returns the route that takes the place of a tool, or its name.
+// RouteOf returns the route that replaces a tool, or else the tool's name.
 func RouteOf(name string) string {
 	for _, r := range routes() {
 		if slices.Contains(r.of, name) {
@@ -88,7 +88,7 @@ func RouteOf(name string) string {
 	return name
 }
 
-// RouteNamed returns the route with a plain name, such as bash, in any case; "" if there is none.
+// RouteNamed returns the route with a plain name, such as bash, in upper or lower case, or "".
 func RouteNamed(plain string) string {
 	for _, r := range routes() {
 		if strings.EqualFold(r.name, plain) {
@@ -98,7 +98,7 @@ func RouteNamed(plain string) string {
 	return ""
 }
 
-// rejected is a tool that never runs. Its input has the reason, which the model gets as its result.
+// rejected returns a tool that never runs. Its input has the reason, which the model gets as the result.
 func rejected() Tool {
 	return Tool{
 		Tool: toolspec.Tool{Name: RejectedName, Kind: event.Other},
@@ -113,7 +113,7 @@ func rejected() Tool {
 	}
 }
 
-// FS returns the files and commands of the environment as the routes reach them.
+// FS returns the files and commands of the environment, in the form that routes use.
 func (env *Env) FS() fsapi.FS { return fsapi.New(env.Files, env.runner()) }
 
 func (env *Env) runner() fsapi.Run {
@@ -203,8 +203,8 @@ func bashRoute(env *Env, fs fsapi.FS) Tool {
 	})
 }
 
-// commandResult returns what a command printed, standard error behind an empty line, and how it ended unless well. A
-// command that failed is a result like any other; one that did not end by itself failed.
+// commandResult returns what a command printed, with standard error after an empty line, and how it ended unless it
+// succeeded. A failed command does not fail the call, unless it was ended.
 func commandResult(out fsapi.Output) Result {
 	text := strings.TrimSpace(out.Stdout + "\n" + out.Stderr)
 	r := Result{Text: text, Masked: out.Masked}

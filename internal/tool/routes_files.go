@@ -13,8 +13,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// routeFile returns the names that a decision about a route's file needs, and how it is shown. It refuses what the
-// route would refuse.
+// routeFile returns the names of a route's file. It refuses the same paths as the route.
 func routeFile(env *Env, fs fsapi.FS, written string) (s subject, err error) {
 	if _, err := fs.Resolve(written); err != nil {
 		return s, err
@@ -49,7 +48,7 @@ func readRoute(env *Env, fs fsapi.FS) Tool {
 	})
 }
 
-// bounded cuts a text that is longer than a result may be.
+// bounded cuts a text to the longest result.
 func bounded(read string) string {
 	if len(read) <= largestPage {
 		return read
@@ -120,7 +119,7 @@ func readEdit(in *input) fsapi.Edit {
 	e := fsapi.Edit{Action: in.text("action", true)}
 	switch e.Action {
 	case fsapi.Insert:
-		in.needed("insertAfter", "a number")
+		in.need("insertAfter", "a number")
 		e.After, e.NewText = in.number("insertAfter"), in.text("newText", true)
 	case fsapi.Replace:
 		e.Find, e.Replace = in.text("find", true), in.text("replace", true)

@@ -32,8 +32,8 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// replacedTodos reads a list that takes the place of the one before, by the rules of seed 2: an item without an id gets
-// its place as one, and at most one is in progress.
+// replacedTodos reads a new list by the rules of seed 2: the default id of an item is its position, and at most one
+// item is in progress.
 func replacedTodos(items []json.RawMessage) ([]Todo, error) {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range items {

@@ -16,21 +16,20 @@ const (
 	resultLimit = 100 << 10 // bytes of an answer
 )
 
-// searchArea is where Glob and Grep search: a directory of the workspace, and the rules that exclude files in it.
+// searchArea is the area that Glob and Grep search: a directory of the workspace, and the rules that exclude files.
 type searchArea struct {
 	own   string // the file of rules that takes precedence
 	user  *ignore.Rules
-	name  string // the directory where it begins, for workspace.Dir
+	name  string // the starting directory, for workspace.Dir
 	above string // the absolute path of that directory, without the first slash
 	scope *ignore.Scope
 }
 
-// newSearchArea reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. If the
-// workspace is a part of a repository, some are outside of it; only these files are read there, and only what they
-// exclude can be noticed.
+// newSearchArea reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. Some
+// may be outside the workspace. Nothing else is read there, and only the effect of the rules is visible.
 //
-// name itself is searched even if a rule excludes it, because the caller named it. The rules from above do not apply in
-// it then.
+// If a rule excludes name itself, name is still searched, because the caller named it, and the rules from above do not
+// apply.
 func newSearchArea(env *Env, name, own string) *searchArea {
 	g := &searchArea{own: own, name: name}
 	if env.Excludes != "" {
@@ -57,7 +56,7 @@ func fromTop(full string) string {
 	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
 }
 
-// lifted returns the scope of a directory that scope excludes, but that the caller named.
+// lifted returns the scope of a directory that the caller named, although a rule excludes it.
 func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	if !scope.InGit() {
 		return nil
@@ -66,13 +65,13 @@ func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	return none.Enter(full, ignore.Files{Repository: true})
 }
 
-// ruleDir is a directory that may have files of rules.
+// ruleDir is a directory that may contain files of rules.
 type ruleDir interface {
 	Has(name string) bool
 	ReadFile(name string, limit int64) ([]byte, error)
 }
 
-// rules reads the rules in a directory. Rules of git are read only in a repository.
+// rules reads the rules in a directory. It reads git's rules only in a repository.
 func (g *searchArea) rules(d ruleDir, above *ignore.Scope) ignore.Files {
 	read := func(name string, there bool) *ignore.Rules {
 		if !there && !d.Has(name) {
@@ -94,7 +93,7 @@ func (g *searchArea) rules(d ruleDir, above *ignore.Scope) ignore.Files {
 	return f
 }
 
-// full returns the path of a folder as the scopes know it.
+// full returns the path of a folder in the form that scopes use.
 func (g *searchArea) full(f *workspace.Folder) string {
 	if f.Path == "" {
 		return g.above
@@ -117,7 +116,7 @@ func (g *searchArea) displayPath(f *workspace.Folder, name string) string {
 	return g.name + "/" + f.Join(name)
 }
 
-// isStopped reports whether an error means that the call was ended.
+// isStopped reports whether an error means that the call was cancelled.
 func isStopped(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -129,7 +128,7 @@ func searchFailed(err error) Result {
 	return failed(err)
 }
 
-// searchPath returns the directory or file where a search begins.
+// searchPath returns the directory or file where a search starts.
 func searchPath(env *Env, written string) (string, error) {
 	if written == "" {
 		return ".", nil
@@ -137,8 +136,8 @@ func searchPath(env *Env, written string) (string, error) {
 	return env.Files.Name(written)
 }
 
-// ExcludesFile returns git's default file of a user's own rules for all repositories, or "". It ignores
-// core.excludesFile. variable reads the environment.
+// ExcludesFile returns git's default file of a user's rules for all repositories, or "". It ignores core.excludesFile.
+// variable reads the environment.
 func ExcludesFile(variable func(string) string) string {
 	dir := variable("XDG_CONFIG_HOME")
 	if home := variable("HOME"); dir == "" && home != "" {

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Seen has the fingerprints of the files that a conversation has read or written. Several goroutines, and the
-// sub-agents of a conversation, may use it. The zero value and nil are empty.
+// Seen holds the fingerprints of the files that a conversation has read or written. It is safe for concurrent use, and
+// shared with sub-agents. The zero value and nil are empty.
 type Seen struct {
 	mu    sync.Mutex
 	files map[string]workspace.Fingerprint

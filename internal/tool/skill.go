@@ -11,14 +11,14 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Skill is something that the user or a trusted project has written down for a model.
+// Skill is a set of instructions by the user or a trusted project.
 type Skill struct {
 	Name, Description string
-	Dir               string // where its other files are
+	Dir               string // the directory of its other files
 	Text              string // its instructions
 }
 
-// UseSkill returns the instructions of a skill.
+// UseSkill returns a tool that reads the instructions of a skill.
 func UseSkill(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Skill", Kind: event.Other})
 	list := "One of these:"

@@ -13,9 +13,9 @@ import (
 //go:embed specs
 var specs embed.FS
 
-// spec is what a model sees of a tool, and how its input is read. It comes from specs/NAME.txt, where empty lines
-// separate the parts: the description; a correct input; the known members, each with the names that models use instead;
-// the schema.
+// spec is the description of a tool for the model and for reading its input. It comes from specs/NAME.txt, where empty
+// lines separate the parts: the description; a correct input; the known members, each with the names that models use
+// instead; the schema.
 type spec struct {
 	toolspec.Tool
 	example string
@@ -23,7 +23,7 @@ type spec struct {
 	others  map[string]string // such as path to file_path
 }
 
-// specOf adds to a tool what its file contains.
+// specOf completes a tool with the content of its file.
 func specOf(t toolspec.Tool) *spec {
 	s := readSpecs()[t.Name]
 	t.Description, t.Input = s.Description, s.Input
@@ -31,8 +31,7 @@ func specOf(t toolspec.Tool) *spec {
 	return &s
 }
 
-// plan returns the tool. read says what a call with an input would do; its answer counts only for an input without
-// problems.
+// plan returns the tool. read returns the action for an input; it is only used if the input has no problems.
 func (s *spec) plan(read func(in *input) (Action, error)) Tool {
 	return Tool{Tool: s.Tool, Plan: func(raw json.RawMessage) (Action, error) {
 		in := s.input(raw)
@@ -48,7 +47,7 @@ func (s *spec) plan(read func(in *input) (Action, error)) Tool {
 	}}
 }
 
-// readSpecs reads every file, once.
+// readSpecs reads all files once.
 var readSpecs = sync.OnceValue(func() map[string]spec {
 	all := map[string]spec{}
 	files, _ := specs.ReadDir("specs")

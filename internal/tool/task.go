@@ -12,19 +12,19 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// TaskName is the tool that gives work to a sub-agent, and GeneralHelper the kind that always exists.
+// TaskName is the tool that gives work to a sub-agent. GeneralHelper is the kind that always exists.
 const (
 	TaskName      = "Task"
 	GeneralHelper = "general-purpose"
 )
 
-// Named reports whether a written name means a tool: its own name, or that of its server.
+// Named reports whether a written name matches a tool, or its server.
 func Named(written, name string) bool {
 	return written == name || written == "*" ||
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
 }
 
-// kinds describes for the model which sub-agents there are in addition to the general one.
+// kinds describes, for the model, the sub-agents in addition to the general one.
 func kinds(helpers []Helper) (json.RawMessage, error) {
 	description := "Which sub-agent; general-purpose if left out"
 	for _, h := range helpers {
@@ -33,7 +33,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 	return text.JSON(description)
 }
 
-// HandOver returns the tool Task, which gives a piece of work to a sub-agent.
+// HandOver returns the Task tool, which gives work to a sub-agent.
 func HandOver(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Task", Kind: event.Agent})
 	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {

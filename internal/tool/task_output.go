@@ -18,8 +18,8 @@ const (
 	longestTaskWait = 600_000
 )
 
-// TaskOutput reads what a background task prints, in the form in which hosts of Claude Code show it. It can wait for
-// the task's end.
+// TaskOutput returns a tool that reads the output of a background task, in the form that hosts of Claude Code show. It
+// can wait for the task to end.
 func TaskOutput(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "TaskOutput", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {

@@ -21,7 +21,7 @@ type Todo struct {
 	ActiveForm string `json:"activeForm"`
 }
 
-// Todos is the list of a conversation. Several goroutines may use it; the zero value is empty.
+// Todos is the list of a conversation. It is safe for concurrent use; the zero value is empty.
 type Todos struct {
 	mu   sync.Mutex
 	list []Todo
@@ -47,7 +47,7 @@ const (
 	todoDone    = "completed"
 )
 
-// TodoWrite keeps the list of what is to be done.
+// TodoWrite returns a tool that keeps the list of tasks.
 func TodoWrite(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "TodoWrite", Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {

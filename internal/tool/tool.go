@@ -1,8 +1,8 @@
-// Package tool has the tools of the native agent: one file a tool, with its description for the model.
+// Package tool has the tools of the native agent, one file for each tool.
 //
-// It promises: a tool describes a call before it runs, so that code that does not know the tool can decide about
-// it; it reaches files, commands and pages only through Env, where they are restricted; any input gets an answer that
-// the model can learn from, never a panic; and a list of tools has only those that work here. It never decides what is
+// A tool describes a call before it runs, so that code that does not know the tool can decide about it. It reaches
+// files, commands and pages only through Env, which restricts them. Invalid input never causes a panic, but an error
+// that helps the model. A list contains only the tools that work in its Env. The package does not decide what is
 // allowed, asks nobody, and prints nothing.
 package tool
 
@@ -18,8 +18,8 @@ import (
 // Tool is one tool of a model.
 type Tool struct {
 	toolspec.Tool
-	// Plan parses the input and returns what the call would do, without any effect. The error is for the model: which
-	// argument is wrong, and what is correct.
+	// Plan parses the input and returns what the call would do. It has no effects. The error tells the model which
+	// argument is wrong, and what would be correct.
 	Plan func(input json.RawMessage) (Action, error)
 }
 
@@ -27,29 +27,30 @@ type Tool struct {
 type Action struct {
 	Kind    event.ToolKind
 	Changes bool     // it may change something: it runs alone, and needs permission
-	Paths   []string // names beneath the root that it reads or changes; nil: not known
+	Paths   []string // names, relative to the root, that it reads or changes; nil if unknown
 	Command string   // for a shell
-	Lasts   bool     // what it starts goes on when the call has returned, and when the turn has ended
+	Lasts   bool     // it starts something that outlives the call and the turn
 	URL     string   // of a page
-	// At returns where a command would begin, relative to the root; nil: in the root. It is called when somebody
-	// decides, because another command may have changed the directory meanwhile. Run begins only where At last said.
+	// At returns the directory in which a command would start, relative to the root; nil means the root. It is called
+	// at the time of the decision, because another command may have changed the directory. Run starts only in the
+	// directory that At returned last.
 	At    func() string
-	Opens func()          // opens the network for a command, which a person agreed to; nil: it stays as it is
+	Opens func()          // opens the network for a command, after a person agreed; may be nil
 	Title string          // one line for a person
-	Input json.RawMessage // the input under the names that hosts know (file_path), with unknown members
-	// Run runs the call. It ends soon after ctx does, and leaves nothing running. progress may be nil; it gets what the
-	// tool prints meanwhile.
+	Input json.RawMessage // the input with the names that hosts know (file_path), including unknown members
+	// Run runs the call. It returns soon after ctx ends, and leaves nothing running. progress may be nil; it gets
+	// output while the call runs.
 	Run func(ctx context.Context, progress func(string)) Result
-	// Delegate runs a call whose work another agent does, in place of Run; by is the conversation that makes it.
+	// Delegate replaces Run if another agent does the work. by is the calling conversation.
 	Delegate func(ctx context.Context, by Caller) Result
-	// Person: only a person can decide, so one is asked, whatever the rules and the mode allow.
+	// Person means that a person must decide, whatever the rules and the mode allow.
 	Person bool
-	// Form is set for a call that is a question. It makes the result from what a person filled in or said. If that has
-	// no answer, ok is false and the result says so.
+	// Form is set for a call that asks a person. It makes the result from the filled form or the text of the answer. If
+	// there is no answer, ok is false and the result says so.
 	Form func(filled json.RawMessage, text string) (r Result, ok bool)
 }
 
-// Result is what the model gets.
+// Result is the result of a call, for the model.
 type Result struct {
 	Text   string
 	Failed bool
@@ -57,7 +58,7 @@ type Result struct {
 	Exit   *int          // of a command
 	Masked int           // secrets already removed from the text
 	Listed bool          // the list of tasks has changed
-	Waits  bool          // it reports something that still runs: repeating the call is not a loop
+	Waits  bool          // it reports on something that still runs, so repeating the call is not a loop
 	Change *event.Change // the change of a file, for hosts that show it; not for the model
 }
 
@@ -67,15 +68,15 @@ type Image struct {
 	Data  []byte
 }
 
-// Env is what the tools of one conversation share, and all that they can reach.
+// Env is shared by the tools of a conversation. They reach nothing else.
 type Env struct {
 	Files    *workspace.Dir
-	Excludes string   // the user's own rules for git, see ExcludesFile; "": none
-	Shell    Shell    // nil: no commands
-	Web      Web      // nil: no pages
-	Task     Task     // nil: no sub-agents
+	Excludes string   // the user's own rules for git: see ExcludesFile; may be empty
+	Shell    Shell    // nil if commands cannot run
+	Web      Web      // nil if pages cannot be fetched
+	Task     Task     // nil if there are no sub-agents
 	Helpers  []Helper // sub-agents in addition to the general one
-	Agents   Agents   // nil: no other agents
+	Agents   Agents   // nil if there are no other agents
 	Skills   []Skill
 	Person   bool // a person can be asked
 	Seen     *Seen

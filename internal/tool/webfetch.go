@@ -20,12 +20,12 @@ type Web interface {
 	Fetch(ctx context.Context, address string) (web.Page, error)
 }
 
-// WebFetch reads a page.
+// WebFetch returns a tool that reads a page.
 func WebFetch(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "WebFetch", Kind: event.Web, Rule: toolspec.Host})
 	return s.plan(func(in *input) (Action, error) {
 		address := strings.TrimSpace(in.text("url", true))
-		// models know it from other agents; no model reads the page here, so it is ignored
+		// ignored: models know it from other agents, but here no model reads the page
 		in.text("prompt", false)
 		if u, err := url.Parse(address); len(in.problems) == 0 &&
 			(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {

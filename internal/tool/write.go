@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Write makes or replaces a file.
+// Write returns a tool that creates or replaces a file.
 func Write(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
@@ -40,10 +40,10 @@ func Write(env *Env) Tool {
 
 // subject is the file that a call changes.
 type subject struct {
-	name   string   // beneath the root
+	name   string   // relative to the root
 	target string   // its target, if it is a link
 	shown  string   // as the model wrote it, for messages
-	paths  []string // both, so that a decision sees .git/hooks behind a link named docs
+	paths  []string // name and target, so that a decision sees .git/hooks behind a link named docs
 }
 
 func newSubject(env *Env, written string) (s subject, err error) {
@@ -77,7 +77,7 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 		was, d = shownBefore(old, true), decode(old)
 	case errors.Is(err, fault.FileMissing):
 		was = shownBefore(nil, false)
-		o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears meanwhile
+		o.Expect = &workspace.Fingerprint{} // do not overwrite a file that appears in the meantime
 	case errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
 		// The old content only matters if it was recorded and has changed since.
 		if _, seen := env.Seen.Lookup(s.name); seen {
@@ -98,12 +98,12 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) (*even
 	return changeOf(env, s, was, out), nil
 }
 
-// longestShown is the size of the longest file whose change a host gets.
+// longestShown limits the size of a file whose change a host gets.
 const longestShown = 1 << 20
 
 // before is the content of a file before the change, if it can be shown.
 type before struct {
-	text *string // nil: there was no file
+	text *string // nil if there was no file
 	ok   bool
 }
 
