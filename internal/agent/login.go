@@ -1,10 +1,10 @@
 package agent
 
-// Login is what variables and files show of a login. The agent was not asked, so a login in a keychain is unknown, and
-// so is whether a login is still valid.
+// Login describes a login as far as variables and files show it. The agent is not started, so a login in a keychain is
+// not found, and it is unknown whether a login is still valid.
 type Login struct {
 	There Tri
-	By    string // the variable or the file of the login; empty: none
+	By    string // the variable or the file of the login, if any
 }
 
 // LoginFinder is a Driver that knows where its agent keeps a login.

@@ -8,13 +8,13 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Level is how far an agent does what a flag asks for.
+// Level says how far an agent does what a flag asks for.
 type Level string
 
 // The levels.
 const (
 	Full    Level = "yes"
-	Nearest Level = "nearest" // something similar, see the note
+	Nearest Level = "nearest" // something similar: see the note
 	None    Level = "no"
 )
 
@@ -25,31 +25,31 @@ const (
 	Output     = "output"
 	Model      = "model"
 	Web        = "web"
-	Continue   = "continue"      // it can resume the newest session of the directory
-	Provider   = "provider"      // the model API can be chosen
-	APIBase    = "api-base"      // and its address
-	Schema     = "output-schema" // the agent itself makes its answer fit a schema
-	Resume     = "resume"        // it can resume an earlier session
-	SessionID  = "session-id"    // we can choose the id
-	Ask        = "ask"           // it can ask a person
-	RepoConfig = "repo-config"   // a repository's own configuration changes what it does: yes, no
-	Denials    = "denials"       // denied tools are known after the run
-	Records    = "records"       // it keeps a transcript that we can read
-	ACP        = "acp"           // it speaks the Agent Client Protocol
+	Continue   = "continue"      // can it resume the newest session of the directory?
+	Provider   = "provider"      // can the model API be chosen?
+	APIBase    = "api-base"      // can the API's address be chosen?
+	Schema     = "output-schema" // does the agent itself fit its answer to a schema?
+	Resume     = "resume"        // can it resume an earlier session?
+	SessionID  = "session-id"    // can we choose the id?
+	Ask        = "ask"           // can it ask a person?
+	RepoConfig = "repo-config"   // can a repository's configuration change what it does?
+	Denials    = "denials"       // are denied tools known after the run?
+	Records    = "records"       // does it keep a transcript that we can read?
+	ACP        = "acp"           // does it speak the Agent Client Protocol?
 )
 
-// Matrix is what one agent can do, as data: it translates flags, and help, docs and `agents show` print it.
+// Matrix describes what an agent can do. It drives the translation of flags, and help, docs and `agents show` print it.
 type Matrix struct {
-	Measured string // the version with which every cell was tested
-	Limit    Limit  // of a one-shot prompt
+	Measured string // the version that every cell was tested with
+	Limit    Limit
 	Rows     []Row
 }
 
-// Limit is the longest one-shot prompt. Zero: unknown.
+// Limit is the longest one-shot prompt. Zero means unknown.
 type Limit struct {
 	Characters int64
 	Bytes      int64
-	Note       string // what the agent does with a longer one
+	Note       string // what happens to a longer prompt
 }
 
 // Row is one feature with one value. Features without values have one row, with an empty Value.
@@ -60,18 +60,18 @@ type Row struct {
 	OneShot     Cell
 }
 
-// Cell is what is sent, and what that means.
+// Cell holds the arguments that are sent to an agent, and their effect.
 type Cell struct {
 	Level Level
-	Args  []string // what is sent if a person asked for it
-	// what is sent otherwise: a form that the passthrough can override; nil: the same, empty: nothing
+	Args  []string // sent if a person asked for it
+	// sent otherwise, in a form that the passthrough can override; nil means Args, and an empty slice means nothing
 	Weak  []string
 	Env   []string // NAME=value
 	Note  string   // for people, a phrase
 	Needs []string // the programs that it needs
 }
 
-// Cell returns a cell of the matrix, with the level no if the matrix lacks it.
+// Cell returns a cell of the matrix. A missing cell has the level None.
 func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
 	i := m.find(feature, value)
 	if i < 0 {

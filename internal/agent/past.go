@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Past is a conversation that an agent keeps by itself, whether or not it was held through us.
+// Past is a conversation in an agent's own records, whether or not we took part in it.
 type Past struct {
-	ID       string // the agent's own
-	Dir      string // where it was held; empty: unknown
+	ID       string // the agent's id
+	Dir      string // its working directory; empty if unknown
 	Title    string // the agent's, or the first prompt, on one line
 	Created  time.Time
 	Updated  time.Time
-	Messages int // of both sides; -1: not counted
+	Messages int // of both sides; -1 if not counted
 	Size     int64
 	File     string
 }
 
-// Said is what one side said in a conversation.
+// Said is one message of a conversation.
 type Said struct {
-	User bool // otherwise the agent
+	User bool // otherwise it is the agent's
 	Text string
 }
 
-// Archive finds the conversations that an agent keeps by itself on this machine. It only reads, it passes over what is
-// damaged, and it never fails because of one conversation.
+// Archive finds the conversations that an agent stores on this machine. It only reads. It skips damaged data, and never
+// fails because of a single conversation.
 type Archive interface {
-	// List returns at most so many conversations, the newest first.
+	// List returns up to most conversations, the newest first.
 	List(ctx context.Context, most int) ([]Past, error)
-	// Read calls hear with what was said, in order, until it returns false.
+	// Read calls hear with each message, in order, until it returns false.
 	Read(ctx context.Context, p Past, hear func(Said) bool) error
 }

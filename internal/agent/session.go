@@ -15,7 +15,7 @@ import (
 // servers of an agent get it too, because not every agent passes its own environment on.
 const DepthVariable = "OMNIAGENT_DEPTH"
 
-// Change is what a host wants to change. Empty members stay as they are.
+// Change is a host's request to change settings. Empty fields change nothing.
 type Change struct {
 	Mode  setting.Approval
 	Model string
@@ -27,34 +27,34 @@ type Outcome struct {
 	Evidence Evidence
 }
 
-// Services is what a Mind needs of its conversation, and through it of the host.
+// Services are the functions of the conversation and of its host that a Mind uses.
 type Services struct {
-	// Tell takes the events, in order. It may block, but never for a host. Event.Raw need only be valid during the
-	// call.
+	// Tell receives the events, in order. It may block, but never waits for a host. Event.Raw need only be valid during
+	// the call.
 	Tell func(event.Event)
 
-	Grace   time.Duration // from the request to exit to the kill
-	Connect time.Duration // from the start of the agent to its first output; 0: no limit
-	Timeout time.Duration // for a turn; 0: no limit
+	Grace   time.Duration // between asking the agent to exit and killing it
+	Connect time.Duration // from the agent's start to its first output; 0 for no limit
+	Timeout time.Duration // for a turn; 0 for no limit
 	CanAsk  bool          // somebody answers questions
-	Hook    Hook          // nil: the host does not intervene
-	// Cover returns what can be taken back of the workspace in the turn that runs; nil: nothing.
+	Hook    Hook          // nil if the host does not intervene
+	// Cover returns which changes of the current turn can be undone; it may be nil.
 	Cover func() event.Cover
-	// Serve passes a message to an MCP server that lives in the host, and returns its answer; nil: there is none.
+	// Serve passes a message to an MCP server that lives in the host, and returns its answer; it may be nil.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
-	// Chore carries out what an agent over the Agent Client Protocol asks of its client; nil: nothing.
+	// Chore serves requests of an agent to its client in the Agent Client Protocol; it may be nil.
 	Chore func(ctx context.Context, method string, params []byte) (any, error)
-	Tap   *Tap // nil: nobody looks
-	// Around changes the plan of a process of the agent so that it runs behind walls; nil: no walls.
+	Tap   *Tap // may be nil
+	// Around changes the plan of a process of the agent so that it runs behind walls; nil for no walls.
 	Around func(process.Plan) (process.Plan, error)
-	Apart  bool // the agent ends with us even if all of our processes are killed at once, where the system allows that
-	// Standby is what ends its first process with us, where that was prepared; nil: it was not.
+	Apart  bool // the agent ends with us even if all our processes are killed at once, where the system allows that
+	// Standby ends the agent's first process with us, if it was prepared; it may be nil.
 	Standby *process.Standby
-	// Register lists the agent while it runs, so that it can be ended when nothing of ours lives; nil: nothing does.
+	// Register lists the agent while it runs, so that it can be ended after we have died; it may be nil.
 	Register *process.Register
 }
 
-// Tap is told of the processes of an agent. What they write reaches it before anything acts on it.
+// Tap observes the processes of an agent. It gets their output before anything acts on it.
 type Tap struct {
 	Began          func(Beginning)
 	Stdout, Stderr io.Writer
@@ -64,7 +64,7 @@ type Tap struct {
 type Beginning struct {
 	PID      int
 	Launch   Launch
-	Protocol bool // it is talked to, line by line
+	Protocol bool // it speaks a protocol of lines
 	Apart    bool // it has a PID namespace of its own
 }
 
@@ -74,11 +74,11 @@ type Hook func(context.Context, Moment) Word
 // Moment is a point at which a host may intervene.
 type Moment struct {
 	Name   MomentName
-	Parent string        // the call whose sub-agent this is about; empty: the agent itself
+	Parent string        // the call that started the sub-agent concerned; empty for the agent itself
 	Call   *event.Call   // of a tool
 	Result *event.Result // of that call
-	Text   string        // the message, the answer, or why a conversation began or is shortened
-	Again  bool          // with TurnEnds: the turn already continues because of a hook
+	Text   string        // the message, the answer, or why the conversation began or is shortened
+	Again  bool          // for TurnEnds: a hook has already made the turn continue
 }
 
 // MomentName is the name of a moment.
@@ -100,12 +100,11 @@ const (
 
 // Word is a host's answer at a moment. The zero Word changes nothing.
 type Word struct {
-	// allow, ask or deny, for a call; deny also for a message, for an answer, and for the end of a turn, which then
-	// continues
+	// allow, ask or deny a call; deny also applies to a message, an answer, and the end of a turn, which then continues
 	Decision string
-	Reason   string          // of the decision: for the model, and of a message for the person
+	Reason   string          // of the decision; shown to the model, or to the person if a message is denied
 	Input    json.RawMessage // replaces the input of the tool
 	Context  string          // additional text for the model
-	End      string          // not empty: the turn ends now, for this reason
+	End      string          // if not empty, the turn ends now, for this reason
 	Note     string          // for the person
 }

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// archive returns the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Those of sub-agents have other names.
+// archive finds the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Transcripts of sub-agents do not match.
 func archive(env []string) agent.Archive {
 	home := configHome(env)
 	return cli.Transcripts{
@@ -30,7 +30,7 @@ func archive(env []string) agent.Archive {
 	}
 }
 
-// said returns what a line of a transcript says.
+// said returns the message in a line of a transcript.
 func said(line []byte, p *agent.Past) (agent.Said, bool) {
 	if !bytes.Contains(line, []byte(`"type":"user"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
 		return agent.Said{}, false

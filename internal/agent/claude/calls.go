@@ -6,12 +6,11 @@ import (
 	wire "omniagent/internal/proto/claude"
 )
 
-// call returns the call of a tool by the model.
+// call converts a tool_use block.
 func call(b wire.Block) *event.Call {
 	return event.NewCall(b.ID, b.Name, kind(b.Name), b.Input, "file_path", "notebook_path")
 }
 
-// kind returns what a tool does.
 func kind(tool string) event.ToolKind {
 	return cli.Kinds{
 		event.Shell:  "Bash PowerShell Monitor",
@@ -23,7 +22,7 @@ func kind(tool string) event.ToolKind {
 	}.Of(tool, "mcp__")
 }
 
-// refused reports whether policy forbade a tool.
+// refused reports whether policy, not a person's answer, forbade a call.
 func refused(kind string, d wire.Decision) bool {
 	switch kind {
 	case "user-rejected", "permission-rule":

@@ -1,8 +1,7 @@
 // Package claude is the driver of Claude Code.
 //
 // The approval is always passed on, so that a repository's settings cannot widen it. A sandbox that a person asked for
-// is never replaced by a bypass. What happened is read from the transcript of the run, found by its id. A run without a
-// known session or without a transcript has no evidence.
+// is never replaced by a bypass. The evidence of a run is its transcript, which is found by the id of the session.
 package claude
 
 import (
@@ -30,7 +29,7 @@ func New() agent.Driver {
 			Brings:   []string{".mcp.json", ".claude"},
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
-			Makes:    []string{".claude/.cc-writes"}, // its own sandbox
+			Makes:    []string{".claude/.cc-writes"}, // made by its own sandbox
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
 			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
@@ -57,7 +56,7 @@ func New() agent.Driver {
 	}}
 }
 
-// traps returns the files of a repository that the CLI may obey.
+// traps returns repository files that the CLI may obey.
 func traps() map[string]string {
 	const hook = `[{"hooks":[{"type":"command","command":"touch ` + agent.Marks + `/hook"}]}]`
 	return map[string]string{

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Command translates the flags with a matrix that fits their combination: the sandbox's settings depend on the
-// approval, and there is no bypass with a sandbox that a person asked for.
+// Command adapts the matrix to the combination of flags: the sandbox's settings depend on the approval, and a sandbox
+// that a person asked for rules out a bypass.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	m := fit(table(s.Machine.OS), s)
 	t := cli.Translate(m, s)
@@ -26,26 +26,26 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		rehearse(&t, s)
 	}
 	if s.Walled && s.Machine.Root && !cli.Passed(s.Passthrough, settings) {
-		// Its own sandbox mounts another /proc, which the kernel refuses to the superuser behind walls. The one that is
-		// there shows only the agent's processes.
+		// Its own sandbox mounts another /proc, which the kernel refuses to the superuser behind walls. The existing
+		// one shows only the agent's processes.
 		t.Args = withSettings(t.Args, "sandbox", map[string]any{"enableWeakerNestedSandbox": true})
 	}
 	l := d.Launch(s, t)
 	l.Session, l.Native = id, native
-	if l.Session == "" || configHome(l.Env) == "" { // otherwise the observer reports them
+	if l.Session == "" || configHome(l.Env) == "" { // otherwise the observer reports the refusals
 		l.Refusals = refusals(l)
 	}
 	return l, t.Warnings, nil
 }
 
 const (
-	longestArgument = 128<<10 - 1 // Linux's limit of one argument; other systems allow more
+	longestArgument = 128<<10 - 1 // Linux's limit for one argument; other systems allow more
 	// Windows allows 32,767 characters for the whole command line; this leaves room for the rest
 	longestLine = 30_000
 )
 
-// startable reports whether the CLI can be started with an argument. A longer schema goes into the prompt. On Windows,
-// quotes and the backslashes before them are doubled.
+// startable reports whether the system accepts an argument of that length. On Windows, quotes and the backslashes
+// before them are doubled.
 func startable(arg, system string) bool {
 	if system == "windows" {
 		return len(arg)+strings.Count(arg, `"`)+strings.Count(arg, `\`) <= longestLine
@@ -62,11 +62,11 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 			args := []string{settings + "=" + encode(sandbox(sh.Approval.Value.Edits()))}
 			switch {
 			case cli.Passed(s.Passthrough, settings) && !asksForSandbox(s.Passthrough):
-				// The last --settings replaces the others, so a default would be sent in vain.
+				// The last --settings replaces the others, so sending a default has no effect.
 				*c = agent.Cell{Level: agent.None, Note: "the passthrough's --settings replaces ours"}
 			case chosen && !works(*c, s.Machine):
-				// It is sent anyway, so that the CLI refuses to start rather than run without a sandbox. If it was
-				// typed, there is a warning.
+				// Send it anyway, so that the CLI refuses to start rather than run without a sandbox. Warn if a person
+				// typed it.
 				level := agent.Full
 				if sh.Sandbox.Typed() {
 					level = agent.Nearest
@@ -89,7 +89,7 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 		}
 	}
 	if cli.Passed(s.Passthrough, settings) {
-		// The last --settings replaces the others, so off that only follows from yolo would be sent in vain.
+		// The last --settings replaces the others, so sending the off implied by yolo has no effect.
 		m.Edit(agent.Sandbox, string(setting.Off), func(c *agent.Cell) { c.Weak = []string{} })
 	}
 	if listsTools(s.Passthrough) {
@@ -106,7 +106,7 @@ func listsTools(passthrough []string) bool {
 
 func works(c agent.Cell, m agent.Machine) bool { return cli.Here(c, m).Level == agent.Full }
 
-// overridden corrects the policies about which the passthrough decides.
+// overridden corrects the policies that the passthrough overrides.
 func overridden(t *cli.Translation, s agent.Spec) {
 	if cli.Passed(s.Passthrough, modeFlag) && !cli.Passed(t.Args, bypass) { // a bypass always wins
 		t.Override(agent.Approval, agent.None, "the passthrough's "+modeFlag+" decides")
@@ -115,7 +115,7 @@ func overridden(t *cli.Translation, s agent.Spec) {
 		if !asksForSandbox(s.Passthrough) || s.Shared.Sandbox.Value == setting.Off {
 			t.Override(agent.Sandbox, agent.None, "the passthrough's "+settings+" decides")
 		}
-		if !cli.Passed(t.Args, bypass) { // which allows everything
+		if !cli.Passed(t.Args, bypass) { // a bypass allows everything
 			t.Override(agent.Approval, agent.Nearest, "the passthrough's "+settings+
 				" replaces ours: its rules, or a sandbox in those of a repository, may let more run unasked")
 		}
@@ -133,7 +133,7 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	}
 }
 
-// session adds the flag that chooses the session, and returns its id if that is known.
+// session adds the flag that chooses the session, and returns the id if it is known.
 func session(t *cli.Translation, s agent.Spec) string {
 	if s.Resume != "" {
 		t.Args = append(t.Args, "--resume="+s.Resume)
@@ -162,7 +162,7 @@ func session(t *cli.Translation, s agent.Spec) string {
 	return s.Fresh
 }
 
-// refusals returns the reasons for which the CLI is known not to start.
+// refusals returns the known reasons why the CLI does not start.
 func refusals(l agent.Launch) []agent.Refusal {
 	var out []agent.Refusal
 	s := l.Spec
@@ -197,22 +197,22 @@ func bypasses(args []string) bool {
 	return cli.Passed(args, bypass) || mode == "bypassPermissions"
 }
 
-// deliberate reports whether the superuser has told the CLI that the machine itself is a sandbox.
+// deliberate reports whether the environment tells the CLI that the machine itself is a sandbox.
 func deliberate(env []string) bool {
 	return cli.First(env, "IS_SANDBOX") == "1" || cli.First(env, "CLAUDE_CODE_BUBBLEWRAP") != ""
 }
 
-// sandbox returns the settings that hold commands in the workspace. With auto they run there without a question.
+// sandbox returns the settings that confine commands to the workspace. If auto is true, they run without a question.
 func sandbox(auto bool) map[string]any {
 	return map[string]any{"sandbox": map[string]any{
 		"enabled":                  true,
-		"failIfUnavailable":        true,  // otherwise a missing program means a warning, and no sandbox
-		"allowUnsandboxedCommands": false, // otherwise the model may ask to leave it
+		"failIfUnavailable":        true,  // otherwise a missing program only causes a warning
+		"allowUnsandboxedCommands": false, // otherwise the model may ask to leave the sandbox
 		"autoAllowBashIfSandboxed": auto,
 	}}
 }
 
-// encode returns compact JSON with its keys in order.
+// encode returns compact JSON with sorted keys.
 func encode(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	wire "omniagent/internal/proto/claude"
 )
 
-// Classify judges by the events. A turn without a result has failed, even with exit code 0: an interrupted CLI ends
-// with that.
+// Classify counts a turn without a result as failed, even with exit code 0, which an interrupted CLI returns.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
 	if f != nil ||
@@ -35,10 +34,10 @@ type decoder struct {
 	cost    float64           // of the session so far
 	calls   map[string]string // open calls: id to name
 	denied  map[string]bool
-	texts   map[uint64]bool // hashes of the answer's texts, so that a result does not repeat them
+	texts   map[uint64]bool // hashes of the answer's texts, which the result repeats
 	seed    maphash.Seed
-	pending *apiFailure // an error that came as a message; the result has more details
-	talk    *talk       // not nil: we write the other side of the wire
+	pending *apiFailure // an error in a message; the result has more details
+	talk    *talk       // if not nil, it reads the lines
 }
 
 func newDecoder() *decoder {
@@ -52,7 +51,7 @@ func newDecoder() *decoder {
 // Feed takes the next bytes.
 func (d *decoder) Feed(data []byte) []event.Event { return d.lines.Feed(data) }
 
-// End reads what is left, and reports an error without a result.
+// End reads the rest of the output, and reports an error that no result followed.
 func (d *decoder) End(x agent.Exit) []event.Event {
 	out := d.lines.End(x)
 	if d.pending == nil {
@@ -160,7 +159,7 @@ func (d *decoder) deny(session string, n event.Denial) []event.Event {
 func (d *decoder) assistant(l *wire.Line) []event.Event {
 	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
-		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "unreadable message"}}
 	}
 	if l.APIError {
 		var word string
@@ -168,7 +167,7 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 		failure := apiFailure{
 			Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content), Stop: m.Stop,
 		}
-		if l.ParentTool != "" { // of a sub-agent: the conversation goes on
+		if l.ParentTool != "" { // a sub-agent's failure does not end the conversation
 			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}
 		}
 		d.pending = &failure
@@ -203,7 +202,7 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 func (d *decoder) user(l *wire.Line) []event.Event {
 	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
-		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "unreadable message"}}
 	}
 	var out []event.Event
 	for _, b := range wire.Blocks(m.Content) {
@@ -226,7 +225,7 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 					CallID: b.ToolUseID, Tool: r.Name, Reason: cli.FirstLine(r.Output),
 					ByUser: meta.Decision.Source == "user_reject",
 				})...)
-			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
+			case meta.Kind == "user-rejected": // the turn was interrupted; the result lists the call among the denials
 				d.denied[b.ToolUseID] = true
 			}
 		}
@@ -238,8 +237,7 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 	return out
 }
 
-// exitCode returns the exit code in the first line of a failed command. The CLI does not report that of a successful
-// one.
+// exitCode returns the exit code from the first line of a failed command's output.
 func exitCode(output string) *int {
 	first, _, _ := strings.Cut(output, "\n")
 	digits, ok := strings.CutPrefix(first, "Exit code ")
@@ -277,7 +275,7 @@ func ask(l *wire.Line) []event.Event {
 	}}}
 }
 
-// result ends a turn. Another may follow, when a background task ends and wakes the agent.
+// result ends a turn. Another turn may follow when a background task wakes the agent.
 func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 	var r wire.Result
 	_ = json.Unmarshal(raw, &r) // a member of an unexpected type does not affect the others
@@ -312,7 +310,7 @@ func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 }
 
 func (d *decoder) failure(l *wire.Line, r wire.Result, text string) *fault.Fault {
-	// With json there was no message, and so no word: a missing login then looks like a failed connection.
+	// With --output json there is no message with a word, so a missing login looks like a failed connection.
 	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
 		api.Word = d.pending.Word

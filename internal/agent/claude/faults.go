@@ -9,16 +9,16 @@ import (
 	wire "omniagent/internal/proto/claude"
 )
 
-// apiFailure is a request that failed for good, as the CLI records it. All words are the CLI's or the API's.
+// apiFailure is a request that failed for good, in the words of the CLI and the API.
 type apiFailure struct {
 	Word    string // error: authentication_failed, rate_limit, …
-	Status  int    // of HTTP; 0: no response
-	Type    string // of the API: rate_limit_error, …
-	Detail  string // the API's message, if the CLI has kept it
+	Status  int    // the HTTP status; 0 without a response
+	Type    string // the API's error type: rate_limit_error, …
+	Detail  string // the API's message, if the CLI recorded it
 	Network string // connection_failed and the like
-	Ending  string // terminal_reason, if there is one
-	Text    string // the sentence that a person sees
-	Stop    string // why the model stopped, in the message that tells the failure
+	Ending  string // terminal_reason, if any
+	Text    string // the sentence shown to a person
+	Stop    string // the stop reason in the message that reports the failure
 }
 
 // fault returns the fault of a failure.
@@ -55,8 +55,9 @@ func (a apiFailure) fault() *fault.Fault {
 	return f
 }
 
-// full reports whether the conversation is longer than the model can read, by the CLI's reason or the API's message. A
-// prompt that is too long by the CLI's own measure is not sent, and has the word invalid_request without a status.
+// full reports whether the conversation is longer than the model can read, judging by the CLI's reason or the API's
+// message. If the CLI itself finds a prompt too long, it does not send it, and reports invalid_request without a
+// status.
 func (a apiFailure) full() bool {
 	switch {
 	case a.Ending == "prompt_too_long", a.Ending == "blocking_limit":
@@ -68,7 +69,7 @@ func (a apiFailure) full() bool {
 		strings.Contains(a.Detail, `"prompt is too long`)
 }
 
-// ended returns the fault of a turn that failed without a failed request.
+// ended returns the fault of a turn that failed for another reason than a request.
 func ended(subtype, reason string, errors []string) *fault.Fault {
 	text := "the agent ended its turn with " + cmp.Or(reason, subtype)
 	if len(errors) > 0 && !strings.HasPrefix(errors[0], "[") {

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	longestInstructions = 128 << 10 // of one file; the CLI warns of less
+	longestInstructions = 128 << 10 // of one file; the CLI warns about shorter ones
 	mostInstructions    = 256 << 10 // of all files
 	mostRules           = 50        // files in .claude/rules
-	deepestImport       = 5         // levels of files that files name
+	deepestImport       = 5         // levels of @ references
 )
 
-// collection is the text of a project's instructions.
+// collection gathers a project's instructions.
 type collection struct {
 	root *workspace.Dir
 	seen []string
 	text strings.Builder
 }
 
-// instructions returns what the CLI would have read as the memory of the project, from the root of the repository to
-// the directory: CLAUDE.md, and the files that it names with @. They are text for the model and need no trust, like the
-// rest of the repository that it reads. Files that are too long, or not regular files of the repository, are left out,
-// and the text says so.
+// instructions returns what the CLI would read as the memory of the project, from the root of the repository down to
+// the directory: CLAUDE.md, and the files that it names with @. They are text for the model, and need no more trust
+// than other files that it reads. Files that are too long, or not regular files of the repository, are left out, and
+// the text says so.
 func instructions(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
@@ -59,7 +59,7 @@ func instructions(dirs []string) string {
 	return g.text.String()
 }
 
-// add appends a file, and then those that it names.
+// add appends a file, and then the files that it names.
 func (g *collection) add(name string, depth int) {
 	if slices.Contains(g.seen, name) {
 		return

@@ -45,7 +45,7 @@ func (d driver) live(s agent.Spec) (agent.Launch, error) {
 
 func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	mode := cli.ModeOf(s)
-	servers, err := checked(s)
+	servers, err := checkTerms(s)
 	if err != nil {
 		return agent.Launch{}, err
 	}
@@ -57,7 +57,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	}
 	fresh := s.Fresh
 	if s.Terms.Continue || s.Terms.Fork {
-		s.Fresh = "" // sent below, with the flag that it needs
+		s.Fresh = "" // sent below, together with --fork-session
 	}
 	l, _, err := d.Command(s)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	ours := withWishes(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
 	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite &&
 		(!s.Machine.Root || deliberate(l.Env)) {
-		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host can change to that mode
+		ours = append(ours, "--allow-dangerously-skip-permissions") // lets a host switch to that mode later
 	}
 	ours = append(ours, terms(s.Terms)...)
 	if s.Terms.Continue {
@@ -82,7 +82,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if len(s.Terms.Servers) > 0 {
 		ours = append(ours, "--mcp-config="+string(servers))
 	}
-	ours, files := passed(ours, s)
+	ours, files := projectFlags(ours, s)
 	l.Files = append(l.Files, files...)
 	for _, arg := range ours {
 		if !startable(arg, s.Machine.OS) {
@@ -94,13 +94,13 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	return l, nil
 }
 
-// withWishes adds what a host chooses of the lines.
+// withWishes adds the flags for a host's wishes about the lines.
 func withWishes(ours []string, mode setting.Approval, w relay.Wishes) []string {
 	if w.Forget {
 		ours = append(ours, "--no-session-persistence")
 	}
 	if mode == setting.Plan {
-		ours[slices.Index(ours, modeFlag)+1] = word(mode)
+		ours[slices.Index(ours, modeFlag)+1] = modeWord(mode)
 	}
 	if w.Denied {
 		ours[slices.Index(ours, modeFlag)+1] = "dontAsk"
@@ -114,10 +114,10 @@ func withWishes(ours []string, mode setting.Approval, w relay.Wishes) []string {
 	return ours
 }
 
-// checked refuses terms that the CLI cannot keep. It returns the MCP servers in the form of the CLI's flag.
-func checked(s agent.Spec) ([]byte, error) {
+// checkTerms refuses terms that the CLI cannot keep. It returns the MCP servers in the form of --mcp-config.
+func checkTerms(s agent.Spec) ([]byte, error) {
 	mode := cli.ModeOf(s)
-	if word(mode) == "" {
+	if modeWord(mode) == "" {
 		return nil, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
 	}
 	if n := s.Terms.Network; n != "" && (n != "on" || s.Shared.Sandbox.Value == setting.WorkspaceWrite) {
@@ -131,8 +131,8 @@ func checked(s agent.Spec) ([]byte, error) {
 	return all, nil
 }
 
-// terms returns the flags for the terms of a host. Each item of a list has a flag of its own, because a rule may
-// contain a comma.
+// terms returns the flags for a host's terms. Each item of a list gets its own flag, because a rule may contain a
+// comma.
 func terms(t agent.Terms) []string {
 	var out []string
 	each := func(flag string, values []string) {
@@ -164,8 +164,8 @@ func terms(t agent.Terms) []string {
 	return out
 }
 
-// servers returns the names of the MCP servers that live in the host, and all servers in the form of the CLI's flag;
-// nil: data is not a JSON object of servers.
+// servers returns the names of the MCP servers that live in the host, and all servers in the form of --mcp-config. The
+// latter is nil if data is not a JSON object of servers.
 func servers(data []byte) (inside []string, all []byte) {
 	if len(data) == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Observe notes the size of the transcripts of an existing session before the start: records up to there are of earlier
+// Observe notes the sizes of an existing session's transcripts before the start: records up to there belong to earlier
 // runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}}
@@ -28,7 +28,7 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 		}
 		o.spent = lastCost(o.path, o.before[o.path])
 	case cli.Passed(l.Spec.Passthrough, "--fork-session"):
-		// The new transcript begins with a copy of the old one, with the old times.
+		// The new transcript begins with a copy of the old one, including its times.
 		o.since = time.Now().UTC().Truncate(time.Millisecond)
 	}
 	return o
@@ -39,16 +39,16 @@ type observer struct {
 	home   string           // where the CLI keeps its records
 	path   string           // the transcript
 	before map[string]int64 // lengths of files before the start
-	since  time.Time        // of a fork: older records are copies
-	spent  cost             // of the session before the start
+	since  time.Time        // for a fork: older records are copies
+	spent  cost             // cost of the session before the start
 }
 
-// After reads the records that the run added. Without a transcript there is no evidence.
+// After reads the records that the run added.
 func (o *observer) After(x agent.Exit) agent.Evidence {
 	if o.launch.Session == "" || o.home == "" || x.Failed != nil {
 		return agent.Evidence{}
 	}
-	o.path = o.find() // again: the id may have been used in another directory before
+	o.path = o.find() // again: the run may have used the id in another directory
 	t := summary{since: o.since, names: map[string]string{}}
 	if o.path == "" || !t.read(o.path, o.before[o.path]) || t.records == 0 {
 		return o.refusal(x)
@@ -58,7 +58,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		e.Usage = t.cost.since(o.spent)
 	}
 	if o.launch.Interactive {
-		// A person was there: their refusals are not policy, and they saw the failures.
+		// A person's own refusals are not policy, and they saw the failures.
 		return e
 	}
 	e.Answered, e.Fault = t.answered(), t.failure()
@@ -74,7 +74,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// refusal returns the known reason for which a run without records failed.
+// refusal returns the known reason why a run without records failed.
 func (o *observer) refusal(x agent.Exit) agent.Evidence {
 	for _, r := range refusals(o.launch) {
 		if r.Explains(x) {
@@ -94,7 +94,7 @@ func configHome(env []string) string {
 	return cli.First(env, "CLAUDE_CONFIG_DIR")
 }
 
-// keeps returns what belongs to the CLI.
+// keeps returns the places of the CLI's own data.
 func keeps(env []string) agent.Keeps {
 	k := agent.Keeps{Dirs: []string{configHome(env), cli.InHome(env, "XDG_CACHE_HOME", ".cache", "claude-cli-nodejs")}}
 	if home := cli.Home(env); home != "" {
@@ -104,7 +104,7 @@ func keeps(env []string) agent.Keeps {
 }
 
 // find looks for the transcript in the directory of this project, and then in those of all projects: a resumed session
-// stays where it began, and a worktree has a directory of its own. An id belongs to one session only.
+// stays where it began, and a worktree has its own directory. Ids are unique.
 func (o *observer) find() string {
 	if !cli.IsUUID(o.launch.Session) {
 		return ""
@@ -134,7 +134,7 @@ func slug(dir string) string {
 	}, dir)
 }
 
-// agents returns the transcripts of sub-agents, which are in a directory next to the session's. There is a limit.
+// agents returns the transcripts of sub-agents, up to a limit. They are in a directory next to the session's.
 func (o *observer) agents() []string {
 	if o.path == "" {
 		return nil
@@ -157,10 +157,10 @@ func (o *observer) agents() []string {
 	return paths
 }
 
-// summary collects what a transcript says of a run.
+// summary collects what a transcript says about a run.
 type summary struct {
 	since   time.Time
-	side    bool // of a sub-agent
+	side    bool // a sub-agent's transcript
 	names   map[string]string
 	records int
 

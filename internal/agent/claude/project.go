@@ -13,14 +13,15 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// In a conversation, the CLI does not read a repository's configuration itself: it reads some files once, others again
-// and again, and which depends on its version. It gets the user's own settings, and from us those files of the
-// repository whose content a person has trusted, and the project's instructions as text.
+// In a conversation, the CLI must not read a repository's configuration itself: it reads some files once and others
+// repeatedly, depending on its version, so their content could change after a person trusted it. It reads the user's
+// own settings. We pass it copies of the repository's trusted files, and the project's instructions as text.
 
-const longestFile = 1 << 20 // as of a file that can be trusted
+const longestFile = 1 << 20 // the limit for trusted files
 
-// passed adds the flags that keep the CLI from the repository's files, and those that name our copies of trusted files.
-func passed(args []string, s agent.Spec) ([]string, []agent.File) {
+// projectFlags adds flags that keep the CLI from reading the repository's files, and flags that name our copies of
+// trusted ones.
+func projectFlags(args []string, s agent.Spec) ([]string, []agent.File) {
 	args = append(args, "--setting-sources=user", "--strict-mcp-config")
 	if s.Dir == "" || s.Temp == "" {
 		return args, nil
@@ -31,7 +32,7 @@ func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 		files = append(files, agent.File{Path: path, Data: data})
 		return path
 	}
-	dirs := places(s)
+	dirs := projectDirs(s)
 	if all := trustedSettings(s); len(all) > 0 {
 		args = slices.Clone(args)
 		for i, arg := range args {
@@ -56,11 +57,13 @@ func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 	return args, files
 }
 
-// places returns the directories whose files the CLI would take for the project's, the nearest last. The files of a
+// projectDirs returns the directories whose files the CLI would count as the project's, the nearest last. Files in the
 // home directory are the user's own.
-func places(s agent.Spec) []string {
+func projectDirs(s agent.Spec) []string {
 	home := cli.First(s.Env, "HOME")
-	dirs := slices.DeleteFunc(within(s.Dir), func(dir string) bool { return home != "" && dir == filepath.Clean(home) })
+	dirs := slices.DeleteFunc(repositoryDirs(s.Dir), func(dir string) bool {
+		return home != "" && dir == filepath.Clean(home)
+	})
 	slices.Reverse(dirs)
 	return dirs
 }
@@ -79,10 +82,10 @@ func trusted(s agent.Spec, path string) ([]byte, bool) {
 			return original, true
 		}
 	}
-	return data, true // an older version made no copy; the hash says that the content is the same
+	return data, true // an older version made no copy; its hash matches
 }
 
-// trustedSettings returns the settings of the directory itself. The CLI reads none above it.
+// trustedSettings returns the settings of the directory itself. The CLI does not look above it.
 func trustedSettings(s agent.Spec) map[string]any {
 	all := map[string]any{}
 	if home := cli.First(s.Env, "HOME"); home != "" && filepath.Clean(s.Dir) == filepath.Clean(home) {
@@ -97,7 +100,7 @@ func trustedSettings(s agent.Spec) map[string]any {
 	return all
 }
 
-// merged combines settings as the CLI does: objects are merged, lists are joined, and of other values the later counts.
+// merged combines settings as the CLI does: it merges objects, joins lists, and otherwise prefers the later value.
 func merged(below, above map[string]any) map[string]any {
 	out := maps.Clone(below)
 	for name, value := range above {
@@ -131,7 +134,7 @@ func trustedServers(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// trustedAgents returns sub-agents in the form of the flag, without their hooks, servers and permission modes, so that
+// trustedAgents returns sub-agents in the form of --agents, without their hooks, servers and permission modes, so that
 // the mode of the conversation applies to them too.
 func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	all := map[string]any{}
@@ -157,7 +160,7 @@ func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// helper reads a file that defines a sub-agent. It rejects a file whose head has anything but lines of the form "name:
+// helper reads a file that defines a sub-agent. It rejects front matter with anything but lines of the form "name:
 // value".
 func helper(text string) (name string, one map[string]any, ok bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -167,7 +170,7 @@ func helper(text string) (name string, one map[string]any, ok bool) {
 		return "", nil, false
 	}
 	one = map[string]any{"prompt": strings.TrimSpace(body)}
-	var list string // the member whose items follow, a line each
+	var list string // the member whose items follow, one a line
 	for line := range strings.Lines(head) {
 		line = strings.TrimRight(line, " \t\n")
 		item, isItem := strings.CutPrefix(strings.TrimSpace(line), "- ")
@@ -177,14 +180,14 @@ func helper(text string) (name string, one map[string]any, ok bool) {
 			one[list] = append(words, unquoted(item))
 			continue
 		case isItem, line == "", strings.ContainsAny(line[:1], " \t#"):
-			continue // belongs to a member that is not passed on
+			continue // part of a member that is not passed on
 		}
 		key, value, is := strings.Cut(line, ":")
 		value, list = strings.TrimSpace(value), ""
 		bare := strings.Trim(key, " \t\"'")
 		switch {
 		case !is, bare != key && strings.Contains(strings.ToLower(bare), "tools"):
-			return "", nil, false // a restriction in a form that is not understood
+			return "", nil, false // a restriction that we cannot parse
 		case key == "name":
 			name = unquoted(value)
 		case key == "description", key == "model":
@@ -216,9 +219,9 @@ func unquoted(value string) string {
 	return value
 }
 
-// within returns a directory and those above it, up to the root of the repository. Without a repository it returns only
-// the directory.
-func within(dir string) (all []string) {
+// repositoryDirs returns a directory and its parents, up to the root of the repository. Outside a repository, it
+// returns only the directory.
+func repositoryDirs(dir string) (all []string) {
 	for at := range cli.Upward(dir) {
 		if all = append(all, at); cli.Exists(at, ".git") {
 			return all
@@ -227,7 +230,7 @@ func within(dir string) (all []string) {
 	return all[:1]
 }
 
-// obeys returns what the CLI does with a file of trusted content.
+// obeys describes what the CLI does with a trusted file.
 func obeys(file string) string {
 	name := filepath.Base(file)
 	switch {

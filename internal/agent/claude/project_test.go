@@ -59,7 +59,7 @@ func TestNothingOfTheRepository(t *testing.T) {
 			"not trusted":      func(string, []byte) bool { return false },
 		} {
 			s.Trusted = trusted
-			args, out := passed([]string{"-p"}, s)
+			args, out := projectFlags([]string{"-p"}, s)
 			if want := []string{"-p", "--setting-sources=user", "--strict-mcp-config"}; !slices.Equal(args, want) ||
 				len(out) != 0 {
 				t.Errorf("%s: %q, %v", name, args, out)
@@ -72,7 +72,7 @@ func TestNothingOfTheRepository(t *testing.T) {
 func TestWhatIsTrusted(t *testing.T) {
 	s := project(t, everything())
 	s.Trusted = func(string, []byte) bool { return true }
-	args, out := passed([]string{"-p", `--settings={"sandbox":{"enabled":false}}`}, s)
+	args, out := projectFlags([]string{"-p", `--settings={"sandbox":{"enabled":false}}`}, s)
 	files := map[string]string{}
 	for _, f := range out {
 		files[filepath.Base(f.Path)] = string(f.Data)
@@ -99,13 +99,13 @@ func TestWhatIsTrusted(t *testing.T) {
 		t.Errorf("%q", args)
 	}
 	s.Terms.OnlyThese = true
-	if args, _ = passed(nil, s); slices.ContainsFunc(args,
+	if args, _ = projectFlags(nil, s); slices.ContainsFunc(args,
 		func(a string) bool { return strings.HasPrefix(a, "--mcp-config") }) {
 		t.Errorf("a host wants no other servers: %q", args)
 	}
 	home := project(t, everything())
 	home.Env, home.Trusted = []string{"HOME=" + home.Dir}, s.Trusted
-	if _, out = passed(nil, home); len(out) > 0 && strings.Contains(string(out[0].Data), `"A"`) {
+	if _, out = projectFlags(nil, home); len(out) > 0 && strings.Contains(string(out[0].Data), `"A"`) {
 		t.Errorf("the user's own settings are passed in twice: %s", out[0].Data)
 	}
 }
@@ -137,7 +137,7 @@ func TestInstructions(t *testing.T) {
 		"CLAUDE.local.md": "personal", "../../outside.md": "outside",
 		"AGENTS.md": "others", "deep/CLAUDE.md": "deeper",
 	})
-	text := instructions(places(s))
+	text := instructions(projectDirs(s))
 	at := -1
 	for _, word := range []string{"far", "near", "imported", "upwards", "dotted", "ruled", "personal"} {
 		next := strings.Index(text, word)
@@ -154,10 +154,10 @@ func TestInstructions(t *testing.T) {
 	within := project(t, map[string]string{"AGENTS.md": "of-all-agents"})
 	if err := os.Symlink("AGENTS.md", filepath.Join(within.Dir, "CLAUDE.md")); err != nil {
 		t.Log("links cannot be made here:", err)
-	} else if text := instructions(places(within)); !strings.Contains(text, "of-all-agents") {
+	} else if text := instructions(projectDirs(within)); !strings.Contains(text, "of-all-agents") {
 		t.Errorf("a link within the repository is not followed: %s", text)
 	}
-	args, out := passed(nil, s)
+	args, out := projectFlags(nil, s)
 	if len(out) != 1 || string(out[0].Data) != text ||
 		!slices.Contains(args, "--append-system-prompt-file="+out[0].Path) {
 		t.Errorf("%q", args)
@@ -177,7 +177,7 @@ func TestUnreadableInstructions(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.Dir, ".claude", "CLAUDE.md"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := instructions(places(s))
+	text := instructions(projectDirs(s))
 	if strings.Contains(text, "the-secret") || strings.Contains(text, "xxx") || strings.Count(text, "left out") != 3 {
 		t.Errorf("%.500s", text)
 	}
@@ -187,7 +187,7 @@ func TestUnreadableInstructions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if text = instructions(places(s)); len(text) > mostInstructions+4096 || !strings.Contains(text, "too many") {
+	if text = instructions(projectDirs(s)); len(text) > mostInstructions+4096 || !strings.Contains(text, "too many") {
 		t.Errorf("%d bytes", len(text))
 	}
 }

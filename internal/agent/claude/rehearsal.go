@@ -34,14 +34,14 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 	if s.Shared.Model.Value == "" && r.Model != "" && !cli.Passed(s.Passthrough, "--model") {
 		t.Args = append(t.Args, "--model", known(r.Model))
 	}
-	// A repository's settings may name another base URL. Those on the command line outweigh them.
+	// A repository's settings may name another base URL. Those on the command line take precedence.
 	t.Args = withSettings(t.Args, "env", map[string]any{"ANTHROPIC_BASE_URL": r.URL})
 	t.Unset = cli.Matching(s.Env, "ANTHROPIC_*", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_OAUTH*",
 		"CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SKIP_PROMPT_HISTORY")
 	t.Files = []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}
 }
 
-// known returns a name about which the CLI does not warn on stderr. The scripted model answers to any name.
+// known returns a model name that the CLI does not warn about on stderr. The scripted model answers to any name.
 func known(model string) string {
 	if strings.HasPrefix(model, "claude-") {
 		return model
@@ -68,7 +68,7 @@ func withSettings(args []string, name string, members map[string]any) []string {
 }
 
 // seed returns the state of a user who has answered the questions of the first start. It trusts the directory only for
-// interactive runs: one-shot runs never ask, and with trust they would obey more files of the repository.
+// interactive runs: one-shot runs never ask for trust, and with it they would obey more of the repository's files.
 func seed(s agent.Spec) []byte {
 	key := s.Rehearsal.Key
 	state := map[string]any{

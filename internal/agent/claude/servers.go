@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/hookup"
 )
 
-// serverEntry returns the entry among the user's own servers, which hold in every project.
+// serverEntry returns an entry for the user's own servers, which apply to every project.
 func serverEntry(env []string, name string, argv []string) hookup.Place {
 	return hookup.Place{
 		Files: []string{filepath.Join(cmp.Or(cli.First(env, "CLAUDE_CONFIG_DIR"), cli.Home(env)), ".claude.json")},

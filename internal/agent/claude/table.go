@@ -18,7 +18,7 @@ const (
 //go:embed matrix.txt
 var matrix string
 
-// table returns what every known version can do; so far there is one. The system decides what a sandbox needs.
+// table returns the matrix, which is the same for all known versions. The sandbox depends on the system.
 func table(system string) agent.Matrix {
 	m := agent.ReadMatrix(measured, matrix)
 	m.Set(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system))
@@ -35,7 +35,7 @@ func sandboxed(system string) agent.Cell {
 	switch system {
 	case "linux":
 		c.Needs = []string{"bwrap", "socat"}
-	case "darwin": // Seatbelt is a part of the system
+	case "darwin": // Seatbelt is part of the system
 	default:
 		c = agent.Cell{Level: agent.None, Note: "the CLI has none on this system"}
 	}

@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// talk is both sides of the CLI's stdio protocol: the lines of stream-json, and requests that go either way.
+// talk speaks both sides of the CLI's stdio protocol: lines of stream-json, and requests in both directions.
 //
 //	Begin ──► greeting ──► its answer: ready ──► idle ◄────────────────────── result: Ended ──┐
 //	              │ error                         │ message                                   │
@@ -31,28 +31,28 @@ type talk struct {
 	o    options
 	step cli.Step
 
-	ready      bool // messages need not wait for the answer to the greeting
+	ready      bool // messages do not wait for the answer to the greeting
 	greeted    bool // the greeting was answered
 	hooking    bool // our own hook is registered
 	failed     *fault.Fault
-	message    []byte // waits for the greeting
-	current    string // the id of the message that has no result yet
+	message    []byte // waits for the answer to the greeting
+	current    string // id of the message without a result yet
 	started    bool   // the CLI has started it
 	lifecycles bool   // the CLI reports when it starts messages
-	stops      bool   // the turn is to end
+	stops      bool   // the turn was asked to end
 	mode       setting.Approval
 	facts      *wire.Init
 	steers     []steer
-	partial    *event.End // of a turn that continues, because the CLI has yet to start a steer
+	partial    *event.End // of a turn that continues because the CLI has yet to start a steer
 
 	sent      int
-	requests  map[string]request // ours, without a response
+	requests  map[string]request // our requests without a response
 	questions cli.Questions[question]
-	needs     map[string]need // of the host, by request
+	needs     map[string]need // requests for the host, by id
 
-	// The message that arrives in pieces:
-	pieces strings.Builder // the block that was begun last
-	held   []event.Event   // calls, which wait until all of the message is there
+	// The message that is arriving in pieces:
+	pieces strings.Builder // the current block
+	held   []event.Event   // calls that wait until the message is complete
 	answer *event.Answer
 	model  string
 }
@@ -61,16 +61,16 @@ type talk struct {
 type options struct {
 	mode    setting.Approval
 	hooks   bool
-	servers []string // that live in the host
+	servers []string // those that live in the host
 	helpers []agent.Helper
 	sandbox bool
-	id      func() string // of messages
+	id      func() string // generates ids of messages
 }
 
 // request is a request of ours. Its response matters for the greeting and for changes.
 type request struct {
 	greeting bool
-	change   *agent.Change // or a part of it
+	change   *agent.Change // or part of one
 	token    int
 	next     []byte // the request for the other part
 }
@@ -88,7 +88,7 @@ type question struct {
 // need is a request of the CLI that the host has to answer.
 type need struct {
 	moment  agent.MomentName
-	message json.RawMessage // otherwise: the id of a message for an MCP server
+	message json.RawMessage // if not a moment: the id of a message for an MCP server
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -105,8 +105,8 @@ func newTalk(o options) *talk {
 	return t
 }
 
-// Begin sends the greeting. If it has terms, messages wait for the answer, because a CLI that rejects them would work
-// without. Hooks slow down its start, so they are only registered if they are needed.
+// Begin sends the greeting. If it contains terms, messages wait for the answer, because a CLI that rejects the terms
+// would work without them. Hooks slow down the start, so they are only registered if needed.
 func (t *talk) Begin() cli.Step {
 	var names []agent.MomentName
 	if t.o.hooks || hookKeeps(t.mode) {
@@ -132,13 +132,13 @@ func (t *talk) Begin() cli.Step {
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
 	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
-	return t.done()
+	return t.takeStep()
 }
 
-// hookKeeps reports whether our own hook keeps a mode.
+// hookKeeps reports whether our own hook enforces a mode.
 func hookKeeps(m setting.Approval) bool { return m == setting.AskAll || m == setting.DenyAll }
 
-func (t *talk) done() cli.Step {
+func (t *talk) takeStep() cli.Step {
 	step, _ := t.step.Take(nil)
 	return step
 }
@@ -161,13 +161,13 @@ func (t *talk) interrupt() { t.say(t.control(request{}, wire.Control{Subtype: "i
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
 	t.step.Events = append(t.step.Events, t.decoder.Feed(data)...)
-	return t.done()
+	return t.takeStep()
 }
 
 // Ready reports whether the CLI has accepted or rejected the greeting.
 func (t *talk) Ready() bool { return t.greeted }
 
-// End reads what is left. The decoder's synthetic end is dropped, because the decoder does not count messages.
+// End reads the rest of the output. It drops the decoder's synthetic end, because the decoder does not count messages.
 func (t *talk) End(x agent.Exit) []event.Event {
 	out := append(t.release(), t.decoder.End(x)...)
 	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic })
@@ -198,7 +198,7 @@ func (t *talk) Know(f *event.Facts) {
 	f.Servers = cli.SortServers(f.Servers)
 }
 
-// read reads a line, some of it with the decoder.
+// read reads a line, with the decoder's help.
 func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "control_request":
@@ -231,7 +231,7 @@ func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	return append(t.release(), withParent(l, t.decoder.read(l, raw))...)
 }
 
-// withParent adds the call whose sub-agent the events belong to.
+// withParent marks events of a sub-agent with the call that started it.
 func withParent(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool == "" {
 		return events
@@ -245,7 +245,7 @@ func withParent(l *wire.Line, events []event.Event) []event.Event {
 	return events
 }
 
-// result ends a turn: that of the message if the CLI has started it, otherwise one that no message began.
+// result ends the turn of the message, if the CLI has started it, or else a turn that no message began.
 func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	var r struct {
 		Origin struct {
@@ -310,8 +310,8 @@ func (t *talk) piece(l *wire.Line, raw []byte) []event.Event {
 	return nil
 }
 
-// whole returns the events of a message that its pieces have not reported. Calls wait until all of the message is
-// there.
+// whole returns those events of a message that its pieces have not reported. It holds calls back until the message is
+// complete.
 func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool != "" || t.answer == nil {
 		return withParent(l, events)
@@ -329,7 +329,7 @@ func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
 	return out
 }
 
-// release returns the calls that waited.
+// release returns the calls that were held back.
 func (t *talk) release() []event.Event {
 	out := t.held
 	t.held = nil

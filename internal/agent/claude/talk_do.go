@@ -18,7 +18,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:
-		err = t.hand(c.Message)
+		err = t.sendMessage(c.Message)
 	case c.Steer != nil:
 		err = t.steer(c.Steer, c.Token)
 	case c.Answer != nil:
@@ -29,13 +29,13 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 		t.stops = true
 		t.cancelSteers()
 		t.interrupt()
-	case c.Met != nil:
-		t.met(*c.Met)
+	case c.HostAnswer != nil:
+		t.hostAnswered(*c.HostAnswer)
 	}
 	return t.step.Take(err)
 }
 
-func (t *talk) hand(blocks []event.Block) error {
+func (t *talk) sendMessage(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
@@ -53,8 +53,8 @@ func (t *talk) hand(blocks []event.Block) error {
 	return nil
 }
 
-// word returns the CLI's word for a mode. Our hook keeps the modes that ask about every call, or deny it.
-func word(m setting.Approval) string {
+// modeWord returns the CLI's word for a mode. Our hook enforces the modes that ask about or deny every call.
+func modeWord(m setting.Approval) string {
 	switch m {
 	case setting.Plan:
 		return "plan"
@@ -69,7 +69,7 @@ func word(m setting.Approval) string {
 }
 
 func (t *talk) change(c agent.Change, token int) error {
-	mode := word(c.Mode)
+	mode := modeWord(c.Mode)
 	switch {
 	case c.Mode != "" && mode == "":
 		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
@@ -96,7 +96,7 @@ func (t *talk) change(c agent.Change, token int) error {
 	return nil
 }
 
-// answered reads a response to one of our requests.
+// answered handles a response to one of our requests.
 func (t *talk) answered(raw []byte) []event.Event {
 	f, err := wire.Parse(raw)
 	if err != nil {
@@ -134,7 +134,7 @@ func (t *talk) answered(raw []byte) []event.Event {
 	return nil
 }
 
-// refused ends the message if the CLI refuses the terms of the conversation. No other message is sent.
+// refused ends the message, because the CLI refused the terms of the conversation. Later messages fail too.
 func (t *talk) refused(why string) []event.Event {
 	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
 	events := cli.Rejected(t.failed, "", why, t.current != "")
@@ -142,7 +142,7 @@ func (t *talk) refused(why string) []event.Event {
 	return events
 }
 
-// requested reads a request of the CLI.
+// requested handles a request of the CLI.
 func (t *talk) requested(l *wire.Line) []event.Event {
 	c := l.Control()
 	switch c.Subtype {
@@ -193,7 +193,7 @@ func (t *talk) elicit(l *wire.Line, c wire.Control) []event.Event {
 	}}}
 }
 
-// withdrawn drops a request that needs no answer any more.
+// withdrawn drops a request that the CLI has cancelled.
 func (t *talk) withdrawn(id string) []event.Event {
 	delete(t.needs, id)
 	return t.questions.Withdraw(id)
@@ -208,9 +208,9 @@ func (t *talk) reply(r event.Reply) error {
 	q := &open.Request
 	denied := r.ByUs || r.Stop || r.Option == event.Deny && (!open.Form || r.Text == "")
 	switch {
-	case r.Mode != "" && word(r.Mode) == "", hookKeeps(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
+	case r.Mode != "" && modeWord(r.Mode) == "", hookKeeps(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
-		denied = true // an answer whose terms cannot be kept counts as a refusal
+		denied = true // we cannot keep the terms of the answer
 	case open.Form && !denied && len(r.Input) == 0:
 		return t.fill(q, r)
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
@@ -244,7 +244,7 @@ func firstRaw(list ...json.RawMessage) json.RawMessage {
 	return list[i]
 }
 
-// fill takes the answer to one question of a form, and sends all answers after the last.
+// fill records the answer to one question of a form. After the last one, it sends all answers.
 func (t *talk) fill(q *question, r event.Reply) error {
 	all, err := t.questions.Fill(r.Question, cmp.Or(r.Text, r.Option))
 	if all == nil {
@@ -270,7 +270,8 @@ func (t *talk) refuse(q *question, r event.Reply) {
 	})
 }
 
-// updates returns the rules and the mode that apply from now on, for this conversation only: settings do not change.
+// updates returns the rules and the mode that apply from now on. They last for this conversation; settings do not
+// change.
 func (t *talk) updates(q *question, r event.Reply) (out []wire.Update) {
 	if r.Option == event.Always {
 		out = q.suggestions
@@ -284,7 +285,7 @@ func (t *talk) updates(q *question, r event.Reply) (out []wire.Update) {
 	}
 	if r.Mode != "" {
 		t.mode = r.Mode
-		out = append(out, wire.Update{Type: "setMode", Mode: word(r.Mode), Destination: "session"})
+		out = append(out, wire.Update{Type: "setMode", Mode: modeWord(r.Mode), Destination: "session"})
 	}
 	return out
 }

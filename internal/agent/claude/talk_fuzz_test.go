@@ -45,7 +45,7 @@ func FuzzTalk(f *testing.F) {
 				}
 			}
 			for _, n := range step.Needs {
-				answered, _ := w.Do(cli.Command{Met: &cli.Met{Need: n.ID}})
+				answered, _ := w.Do(cli.Command{HostAnswer: &cli.HostAnswer{Need: n.ID}})
 				for _, line := range answered.Lines {
 					if !json.Valid(line) {
 						t.Fatalf("%q", line)

@@ -12,17 +12,16 @@ import (
 	"omniagent/internal/setting"
 )
 
-// hook reads a moment at which the host may intervene. Without a host's hook it is our own, for modes that the CLI does
-// not have.
+// hook handles a moment at which the host may intervene. Our own hook enforces the modes that the CLI does not have.
 func (t *talk) hook(id string, raw []byte) {
 	var in wire.HookInput
 	if json.Unmarshal(raw, &in) != nil {
-		t.reject(id, "it cannot be read")
+		t.reject(id, "invalid request")
 		return
 	}
 	t.needs[id] = need{moment: agent.MomentName(in.Event)}
 	if !t.o.hooks || t.mode == setting.DenyAll && in.Event == string(agent.BeforeTool) {
-		t.met(cli.Met{Need: id})
+		t.hostAnswered(cli.HostAnswer{Need: id})
 		return
 	}
 	m := &agent.Moment{
@@ -41,7 +40,7 @@ func (t *talk) hook(id string, raw []byte) {
 	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Moment: m})
 }
 
-// outputOf returns the text of a tool's result, or the whole result if it has another form.
+// outputOf returns the text of a tool's result, or the raw result if its form is unknown.
 func outputOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -60,10 +59,10 @@ func outputOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// serve reads a message for an MCP server that lives in the host.
+// serve passes a message to an MCP server that lives in the host.
 func (t *talk) serve(id string, c wire.Control) {
 	if len(c.Message) == 0 {
-		t.reject(id, "it cannot be read")
+		t.reject(id, "invalid request")
 		return
 	}
 	m, _ := jsonrpc.Read(c.Message)
@@ -71,8 +70,8 @@ func (t *talk) serve(id string, c wire.Control) {
 	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Server: c.Server, Message: c.Message})
 }
 
-// met sends the host's answer.
-func (t *talk) met(m cli.Met) {
+// hostAnswered sends the host's answer.
+func (t *talk) hostAnswered(m cli.HostAnswer) {
 	n, open := t.needs[m.Need]
 	if !open {
 		return
@@ -96,14 +95,14 @@ func (t *talk) met(m cli.Met) {
 	t.respond(m.Need, wire.MessageAnswer{Response: answer})
 }
 
-// decided returns the host's decision in the CLI's form, with that of the mode.
+// decided applies the mode to the host's decision, and returns it in the CLI's form.
 func (t *talk) decided(name agent.MomentName, w agent.Word) wire.HookOutput {
 	switch {
 	case name != agent.BeforeTool:
 	case t.mode == setting.DenyAll:
 		w.Decision, w.Reason, w.Input = "deny", "nothing runs in this conversation", nil
 	case t.mode == setting.AskAll && w.Decision == "":
-		w.Decision, w.Reason = "ask", "every call is asked about"
+		w.Decision, w.Reason = "ask", "this conversation asks about every call"
 	}
 	return wire.Output(name, w)
 }

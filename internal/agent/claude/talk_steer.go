@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// steer is a message for the turn that runs. The CLI queues it, and shows it to the model with the next result of a
-// tool. If the turn ends first, the CLI immediately begins another with it. The conversation sees both as one turn.
+// steer is a message for the current turn. The CLI queues it, and shows it to the model with the next tool result. If
+// the turn ends first, the CLI immediately begins another turn with it. The conversation sees both as one turn.
 //
 //	sent ──► queued ──► started             it was shown with a result
 //	            │
@@ -24,7 +24,7 @@ type steer struct {
 }
 
 func (t *talk) steer(blocks []event.Block, token int) error {
-	if t.current == "" || !t.started || t.stops { // an older CLI does not report when it starts a message
+	if t.current == "" || !t.started || t.stops { // an older CLI never reports that it started a message
 		return fault.New(fault.Unsupported, "Claude Code is not working on a message that could be added to")
 	}
 	s := steer{id: t.o.id(), token: token}
@@ -37,7 +37,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 	return nil
 }
 
-// cancelSteers withdraws the steers that the model has not seen: otherwise the CLI would begin a turn with them.
+// cancelSteers withdraws the steers that the model has not seen. Otherwise the CLI would begin a turn with them.
 func (t *talk) cancelSteers() {
 	for _, s := range t.steers {
 		t.say(t.control(request{}, wire.Control{Subtype: "cancel_async_message", MessageID: s.id}))
@@ -63,13 +63,13 @@ func (t *talk) lifecycle(l *wire.Line) []event.Event {
 		return out
 	}
 	t.started = true
-	if t.stops { // the interruption came before there was a turn
+	if t.stops { // the interruption came before the turn
 		t.interrupt()
 	}
 	return out
 }
 
-// steered takes the new state of a steer.
+// steered handles the new state of a steer.
 func (t *talk) steered(i int, state string) []event.Event {
 	s := &t.steers[i]
 	switch state {
@@ -88,19 +88,19 @@ func (t *talk) steered(i int, state string) []event.Event {
 	if state == "started" || t.partial == nil || t.current != id {
 		return nil
 	}
-	// the turn was to continue with this steer
+	// The turn would have continued with this steer.
 	end := event.Event{Kind: event.Ended, Session: t.session, End: t.partial}
 	t.current, t.partial, t.stops = "", nil, false
 	return []event.Event{end}
 }
 
-// conclude ends the turn of the message, unless the CLI continues with a steer. events are those of a result.
+// conclude takes the events of a result. It ends the turn of the message, unless the CLI continues with a steer.
 func (t *talk) conclude(events []event.Event) []event.Event {
 	i := slices.IndexFunc(events, func(e event.Event) bool { return e.Kind == event.Ended })
 	if i < 0 {
 		return events
 	}
-	end := added(t.partial, events[i].End)
+	end := withEarlier(t.partial, events[i].End)
 	if len(t.steers) > 0 && !t.stops {
 		t.partial, t.current, t.started = end, t.steers[0].id, false
 		for j := range events {
@@ -116,7 +116,7 @@ func (t *talk) conclude(events []event.Event) []event.Event {
 	return events
 }
 
-// continued drops the beginning of a turn that continues one of the conversation.
+// continued drops TurnBegan for a turn that only continues another.
 func (t *talk) continued(events []event.Event) []event.Event {
 	if t.partial == nil || !t.started {
 		return events
@@ -124,8 +124,8 @@ func (t *talk) continued(events []event.Event) []event.Event {
 	return slices.DeleteFunc(events, func(e event.Event) bool { return e.Kind == event.TurnBegan })
 }
 
-// added returns the end of a turn, with the costs of an earlier part of it.
-func added(before, end *event.End) *event.End {
+// withEarlier returns the end of a turn, including the cost of an earlier part of it.
+func withEarlier(before, end *event.End) *event.End {
 	if before == nil {
 		return end
 	}
@@ -145,10 +145,10 @@ func added(before, end *event.End) *event.End {
 	return &sum
 }
 
-// modeChanged takes over a mode that the CLI has changed to by itself, as after a plan was accepted. Modes that our
-// hook keeps remain, because in them the CLI's own mode decides nothing. A change of ours has a response of its own.
+// modeChanged follows a change of mode by the CLI itself, as after a plan was accepted. It ignores the CLI's mode while
+// our hook enforces ours, and while a change that we requested has no response.
 func (t *talk) modeChanged(mode string) {
-	if mode == "" || mode == word(t.mode) || hookKeeps(t.mode) {
+	if mode == "" || mode == modeWord(t.mode) || hookKeeps(t.mode) {
 		return
 	}
 	for _, r := range t.requests {
@@ -157,7 +157,7 @@ func (t *talk) modeChanged(mode string) {
 		}
 	}
 	for _, m := range []setting.Approval{t.o.mode, setting.Prompt, setting.Plan, setting.AutoEdit, setting.Yolo} {
-		if word(m) == mode && !hookKeeps(m) {
+		if modeWord(m) == mode && !hookKeeps(m) {
 			t.mode = m
 			return
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	longest = 1 << 20   // bytes of a record that is read; longer ones contain files or prompts
+	longest = 1 << 20   // bytes of a record; longer ones contain files or prompts, and are skipped
 	tail    = 256 << 10 // bytes at the end of the earlier records that are searched for their cost
 )
 
@@ -40,7 +40,7 @@ type record struct {
 	cost
 }
 
-// cost is what a whole session has used.
+// cost is the usage of a whole session.
 type cost struct {
 	USD    *float64                    `json:"totalCostUSD"`
 	Models map[string]wire.ModelTokens `json:"modelUsage"`
@@ -55,7 +55,7 @@ func (c cost) sum() event.Usage {
 	return u
 }
 
-// since returns what was used after an earlier cost.
+// since returns the usage since an earlier cost.
 func (c cost) since(then cost) *event.Usage {
 	now, old := c.sum(), then.sum()
 	u := &event.Usage{
@@ -72,7 +72,7 @@ func (c cost) since(then cost) *event.Usage {
 	return u
 }
 
-// read reads the records from an offset on. It skips an incomplete last one, and those that are too long.
+// read reads the records from an offset on. It skips records that are incomplete or too long.
 func (t *summary) read(path string, offset int64) bool {
 	return eachRecord(path, offset, func(r record) {
 		if t.ours(r) {
@@ -100,13 +100,13 @@ func (t *summary) ours(r record) bool {
 	return err == nil && !at.Before(t.since)
 }
 
-// parse reads a record of interest. Most are not, and searching for a word is faster than parsing them.
+// parse reads a record if it is of interest. Most are not, and searching for words is faster than parsing.
 func parse(line []byte) (record, bool) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok && !oneOf(rest[:min(len(rest), 20)], `assistant"`,
 		`user"`, `cost-state"`, `attachment"`) {
 		return record{}, false
 	}
-	// Of the user's records, all except plain results of tools.
+	// This keeps the user's records, except for plain results of tools.
 	if !oneOf(line, `"type":"assistant"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
 		`"type":"cost-state"`, `"type":"structured_output"`) {
 		return record{}, false
@@ -145,7 +145,7 @@ func (t *summary) assistant(r record) {
 		}
 		return
 	}
-	t.failed, t.interrupted = nil, false // an error that the agent overcame
+	t.failed, t.interrupted = nil, false // the agent overcame the error
 	t.model = cmp.Or(r.Message.Model, t.model)
 	for _, b := range wire.Blocks(r.Message.Content) {
 		switch {
@@ -177,7 +177,7 @@ func (t *summary) user(r record) {
 	case r.Source != "":
 		t.prompted, t.interrupted = true, false
 	default:
-		// The CLI's own mark of an interruption, after which it exits with 0.
+		// The CLI's own mark of an interruption. It exits with 0.
 		switch wire.Plain(r.Message.Content) {
 		case "[Request interrupted by user]", "[Request interrupted by user for tool use]":
 			t.interrupted = true
@@ -185,7 +185,7 @@ func (t *summary) user(r record) {
 	}
 }
 
-// lastCost returns the last cost that was recorded, if it is near the end of a transcript of that size.
+// lastCost returns the last recorded cost, if it is near the end of a transcript of the given size.
 func lastCost(path string, size int64) (last cost) {
 	eachRecord(path, max(0, size-tail), func(r record) {
 		if r.Type == "cost-state" {

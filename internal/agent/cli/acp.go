@@ -18,39 +18,37 @@ import (
 	"omniagent/internal/setting"
 )
 
-// ACP describes an agent that is driven over the Agent Client Protocol, with a process for the whole conversation.
+// ACP describes an agent that we drive over the Agent Client Protocol, with one process for the whole conversation.
 type ACP struct {
 	Driver agent.Driver
-	// Launch returns the program and its arguments. Shared.Approval is the mode. The conversation, the session and the
+	// Launch returns the program and its arguments. Shared.Approval is the mode. The messages, the session and the
 	// servers go over the wire.
 	Launch func(agent.Spec) (agent.Launch, error)
-	// Fault returns what an error of the agent means; nil: the error says so itself.
+	// Fault translates an error of the agent. It may be nil or return nil: then the error speaks for itself.
 	Fault func(*jsonrpc.Error) *fault.Fault
-	// Lost returns why a turn failed that the agent calls done, by the last piece of its text; nil: that does not
-	// occur.
+	// Lost returns why a turn failed that the agent reports as done, judging by the last piece of its text. It is
+	// called for turns without usage, and may be nil.
 	Lost   func(last string) *fault.Fault
-	Models bool // the model is chosen over the wire, and not by a flag
-	// Unflagged: no flag chooses the approval. Then the mode plan needs one of the agent's own.
+	Models bool // the model is chosen over the wire, not by a flag
+	// Unflagged is set if no flag chooses the approval. Then plan needs a mode of the agent's own.
 	Unflagged bool
-	// Offered is what the agent may ask of us. Services.Chore carries it out.
+	// Offered lists the requests that the agent may make of us. Services.Chore serves them.
 	Offered acp.Offered
-	// Unsafe refuses a directory in which the agent is not safe over the protocol, but over its stream; nil: there is
-	// none.
+	// Unsafe returns an error if the agent is safe in the directory only over its stream. It may be nil.
 	Unsafe func(agent.Spec) error
 	// Stream returns the Mind of a conversation over the stream. It is also used if the agent does not speak the
 	// protocol after all.
 	Stream func(agent.Spec, agent.Services) (agent.Mind, error)
 
-	within time.Duration // 0: greetWithin
+	within time.Duration // 0 means greetWithin
 }
 
-// greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine they need
+// greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine agents need
 // 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s: see docs/decisions/0025-acp-as-a-client.md.
 const greetWithin = 30 * time.Second
 
-// Mind prepares a conversation over the transport that Terms name. Until the agent has answered initialize, it is not
-// certain that it speaks the protocol: if it prints something else, exits, or stays silent for too long, its stream is
-// used in place of it.
+// Mind prepares a conversation over the transport that Terms name. If the agent turns out not to speak the protocol,
+// because it prints something else, exits, or stays silent for too long, the conversation falls back to its stream.
 func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	var unsafe error
 	if a.Unsafe != nil {
@@ -72,7 +70,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		return a.Stream(other, sv)
 	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin)}
 	over := sv
-	over.Tell = m.hear
+	over.Tell = m.receive
 	live, err := LiveMind(Live{
 		Driver:    a.Driver,
 		Abilities: agent.Abilities{Images: true, Questions: true, Resume: true},
@@ -82,12 +80,12 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			}
 			l, err := a.Launch(s)
 			if l.Session = s.Resume; s.Terms.Fork {
-				l.Session = "" // records of the original are not of this run, and the id of the copy is not known yet
+				l.Session = "" // the original's records are not this run's, and the copy's id is unknown
 			}
 			return l, err
 		},
 		Proto: func(s agent.Spec) Proto {
-			servers, _ := a.servers(s) // checked for the launch
+			servers, _ := a.servers(s) // the launch has checked the error
 			about := a.Driver.Describe()
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
@@ -104,7 +102,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return m, err
 }
 
-// keep refuses the terms that the agent cannot keep, and puts the mode into the shared flag.
+// keep refuses terms that the agent cannot keep, and copies the mode to the shared flag.
 func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
 	if _, err := a.servers(*s); err != nil {
 		return err
@@ -159,26 +157,26 @@ type greeting struct {
 	tell   func(event.Event)
 	within time.Duration
 
-	mu    sync.Mutex
-	mind  agent.Mind // in use
-	heard bool       // it is certain which Mind is in use
-	why   string     // why the stream is used
-	ended bool       // somebody, and not the agent, ended the process
-	held  []event.Event
+	mu      sync.Mutex
+	mind    agent.Mind // in use
+	decided bool       // the choice of the Mind is final
+	why     string     // why the stream is used
+	ended   bool       // we ended the process
+	held    []event.Event
 }
 
-// greeted tells the greeting what the agent does.
+// greeted reports the agent's first output to the greeting.
 type greeted struct {
 	Proto
 	mind *greeting
 }
 
-// Feed notices the answer to initialize, or anything else in its place.
+// Feed detects the answer to initialize, or other output.
 func (p *greeted) Feed(data []byte) Step {
 	step := p.Proto.Feed(data)
 	if p.Ready() {
 		p.mind.mu.Lock()
-		p.mind.heard = true
+		p.mind.decided = true
 		p.mind.mu.Unlock()
 		return step
 	}
@@ -190,7 +188,7 @@ func (p *greeted) Feed(data []byte) Step {
 	return step
 }
 
-// End notices that the process is gone.
+// End detects that the process is gone.
 func (p *greeted) End(x agent.Exit) []event.Event {
 	m := p.mind
 	m.mu.Lock()
@@ -199,20 +197,21 @@ func (p *greeted) End(x agent.Exit) []event.Event {
 	return p.Proto.End(x)
 }
 
-// leave gives the protocol up.
+// leave gives up the protocol.
 func (m *greeting) leave(why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.heard && m.why == "" {
+	if !m.decided && m.why == "" {
 		m.why = why
 		go m.mind.Kill()
 	}
 }
 
-// hear holds events back as long as they may be about nothing. The lock is not held while they are told.
-func (m *greeting) hear(e event.Event) {
+// receive holds events back until it is clear that the agent speaks the protocol. It reports them without holding the
+// lock.
+func (m *greeting) receive(e event.Event) {
 	m.mu.Lock()
-	heard := m.heard
+	heard := m.decided
 	if !heard {
 		e.Raw = bytes.Clone(e.Raw)
 		m.held = append(m.held, e)
@@ -224,7 +223,7 @@ func (m *greeting) hear(e event.Event) {
 	}
 }
 
-// flush tells the events that were held back. Nothing else is told at the same time.
+// flush reports the events that were held back, and keeps new ones waiting meanwhile.
 func (m *greeting) flush() {
 	m.mu.Lock()
 	held := m.held
@@ -241,7 +240,7 @@ func (m *greeting) now() agent.Mind {
 	return m.mind
 }
 
-// Turn answers a message. The first is said again over the stream if the agent did not take it.
+// Turn answers a message. If the agent did not accept the first one, it is sent again over the stream.
 func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 	late := time.AfterFunc(m.within, func() { m.leave("it did not answer within " + m.within.String()) })
 	mind := m.now()
@@ -260,11 +259,11 @@ func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 	return stream.Turn(ctx, message)
 }
 
-// other returns the Mind over the stream if that is to be used now, and why. over: the turn is not to go on.
+// other returns the Mind over the stream if it has to take over, and why. If over is true, the turn must not continue.
 func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.heard || over {
+	if m.decided || over {
 		return nil, ""
 	}
 	if m.why == "" && !m.ended {
@@ -274,10 +273,10 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 		return nil, ""
 	}
 	stream, err := m.stream()
-	if err != nil { // the stream does not start either; the end of the turn says why
+	if err != nil { // the stream fails too; the end of the turn says why
 		return nil, ""
 	}
-	m.mind, m.heard, m.held = stream, true, nil
+	m.mind, m.decided, m.held = stream, true, nil
 	return stream, m.why
 }
 

@@ -15,20 +15,20 @@ import (
 
 // acpAsked is a request of the agent that a person has to answer.
 type acpAsked struct {
-	id      json.RawMessage // of the request
-	form    bool            // a form, or a page to visit
+	id      json.RawMessage // the id of the request
+	form    bool            // it is a form, or a page to visit
 	call    *event.Call
-	text    *string         // of the file that the call writes; nil: it does not show all of it
-	method  string          // it asks us to do this, with params; empty: it asks whether it may do something itself
+	text    *string         // the new content of the file that the call writes; nil if the call does not show all of it
+	method  string          // what it asks us to do, with params; empty if it only asks for permission
 	params  json.RawMessage //
-	choices []acp.Option    // answers in the agent's own words
-	allow   string          // ids of options; empty if the agent offers no such option
+	choices []acp.Option    // answers with the agent's own names
+	allow   string          // ids of options, or empty
 	always  string
 	deny    string
 	fields  []acp.Field
 }
 
-// requested reads a request of the agent.
+// requested handles a request by the agent.
 func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 	if t.o.offered.Has(m.Method) {
 		return t.chore(m)
@@ -49,15 +49,15 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)))
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
-	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: it cannot be read", m.Method)))
+	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
 	return []event.Event{{Kind: event.Notice, Text: m.Method}}
 }
 
-// permission asks whether a call may run, unless the mode decides.
+// permission asks whether a call may run, unless the mode decides that.
 func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.Event {
 	p.Tool.Status = ""
 	p.Tool.ID = cmp.Or(p.Tool.ID, name)
-	input := p.Tool.Input // some agents show more here than they called with
+	input := p.Tool.Input // some agents show more here than in the call
 	if known := t.calls[p.Tool.ID]; known != nil && known.Input != nil {
 		p.Tool.Input = nil
 	}
@@ -79,13 +79,13 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 	}
 	ask := &event.Ask{ID: name, Text: strings.TrimSpace(cmp.Or(p.Title, c.Title) + "\n" + p.Text), Options: q.names()}
 	if ask.Tool = q.call; len(q.choices) > 0 {
-		ask.Tool, q.call = nil, nil // the answers are more than yes and no
+		ask.Tool, q.call = nil, nil // there are more answers than yes and no
 	}
 	t.questions.Ask(name, q)
 	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Parent: c.Parent, Ask: ask})
 }
 
-// judge decides about a call where the mode does.
+// judge decides about a call by the mode, if the mode decides.
 //
 //	deny                     no call runs
 //	plan                     what changes something does not run; the rest is asked about
@@ -107,8 +107,8 @@ func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
 	return false, false
 }
 
-// sort finds the options by their kinds: each agent has ids of its own. With several ways to allow it once, each of
-// them is an answer.
+// sort finds the options by their kinds, because each agent has its own ids. If there are several ways to allow the
+// call once, each becomes an answer.
 func (q *acpAsked) sort(options []acp.Option) {
 	once := 0
 	for _, o := range options {
@@ -131,7 +131,7 @@ func (q *acpAsked) sort(options []acp.Option) {
 	}
 }
 
-// names returns the answers that a person may give.
+// names returns the possible answers.
 func (q *acpAsked) names() []string {
 	if len(q.choices) > 0 {
 		var names []string
@@ -169,7 +169,7 @@ func (q *acpAsked) choice(r event.Reply) string {
 	return ""
 }
 
-// refuse answers a request with no. stop: the turn is to end.
+// refuse denies a request. If stop is true, the turn should end.
 func (t *acpTalk) refuse(q *acpAsked, stop bool) {
 	if q.method != "" {
 		t.deny(q.id)
@@ -188,7 +188,7 @@ func (q *acpAsked) refusal(stop bool) any {
 	return acp.Choose(q.deny)
 }
 
-// form asks what the agent wants to know, one question for each field.
+// form asks a question for each field of a form.
 func (t *acpTalk) form(name string, q acpAsked, b acp.Blank) []event.Event {
 	q.fields = b.Fields
 	if b.URL != "" {

@@ -12,18 +12,18 @@ import (
 	"omniagent/internal/setting"
 )
 
-// chore carries out what the agent asks of its client: at once, after a question, or not at all.
+// chore handles what the agent asks of its client: it serves the request at once, asks first, or refuses.
 //
 //	fs/read_text_file       in every mode but deny; ask asks
 //	fs/write_text_file      as the mode decides about a change of that file; auto-edit asks about hidden ones
 //	terminal/create         as the mode decides about that command
 //	the rest of terminal/   always: it is about a command that runs already
 //
-// What a person allowed when the agent asked for permission is not asked again in the same turn.
+// A call that a person allowed when the agent asked for permission needs no second question in the same turn.
 func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 	c, ok := acp.ReadChore(m.Params)
 	if !ok {
-		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: it cannot be read", m.Method)))
+		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
 	about := &acp.Tool{ID: "c" + string(m.ID), Locations: []string{c.Path}}
@@ -58,7 +58,7 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Ask: ask})
 }
 
-// judgeChore decides about a chore where the mode does, or a person has.
+// judgeChore decides about a chore by the mode, or by what a person has already allowed.
 func (t *acpTalk) judgeChore(c *event.Call, text *string) (allowed, decided bool) {
 	switch {
 	case t.granted[grantOf(c, text)]:
@@ -66,12 +66,12 @@ func (t *acpTalk) judgeChore(c *event.Call, text *string) (allowed, decided bool
 	case c.Kind == event.Read:
 		return t.o.mode != setting.DenyAll, t.o.mode != setting.AskAll
 	case t.o.mode == setting.AutoEdit && hiddenIn(t.o.dir, c.Path):
-		return false, false // such as git's configuration, and settings of agents: they decide what runs later
+		return false, false // git's configuration and settings of agents, for example, decide what runs later
 	}
 	return t.judge(c)
 }
 
-// hiddenIn reports whether a path beneath dir has a name that begins with a dot.
+// hiddenIn reports whether a path in dir has an element that begins with a dot.
 func hiddenIn(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(rel), "/"), func(name string) bool {
@@ -79,7 +79,7 @@ func hiddenIn(dir, path string) bool {
 	})
 }
 
-// commandOf shows all that decides what a command does: its variables and its directory as well.
+// commandOf returns a command together with its variables and its directory, which affect what it does.
 func (t *acpTalk) commandOf(c acp.Chore) string {
 	var words []string
 	if c.Cwd != "" && filepath.Clean(c.Cwd) != filepath.Clean(t.o.dir) {
@@ -91,7 +91,7 @@ func (t *acpTalk) commandOf(c acp.Chore) string {
 	return strings.Join(append(append(words, c.Command), c.Args...), " ")
 }
 
-// grant notes what a person allowed, so that the same is not asked about again in this turn.
+// grant records what a person allowed, so that this turn does not ask about it again.
 func (t *acpTalk) grant(q *acpAsked) {
 	if q.call == nil {
 		return
@@ -101,8 +101,8 @@ func (t *acpTalk) grant(q *acpAsked) {
 	}
 }
 
-// grantOf names exactly what a person allows with a call: this command, to read this file, or to write this text into
-// it. It is "" where that cannot be told.
+// grantOf returns a key for exactly what a person allows with a call: to run this command, to read this file, or to
+// write this text to it. It returns "" if that is not certain.
 func grantOf(c *event.Call, text *string) string {
 	switch {
 	case c.Kind == event.Shell:
@@ -115,7 +115,7 @@ func grantOf(c *event.Call, text *string) string {
 	return ""
 }
 
-// writtenBy returns what a file will have after a call, if the call shows all of it.
+// writtenBy returns the content of a file after a call, if the call shows all of it.
 func writtenBy(t *acp.Tool) *string {
 	for _, part := range t.Content {
 		if part.Diff != nil && !part.Diff.Part {
@@ -125,7 +125,7 @@ func writtenBy(t *acp.Tool) *string {
 	return nil
 }
 
-// need has the host carry out a request.
+// need passes a request to the host.
 func (t *acpTalk) need(id []byte, method string, params []byte) {
 	name := string(id)
 	t.chores[name] = slices.Clone(id)
@@ -137,8 +137,8 @@ func (t *acpTalk) deny(id []byte) {
 	t.say(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
 }
 
-// met answers a request that the host has carried out.
-func (t *acpTalk) met(m Met) {
+// hostAnswered answers a request that the host has served.
+func (t *acpTalk) hostAnswered(m HostAnswer) {
 	id, known := t.chores[m.Need]
 	if !known {
 		return

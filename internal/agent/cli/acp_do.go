@@ -17,28 +17,28 @@ func (t *acpTalk) Do(c Command) (Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:
-		err = t.hand(c.Message)
+		err = t.sendMessage(c.Message)
 	case c.Steer != nil:
-		err = fault.New(fault.Unsupported, "%s takes no message while it works", t.o.name)
+		err = fault.New(fault.Unsupported, "%s accepts no message while it works", t.o.name)
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
 		err = t.change(*c.Change, c.Token)
 	case c.Interrupt:
 		t.interrupt()
-	case c.Met != nil:
-		t.met(*c.Met)
+	case c.HostAnswer != nil:
+		t.hostAnswered(*c.HostAnswer)
 	}
 	return t.step.Take(err)
 }
 
-func (t *acpTalk) hand(message []event.Block) error {
+func (t *acpTalk) sendMessage(message []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
 	for _, b := range message {
 		if strings.HasPrefix(b.Media, "image/") && t.greeted && !t.agent.Images {
-			return fault.New(fault.Unsupported, "%s takes no images", t.o.name)
+			return fault.New(fault.Unsupported, "%s does not accept images", t.o.name)
 		}
 	}
 	if t.busy = true; !t.open {
@@ -49,7 +49,8 @@ func (t *acpTalk) hand(message []event.Block) error {
 	return nil
 }
 
-// change changes the model, where the agent offers that. The mode stands in the flags of the process, too.
+// change changes the model, if the agent offers that. A change of mode needs a restart, because it also changes the
+// flags.
 func (t *acpTalk) change(c agent.Change, token int) error {
 	offered := func(m acp.Choice) bool { return m.ID == c.Model }
 	if c.Mode != "" || !t.open || !slices.ContainsFunc(t.offer.Models, offered) {
@@ -61,7 +62,7 @@ func (t *acpTalk) change(c agent.Change, token int) error {
 	return nil
 }
 
-// changed reads whether a change was made.
+// changed handles the response to a change.
 func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
 		t.step.Settle(r.token, t.faultOf(r.method, m.Error))
@@ -107,7 +108,7 @@ func (t *acpTalk) reply(r event.Reply) error {
 		return fault.New(fault.ArgError, "invalid answer %q", cmp.Or(r.Option, r.Text)).
 			Hint("%s", strings.Join(q.names(), ", "))
 	case len(r.Rules) > 0 || r.Mode != "" || q.call != nil && len(r.Input) > 0 && !SameJSON(r.Input, q.call.Input):
-		denied = true // the agent can only run exactly the call that it asked about
+		denied = true // the agent can only run the unchanged call
 	}
 	t.questions.Close(open)
 	if denied {
@@ -130,11 +131,11 @@ func (t *acpTalk) reply(r event.Reply) error {
 	return nil
 }
 
-// filled takes the answer to one question of a form, and sends all answers after the last.
+// filled records the answer to one question of a form. After the last one, it sends all answers.
 func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	q := open.Request
 	if r.ByUs || r.Stop || r.Option == event.Deny {
-		t.step.Events = append(t.step.Events, t.questions.Withdraw(open.id)...) // the others of the form
+		t.step.Events = append(t.step.Events, t.questions.Withdraw(open.id)...) // the other questions of the form
 		t.say(jsonrpc.Result(q.id, acp.Submit(nil)))
 		return nil
 	}

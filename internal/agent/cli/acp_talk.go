@@ -30,21 +30,21 @@ type acpTalk struct {
 	step  Step
 
 	sent     int64
-	requests map[string]acpRequest // ours, without an answer
+	requests map[string]acpRequest // our requests without a response
 	agent    acp.Agent
 	greeted  bool
-	failed   *fault.Fault // why there is no session
+	failed   *fault.Fault // why no session could be opened
 	offer    acp.Offer
-	loaded   bool // it was, and repeats what was said
-	open     bool // the session takes messages
+	loaded   bool // an existing session was loaded; the agent repeats its messages
+	open     bool // the session accepts messages
 	message  []event.Block
-	busy     bool   // a message has no end yet
-	begun    bool   // the agent works on it
-	stops    bool   // it was asked to end the turn
-	last     string // piece of text
+	busy     bool   // a message's turn has not ended
+	begun    bool   // the agent has begun to work on it
+	stops    bool   // the agent was asked to end the turn
+	last     string // the last piece of text
 	plan     string
 
-	calls     map[string]*acpCall // of the turn
+	calls     map[string]*acpCall // of this turn
 	order     []string            // their ids
 	terminals map[string]*acp.Terminal
 	questions Questions[acpAsked]
@@ -53,7 +53,7 @@ type acpTalk struct {
 	facts     event.Facts
 	spent     *acp.Spent
 	cost      *float64 // of the session so far
-	before    float64  // cost until this turn
+	before    float64  // cost before this turn
 }
 
 // acpOptions are the terms with which a conversation is opened.
@@ -63,7 +63,7 @@ type acpOptions struct {
 	resume      string
 	fork        bool
 	mode        setting.Approval
-	plan        bool // the agent has to have a mode of its own that changes nothing
+	plan        bool // the agent must have a mode of its own that changes nothing
 	model       string
 	servers     []acp.Server
 	offered     acp.Offered
@@ -74,7 +74,7 @@ type acpOptions struct {
 // acpRequest is a request of ours.
 type acpRequest struct {
 	method string
-	token  int // of a change
+	token  int // if it is a change
 }
 
 var _ Proto = (*acpTalk)(nil)
@@ -91,10 +91,10 @@ func newACPTalk(o acpOptions) *acpTalk {
 // Begin sends the greeting.
 func (t *acpTalk) Begin() Step {
 	t.send("initialize", acp.Hello("omniagent", "1", t.o.offered))
-	return t.done()
+	return t.takeStep()
 }
 
-func (t *acpTalk) done() Step {
+func (t *acpTalk) takeStep() Step {
 	step, _ := t.step.Take(nil)
 	return step
 }
@@ -112,13 +112,13 @@ func (t *acpTalk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
 // Feed takes the next bytes.
 func (t *acpTalk) Feed(data []byte) Step {
 	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
-	return t.done()
+	return t.takeStep()
 }
 
 // Ready reports whether the agent has answered the greeting.
 func (t *acpTalk) Ready() bool { return t.greeted }
 
-// End reads what is left.
+// End reads the rest of the output.
 func (t *acpTalk) End(agent.Exit) []event.Event {
 	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
 	if t.busy {
@@ -128,7 +128,7 @@ func (t *acpTalk) End(agent.Exit) []event.Event {
 	return out
 }
 
-// Know adds what the agent has told.
+// Know adds the facts that the agent has reported.
 func (t *acpTalk) Know(f *event.Facts) {
 	f.Mode = t.o.mode
 	f.Merge(t.facts)
@@ -148,7 +148,7 @@ func (t *acpTalk) line(data []byte) []event.Event {
 	return t.notified(m)
 }
 
-// answered reads the answer to one of our requests.
+// answered handles a response to one of our requests.
 func (t *acpTalk) answered(m jsonrpc.Message) []event.Event {
 	r, known := t.requests[string(m.ID)]
 	delete(t.requests, string(m.ID))
@@ -176,11 +176,11 @@ func (t *acpTalk) answered(m jsonrpc.Message) []event.Event {
 	return t.opened()
 }
 
-// greet reads what the agent is, and opens the session.
+// greet handles the answer to the greeting, and opens the session.
 func (t *acpTalk) greet(result json.RawMessage) []event.Event {
 	var ok bool
 	if t.agent, ok = acp.ReadAgent(result); !ok {
-		return t.fail(fault.New(fault.AgentRefused, "%s speaks no version of the Agent Client Protocol that we know",
+		return t.fail(fault.New(fault.AgentRefused, "%s speaks an unknown version of the Agent Client Protocol",
 			t.o.name))
 	}
 	t.greeted = true
@@ -191,22 +191,22 @@ func (t *acpTalk) greet(result json.RawMessage) []event.Event {
 	case t.o.fork && t.agent.Fork:
 		method = "session/fork"
 	case t.o.fork:
-		return t.fail(fault.New(fault.Unsupported, "%s makes no copy of a session", t.o.name))
+		return t.fail(fault.New(fault.Unsupported, "%s cannot fork a session", t.o.name))
 	case t.agent.Resume:
 		method = "session/resume"
 	case t.agent.Load:
 		method = "session/load"
 	default:
-		return t.fail(fault.New(fault.Unsupported, "%s resumes no session over the Agent Client Protocol", t.o.name))
+		return t.fail(fault.New(fault.Unsupported, "%s cannot resume sessions over its protocol", t.o.name))
 	}
 	if !t.agent.HTTP && slices.ContainsFunc(t.o.servers, func(s acp.Server) bool { return s.URL != "" }) {
-		return t.fail(fault.New(fault.Unsupported, "%s takes no MCP server with an address", t.o.name))
+		return t.fail(fault.New(fault.Unsupported, "%s does not support MCP servers with an address", t.o.name))
 	}
 	t.send(method, t.agent.Opening(t.o.resume, t.o.dir, nil, t.o.servers))
 	return nil
 }
 
-// opened sets what differs from what was asked for, one option after the other, and then takes messages.
+// opened sets the options that differ from those requested, one at a time, and then opens the session for messages.
 func (t *acpTalk) opened() []event.Event {
 	if t.open {
 		return nil
@@ -214,7 +214,7 @@ func (t *acpTalk) opened() []event.Event {
 	mode, found := harmlessMode(t.offer.Modes)
 	switch {
 	case t.o.mode == setting.Plan && found && t.offer.Mode != mode:
-		t.offer.Mode = mode // not every answer repeats it
+		t.offer.Mode = mode // not every response repeats it
 		t.send(t.offer.SetMode(mode))
 		return nil
 	case t.o.plan && !found:
@@ -227,7 +227,7 @@ func (t *acpTalk) opened() []event.Event {
 		t.send(t.offer.SetModel(t.o.model))
 		return nil
 	}
-	if t.loaded && t.offer.Mode != "" { // some agents repeat what was said after they have answered: wait for that
+	if t.loaded && t.offer.Mode != "" { // some agents repeat the messages after the response: wait for that
 		t.loaded = false
 		t.send(t.offer.SetMode(t.offer.Mode))
 		return nil
@@ -240,7 +240,7 @@ func (t *acpTalk) opened() []event.Event {
 	return []event.Event{{Kind: event.Started, Session: t.offer.Session, Model: t.offer.Model}}
 }
 
-// harmlessMode returns the mode in which an agent changes nothing. Some have addresses as ids.
+// harmlessMode returns the mode in which an agent changes nothing. Some ids are URLs.
 func harmlessMode(modes []acp.Choice) (id string, found bool) {
 	for _, word := range []string{"plan", "read-only"} {
 		for _, m := range modes {
@@ -252,7 +252,7 @@ func harmlessMode(modes []acp.Choice) (id string, found bool) {
 	return "", false
 }
 
-// refused reads an error in the place of an answer.
+// refused handles an error response.
 func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
 	f := t.faultOf(method, e)
 	if method != "session/prompt" {
@@ -264,14 +264,14 @@ func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
 	return t.ended("error", f)
 }
 
-// faultOf returns what an error means, first in the words of the agent's driver.
+// faultOf translates an error, if possible with the agent's driver.
 func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 	words := FirstLine(e.Message)
 	data, _ := e.Data.(map[string]any)
 	if data["details"] != nil {
 		words = FirstLine(fmt.Sprintf("%s: %v", words, data["details"]))
 	}
-	kind, _ := data["errorKind"].(string) // of the adapter in front of Claude Code
+	kind, _ := data["errorKind"].(string) // set by the adapter for Claude Code
 	if e.Code == acp.AuthRequired {
 		f = fault.New(fault.AuthRequired, "%s wants a login: %s", t.o.name, words)
 		switch login := t.agent.Login; {
@@ -299,7 +299,7 @@ func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 	return f
 }
 
-// fail notes that there will be no session.
+// fail records that no session can be opened.
 func (t *acpTalk) fail(f *fault.Fault) []event.Event {
 	t.failed, t.greeted, t.message = f, true, nil
 	open := t.busy
@@ -320,7 +320,7 @@ func (t *acpTalk) prompt(message []event.Block) {
 	t.send("session/prompt", acp.Prompting(t.offer.Session, blocks))
 }
 
-// prompted reads the answer to a message: in version 1 its turn is over, in version 2 it has begun.
+// prompted handles the response to a message: in version 1 its turn is over, in version 2 it has begun.
 func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
 	s := acp.ReadStopped(result)
 	t.spent = cmp.Or(s.Spent, t.spent)
@@ -330,7 +330,7 @@ func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
 	return t.ended(s.Stop, nil)
 }
 
-// begins tells once that the agent has taken up the message.
+// begins reports, once, that the agent has begun to work on the message.
 func (t *acpTalk) begins() []event.Event {
 	if t.begun || !t.open {
 		return nil
@@ -339,7 +339,7 @@ func (t *acpTalk) begins() []event.Event {
 	return []event.Event{{Kind: event.TurnBegan, Session: t.offer.Session}}
 }
 
-// ended ends the turn, for the reason that the agent gives. f is why it failed, if that is known.
+// ended ends the turn for the agent's reason. f is why it failed, if known.
 func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	out := append(t.begins(), t.questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
@@ -357,7 +357,7 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 		f = fault.New(fault.ModelRefused, "the model behind %s refused", t.o.name)
 	case f == nil && !end.OK:
 		f = fault.New(fault.AgentFailed, "%s ended its turn: %s", t.o.name,
-			cmp.Or(FirstLine(stop), "no reason is told"))
+			cmp.Or(FirstLine(stop), "no reason given"))
 	}
 	if s := t.spent; s != nil {
 		end.Usage = &event.Usage{

@@ -407,7 +407,7 @@ func TestACPChores(t *testing.T) {
 			t.Fatalf("%s: %v %+v", option, err, step)
 		}
 		for _, n := range step.Needs {
-			_ = p.do(Command{Met: &Met{Need: n.ID, Result: map[string]any{}}})
+			_ = p.do(Command{HostAnswer: &HostAnswer{Need: n.ID, Result: map[string]any{}}})
 		}
 		if !strings.Contains(string(p.said), want) {
 			t.Errorf("%s: %s", option, p.said)

@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// acpCall is a call of a tool, as far as the agent has told of it. It is reported when it is whole: some agents
-// announce a call before the model has finished its input.
+// acpCall collects what the agent has reported about a tool call. Some agents announce a call before the model has
+// finished its input, so we report it only when it is complete.
 type acpCall struct {
 	acp.Tool
 	terminal string // its id, in version 2
@@ -22,7 +22,7 @@ type acpCall struct {
 	ended    bool
 }
 
-// notified reads a notification.
+// notified handles a notification.
 func (t *acpTalk) notified(m jsonrpc.Message) []event.Event {
 	if m.Method == "$/cancel_request" {
 		var p struct{ RequestID json.RawMessage }
@@ -37,14 +37,14 @@ func (t *acpTalk) notified(m jsonrpc.Message) []event.Event {
 	case !known:
 		return []event.Event{{Kind: event.Notice, Text: strings.TrimSpace("session/update " + string(u.Kind))}}
 	case t.open && session != t.offer.Session:
-		return nil // of another session, such as that of a sub-agent
+		return nil // from another session, such as a sub-agent's
 	case u.Kind == acp.OptionsChanged:
 		t.offer.Read(raw)
 		return nil
 	case u.Kind == acp.ContextUsage:
 		t.facts.Window, t.cost = u.Usage.Size, cmp.Or(u.Usage.CostUSD, t.cost)
 		return nil
-	case !t.open: // it repeats what was said before
+	case !t.open: // it repeats earlier messages
 		return nil
 	case u.Kind == acp.Conditions:
 		return t.state(u)
@@ -95,7 +95,7 @@ func (t *acpTalk) told(u acp.Update) []event.Event {
 	return nil
 }
 
-// state reads the state of the session, which in version 2 ends a turn.
+// state handles the state of the session, which in version 2 ends a turn.
 func (t *acpTalk) state(u acp.Update) []event.Event {
 	switch {
 	case u.State == "running" && !t.begun:
@@ -108,7 +108,7 @@ func (t *acpTalk) state(u acp.Update) []event.Event {
 	return t.ended(cmp.Or(u.Stop, "end_turn"), nil)
 }
 
-// tool takes what has changed in a call.
+// tool handles a change of a call.
 func (t *acpTalk) tool(u *acp.Tool) []event.Event {
 	c := t.merge(u)
 	switch {
@@ -122,7 +122,7 @@ func (t *acpTalk) tool(u *acp.Tool) []event.Event {
 	return nil
 }
 
-// merge adds to what is known of a call.
+// merge adds a change to a call.
 func (t *acpTalk) merge(u *acp.Tool) *acpCall {
 	c := t.calls[u.ID]
 	if c == nil {
@@ -158,7 +158,7 @@ func (t *acpTalk) merge(u *acp.Tool) *acpCall {
 	return c
 }
 
-// output takes the output of a terminal.
+// output handles the output of a terminal.
 func (t *acpTalk) output(u *acp.Tool) {
 	at := t.terminals[u.ID]
 	if at == nil {
@@ -186,7 +186,7 @@ func (t *acpTalk) tell(c *acpCall) []event.Event {
 	return []event.Event{{Kind: event.ToolCall, Session: t.offer.Session, Parent: c.Parent, Call: t.call(&c.Tool)}}
 }
 
-// call returns a call in the form of events.
+// call converts a call to an event's call.
 func (t *acpTalk) call(c *acp.Tool) *event.Call {
 	kind := acpKind(c.Kind)
 	call := event.NewCall(c.ID, cmp.Or(c.Name, c.Kind, "tool"), kind, c.Input, "file_path", "filePath", "filepath",
@@ -213,7 +213,7 @@ func (t *acpTalk) call(c *acp.Tool) *event.Call {
 	if diff.Old != nil && *diff.Old != "" {
 		input = map[string]string{"file_path": diff.Path, "old_string": *diff.Old, "new_string": diff.New}
 	}
-	call.Canonical, _ = text.JSON(input) // of texts
+	call.Canonical, _ = text.JSON(input) // input is made of valid texts
 	return call
 }
 
@@ -240,7 +240,7 @@ func acpKind(kind string) event.ToolKind {
 	return event.Other
 }
 
-// result reports what a call gave back.
+// result reports the result of a call.
 func (t *acpTalk) result(c *acpCall) []event.Event {
 	out := t.tell(c)
 	c.ended = true
@@ -275,7 +275,7 @@ func (t *acpTalk) denial(call *event.Call, reason string, byUser bool) event.Eve
 	}}
 }
 
-// callsLeft reports the calls that were only announced, and forgets all of the turn.
+// callsLeft reports the calls that were only announced, and forgets all calls of the turn.
 func (t *acpTalk) callsLeft() (out []event.Event) {
 	for _, id := range t.order {
 		out = append(out, t.tell(t.calls[id])...)

@@ -1,15 +1,15 @@
-// Package cli is what all drivers of installed command-line agents share. A Program is a whole driver, made of data;
-// the drivers of single agents embed one and override what differs.
+// Package cli has the code that the drivers of command-line agents share. A Program is a complete driver made of data.
+// The driver of an agent embeds one and overrides what differs.
 //
-// It promises to find a program and read its version without starting anything: starting one takes up to two seconds,
-// and some run code of the repository in which they are started. It searches only the absolute directories of PATH. It
+// It finds a program and reads its version without starting anything: starting an agent takes up to two seconds, and
+// some agents run code of the repository they are started in. It searches only the absolute directories of PATH. It
 // ignores relative and empty elements, although a shell would use them, and two directories where a repository could
-// plant a program: the one in which the agent will work, and the root of the repository around it. The agent itself
-// gets PATH without them, which protects the interpreter of its script too. Directories beneath those two are searched,
+// plant a program: the agent's working directory, and the root of the repository around it. The agent itself gets a
+// PATH without them, which also protects the interpreter of its script. Directories below those two are searched,
 // because a home directory with its bin may be a git repository.
 //
-// The version comes from a package.json of the agent's own package, or from the program's own answer the last time it
-// was asked (see Versions). Otherwise it is unknown; it is never guessed.
+// The version comes from the package.json of the agent's own package, or from what the program last printed (see
+// Versions). It is never guessed.
 package cli
 
 import (
@@ -25,10 +25,10 @@ type Program struct {
 	ID    string // the agent's name
 	About agent.About
 
-	NewDecoder  func() agent.Decoder        // for both JSON forms of output; nil: it prints none
-	Credentials func(agent.Env) Credentials // nil: it is not known where it keeps a login
+	NewDecoder  func() agent.Decoder        // for both JSON forms of output; nil if it has none
+	Credentials func(agent.Env) Credentials // nil if the places of its login are unknown
 
-	// Table returns what a version can do; see agent.Driver.
+	// Table returns the matrix of a version; see agent.Driver.
 	Table func(version string) agent.Matrix
 	// OneShot and Interactive are the arguments that choose the mode; they come first.
 	OneShot, Interactive []string
@@ -53,8 +53,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 		return agent.Install{}, p.missing(passed)
 	}
 	in := agent.Install{Path: path, RealPath: path}
-	// It exists and may be executed. If its links cannot be followed (on Windows some kinds of reparse
-	// point cannot), the path is as real as we can tell.
+	// The file exists and is executable. If its links cannot be followed, as with some reparse points on Windows, keep
+	// the path.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		in.RealPath = real
 	}

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// completed completes the end of a turn with what the agent did not report: the tokens and denials in its records, and
-// the reason of a failure.
+// completed adds what the agent did not report to the end of a turn: tokens and denials from its records, and the
+// reason for a failure.
 func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
 	end := *last.End
 	last.End = &end
@@ -45,9 +45,9 @@ func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out [
 // silence is the reason for killing an agent that prints nothing in time.
 const silence = "timeout"
 
-// silent is the fault of an agent that printed nothing in time.
+// silent returns the fault of an agent that printed nothing in time.
 func silent(d agent.Driver, limit time.Duration) *fault.Fault {
-	return fault.New(fault.TimedOut, "%s gave no sign of life within %s of its start", d.Describe().Title, limit).
+	return fault.New(fault.TimedOut, "%s printed nothing within %s of its start", d.Describe().Title, limit).
 		With("connect_timeout", limit.String()).Hint("--connect-timeout %s would wait longer", 2*limit)
 }
 
@@ -73,8 +73,8 @@ func general(f *fault.Fault) bool {
 	return f == nil || f.Code == fault.AgentFailed || f.Code == fault.NoAnswer || f.Code == fault.Blocked
 }
 
-// lastWords returns the last lines of an agent's standard error that are its own, without secrets: neither those of the
-// environment nor what looks like one.
+// lastWords returns the last lines that an agent itself wrote to standard error. It removes the secrets of the
+// environment, and everything that looks like a secret.
 func lastWords(stderr []byte, env []string) string {
 	const most = 300
 	var last []string

@@ -15,15 +15,15 @@ import (
 
 const (
 	maxLine    = 64 << 20
-	quotedLine = 4 << 10 // of a longer line, as evidence
+	quotedLine = 4 << 10 // kept of a longer line, as evidence
 )
 
 // JSONLines is a Decoder for agents that print one JSON object a line. It calls Parse with each line that is not blank,
-// without its end; Parse should return a Notice for a line that it cannot read. The bytes may be cut anywhere. A line
-// of more than 64 MiB is Unreadable, and only its beginning is kept.
+// without the line break; Parse should return a Notice for a line that it cannot read. A line of more than 64 MiB is
+// Unreadable, and only its beginning is kept.
 type JSONLines struct {
 	Parse func(line []byte) []event.Event
-	most  int // what a line may have; 0: maxLine
+	most  int // longest line; 0 means maxLine
 	ended bool
 	cut   lines.Cutter
 }
@@ -61,7 +61,7 @@ func (d *JSONLines) line(line []byte) []event.Event {
 	return events
 }
 
-// Flush reads a last line without an end.
+// Flush reads a last line without a line break.
 func (d *JSONLines) Flush() []event.Event {
 	if rest, torn := d.cut.Last(); torn {
 		return d.line(rest.Text)
@@ -69,7 +69,7 @@ func (d *JSONLines) Flush() []event.Event {
 	return nil
 }
 
-// End reads what is left. If the agent reported no end, it adds a synthetic Ended.
+// End reads the rest of the output. If the agent reported no end, it adds a synthetic Ended.
 func (d *JSONLines) End(agent.Exit) []event.Event {
 	out := d.Flush()
 	if !d.ended {
@@ -92,13 +92,13 @@ func Unreadable(line []byte) []event.Event {
 
 const unreadable = "a line that cannot be read"
 
-// FirstLine is the first line of what an agent says, at most 300 bytes of it.
+// FirstLine returns the first line of a text, up to 300 bytes.
 func FirstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return text.Cut(s, 300)
 }
 
-// SameJSON reports whether two texts of JSON have the same value.
+// SameJSON reports whether two JSON texts have the same value.
 func SameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

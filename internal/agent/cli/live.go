@@ -10,27 +10,27 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Live describes an agent whose process stays for many turns.
+// Live describes an agent whose process lasts for many turns.
 type Live struct {
 	Driver    agent.Driver
 	Abilities agent.Abilities
 	// Launch returns the program and its arguments for a conversation. It refuses terms that the agent cannot keep. It
-	// is also called, as a check, before anything is started and before a change that the next start would use.
+	// is also called as a check: before anything is started, and before a change that the next start would use.
 	Launch func(agent.Spec) (agent.Launch, error)
-	// Proto returns the wire of one process of that conversation.
+	// Proto returns the wire for one process of the conversation.
 	Proto func(agent.Spec) Proto
 }
 
 const (
 	defaultGrace = 5 * time.Second
-	killAfter    = 500 * time.Millisecond // from the signal of Kill to the kill
-	settleWithin = 10 * time.Second       // until an agent has said whether a change holds
+	killAfter    = 500 * time.Millisecond // from Kill's signal to the kill
+	settleWithin = 10 * time.Second       // for an agent's answer to a change
 )
 
-// LiveMind prepares a conversation with an agent whose process stays for many turns. The first Turn starts the process.
+// LiveMind prepares a conversation with an agent whose process lasts for many turns. The first Turn starts the process.
 //
 // One goroutine owns the state. Another passes events on, in order, so that the first never waits for their receiver.
-// The process waits until the events of what it printed are passed on.
+// The process waits until the events from its output have been passed on.
 //
 //	          Turn               Turn, Ended (any number)
 //	no process ──► a process runs ──────────┐
@@ -83,12 +83,12 @@ func ModeOf(s agent.Spec) setting.Approval {
 	return setting.Prompt
 }
 
-// live is the Mind of such an agent.
+// live is the Mind of an agent whose process lasts for many turns.
 type live struct {
 	Live
 	services agent.Services
 	first    event.Facts
-	life     context.Context // context of requests to the host
+	life     context.Context // context for requests to the host
 	endLife  context.CancelFunc
 	inbox    chan func()   // functions for the loop to call
 	over     chan struct{} // closed when the loop has ended
@@ -98,7 +98,7 @@ type live struct {
 	facts   event.Facts
 	id      string // the agent's own session id
 	process *running
-	turn    *liveTurn // runs, or waits until the previous process is gone
+	turn    *liveTurn // the current turn; it may wait for the end of the previous process
 	pending map[int]*pending
 	token   int
 	closed  bool
@@ -111,7 +111,7 @@ type live struct {
 // liveTurn is a message and the caller that waits for its end.
 type liveTurn struct {
 	message []event.Block
-	waits   bool // until the previous process is gone
+	waits   bool // for the end of the previous process
 	ended   chan error
 }
 
@@ -150,7 +150,7 @@ func (m *live) run() {
 	close(m.over)
 }
 
-// do runs f in the loop. It reports whether the loop still ran.
+// do runs f in the loop. It reports false if the loop has ended.
 func (m *live) do(f func()) bool {
 	ran := make(chan struct{})
 	select {
@@ -170,7 +170,7 @@ func (m *live) after(d time.Duration, f func()) *time.Timer {
 // put queues an event.
 func (m *live) put(e event.Event) { m.enqueue(func() { m.services.Tell(e) }) }
 
-// enqueue queues f behind the queued events.
+// enqueue queues f after the queued events.
 func (m *live) enqueue(f func()) { m.queue = append(m.queue, f) }
 
 func (m *live) Abilities() agent.Abilities { return m.Live.Abilities }
@@ -178,7 +178,7 @@ func (m *live) Facts() event.Facts         { return m.first }
 
 func errClosed() error { return fault.New(fault.Internal, "the conversation is closed") }
 
-// Turn passes the message to the agent, which it starts if necessary, and waits for the end.
+// Turn starts the agent if necessary, passes it the message, and waits for the end of the turn.
 func (m *live) Turn(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (m *live) begin(t *liveTurn) error {
 	case m.closed:
 		return errClosed()
 	case m.turn != nil:
-		return fault.New(fault.Internal, "a turn runs already")
+		return fault.New(fault.Internal, "another turn is still running")
 	case m.process != nil && m.process.leaving:
 		t.waits = true
 		m.turn = t
@@ -237,7 +237,7 @@ func (m *live) send(t *liveTurn) error {
 func (m *live) interrupt(t *liveTurn, why error) {
 	p := m.process
 	switch {
-	case m.turn != t: // it has ended
+	case m.turn != t: // the turn has ended
 		return
 	case t.waits:
 		m.turn = nil
@@ -269,8 +269,8 @@ func (m *live) Kill() {
 	})
 }
 
-// Steer adds to the turn that runs, and waits until the agent has accepted or refused it. Once it was sent, ctx does
-// not end the wait: the message could still reach the turn, and would then be sent twice.
+// Steer adds a message to the current turn, and waits until the agent has accepted or refused it. Once the message was
+// sent, ctx does not end the wait: the message could still reach the turn, and the caller would send it again.
 func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	w, err := &pending{settled: make(chan error, 1)}, errClosed()
 	m.do(func() {
 		if m.turn == nil || m.turn.waits || m.process.leaving {
-			err = fault.New(fault.NotFoundCode, "no turn of %s runs that could get the message",
+			err = fault.New(fault.NotFoundCode, "%s has no running turn that could get the message",
 				m.Driver.Describe().Title)
 			return
 		}
@@ -293,7 +293,7 @@ func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	return <-w.settled
 }
 
-// Set changes the mode or the model from now on. It waits for the agent's answer; a late one is still reported as
+// Set changes the mode or the model. It waits for the agent's answer; if that comes late, it is still reported as
 // Changed.
 func (m *live) Set(ctx context.Context, c agent.Change) error {
 	w, err := &pending{change: c, settled: make(chan error, 1)}, errClosed()
@@ -341,7 +341,7 @@ func (m *live) request(w *pending, c Command) error {
 	return nil
 }
 
-// settle ends the wait for a command. A change that was made is reported first, even if nobody waits any more.
+// settle ends the wait for a command. It first reports a successful change, even if nobody waits any more.
 func (m *live) settle(w *pending, err error) {
 	if err == nil && w.change != (agent.Change{}) {
 		m.spec = changed(m.spec, w.change)
@@ -360,7 +360,7 @@ func changed(s agent.Spec, c agent.Change) agent.Spec {
 	return s
 }
 
-// Answer answers a question, by the id under which it was reported.
+// Answer answers a question by its id.
 func (m *live) Answer(r event.Reply) error {
 	err := errClosed()
 	m.do(func() {

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// running is one process of a live Mind. Except for the streams it is owned by the loop.
+// running is one process of a live Mind. Except for the streams, it is owned by the loop.
 type running struct {
 	mind   *live
 	proto  Proto
@@ -25,10 +25,10 @@ type running struct {
 	gone   chan struct{} // closed when everything has ended
 
 	byUs    string // why we ended it
-	leaving bool   // it was asked to exit, or exits
+	leaving bool   // it was asked to exit, or is exiting
 	over    bool   // its output is ignored
 	ready   bool   // it has answered the greeting
-	works   bool   // on a message, or on a turn that no message began
+	works   bool   // it is working on a message, or on a turn that no message began
 	begun   bool   // it has reported its session
 	connect *time.Timer
 	hurried *time.Timer   // timer of an interruption
@@ -39,7 +39,7 @@ type running struct {
 func (m *live) start() error {
 	standby := m.services.Standby
 	if standby == nil && m.services.Around == nil {
-		standby = process.Prepare(m.services.Apart) // it takes about as long as the preparations below
+		standby = process.Prepare(m.services.Apart) // takes about as long as the preparations below
 		defer standby.Dismiss()
 	}
 	spec := m.spec
@@ -82,7 +82,7 @@ func (m *live) start() error {
 	return nil
 }
 
-// startAround starts a process of the agent, behind the walls of the host if there are any.
+// startAround starts a process of the agent, behind the host's walls if there are any.
 func startAround(sv agent.Services, p process.Plan) (*process.Child, error) {
 	if sv.Around != nil {
 		var err error
@@ -93,7 +93,7 @@ func startAround(sv agent.Services, p process.Plan) (*process.Child, error) {
 	return process.Start(p)
 }
 
-// Write takes the output of the agent, which waits until all of its events are passed on.
+// Write receives the output of the agent. It blocks until all events from it have been passed on.
 func (p *running) Write(data []byte) (int, error) {
 	passedOn := make(chan struct{})
 	running := p.mind.do(func() {
@@ -153,7 +153,7 @@ func (m *live) tellFacts(now event.Facts) {
 	}
 }
 
-// adopt takes over the facts that are set. The next start uses the mode.
+// adopt records the facts that are set. The next start uses the mode.
 func (m *live) adopt(change event.Facts) {
 	m.facts.Merge(change)
 	if change.Mode != "" && change.Mode != ModeOf(m.spec) {
@@ -161,7 +161,7 @@ func (m *live) adopt(change event.Facts) {
 	}
 }
 
-// handle handles an event of the wire.
+// handle handles an event from the wire.
 func (m *live) handle(p *running, e event.Event) {
 	if e.Session != "" && (e.Session != m.id || !p.begun) { // a new process resumes this session from now on
 		m.id, p.begun = e.Session, true
@@ -181,7 +181,7 @@ func (m *live) handle(p *running, e event.Event) {
 	m.put(e)
 }
 
-// ended ends the turn of the message, or one that no message began.
+// ended ends the turn of the message, or a turn that no message began.
 func (m *live) ended(p *running, e event.Event) {
 	t := m.turn
 	if t != nil && t.waits {
@@ -199,9 +199,9 @@ func (m *live) ended(p *running, e event.Event) {
 	m.enqueue(func() { t.ended <- nil })
 }
 
-// answerNeed asks the host for what the agent needs. Close does not wait for a host that ignores its context.
+// answerNeed passes a request to the host. Close does not wait for a host that ignores its context.
 func (m *live) answerNeed(p *running, n Need) {
-	met := &Met{Need: n.ID}
+	met := &HostAnswer{Need: n.ID}
 	switch {
 	case n.Moment != nil && m.services.Hook != nil:
 		met.Word = m.services.Hook(m.life, *n.Moment)
@@ -218,7 +218,7 @@ func (m *live) answerNeed(p *running, n Need) {
 		if p.over {
 			return
 		}
-		if step, err := p.proto.Do(Command{Met: met}); err == nil {
+		if step, err := p.proto.Do(Command{HostAnswer: met}); err == nil {
 			m.take(p, step)
 		}
 	})
@@ -239,7 +239,7 @@ func (p *running) wait(observer agent.Observer) {
 	p.mind.do(func() { p.mind.exited(p, x, evidence) })
 }
 
-// exited ends what the process was working on. A turn that waited for the exit begins.
+// exited ends the work of the process, and starts a turn that waited for the exit.
 func (m *live) exited(p *running, x agent.Exit, e agent.Evidence) {
 	p.leaving = true
 	stop(p.connect)
@@ -329,7 +329,7 @@ func (p *running) leave() {
 	})
 }
 
-// outbox is the input of the process. Its writers never block.
+// outbox is the input of the process. Writers never block.
 type outbox struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -353,7 +353,7 @@ func (o *outbox) close() {
 	o.changed.Broadcast()
 }
 
-// Read waits for a line. Lines from before close are still read.
+// Read waits for a line. Lines put before close can still be read.
 func (o *outbox) Read(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

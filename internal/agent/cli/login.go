@@ -8,11 +8,12 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Credentials are the places where an agent may find a login.
+// Credentials lists the places where an agent may find a login.
 type Credentials struct {
 	Variables []string // any of them is a login
-	Files     []string // beneath the home directory, with slashes; or absolute. An empty file does not count
-	// Elsewhere: a login may also be where we cannot read, such as a keychain, so finding none proves nothing.
+	Files     []string // absolute, or in the home directory, with slashes; an empty file does not count
+	// Elsewhere is set if a login may also be where we cannot read, such as a keychain. Then finding none proves
+	// nothing.
 	Elsewhere bool
 }
 
@@ -51,7 +52,7 @@ func homeOf(env agent.Env) string {
 	return ""
 }
 
-// InHomeOr returns a file in the directory that a variable names, or else in one beneath the home directory.
+// InHomeOr returns a file in the directory that a variable names, or else in dir of the home directory.
 func InHomeOr(env agent.Env, variable, dir, file string) string {
 	if named, _ := env.Lookup(variable); filepath.IsAbs(named) {
 		return filepath.Join(named, file)

@@ -15,8 +15,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// find returns the first program of that name in PATH, or "" and what was found in its place, as sentences without a
-// period.
+// find returns the first program of that name in PATH. Otherwise it returns "" and what was skipped, as phrases.
 func find(env agent.Env, binary string) (path string, passed []string) {
 	if env.Lookup == nil {
 		return "", nil
@@ -40,7 +39,7 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 	}
 	all, _ := env.Lookup("PATH")
 	if slices.ContainsFunc(filepath.SplitList(all), func(dir string) bool { return !filepath.IsAbs(dir) }) {
-		// These are not even examined; only the rule is reported.
+		// Do not examine these; only report the rule.
 		passed = append(passed, "the elements of PATH that are relative or empty")
 	}
 	for _, what := range theirs {
@@ -49,21 +48,22 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 	return "", passed
 }
 
-// own are the directories whose programs a repository may bring: where the agent works, and the root of the repository,
-// which is the nearest parent with .git. Searching the first is the same as searching ".". Directories beneath them are
-// not among these: a user whose home directory is a repository, or who works there, has their own programs in ~/bin.
-type own []struct {
+// unsafeDirs lists the directories where a repository may plant programs: the working directory of the agent, and the
+// root of the repository, which is the nearest parent with .git. Searching the first would be the same as searching
+// ".". Directories below them do not count: if a home directory is a repository, or the working directory, ~/bin still
+// has the user's own programs.
+type unsafeDirs []struct {
 	name string
 	info os.FileInfo
 }
 
-func places(working string) (o own) {
+func places(working string) (o unsafeDirs) {
 	if working == "" {
 		return nil
 	}
 	add := func(name, dir string) {
 		if info, err := os.Stat(dir); err == nil {
-			o = append(o, own{{name, info}}...)
+			o = append(o, unsafeDirs{{name, info}}...)
 		}
 	}
 	add("the directory where the agent works", working)
@@ -76,8 +76,8 @@ func places(working string) (o own) {
 	return o
 }
 
-// name returns which of these a directory is, or "".
-func (o own) name(dir string) string {
+// name describes which of these directories dir is, or returns "".
+func (o unsafeDirs) name(dir string) string {
 	if len(o) == 0 {
 		return ""
 	}
@@ -93,9 +93,9 @@ func (o own) name(dir string) string {
 	return ""
 }
 
-// trustedPath returns an assignment of PATH for an agent that works in dir, without the elements in which we would not
-// search for it. Most agents are scripts that begin with "#!/usr/bin/env node", so a planted node would run in their
-// place. The assignment is empty if nothing was left out.
+// trustedPath returns an assignment of PATH for an agent that works in dir, without the elements that find ignores.
+// Most agents are scripts that begin with "#!/usr/bin/env node", so a planted node would run in their place. The
+// assignment is empty if nothing was left out.
 func trustedPath(env []string, dir string) (assignment string, without []string) {
 	name, value := "", ""
 	for _, entry := range env {
@@ -109,7 +109,7 @@ func trustedPath(env []string, dir string) (assignment string, without []string)
 	}
 	elements := filepath.SplitList(value)
 	if value == "" {
-		elements = []string{""} // a shell takes that for the current directory
+		elements = []string{""} // a shell reads that as the current directory
 	}
 	var kept []string
 	list := places(dir)
@@ -119,7 +119,7 @@ func trustedPath(env []string, dir string) (assignment string, without []string)
 			continue
 		}
 		if strings.ContainsRune(e, filepath.ListSeparator) {
-			e = `"` + e + `"` // on Windows, where SplitList took the quotes away
+			e = `"` + e + `"` // on Windows, where SplitList removed the quotes
 		}
 		kept = append(kept, e)
 	}
@@ -151,7 +151,7 @@ func (t *Translation) path(s agent.Spec) {
 
 const absent = "is not there"
 
-// Unfit returns why path cannot be started, as the end of a sentence about it, or "".
+// Unfit returns why path cannot be started, as a predicate, or "".
 func Unfit(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -162,7 +162,7 @@ func Unfit(path string) string {
 		return absent
 	case err != nil:
 		if link, lerr := os.Lstat(path); lerr != nil {
-			return absent // an element of PATH that is a file, or not readable: there may or may not be a program
+			return absent // the element of PATH is a file, or is not readable
 		} else if link.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Sprintf("is a link that cannot be followed (%v)", cause(err))
 		}
@@ -177,7 +177,7 @@ func Unfit(path string) string {
 	return ""
 }
 
-// cause returns the error without the operation and the path, which the sentence around it names.
+// cause returns the error without the operation and the path, which the message names anyway.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -30,8 +30,7 @@ func First(env []string, names ...string) string {
 // Home returns the home directory that an environment names, or "".
 func Home(env []string) string { return First(env, "HOME", "USERPROFILE") }
 
-// InHome returns a path in the directory that a variable names, or else in that of the home directory; "": there is
-// none.
+// InHome returns a path in the directory that a variable names, or else in dir of the home directory, or "".
 func InHome(env []string, variable, dir, path string) string {
 	if named := First(env, variable); filepath.IsAbs(named) {
 		return filepath.Join(named, filepath.FromSlash(path))
@@ -42,7 +41,7 @@ func InHome(env []string, variable, dir, path string) string {
 	return ""
 }
 
-// Matching returns the names of the variables that match a pattern. X_* stands for all names that begin with X_.
+// Matching returns the names of the variables that match a pattern. X_* matches every name that begins with X_.
 func Matching(env []string, patterns ...string) (names []string) {
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -56,7 +55,7 @@ func Matching(env []string, patterns ...string) (names []string) {
 	return names
 }
 
-// Upward yields a directory and then those above it.
+// Upward yields a directory and then its parents.
 func Upward(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for dir = filepath.Clean(dir); yield(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -64,7 +63,7 @@ func Upward(dir string) iter.Seq[string] {
 	}
 }
 
-// Exists reports whether there is something at a path, be it a broken link.
+// Exists reports whether a path exists, even as a broken link.
 func Exists(path ...string) bool {
 	_, err := os.Lstat(filepath.Join(path...))
 	return err == nil
@@ -78,7 +77,7 @@ func Real(path string) string {
 	return filepath.Clean(path)
 }
 
-// Beneath reports whether path is dir or lies in it, by their names.
+// Beneath reports whether path is dir or lies in it, judging by their names.
 func Beneath(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -96,10 +95,10 @@ func IsUUID(s string) bool {
 	return len(s) == 36
 }
 
-// Kinds lists the names of an agent's tools by what they do, separated by blanks.
+// Kinds lists the names of an agent's tools by kind, separated by blanks.
 type Kinds map[event.ToolKind]string
 
-// Of returns what a tool does. MCP tools have that prefix.
+// Of returns the kind of a tool. The names of MCP tools begin with prefix.
 func (k Kinds) Of(tool, prefix string) event.ToolKind {
 	for kind, names := range k {
 		if slices.Contains(strings.Fields(names), tool) {
@@ -112,7 +111,7 @@ func (k Kinds) Of(tool, prefix string) event.ToolKind {
 	return event.Other
 }
 
-// Override corrects the policy of a feature about which something other than our flags decides.
+// Override corrects the policy of a feature that something other than our flags decides.
 func (t *Translation) Override(feature string, level agent.Level, note string) {
 	for i := range t.Policies {
 		if p := &t.Policies[i]; p.Feature == feature && p.Enforced != agent.None {

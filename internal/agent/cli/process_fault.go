@@ -18,9 +18,8 @@ import (
 //  4. it rejected its arguments, or failed in another way;
 //  5. a tool was denied, or there was no answer.
 //
-// It judges a process and knows nothing of a conversation, as the shim and a rehearsal have none. The outcome of a
-// turn, with its questions, clocks and changed files, is decided by run.Judge, which gets this fault through Classify
-// as one piece of evidence.
+// It judges a process, not a conversation: the shim and a rehearsal have none. run.Judge decides the outcome of a turn,
+// with its questions, clocks and changed files. It gets this fault through Classify as one piece of evidence.
 func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":
@@ -55,7 +54,7 @@ func blocked(e agent.Evidence) *fault.Fault {
 	return DenialFault(e.Denials)
 }
 
-// DenialFault returns the fault of calls that were denied.
+// DenialFault returns the fault for denied calls.
 func DenialFault(denials []event.Denial) *fault.Fault {
 	tools := make([]string, len(denials))
 	for i, d := range denials {
@@ -68,7 +67,7 @@ func DenialFault(denials []event.Denial) *fault.Fault {
 	return f.With("denied", tools)
 }
 
-// longestTool is how much of the name of a tool a fault has, in bytes.
+// longestTool limits the name of a tool in a fault, in bytes.
 const longestTool = 200
 
 // EvidenceOf collects the evidence from events.

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Matrix returns what the version can do. Without a Table, the agent can only be started.
+// Matrix returns the matrix of a version. Without a Table, the agent can only be started.
 func (p Program) Matrix(version string) agent.Matrix {
 	if p.Table == nil {
 		return agent.Matrix{}
@@ -24,7 +24,7 @@ func (p Program) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return p.Launch(s, t), t.Warnings, nil
 }
 
-// Launch returns the program with these flags. Drivers change what differs.
+// Launch returns the program with translated flags. Drivers change the result where they differ.
 func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	args := slices.Clone(p.Interactive)
 	if s.Mode == setting.OneShot {
@@ -46,7 +46,7 @@ type blind struct{}
 
 func (blind) After(agent.Exit) agent.Evidence { return agent.Evidence{} }
 
-// Decode reads both JSON forms with NewDecoder. Without one, the output has no known form.
+// Decode uses NewDecoder for both JSON forms. It returns nil if there is no NewDecoder.
 func (p Program) Decode(o setting.Output) agent.Decoder {
 	if o == setting.Text || p.NewDecoder == nil {
 		return nil
@@ -54,7 +54,7 @@ func (p Program) Decode(o setting.Output) agent.Decoder {
 	return p.NewDecoder()
 }
 
-// Login looks for a login at the places of Credentials.
+// Login looks for a login in the places of Credentials.
 func (p Program) Login(env agent.Env) agent.Login {
 	if p.Credentials == nil {
 		return agent.Login{}
@@ -62,7 +62,7 @@ func (p Program) Login(env agent.Env) agent.Login {
 	return p.Credentials(env).find(env)
 }
 
-// Classify judges by the events.
+// Classify judges a run by its events.
 func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return ProcessFault(x, EvidenceOf(events), p.UsageCodes...)
 }

@@ -9,11 +9,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Questions are the open questions of a wire to a person. A request of the agent is one question, or a form: then each
-// question of the form is answered separately, and the agent gets all answers at once. Q is the wire's own data about a
+// Questions holds the open questions of a wire to a person. A request of the agent is one question, or a form, whose
+// questions are answered one by one before the agent gets all answers at once. Q is the wire's own data about a
 // request.
 type Questions[Q any] struct {
-	open map[string]*Question[Q] // by the ids under which a person is asked
+	open map[string]*Question[Q] // by the ids of the questions
 }
 
 // Question is a request of the agent.
@@ -26,7 +26,7 @@ type Question[Q any] struct {
 	answers map[string]string
 }
 
-// Ask opens a question under that id.
+// Ask opens a question.
 func (q *Questions[Q]) Ask(id string, request Q) *Question[Q] {
 	one := &Question[Q]{Request: request, id: id, answers: map[string]string{}}
 	q.put(id, one)
@@ -40,7 +40,7 @@ func (q *Questions[Q]) put(id string, one *Question[Q]) {
 	q.open[id] = one
 }
 
-// AskForm opens the questions of a form. The first has that id, the others are numbered.
+// AskForm opens the questions of a form. The first one has that id, and the others are numbered.
 func (q *Questions[Q]) AskForm(id, session string, form []event.FormQuestion, request Q) (out []event.Event) {
 	one := q.Ask(id, request)
 	one.Form = true
@@ -60,7 +60,7 @@ func (q *Questions[Q]) AskForm(id, session string, form []event.FormQuestion, re
 	return out
 }
 
-// Find returns the request of the open question with that id.
+// Find returns the request that an open question belongs to.
 func (q *Questions[Q]) Find(id string) (*Question[Q], error) {
 	if one := q.open[id]; one != nil {
 		return one, nil
@@ -68,7 +68,7 @@ func (q *Questions[Q]) Find(id string) (*Question[Q], error) {
 	return nil, fault.New(fault.NotFoundCode, "there is no open question %s", id)
 }
 
-// Fill takes the answer to one question of a form. It returns all answers once none is missing.
+// Fill records the answer to one question of a form. It returns all answers once they are complete.
 func (q *Questions[Q]) Fill(id, answer string) (answers []string, err error) {
 	one := q.open[id]
 	if strings.TrimSpace(answer) == "" {
@@ -100,12 +100,12 @@ func (q *Questions[Q]) Close(one *Question[Q]) {
 	q.forget(func(other *Question[Q]) bool { return other == one })
 }
 
-// Withdraw forgets the questions that were opened under that id, and reports that.
+// Withdraw forgets the questions that were opened with that id, and reports it.
 func (q *Questions[Q]) Withdraw(id string) []event.Event {
 	return q.forget(func(one *Question[Q]) bool { return one.id == id })
 }
 
-// WithdrawAll forgets all questions, and reports that.
+// WithdrawAll forgets all questions, and reports it.
 func (q *Questions[Q]) WithdrawAll() []event.Event {
 	return q.forget(func(*Question[Q]) bool { return true })
 }

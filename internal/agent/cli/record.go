@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/lines"
 )
 
-// openRegular opens a regular file, but no pipe or device: a pipe without a writer would block for ever. If one
-// replaces the file after the check, O_NONBLOCK keeps the open from waiting.
+// openRegular opens a regular file. It refuses pipes, because opening a pipe without a writer blocks forever, and
+// devices. If a pipe replaces the file after the check, O_NONBLOCK keeps the open from blocking.
 func openRegular(path string) (f *os.File, size int64, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, 0, os.ErrNotExist
@@ -34,7 +34,7 @@ func Size(path string) int64 {
 	return 0
 }
 
-// Head reads up to limit bytes of a regular file. whole reports whether that is all of it.
+// Head reads up to limit bytes of a regular file. whole reports whether that is the whole file.
 func Head(path string, limit int64) (data []byte, whole bool) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -49,8 +49,8 @@ func Head(path string, limit int64) (data []byte, whole bool) {
 	return data[:min(int64(n), limit)], int64(n) <= limit
 }
 
-// EachLine passes the lines of a regular file to f, from an offset on, until f returns false. A line has at most so
-// many bytes; see lines.Line for longer ones. It reports whether the file could be read.
+// EachLine passes the lines of a regular file to f, from an offset on, until f returns false. See lines.Line for lines
+// of more than most bytes. It reports whether the file could be read.
 func EachLine(path string, from int64, most int, f func(lines.Line) bool) bool {
 	file, _, err := openRegular(path)
 	if err != nil {

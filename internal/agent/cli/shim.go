@@ -9,10 +9,10 @@ import (
 const maxShim = 16 << 10 // bytes; those of npm and pnpm are below 2 KiB
 
 // shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is not such a script.
-// Where links are unusual (npm on Windows, pnpm everywhere), PATH has such a script, and the package is above its
-// target, not above the script.
+// npm on Windows, and pnpm everywhere, put such a script in PATH instead of a link. The package is above its target,
+// not above the script.
 //
-// Both write the target in double quotes, relative to the directory of the script; only node is written in the same
+// Both write the target in double quotes, relative to the directory of the script. Only node is written in the same
 // way.
 func shimTarget(path string) string {
 	script, whole := Head(path, maxShim)

@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// outputs returns where the output of a process goes: first to the tap.
+// outputs returns the writers for the output of a process, with the tap first.
 func outputs(t *agent.Tap, stdout, stderr io.Writer) (io.Writer, io.Writer) {
 	if t == nil {
 		return stdout, stderr
@@ -21,7 +21,7 @@ func depthOf(env []string) string {
 	return depth
 }
 
-// reportStart tells a tap that a process runs.
+// reportStart tells a tap that a process has started.
 func reportStart(sv agent.Services, c *process.Child, l agent.Launch, protocol bool) {
 	if t := sv.Tap; t != nil {
 		apart := c.Apart() || sv.Around != nil // walls have a PID namespace too

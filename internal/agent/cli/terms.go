@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Term is something that a host may ask of a conversation and that not every agent can keep.
+// Term is a term of a conversation that not every agent can keep.
 type Term uint8
 
 // The terms.
@@ -32,7 +32,7 @@ const (
 	Protocol
 )
 
-// Keep refuses the first requested term that is not among those that the agent keeps.
+// Keep refuses the first requested term that the agent does not keep.
 func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	t := s.Terms
 	known := slices.Contains([]string{"", agent.ByChoice, agent.ByStream}, t.Transport)
@@ -41,23 +41,23 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 		asked bool
 		what  string
 	}{
-		{AllowedTools, len(t.Allow) > 0, "keeps no list of allowed tools"},
-		{ForbiddenTools, len(t.Deny) > 0, "keeps no list of forbidden tools"},
-		{AvailableTools, t.Tools != nil, "keeps no list of available tools"},
-		{ModelTurns, t.MaxTurns > 0, "keeps no limit of model turns"},
-		{Cost, t.MaxUSD > 0, "keeps no limit of cost"},
-		{Servers, len(t.Servers) > 0, "takes no MCP servers from a host"},
-		{OnlyThese, t.OnlyThese, "does not leave out the user's own MCP servers"},
-		{SubAgents, len(t.Helpers) > 0, "takes no sub-agents from a host"},
-		{Network, t.Network != "", "does not limit the network of its commands to what a host says"},
-		{Directories, len(t.Dirs) > 0, "takes no further directories"},
-		{System, t.System != "", "takes no system prompt"},
-		{Append, t.Append != "", "takes no addition to its system prompt"},
+		{AllowedTools, len(t.Allow) > 0, "does not support a list of allowed tools"},
+		{ForbiddenTools, len(t.Deny) > 0, "does not support a list of forbidden tools"},
+		{AvailableTools, t.Tools != nil, "does not support a list of available tools"},
+		{ModelTurns, t.MaxTurns > 0, "cannot limit the turns of the model"},
+		{Cost, t.MaxUSD > 0, "cannot limit the cost"},
+		{Servers, len(t.Servers) > 0, "does not accept MCP servers from a host"},
+		{OnlyThese, t.OnlyThese, "cannot leave out the user's own MCP servers"},
+		{SubAgents, len(t.Helpers) > 0, "does not accept sub-agents from a host"},
+		{Network, t.Network != "", "cannot restrict the network of its commands"},
+		{Directories, len(t.Dirs) > 0, "does not accept further directories"},
+		{System, t.System != "", "does not accept a system prompt"},
+		{Append, t.Append != "", "does not accept an addition to its system prompt"},
 		{Continue, t.Continue, "cannot continue the newest session of a directory"},
-		{Fork, t.Fork, "makes no copy of a session"},
-		{Hooks, sv.Hook != nil, "takes no hooks from a host"},
-		{Schema, s.Schema != nil, "does not hold its answers to a schema"},
-		{Protocol, !known, "is not driven over the Agent Client Protocol"},
+		{Fork, t.Fork, "cannot fork a session"},
+		{Hooks, sv.Hook != nil, "does not accept hooks from a host"},
+		{Schema, s.Schema != nil, "cannot fit its answers to a schema"},
+		{Protocol, !known, "does not support the Agent Client Protocol here"},
 	} {
 		if one.asked && !slices.Contains(kept, one.term) {
 			return fault.New(fault.Unsupported, "in a conversation, %s %s", name, one.what)
@@ -66,8 +66,8 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	return nil
 }
 
-// perTurn puts the mode into a shared flag, and refuses what could not be enforced in an agent that takes no messages
-// while it works. kept are the terms that are kept in addition.
+// perTurn copies the mode to the shared flag, and refuses terms that cannot be enforced in an agent that takes no
+// messages while it works. kept lists further terms that the agent keeps.
 func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) error {
 	m := d.Matrix(s.Install.Version)
 	switch mode := s.Terms.Mode; {
@@ -77,7 +77,7 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) err
 		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode,
 			parenthesis(note))
 	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
-		s.Shared.Approval = setting.AsTyped(setting.Prompt) // which is stricter, because nobody can be asked
+		s.Shared.Approval = setting.AsTyped(setting.Prompt) // stricter, because nobody can be asked
 	default:
 		s.Shared.Approval = setting.AsTyped(mode)
 	}
@@ -88,7 +88,7 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) err
 		return err
 	}
 	if off := m.Cell(agent.RepoConfig, "off", setting.OneShot); s.Env != nil && len(off.Env) > 0 {
-		s.Env = Environ(s.Env, off.Env) // a person has to review what a repository says
+		s.Env = Environ(s.Env, off.Env) // a person has to review a repository's instructions
 	}
 	for _, shared := range []struct {
 		feature, value string

@@ -15,22 +15,22 @@ import (
 
 // Limits of reading a transcript.
 const (
-	longestSaid    = 4 << 20   // bytes of a line; longer ones are passed over
-	countedSize    = 256 << 10 // of a file whose messages a list counts; of a longer one it reads as much
-	searchedSize   = 64 << 20  // of a file that is read to its end
+	longestSaid    = 4 << 20   // bytes of a line; longer ones are skipped
+	countedSize    = 256 << 10 // bytes of a file that a list reads; it counts the messages only of shorter files
+	searchedSize   = 64 << 20  // bytes of a file that Read reads
 	longestTitle   = 80
 	mostCandidates = 20_000
 )
 
-// Transcripts is an archive of files of JSON lines, a conversation each.
+// Transcripts is an archive of files of JSON lines, one file a conversation.
 type Transcripts struct {
 	// Files returns the files, in any order.
 	Files func() []string
-	// Open returns the reader of a file's lines, which fills in p and returns what a line says; false: nothing.
+	// Open returns a function that reads the lines of a file. It fills in p, and returns the message of a line, if any.
 	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
 }
 
-// List implements agent.Archive. Files of one conversation are one row.
+// List implements agent.Archive. It merges several files of one conversation.
 func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	type candidate struct {
 		path string
@@ -64,8 +64,8 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	return found, nil
 }
 
-// glance reads what a list shows. The title is the first prompt that a person wrote; the CLI's own prompts begin with
-// <.
+// glance reads the fields that a list shows. The title is the first prompt by a person; the CLI's own prompts begin
+// with <.
 func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 	first, count := "", 0
 	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {
@@ -113,7 +113,7 @@ func (t Transcripts) read(ctx context.Context, p *agent.Past, most int64, hear f
 	return nil
 }
 
-// Time reads a time of a record; the zero time if it is not one.
+// Time parses the time of a record. It returns the zero time if that fails.
 func Time(written string) time.Time {
 	at, err := time.Parse(time.RFC3339, written)
 	if err != nil {
@@ -122,8 +122,8 @@ func Time(written string) time.Time {
 	return at.UTC()
 }
 
-// TextOf returns the text of a message's content: a string, or the parts of a list that have one of these types or
-// none.
+// TextOf returns the text of a message's content: a string, or the parts of a list that have no type or one of these
+// types.
 func TextOf(content json.RawMessage, types ...string) string {
 	var whole string
 	if json.Unmarshal(content, &whole) == nil {

@@ -9,20 +9,20 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Translation is the shared flags in an agent's own flags.
+// Translation is the result of translating the shared flags into an agent's own.
 type Translation struct {
 	Args     []string
 	Env      []string // NAME=value
-	Unset    []string // variables that the agent does not get
+	Unset    []string // variables to remove
 	Files    []agent.File
 	Warnings []agent.Warning
 	Policies []agent.Policy
 }
 
-// Translate translates the shared flags with the matrix, in a fixed order: approval, sandbox, output, model, web. A
-// flag that a person typed and the agent cannot do becomes a warning. A default is dropped silently, unless that leaves
-// nothing between the model and the machine. A default model yields to one in the passthrough. PATH loses the
-// directories that a repository could fill.
+// Translate translates the shared flags with the matrix, in a fixed order: approval, sandbox, output, model, web. It
+// warns about a flag that a person typed and that the agent does not support. It drops an unsupported default silently,
+// unless that leaves nothing between the model and the machine. A default model yields to one in the passthrough. PATH
+// loses the directories that a repository could fill.
 func Translate(m agent.Matrix, s agent.Spec) Translation {
 	var t Translation
 	sh := s.Shared
@@ -50,7 +50,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 		}
 	}
 	if s.Resume != "" {
-		t.offers(m, s, agent.Resume, s.Resume) // the driver knows where the flag has its place
+		t.offers(m, s, agent.Resume, s.Resume) // the driver adds the flag in the right place
 	}
 	if s.Newest {
 		t.offers(m, s, agent.Continue, "")
@@ -59,7 +59,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	return t
 }
 
-// add sends the flags of a cell. It returns the cell as it applies on this machine.
+// add adds the flags of a cell. It returns the cell as it applies on this machine.
 func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, from setting.Origin) agent.Cell {
 	cell := Here(m.Cell(feature, value, s.Mode), s.Machine)
 	if from == setting.Typed && cell.Level != agent.Full {
@@ -77,7 +77,7 @@ func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, f
 	return cell
 }
 
-// offers reports whether the agent has a flag that a person typed, and warns if not.
+// offers reports whether the agent supports a flag that a person typed, and warns if not.
 func (t *Translation) offers(m agent.Matrix, s agent.Spec, feature, value string) bool {
 	cell := m.Cell(feature, "", s.Mode)
 	if cell.Level != agent.Full {
@@ -141,8 +141,8 @@ func parenthesis(note string) string {
 	return ": " + note
 }
 
-// Here returns the cell as it applies on this machine: it does not without a program that it needs. An unspecified cell
-// becomes None.
+// Here returns the cell as it applies on this machine, which may lack a program that the cell needs. An unspecified
+// cell becomes None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
 	if c.Level == "" {
 		c.Level = agent.None
@@ -155,7 +155,7 @@ func Here(c agent.Cell, m agent.Machine) agent.Cell {
 		", not found in PATH"}
 }
 
-// Missing lists the needed programs that are not installed. "docker|podman" needs one of the two.
+// Missing lists the needed programs that are not installed. "docker|podman" means one of the two.
 func Missing(needs []string, m agent.Machine) []string {
 	var missing []string
 	for _, need := range needs {
@@ -172,7 +172,7 @@ func Passed(passthrough []string, flags ...string) bool {
 	return len(PassedValues(passthrough, flags...)) > 0
 }
 
-// PassedValue returns the value of the last of these flags in the passthrough.
+// PassedValue returns the last value that the passthrough gives to any of these flags.
 func PassedValue(passthrough []string, flags ...string) (value string, ok bool) {
 	values := PassedValues(passthrough, flags...)
 	if len(values) == 0 {
@@ -203,7 +203,7 @@ func PassedValues(passthrough []string, flags ...string) (values []string) {
 	return values
 }
 
-// Environ is base with the assignments added and the names removed. The last value of a name wins.
+// Environ returns base with the assignments added and the names removed. The last value of a name wins.
 func Environ(base, set []string, unset ...string) []string {
 	out := make([]string, 0, len(base)+len(set))
 	for _, entry := range base {
@@ -212,7 +212,7 @@ func Environ(base, set []string, unset ...string) []string {
 			out = append(out, entry)
 		}
 	}
-	for i, entry := range set { // a C program reads the first of several, so there must be only one
+	for i, entry := range set { // a C program reads the first of several values, so leave only one
 		if name, _, _ := strings.Cut(entry, "="); !assigns(set[i+1:], name) {
 			out = append(out, entry)
 		}

@@ -14,13 +14,13 @@ import (
 	"omniagent/internal/process"
 )
 
-// run is the process of one turn, and its outcome. The process may still write for a moment after we gave it up.
+// run is the process of one turn, and its outcome. The process may still write for a moment after we gave up on it.
 type run struct {
 	mind     *turns
 	child    *process.Child
 	observer agent.Observer
-	chosen   string // the id of the session, if we could choose it
-	plain    bool   // it prints only its answer
+	chosen   string // the id of the session, if we chose it
+	plain    bool   // it only prints its answer
 	stderr   process.Tail
 
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ type run struct {
 	over    bool
 }
 
-// Write takes the output of the agent.
+// Write receives the output of the agent.
 func (r *run) Write(p []byte) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -117,7 +117,7 @@ func (r *run) handle(events []event.Event) {
 	}
 }
 
-// note adds an event that Classify needs. One text is as good as many.
+// note adds an event that Classify needs. It keeps only one text.
 func note(notes []event.Event, e event.Event) []event.Event {
 	answer := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
 	switch e.Kind {
@@ -132,7 +132,7 @@ func note(notes []event.Event, e event.Event) []event.Event {
 	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
 }
 
-// plainText is the decoder for agents that print only their answer.
+// plainText is the decoder for agents that only print their answer.
 type plainText struct {
 	answer  strings.Builder
 	partial []byte // the beginning of a character

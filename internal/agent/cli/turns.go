@@ -20,10 +20,9 @@ import (
 )
 
 // TurnMind prepares a conversation in which every turn is a separate run: the agent is started for a message, resumes
-// the session of the previous turn, and exits. No agent can ask a person in that mode.
+// the session of the previous turn, and exits. It cannot ask a person.
 //
-// The end of a turn is reported when the process is gone. If the agent reports several ends before that, the last one
-// counts.
+// The end of a turn is reported when the process has exited. If the agent reported several ends, the last one counts.
 func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
@@ -40,8 +39,7 @@ func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, erro
 	return &turns{driver: d, spec: s, services: sv, first: first, id: s.Resume, model: first.Model}, nil
 }
 
-// Readable returns the output to request from an agent for us to read: its stream, or its text if we cannot read its
-// stream.
+// Readable returns the output format to request from an agent: its stream, or its text if we cannot read its stream.
 func Readable(d agent.Driver) setting.Output {
 	if d.Decode(setting.StreamJSON) == nil {
 		return setting.Text
@@ -49,17 +47,17 @@ func Readable(d agent.Driver) setting.Output {
 	return setting.StreamJSON
 }
 
-// turns is the Mind of such an agent.
+// turns is a Mind with a process for each turn.
 type turns struct {
 	driver   agent.Driver
 	spec     agent.Spec
 	services agent.Services
 	first    event.Facts
 
-	turning sync.Mutex // held by the Turn that runs
+	turning sync.Mutex // held by the current Turn
 
 	mu      sync.Mutex
-	run     *run // the process of that turn
+	run     *run // the process of the current turn
 	id      string
 	model   string
 	begun   int // number of started turns
@@ -70,7 +68,7 @@ type turns struct {
 
 func (m *turns) Facts() event.Facts { return m.first }
 
-// Abilities returns only Resume: every change needs a restart, which is possible if the agent resumes sessions.
+// Abilities has at most Resume: every change needs a restart, for which the agent has to resume its session.
 func (m *turns) Abilities() agent.Abilities {
 	cell := m.driver.Matrix(m.spec.Install.Version).Cell(agent.Resume, "", setting.OneShot)
 	return agent.Abilities{Resume: cell.Level == agent.Full}
@@ -80,18 +78,18 @@ func (m *turns) unable(what string) error {
 	return fault.New(fault.Unsupported, "%s cannot be %s while it works", m.driver.Describe().Title, what)
 }
 
-// Steer fails: the agent reads its message once.
-func (m *turns) Steer(context.Context, []event.Block) error { return m.unable("told anything") }
+// Steer fails, because the agent reads only one message.
+func (m *turns) Steer(context.Context, []event.Block) error { return m.unable("steered") }
 
-// Answer fails: there are no questions.
+// Answer fails, because there are no questions.
 func (m *turns) Answer(r event.Reply) error {
 	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
 }
 
-// Set changes nothing: each turn begins with the terms of the conversation.
+// Set changes nothing, because each turn begins with the terms of the conversation.
 func (m *turns) Set(context.Context, agent.Change) error { return agent.ErrRestart }
 
-// Turn starts the agent with the message, and returns when nothing of it is left.
+// Turn starts the agent with the message, and returns when all its processes have ended.
 func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -100,7 +98,7 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 		return err
 	}
 	if !m.turning.TryLock() {
-		return fault.New(fault.Internal, "a turn runs already")
+		return fault.New(fault.Internal, "another turn is still running")
 	}
 	defer m.turning.Unlock()
 	r, err := m.start(message)
@@ -129,11 +127,11 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	return nil
 }
 
-// readable refuses what the agent cannot take.
+// readable refuses blocks that the agent cannot read.
 func (m *turns) readable(message []event.Block) error {
 	for _, block := range message {
 		if block.Media != "" {
-			return fault.New(fault.Unsupported, "%s takes no %s in a message", m.driver.Describe().Title, block.Media)
+			return fault.New(fault.Unsupported, "%s accepts no %s in a message", m.driver.Describe().Title, block.Media)
 		}
 	}
 	return fits(m.driver, m.spec.Install.Version, message)
@@ -148,7 +146,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	}
 	if m.begun > 0 && m.id == "" {
 		return nil, fault.New(fault.AgentFailed,
-			"%s did not name the session of the first message, so it cannot be resumed",
+			"%s did not report the session of the first message, so it cannot be resumed",
 			m.driver.Describe().Title)
 	}
 	spec := m.spec
@@ -189,10 +187,10 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	return r, nil
 }
 
-// Kill ends the turn that runs.
+// Kill ends the current turn.
 func (m *turns) Kill() { m.end("SIGKILL", os.Kill) }
 
-// end ends the process of the turn that runs.
+// end ends the process of the current turn.
 func (m *turns) end(why string, with os.Signal) {
 	m.mu.Lock()
 	r := m.run
@@ -209,7 +207,7 @@ func (m *turns) Close(ctx context.Context) (agent.Outcome, error) {
 	m.mu.Unlock()
 	m.end("SIGTERM", syscall.SIGTERM)
 	defer context.AfterFunc(ctx, m.Kill)()
-	m.turning.Lock() // until the turn is over
+	m.turning.Lock() // waits for the end of the turn
 	defer m.turning.Unlock()
 	RemoveFiles(m.files)
 	return m.outcome, nil
@@ -230,7 +228,7 @@ func fits(d agent.Driver, version string, message []event.Block) error {
 		media = media || block.Media != ""
 	}
 	if strings.TrimSpace(text) == "" && !media {
-		return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
+		return fault.New(fault.ArgError, "the message is empty").Hint("write what the agent should do")
 	}
 	limit, characters := d.Matrix(version).Limit, int64(utf8.RuneCountInString(text))
 	if limit.Characters > 0 && characters > limit.Characters || limit.Bytes > 0 && int64(len(text)) > limit.Bytes {
@@ -244,7 +242,7 @@ func fits(d agent.Driver, version string, message []event.Block) error {
 func WriteFiles(files []agent.File) error {
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return fault.New(fault.Internal, "%s cannot be made", filepath.Dir(f.Path)).Because(err)
+			return fault.New(fault.Internal, "cannot create %s", filepath.Dir(f.Path)).Because(err)
 		}
 		if err := workspace.WriteFile(f.Path, f.Data, 0o600); err != nil {
 			return err
@@ -253,12 +251,12 @@ func WriteFiles(files []agent.File) error {
 	return nil
 }
 
-// RemoveFiles removes the files of a launch, except those that have to stay.
+// RemoveFiles removes the files of a launch, except those with Keep.
 func RemoveFiles(files []agent.File) {
 	for _, f := range files {
 		if !f.Keep {
 			_ = os.Remove(f.Path)
-			_ = os.Remove(filepath.Dir(f.Path)) // a private directory, if it is empty
+			_ = os.Remove(filepath.Dir(f.Path)) // removes a private directory if it is empty
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxManifest = 1 << 20 // bytes of a package.json; those of the five agents are below 2 KiB
+	maxManifest = 1 << 20 // bytes of a package.json; those of the five agents have less than 2 KiB
 	maxVersion  = 64
 )
 
 // version reads the version of the program at real from the nearest package.json above it that belongs to the agent. It
-// skips others: bundles have their own, with or without a name.
+// skips others, because bundles contain their own.
 func (p Program) version(real string) string {
 	from := real
 	if target := shimTarget(real); target != "" {
@@ -29,8 +29,8 @@ func (p Program) version(real string) string {
 	return ""
 }
 
-// owns reports whether the package is the agent's, or the one with its executable for one platform. The platform has to
-// match fully because a name with the same beginning may be another product, such as an SDK.
+// owns reports whether the package is the agent's, or contains its executable for one platform. The platform has to
+// match fully, because a name with the same beginning may be another product, such as an SDK.
 func (p Program) owns(name string) bool {
 	if name != "" && name == p.About.Package {
 		return true
@@ -43,7 +43,7 @@ func (p Program) owns(name string) bool {
 	return false
 }
 
-// isPlatform recognises linux-x64, linuxmusl-arm64, windows-x64-baseline-musl: the forms that the five packages use.
+// isPlatform recognises the forms that the five packages use: linux-x64, linuxmusl-arm64, windows-x64-baseline-musl.
 func isPlatform(s string) bool {
 	parts := strings.Split(s, "-")
 	if len(parts) < 2 ||
@@ -72,14 +72,14 @@ func plain(version string) string {
 			break
 		}
 	}
-	// Compiled here, because a package variable would slow down every start of the program.
+	// A package variable would slow down every start of the program.
 	if !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`).MatchString(version) {
 		return ""
 	}
 	return version
 }
 
-// Manifest reads the name and the version from the package.json of a directory. It ignores one that it cannot parse.
+// Manifest reads the name and the version from the package.json of a directory. It reports false if it cannot parse it.
 func Manifest(dir string) (name, version string, ok bool) {
 	data, whole := Head(filepath.Join(dir, "package.json"), maxManifest)
 	if !whole {

@@ -12,14 +12,14 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Versions caches in a file what programs without a package.json answered when they were asked for their version. An
-// answer is valid as long as the program is the very same file.
+// Versions is a cache file of the versions that programs without a package.json printed. A version is valid as long as
+// the program is the same file.
 type Versions struct{ File string }
 
-// mostVersions bounds the file, generously.
+// mostVersions bounds the size of the file.
 const mostVersions = 1 << 20
 
-// seenFile identifies a program as it was when it was asked.
+// seenFile identifies a program at the time it printed its version.
 type seenFile struct {
 	Inode   uint64 `json:"inode"`
 	Size    int64  `json:"size"`
@@ -31,7 +31,7 @@ func (s seenFile) sameAs(o seenFile) bool {
 	return s.Inode == o.Inode && s.Size == o.Size && s.Changed == o.Changed
 }
 
-// Of returns the program's answer, or "" if it was not asked or has changed since.
+// Of returns a program's version, or "" if it is not in the cache or the program has changed since.
 func (v Versions) Of(program string) string {
 	seen, err := v.read()
 	if err != nil {
@@ -41,22 +41,22 @@ func (v Versions) Of(program string) string {
 	if now, err := look(program); !known || err != nil || !before.sameAs(now) {
 		return ""
 	}
-	return plain(before.Version) // the file is the user's own, but only a valid version is passed on
+	return plain(before.Version) // although the file is the user's own, only pass on a valid version
 }
 
-// Keep finds the version in the program's answer, and stores it.
+// Keep finds the version in what a program printed, and stores it.
 func (v Versions) Keep(program, said string) (string, error) {
 	version := versionIn(said)
 	if version == "" {
-		return "", fault.New(fault.NotFoundCode, "%s did not say its version", program)
+		return "", fault.New(fault.NotFoundCode, "%s did not print its version", program)
 	}
 	now, err := look(program)
 	if err != nil {
-		return version, fault.New(fault.FileMissing, "%s cannot be looked at", program).Because(err)
+		return version, fault.New(fault.FileMissing, "cannot stat %s", program).Because(err)
 	}
 	seen, err := v.read()
 	if err != nil {
-		seen = map[string]seenFile{} // a damaged cache is replaced
+		seen = map[string]seenFile{} // replace a damaged cache
 	}
 	for path := range seen {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func look(program string) (seenFile, error) {
 	return seenFile{Inode: Inode(info), Size: info.Size(), Changed: info.ModTime().UnixNano()}, nil
 }
 
-// versionIn returns the first word of the first lines that is a version: "2.1.329 (Claude Code)", "codex-cli 0.169.0".
+// versionIn returns the first version in the first lines: "2.1.329 (Claude Code)", "codex-cli 0.169.0".
 func versionIn(said string) string {
 	for word := range strings.FieldsSeq(said[:min(len(said), 4096)]) {
 		if version := plain(strings.Trim(strings.TrimPrefix(word, "v"), ".,;:()")); version != "" {

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// archive returns the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
+// archive finds the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
 func archive(env []string) agent.Archive {
 	home := codexHome(env)
 	return cli.Transcripts{
@@ -27,8 +27,8 @@ func archive(env []string) agent.Archive {
 	}
 }
 
-// said returns what a line of a rollout says. What the model was sent stands there too, with much that nobody said, so
-// only events count.
+// said returns the message in a line of a rollout. Only events count: the requests to the model, which are recorded
+// too, contain much more than the messages.
 func said(line []byte, p *agent.Past) (agent.Said, bool) {
 	head := line[:min(len(line), 256)]
 	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {

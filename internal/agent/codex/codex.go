@@ -1,10 +1,10 @@
 // Package codex is the driver of Codex CLI.
 //
-// A person approves calls, never a model. With prompt, nothing is changed without a question, unless a person chose a
-// wider sandbox. Flags that nobody typed are sent in a form that the passthrough overrides.
+// A person approves calls, never a model. With --approval prompt, nothing is changed without a question, unless a
+// person chose a wider sandbox. Flags that nobody typed are sent in a form that the passthrough overrides.
 //
-// What happened is read from the rollout, the transcript that Codex keeps. If several transcripts could belong to a
-// run, its session, denials and answer are unknown.
+// The evidence of a run is its rollout, the transcript that Codex keeps. If several rollouts could belong to a run, its
+// session, denials and answer are unknown.
 package codex
 
 import (
@@ -48,7 +48,7 @@ func New() agent.Driver {
 	}}
 }
 
-// traps returns the files of a repository that the CLI may obey.
+// traps returns repository files that the CLI may obey.
 func traps() map[string]string {
 	const hook = `[{"hooks":[{"type":"command","command":"touch ` + agent.Marks + `/hook"}]}]`
 	return map[string]string{

@@ -14,7 +14,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	p := readPassed(s.Passthrough)
 	m := d.Matrix(s.Install.Version)
 	fit(m, s, p)
-	t := cli.Translate(m, sent(s, p))
+	t := cli.Translate(m, sentFlags(s, p))
 	overridden(&t, s, p)
 
 	native := s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema")
@@ -27,7 +27,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		rehearse(&t, s, p)
 	}
 	if s.Terms.Once {
-		// A run looks after the directory by itself, and nobody is there to be warned.
+		// A run checks the directory itself, and has nobody to warn.
 		t.Args = append(t.Args, "--skip-git-repo-check")
 		s.Install.Path = cmp.Or(s.Install.Program, s.Install.Path)
 		if s.Install.Program != "" {
@@ -35,7 +35,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		}
 	}
 	session, resumes := p.session()
-	switch { // a subcommand, and so the last of our arguments: exec takes --sandbox only before it
+	switch { // the subcommand comes last: exec takes --sandbox only before it
 	case resumes:
 	case s.Resume != "":
 		t.Args = append(t.Args, "resume", s.Resume)
@@ -49,9 +49,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// fit changes the cells that depend on this call. Approval and sandbox belong together in Codex, which asks, and
-// refuses, only if its sandbox stops a command. With plan the sandbox is not sent: plan is a sandbox of its own, and
-// Codex takes one.
+// fit changes the cells that depend on this call. In Codex the approval depends on the sandbox: it asks or refuses only
+// if the sandbox stops a command. With plan, which is itself a sandbox, no other sandbox is sent.
 func fit(m agent.Matrix, s agent.Spec, p passed) {
 	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
 	for i, row := range m.Rows {
@@ -73,7 +72,7 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 		case row.Feature != agent.Approval || row.Value != string(approval):
 		case approval == setting.Prompt && sandbox == setting.WorkspaceWrite && !p.overrules(s):
 			cell.Note = unasked
-		case approval == setting.Prompt: // another sandbox decides, see overridden
+		case approval == setting.Prompt: // another sandbox decides: see overridden
 			cell.Level, cell.Note = agent.Full, ""
 		case sandbox == setting.Off && approval == setting.Yolo:
 			cell.Note = ""
@@ -81,9 +80,9 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 	}
 }
 
-// sent returns the flags to send. If the passthrough has the same flag, one that was configured, but not typed, is sent
-// in the form that the passthrough overrides: Codex refuses two flags for one thing.
-func sent(s agent.Spec, p passed) agent.Spec {
+// sentFlags returns the flags to send. Codex refuses two flags for one setting, so if the passthrough has the same
+// flag, one that was configured but not typed is sent in the form that the passthrough overrides.
+func sentFlags(s agent.Spec, p passed) agent.Spec {
 	if p.sandbox() && !s.Shared.Sandbox.Typed() {
 		s.Shared.Sandbox.Origin = setting.Unchosen
 	}
@@ -99,7 +98,7 @@ func sent(s agent.Spec, p passed) agent.Spec {
 	return s
 }
 
-// overridden corrects the policies that do not follow from one flag alone, and warns if nothing holds the agent.
+// overridden corrects the policies that depend on several flags, and warns if nothing restricts the agent.
 func overridden(t *cli.Translation, s agent.Spec, p passed) {
 	const elsewhere = "what follows -- decides"
 	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Approval.Value != setting.Plan &&

@@ -28,7 +28,7 @@ type line struct {
 	Error   *struct{ Message string }
 }
 
-// usage counts tokens in the output and in the transcript. Cached tokens are part of the input.
+// usage counts tokens, in the output and in the transcript. Input includes Cached.
 type usage struct {
 	Input     int64 `json:"input_tokens"`
 	Cached    int64 `json:"cached_input_tokens"`
@@ -88,7 +88,7 @@ func (d *decoder) line(data []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: l.Type}}
 }
 
-// reconnecting reads "Reconnecting... 1/5 (why)", the only form of a retry.
+// reconnecting parses "Reconnecting... 1/5 (why)", the only form of a retry.
 func reconnecting(message string) *event.Again {
 	m := regexp.MustCompile(`^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?`).FindStringSubmatch(message)
 	if m == nil {

@@ -11,8 +11,8 @@ import (
 
 const pkg = "@openai/codex"
 
-// Locate finds the program, and the executable that npm's script would start. Starting that directly saves the start of
-// Node, some 40 ms.
+// Locate finds the program, and the executable that npm's script would start. Starting it directly saves the start of
+// Node, about 40 ms.
 func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	in, err := d.Program.Locate(env)
 	if err == nil {
@@ -23,7 +23,7 @@ func (d driver) Locate(env agent.Env) (agent.Install, error) {
 
 // executable returns the program that the package's script would start on this machine, or "" if that is not certain.
 // It looks where Node would: in the package's node_modules, then next to the package. The platform's package must have
-// the same version. If another package manager installed Codex, its script is kept, because it tells Codex more.
+// the same version. If another package manager installed Codex, we keep its script, which tells Codex about it.
 func executable(in agent.Install, system, machine string) string {
 	arch, platform := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine],
 		map[string]string{"amd64": "x64", "arm64": "arm64"}[machine]
@@ -37,7 +37,7 @@ func executable(in agent.Install, system, machine string) string {
 		if !cli.Exists(dir) {
 			continue
 		}
-		// If the first package that exists does not fit, the script has to decide.
+		// If the first package found does not fit, leave the choice to the script.
 		if name, version, ok := cli.Manifest(dir); !ok || name != pkg || version != in.Version+"-"+platform {
 			return ""
 		}
@@ -64,7 +64,7 @@ func packageOf(in agent.Install) string {
 	return own
 }
 
-// byNPM reports whether nothing indicates pnpm, bun or Vite+. It looks for the marks that the script looks for, and
+// byNPM reports whether there is no sign of pnpm, bun or Vite+. It looks for all signs that the script looks for, and
 // more.
 func byNPM(own string) bool {
 	for dir := range cli.Upward(own) {
@@ -76,7 +76,7 @@ func byNPM(own string) bool {
 	return true
 }
 
-// managed returns the variables by which the script tells the executable how it was installed.
+// managed returns the variables with which the script tells the executable how it was installed.
 func managed(in agent.Install) []string {
 	return []string{"CODEX_MANAGED_PACKAGE_ROOT=" + packageOf(in), "CODEX_MANAGED_BY_NPM=1"}
 }

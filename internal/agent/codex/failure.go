@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// faultOf returns the fault of an error. info is Codex's own word for it, which only the transcript has: a word, or an
-// object with one word and a status. Without it the message decides, which is Codex's own text.
+// faultOf returns the fault for an error. info is Codex's own classification, which only the transcript has: a word, or
+// an object with one word and a status. Without it, the message is recognised by its text.
 func faultOf(message string, info json.RawMessage) *fault.Fault {
 	message = cmp.Or(message, "codex failed without a reason")
 	word, status := readInfo(info)
@@ -67,7 +67,7 @@ func codeFor(word string, status int) fault.Code {
 func readInfo(info json.RawMessage) (word string, status int) {
 	if len(info) == 0 || json.Unmarshal(info, &word) == nil {
 		if word == "internal_server_error" {
-			status = 500 // seen for that status alone
+			status = 500 // only observed with that status
 		}
 		return word, status
 	}
@@ -75,14 +75,14 @@ func readInfo(info json.RawMessage) (word string, status int) {
 		Status int `json:"http_status_code"`
 	}
 	if json.Unmarshal(info, &object) == nil {
-		for w, o := range object { // one
+		for w, o := range object { // it has one member
 			word, status = w, o.Status
 		}
 	}
 	return word, status
 }
 
-// statusIn returns the status in one of Codex's own sentences, at the beginning of the message.
+// statusIn returns the HTTP status in a message that begins with one of Codex's own sentences.
 func statusIn(message string) int {
 	m := regexp.MustCompile(`^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b`).FindStringSubmatch(
 		message)
@@ -96,7 +96,7 @@ func statusIn(message string) int {
 	return 0
 }
 
-// wordIn recognises errors without a word by their sentence.
+// wordIn classifies an error by its message.
 func wordIn(message string) string {
 	for _, s := range []struct{ begin, word string }{
 		{"Codex ran out of room in the model's context window", "context_window_exceeded"},

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// item is one item of a turn, as exec prints it, app-server sends it and the transcript has it. They spell names
+// item is one item of a turn in the output of exec, in messages of app-server, or in the transcript. They spell types
 // differently: file_change, fileChange and FileChange.
 type item struct {
 	ID          string          `json:"id"`
@@ -31,7 +31,7 @@ type item struct {
 	Query       string          `json:"query"`
 	Result      json.RawMessage `json:"result"`
 	Error       *failure        `json:"error"`
-	Threads     []string        `json:"receiverThreadIds"` // that a sub-agent works in
+	Threads     []string        `json:"receiverThreadIds"` // of sub-agents
 	Changes     []struct {
 		Path string `json:"path"`
 	} `json:"changes"`
@@ -39,7 +39,7 @@ type item struct {
 	raw json.RawMessage // the item, or another object with its command
 }
 
-// The kinds of items that are mentioned more than once.
+// Kinds of items that are used more than once.
 const (
 	commandItem = "commandexecution"
 	changeItem  = "filechange"
@@ -47,7 +47,7 @@ const (
 	messageItem = "agentmessage"
 )
 
-// readItem reads an item. The transcript has some members in other types, which are not needed.
+// readItem reads an item. It tolerates members of other types, which the transcript has and we do not need.
 func readItem(raw json.RawMessage) (it item, ok bool) {
 	var odd *json.UnmarshalTypeError
 	err := json.Unmarshal(raw, &it)
@@ -57,7 +57,7 @@ func readItem(raw json.RawMessage) (it item, ok bool) {
 	return it, ok
 }
 
-// kind returns the type in the same spelling for all sources.
+// kind returns the type, spelled the same for all sources.
 func (it item) kind() string { return strings.ToLower(strings.ReplaceAll(it.Type, "_", "")) }
 
 // input returns an object with one member of the item, byte for byte.
@@ -112,7 +112,7 @@ func (it item) result(name string) *event.Result {
 	return r
 }
 
-// contentText returns the text of a tool's result, or the whole result if it has another form.
+// contentText returns the text of a tool's result, or the raw result if its form is unknown.
 func contentText(result json.RawMessage) string {
 	var r struct {
 		Content []struct {
@@ -129,10 +129,10 @@ func contentText(result json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// declined is the status of a tool that did not run, because a person, or a model in their place, refused it.
+// declined is the status of a tool that did not run because a person, or a model in their place, refused it.
 const declined = "declined"
 
-// denial returns why policy refused an item. Only the beginning of its error tells that for an MCP tool.
+// denial returns why policy refused an item. For an MCP tool, the only sign is how its error begins.
 func (it item) denial() (reason string, denied bool) {
 	switch {
 	case it.Status == declined:
@@ -143,19 +143,19 @@ func (it item) denial() (reason string, denied bool) {
 	return "", false
 }
 
-// items follows the items of a conversation.
+// items tracks the items of a conversation.
 //
 //	started ──► ToolCall, once ──► completed ──► ToolResult, and Denied unless that was reported
 //	text, reasoning ─────────────► completed ──► Text, Thinking
 type items struct {
-	open   map[string]*event.Call // reported, without a result
-	denied map[string]bool        // the denial is reported
-	last   string                 // the last message, which is the answer
+	open   map[string]*event.Call // reported calls without a result
+	denied map[string]bool        // calls whose denial was reported
+	last   string                 // the last message, which becomes the answer
 }
 
 func newItems() items { return items{open: map[string]*event.Call{}, denied: map[string]bool{}} }
 
-// read returns the events of an item that has begun or changed or, if completed, has ended.
+// read returns the events of an item that has begun, changed or completed.
 func (s *items) read(it item, completed bool) []event.Event {
 	switch kind := it.kind(); kind {
 	case messageItem, "reasoning", "contextcompaction", "usermessage", "hookprompt":

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Mind prepares a conversation over app-server, or with exec where one message comes and nothing is asked: it starts
-// faster, and has nothing to ask with.
+// Mind prepares a conversation over app-server. For a single message without questions it uses exec, which starts
+// faster but cannot ask.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Terms.Once && s.Terms.Transport != agent.ByStream {
 		return cli.TurnMind(d, s, sv)
@@ -27,20 +27,20 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		Abilities: agent.Abilities{Steer: true, Images: true, Questions: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
 		Proto: func(s agent.Spec) cli.Proto {
-			o, _ := optionsOf(s, sv.CanAsk) // checked for the launch
+			o, _ := optionsOf(s, sv.CanAsk) // the launch has checked the error
 			return newTalk(o)
 		},
 	}, s, sv)
 }
 
-// terms returns the terms that Codex keeps; of the network only on and off.
+// terms returns the terms that Codex can keep. For the network that is only on and off.
 func terms() []cli.Term {
 	return []cli.Term{
 		cli.Servers, cli.Network, cli.Directories, cli.System, cli.Append, cli.Continue, cli.Fork, cli.Schema,
 	}
 }
 
-// live returns the launch of a process for many turns. It gets the terms of the conversation over the wire.
+// live returns the launch of a process for many turns, which gets the terms of the conversation over the wire.
 func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	if _, err := optionsOf(s, canAsk); err != nil {
 		return agent.Launch{}, err
@@ -66,11 +66,11 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	return l, nil
 }
 
-// optionsOf returns the options of a conversation, or why Codex cannot keep them.
+// optionsOf returns the options of a conversation, or an error if Codex cannot keep its terms.
 func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 	t := s.Terms
 	if t.Network != "" && t.Network != "on" && t.Network != "off" {
-		return options{}, fault.New(fault.Unsupported, "codex keeps no list of hosts that its commands may reach")
+		return options{}, fault.New(fault.Unsupported, "codex cannot restrict its commands to a list of hosts")
 	}
 	o := options{
 		dir: s.Dir, mode: cli.ModeOf(s), canAsk: canAsk, network: t.Network, dirs: t.Dirs,
@@ -134,7 +134,7 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	switch {
 	case box == "dangerFullAccess" && o.network == "off":
 		return "", nil, fault.New(fault.Unsupported,
-			"without a sandbox codex does not keep its commands from the network")
+			"without a sandbox codex cannot keep its commands off the network")
 	case box != "dangerFullAccess":
 		sandbox["networkAccess"] = o.network == "on"
 	}
@@ -166,13 +166,13 @@ func servers(data []byte) (map[string]any, error) {
 	for name, raw := range list {
 		var one mcp.Entry
 		if json.Unmarshal(raw, &one) != nil {
-			return nil, fault.New(fault.ArgError, "the MCP server %s cannot be read", name)
+			return nil, fault.New(fault.ArgError, "invalid entry for the MCP server %s", name)
 		}
 		switch {
 		case one.Type == "sdk":
-			return nil, fault.New(fault.Unsupported, "codex takes no MCP server that lives in the host")
+			return nil, fault.New(fault.Unsupported, "codex does not support MCP servers that live in the host")
 		case one.Type == "sse":
-			return nil, fault.New(fault.Unsupported, "codex takes no MCP server of type sse")
+			return nil, fault.New(fault.Unsupported, "codex does not support MCP servers of type sse")
 		case one.Command != "":
 			out[name] = server{Command: one.Command, Args: one.Args, Env: one.Env}
 		case one.URL != "":

@@ -9,15 +9,15 @@ import (
 
 const measured = "0.169.0" // the version with which every cell was tested
 
-const fullAccess = "danger-full-access" // no sandbox, in Codex's words
+const fullAccess = "danger-full-access" // Codex's name for no sandbox
 
-// unasked is what Codex does even with --approval prompt.
+// unasked describes what Codex does even with --approval prompt.
 const unasked = "inside the workspace it writes without asking"
 
-// planned is what --approval plan means.
+// planned describes --approval plan.
 const planned = "commands run in a sandbox in which nothing can be written, and nothing is asked"
 
-// config returns one setting for -c. The last of several counts, and a flag for the same setting outweighs all of them.
+// config returns the arguments for one setting. The last -c for a setting wins, and a flag for it overrides them all.
 func config(key, value string) []string {
 	return []string{"-c", key + "=" + literal.QuoteTOML(value)}
 }
@@ -25,5 +25,5 @@ func config(key, value string) []string {
 //go:embed matrix.txt
 var matrix string
 
-// table returns what a version can do. Only one was measured, so it serves for all.
+// table returns the same matrix for all versions, because only one was measured.
 func table(string) agent.Matrix { return agent.ReadMatrix(measured, matrix) }

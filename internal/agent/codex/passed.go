@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// passed is the passthrough, with the settings that we would send too.
+// passed is the passthrough, parsed for the settings that we also send.
 type passed struct {
 	words     []string
 	overrides map[string]bool // the keys of its -c
@@ -33,7 +33,7 @@ func (p passed) sets(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return p.overrides[key] })
 }
 
-// bypass reports whether it switches off both sandbox and questions. The short flag is not in the help.
+// bypass reports whether it switches off both sandbox and questions. The help does not mention --yolo.
 func (p passed) bypass() bool { return p.has("--dangerously-bypass-approvals-and-sandbox", "--yolo") }
 
 // sandbox reports whether it chooses the sandbox.
@@ -41,12 +41,13 @@ func (p passed) sandbox() bool {
 	return p.bypass() || p.has("--sandbox", "-s", "--approve-for-me") || p.sets("sandbox_mode", "default_permissions")
 }
 
-// overrules reports whether it overrides the sandbox of this call. A typed sandbox is a flag, which outweighs any -c.
+// overrules reports whether it overrides the sandbox of this call. A typed sandbox is sent as a flag, which overrides
+// any -c.
 func (p passed) overrules(s agent.Spec) bool {
 	return p.bypass() || p.has("--sandbox", "-s", "--approve-for-me") || p.sandbox() && !s.Shared.Sandbox.Typed()
 }
 
-// approval reports whether it chooses who is asked, or when.
+// approval reports whether it chooses when to ask, or whom.
 func (p passed) approval() bool {
 	return p.bypass() || p.has("--ask-for-approval", "-a", "--approve-for-me") ||
 		p.sets("approval_policy", "approvals_reviewer")
@@ -56,10 +57,11 @@ func (p passed) model() bool { return p.has("--model", "-m") || p.sets("model") 
 
 func (p passed) web() bool { return p.has("--search") || p.sets("web_search") }
 
-// dir returns the directory in which the agent is to work.
+// dir returns the directory that the agent is to work in.
 func (p passed) dir() (string, bool) { return cli.PassedValue(p.words, "--cd", "-C") }
 
-// session returns the id in "resume ID". named reports whether the run resumes any session, even one without an id.
+// session returns the id in "resume ID". named reports whether the run resumes or forks a session, with or without an
+// id.
 func (p passed) session() (id string, named bool) {
 	for i, word := range p.words {
 		if word != "resume" && word != "fork" {

@@ -19,14 +19,14 @@ import (
 
 const (
 	sessionsDir = "sessions"
-	maxDays     = 32      // directories of days that are searched
-	maxMeta     = 1 << 20 // bytes of a transcript's first line, which has the model's instructions, 25 KiB
+	maxDays     = 32      // the number of day directories to search
+	maxMeta     = 1 << 20 // bytes of a transcript's first line; it has the model's instructions of 25 KiB
 	stderrKept  = 64 << 10
 )
 
-// Observe looks for the transcript of a run, CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. The id cannot be
-// chosen, so the file is known if a person named the session, if Codex printed the id at the head of stderr, or if only
-// one file fits.
+// Observe looks for the transcript of a run, CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. We cannot choose the
+// id, so the file is known only if a person named the session, if Codex printed the id at the head of stderr, or if
+// exactly one file fits.
 func (driver) Observe(l agent.Launch) agent.Observer {
 	p := readPassed(l.Spec.Passthrough)
 	o := &observer{launch: l, passed: p, start: time.Now(), sizes: map[string]int64{}}
@@ -46,7 +46,7 @@ type observer struct {
 	passed   passed
 	sessions string
 	start    time.Time
-	sizes    map[string]int64 // of the transcript before the start
+	sizes    map[string]int64 // of transcripts, before the start
 }
 
 // After reads the transcript.
@@ -62,10 +62,10 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e.Session = idOf(path)
 	e.Records = []string{path}
 	if o.launch.Interactive {
-		// by the person, as far as we know
+		// As far as we know, the person declined these.
 		e.Denials = slices.DeleteFunc(e.Denials, func(d event.Denial) bool { return d.Reason == declined })
 		if x.Code == 0 {
-			e.Fault = nil // of one of many turns, and the person saw it
+			e.Fault = nil // it belongs to one of many turns, and the person saw it
 		}
 	}
 	return e
@@ -81,7 +81,7 @@ func (o *observer) find(x agent.Exit) string {
 	case id != "":
 		return o.byID(id, end)
 	case whole && !o.launch.Interactive && !o.lines():
-		return "" // it wrote to us, and no session began
+		return "" // we read its stderr, and no session began
 	}
 	if _, resumes := o.passed.session(); resumes {
 		return "" // an earlier session, or a copy of one
@@ -89,12 +89,12 @@ func (o *observer) find(x agent.Exit) string {
 	return o.only(end)
 }
 
-// lines reports whether the output is JSON lines: then stderr has no head.
+// lines reports whether the output is JSON lines. Then stderr has no head.
 func (o *observer) lines() bool { return slices.Contains(o.launch.Args, "--json") }
 
-// header returns the id in the head of exec's stderr. It has to be at the beginning: the output of commands comes
-// later, and could look the same. whole reports whether stderr is complete, and would have the head if Codex had
-// printed one.
+// header returns the id from the head of exec's stderr. It only looks at the beginning, because the output of commands,
+// which comes later, could look the same. whole reports whether stderr is complete, so that it would have the head if
+// Codex had printed one.
 func header(stderr []byte) (id string, whole bool) {
 	whole = len(stderr) > 0 && len(stderr) < stderrKept
 	const line = "--------\n"
@@ -119,7 +119,7 @@ func header(stderr []byte) (id string, whole bool) {
 func (o *observer) only(end time.Time) string {
 	found := ""
 	for _, path := range o.files(o.start, end) {
-		if born := born(idOf(path)); born.Before(o.start.Truncate(time.Millisecond)) || born.After(end) ||
+		if born := createdAt(idOf(path)); born.Before(o.start.Truncate(time.Millisecond)) || born.After(end) ||
 			!o.ours(path) {
 			continue
 		}
@@ -136,7 +136,7 @@ type meta struct {
 	Type    string `json:"type"`
 	Payload struct {
 		Dir    string          `json:"cwd"`
-		Source json.RawMessage `json:"source"` // a word, or an object for an agent that another agent began
+		Source json.RawMessage `json:"source"` // a word, or an object for an agent that another agent started
 	} `json:"payload"`
 }
 
@@ -156,7 +156,8 @@ func (o *observer) ours(path string) bool {
 		cli.Real(m.Payload.Dir) == cli.Real(workDir(o.launch, o.passed))
 }
 
-// files lists the transcripts of the days around two times: Codex uses the local day, whose time zone may not be ours.
+// files lists the transcripts between two times, plus a day on each side: Codex uses local days, in a time zone that
+// may not be ours.
 func (o *observer) files(from, to time.Time) []string {
 	var out []string
 	last := to.UTC().AddDate(0, 0, 1)
@@ -183,7 +184,7 @@ func (o *observer) byID(id string, now time.Time) string {
 	if !cli.IsUUID(id) || o.sessions == "" {
 		return ""
 	}
-	day := born(id)
+	day := createdAt(id)
 	if day.After(now) {
 		day = now
 	}
@@ -207,8 +208,8 @@ func idOf(path string) string {
 	return ""
 }
 
-// born returns the time in a UUID of version 7.
-func born(id string) time.Time {
+// createdAt returns the time in a UUID of version 7.
+func createdAt(id string) time.Time {
 	if len(id) != 36 {
 		return time.Time{}
 	}

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// refusals returns the reasons for which Codex is known to fail.
+// refusals returns the known reasons why Codex fails.
 func refusals(l agent.Launch, p passed) []agent.Refusal {
 	var out []agent.Refusal
 	home := codexHome(l.Env)
@@ -25,12 +25,13 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	}
 	skips := l.Spec.Terms.Once || p.has("--skip-git-repo-check") || p.bypass()
 	if !l.Interactive && !skips && !inRepository(workDir(l, p)) {
-		out = append(out, outside(l, p))
+		out = append(out, outsideRepository(l, p))
 	}
-	if temp := tempDir(l.Env); home != "" && cli.Beneath(cli.Real(home), cli.Real(temp)) && !p.bypass() && !full(l) {
+	if temp := tempDir(l.Env); home != "" && cli.Beneath(cli.Real(home), cli.Real(temp)) && !p.bypass() &&
+		!sendsFullAccess(l) {
 		names := "HOME and CODEX_HOME"
 		if l.Spec.Rehearsal != nil {
-			names = "HOME and XDG_STATE_HOME" // its home is among our own files
+			names = "HOME and XDG_STATE_HOME" // the private home is in our state directory
 		}
 		out = append(out, agent.Refusal{
 			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names +
@@ -41,9 +42,9 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	return out
 }
 
-// outside is the refusal to work outside of a repository. Codex refuses a rehearsal too, which thus shows what will
-// happen without one.
-func outside(l agent.Launch, p passed) agent.Refusal {
+// outsideRepository is Codex's refusal to work outside a repository. It applies to a rehearsal too, which thus shows
+// what will happen in earnest.
+func outsideRepository(l agent.Launch, p passed) agent.Refusal {
 	flag := "--skip-git-repo-check"
 	if len(l.Spec.Passthrough) == 0 {
 		flag = "-- " + flag
@@ -54,8 +55,8 @@ func outside(l agent.Launch, p passed) agent.Refusal {
 	}
 }
 
-// refused recognises that refusal on stderr: no session began, so there is no record of it. The refusals of the launch
-// say what to do.
+// refused recognises that refusal on stderr. No session began, so there is no record of it. The launch's refusals say
+// what to do.
 func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 	text := strings.TrimRight(string(x.Stderr), "\r\n")
@@ -65,8 +66,8 @@ func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	return fault.New(fault.AgentRefused, "it refuses to work outside of a Git repository")
 }
 
-// full reports whether our own arguments switch the sandbox off.
-func full(l agent.Launch) bool {
+// sendsFullAccess reports whether our own arguments turn the sandbox off.
+func sendsFullAccess(l agent.Launch) bool {
 	return slices.ContainsFunc(l.Args[:l.Translated],
 		func(arg string) bool { return strings.Contains(arg, fullAccess) })
 }
@@ -82,10 +83,10 @@ func codexHome(env []string) string {
 	return ""
 }
 
-// keeps returns what belongs to the CLI.
+// keeps returns the places of the CLI's own data.
 func keeps(env []string) agent.Keeps { return agent.Keeps{Dirs: []string{codexHome(env)}} }
 
-// workDir returns the directory in which the agent works.
+// workDir returns the directory that the agent works in.
 func workDir(l agent.Launch, p passed) string {
 	dir, ok := p.dir()
 	switch {
@@ -97,12 +98,12 @@ func workDir(l agent.Launch, p passed) string {
 	return filepath.Join(l.Dir, dir)
 }
 
-// inRepository reports whether a directory lies in a Git repository. An empty directory .git does not make one.
+// inRepository reports whether a directory is in a Git repository. An empty .git directory does not count.
 func inRepository(dir string) bool {
 	for at := range cli.Upward(dir) {
 		git := filepath.Join(at, ".git")
 		if info, err := os.Stat(git); err == nil && (!info.IsDir() || cli.Exists(git, "HEAD")) {
-			return true // a file is that of a worktree or a submodule
+			return true // worktrees and submodules have a file
 		}
 	}
 	return false

@@ -11,18 +11,18 @@ import (
 
 const (
 	provider = "omniagent"
-	keyName  = "OMNIAGENT_REHEARSAL_KEY" // the variable from which Codex takes the key of our provider
+	keyName  = "OMNIAGENT_REHEARSAL_KEY" // the variable with the key of our provider
 )
 
-// rehearse points Codex to our model server. Flags name the server, because no repository's settings can override
-// those. The file in the private home has only what flags cannot express.
+// rehearse points Codex to our model server. It uses flags, because a repository's settings cannot override those. The
+// file in the private home has only settings that flags cannot express.
 func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	r := s.Rehearsal
 	retries := ""
 	if !r.Patient {
 		retries = ",request_max_retries=0,stream_max_retries=0"
 	}
-	// Not the built-in provider, which tries another kind of connection first, for seven seconds.
+	// The built-in provider would first try another kind of connection for seven seconds.
 	t.Args = append(t.Args,
 		"-c", "model_provider="+literal.QuoteTOML(provider),
 		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+literal.QuoteTOML(r.URL+"/v1")+
@@ -39,10 +39,10 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	home := filepath.Join(r.Home, ".codex")
 	t.Env = append(t.Env, "HOME="+r.Home, "USERPROFILE="+r.Home, "CODEX_HOME="+home, keyName+"="+r.Key,
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
-	settings := "" // the file is written anyway, because its directory has to exist
+	settings := "" // an empty file is written too, because its directory has to exist
 	if s.Mode == setting.Interactive && !configured(s.Dir) {
-		// This answers the question about trust, which a -c does not. exec does not ask, and trust does not affect its
-		// check for a repository, so there the directory remains untrusted.
+		// This answers the question about trust, which -c cannot. exec never asks, and its check for a repository
+		// ignores trust, so there the directory stays untrusted.
 		settings = trust(s.Dir)
 		if real := cli.Real(s.Dir); real != filepath.Clean(s.Dir) {
 			settings += trust(real)
@@ -56,8 +56,8 @@ func trust(dir string) string {
 	return "[projects." + literal.QuoteTOML(filepath.Clean(dir)) + "]\ntrust_level = \"trusted\"\n"
 }
 
-// configured reports whether a repository has settings for Codex. If they are trusted, they start MCP servers outside
-// of the sandbox, so a person has to decide, even in a rehearsal.
+// configured reports whether a repository has settings for Codex. Trusted settings start MCP servers outside the
+// sandbox, so a person has to decide, even in a rehearsal.
 func configured(dir string) bool {
 	for at := range cli.Upward(cli.Real(dir)) {
 		if cli.Exists(at, ".codex") {
@@ -70,7 +70,8 @@ func configured(dir string) bool {
 	return false
 }
 
-// privateVariables returns those that would lead a rehearsal out of its private home, or give it the user's keys.
+// privateVariables returns the variables that would lead a rehearsal out of its private home, or give it the user's
+// keys.
 func privateVariables() []string {
 	return []string{"CODEX_SQLITE_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"}
 }

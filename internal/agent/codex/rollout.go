@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	maxRead = 16 << 20 // bytes of a transcript; of a longer one, only the end is read
+	maxRead = 16 << 20 // bytes of a transcript; if it is longer, only its last maxTail bytes are read
 	maxTail = 4 << 20
 	maxLine = 4 << 20 // a longer line is ignored
 	maxOpen = 4096    // calls without a result, and denials
 )
 
-// readRollout reads the evidence in a transcript from an offset on.
+// readRollout collects the evidence in a transcript from an offset on.
 func readRollout(path string, from int64) agent.Evidence {
 	r := rollout{calls: map[string]string{}, complete: true}
 	if size := cli.Size(path); size-from > maxRead {
@@ -45,11 +45,11 @@ func readRollout(path string, from int64) agent.Evidence {
 type rollout struct {
 	calls     map[string]string // the tools of calls without a result
 	denials   []event.Denial
-	complete  bool // no denial can be missing
+	complete  bool // no denial is missing
 	sandboxed bool
 	answered  bool
 	worked    bool   // the sandbox started a command
-	broken    string // its message when it could not
+	broken    string // the sandbox's message when it could not
 	ended     bool
 	failure   *failure
 	model     string
@@ -106,7 +106,7 @@ func (r *rollout) line(data []byte) {
 	case "response_item/function_call", "response_item/custom_tool_call":
 		r.answered = true
 		if p.Type == "custom_tool_call" && p.Name == "exec" {
-			r.complete = false // a script of the model, which may hide refusals of its calls
+			r.complete = false // a script by the model, which may hide refusals
 		}
 		if len(r.calls) < maxOpen {
 			r.calls[p.CallID] = p.Name
@@ -131,7 +131,7 @@ func (r *rollout) result(id string, output json.RawMessage) {
 	}
 }
 
-// command reads the output of a command that ran, in the sandbox if there is one.
+// command reads the output of a command that was run.
 func (r *rollout) command(id, tool, printed string, failed bool) {
 	switch {
 	case !r.sandboxed:
@@ -145,7 +145,7 @@ func (r *rollout) command(id, tool, printed string, failed bool) {
 	}
 }
 
-// wanted reports whether a line is of use, by its beginning: most are not, and long.
+// wanted reports whether a line may be of use, judging by its beginning. Most are not, and are long.
 func wanted(data []byte) bool {
 	head := data[:min(len(data), 256)]
 	return slices.ContainsFunc([]string{
@@ -227,8 +227,8 @@ func (r *rollout) evidence() agent.Evidence {
 	return e
 }
 
-// rejected reports whether a tool's result is a refusal by Codex itself. Whatever a tool prints, its result begins with
-// "Chunk ID:", "Wall time:" or "Exit code:".
+// rejected reports whether a tool's result is a refusal by Codex itself. The output of a tool cannot imitate one: its
+// result always begins with "Chunk ID:", "Wall time:" or "Exit code:".
 func rejected(text string, script bool) (reason string, denied bool) {
 	if script {
 		text = strings.TrimPrefix(text, "Script error:\n")
@@ -250,9 +250,9 @@ func rejected(text string, script bool) (reason string, denied bool) {
 	return "", false
 }
 
-// stopped reports whether the sandbox stopped a command: it failed with the kernel's message about a read-only file
-// system, which is how Codex's sandbox looks from inside. Codex's records do not say so. A command that fails at once
-// may or may not have an item of its own, so both places are read.
+// stopped reports whether the sandbox stopped a command. Codex does not record that. Inside its sandbox the file system
+// is read-only, so the kernel's message about that is the sign. A command that fails at once may or may not have its
+// own item, so the results of calls are read too.
 func stopped(output string) bool {
 	return regexp.MustCompile(
 		`(?m): Read-only file system\r?$|\[Errno 30\] Read-only file system|\(os error 30\)|\bEROFS: `).MatchString(
@@ -261,13 +261,13 @@ func stopped(output string) bool {
 
 const stoppedBy = "the sandbox: Read-only file system"
 
-// unstarted reports whether the sandbox itself failed, so that the command never ran: the output is a single line of
-// the program that creates it. Codex takes that for a failure of the command, and ends with exit code 0.
+// unstarted reports whether the sandbox itself failed, and the command never ran: the output is a single line by the
+// program that creates the sandbox. Codex treats that as a failed command, and exits with 0.
 func unstarted(output string) bool {
 	return regexp.MustCompile(`^bwrap: [^\n]+\n*$`).MatchString(strings.ReplaceAll(output, "\r", ""))
 }
 
-// ranCommand reads the result of a shell tool: a head, and then the output of the command.
+// ranCommand splits the result of a shell tool into its head and the output of the command.
 func ranCommand(text string) (output string, failed, ran bool) {
 	head, output, ok := strings.Cut(text, "\nOutput:\n")
 	if !ok || !strings.HasPrefix(head, "Chunk ID: ") {

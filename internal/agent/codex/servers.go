@@ -8,7 +8,8 @@ import (
 	"omniagent/internal/hookup"
 )
 
-// serverEntry returns the table of a server. Codex gives up on a call after a minute unless the table says otherwise.
+// serverEntry returns the table of a server. It has a timeout, because by default Codex gives up on a call after a
+// minute.
 func serverEntry(env []string, name string, argv []string) hookup.Place {
 	return hookup.Place{
 		Files: []string{filepath.Join(cmp.Or(cli.First(env, "CODEX_HOME"), filepath.Join(cli.Home(env), ".codex")),

@@ -14,10 +14,10 @@ import (
 	"omniagent/internal/setting"
 )
 
-// talk is both sides of codex app-server: JSON-RPC, one object a line, with requests that go either way.
+// talk speaks both sides of codex app-server's protocol: JSON-RPC, one object a line, with requests in both directions.
 //
-// A thread is always started read-only: if it is started with a sandbox that may write, Codex notes in the user's
-// settings that the directory is trusted. Each turn says what may be written.
+// A thread is always started read-only, and each turn says what may be written. If a thread is started with a sandbox
+// that may write, Codex marks the directory as trusted in the user's settings.
 //
 //	Begin ──► initialize, thread/list? ──► thread/start, resume or fork ──► ready
 //	                                                                          │
@@ -32,22 +32,22 @@ type talk struct {
 	step  cli.Step
 
 	sent     int64
-	requests map[string]request // ours, without a response
-	failed   *fault.Fault       // why there is no thread
+	requests map[string]request // our requests without a response
+	failed   *fault.Fault       // why no thread could be opened
 	thread   string
 	message  []any // waits for the thread
-	busy     bool  // a message has no end yet
+	busy     bool  // a message's turn has not ended
 	turn     string
-	stops    bool // the turn is to end as soon as it has an id
+	stops    bool // interrupt the turn as soon as it has an id
 	mode     setting.Approval
 	later    setting.Approval // the mode after this turn
 	model    string
 
 	questions cli.Questions[question]
 	items     items
-	threads   map[string]string // threads of sub-agents: the calls that began them
+	threads   map[string]string // threads of sub-agents, to the calls that started them
 	before    usage             // tokens of the thread when the turn began
-	now       usage             // and now
+	now       usage             // tokens of the thread now
 	facts     event.Facts
 	servers   map[string]string // states of MCP servers
 }
@@ -57,7 +57,7 @@ type options struct {
 	dir        string
 	mode       setting.Approval
 	canAsk     bool
-	sandbox    string // typed, or empty
+	sandbox    string // if a person chose one
 	network    string
 	dirs       []string
 	model      string
@@ -72,16 +72,16 @@ type options struct {
 // request is a request of ours.
 type request struct {
 	method string
-	token  int // of a steer
+	token  int // if it is a steer
 }
 
 // question is a request of Codex that a person has to answer.
 type question struct {
-	id      json.RawMessage // of the request
+	id      json.RawMessage // the id of the request
 	method  string
 	call    *event.Call
-	session bool     // it may be allowed for the rest of the conversation
-	keys    []string // of the questions of a form, in Codex's words
+	session bool     // a person may allow it for the rest of the conversation
+	keys    []string // Codex's ids of the questions of a form
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -99,17 +99,17 @@ func newTalk(o options) *talk {
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	t.send("initialize", map[string]any{"clientInfo": info})
-	t.say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so nothing has to wait
+	t.say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
 	t.open()
-	return t.done()
+	return t.takeStep()
 }
 
-func (t *talk) done() cli.Step {
+func (t *talk) takeStep() cli.Step {
 	step, _ := t.step.Take(nil)
 	return step
 }
 
-// say adds a line, in the form of Codex, which leaves out the version.
+// say adds a line, without the JSON-RPC version, as Codex does.
 func (t *talk) say(line []byte) {
 	if line != nil {
 		t.step.Lines = append(t.step.Lines, jsonrpc.Bare(line))
@@ -127,13 +127,13 @@ func (t *talk) respond(id json.RawMessage, result any) { t.say(jsonrpc.Result(id
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
 	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
-	return t.done()
+	return t.takeStep()
 }
 
-// Ready reports whether there is a thread, or never will be.
+// Ready reports whether the thread is open, or has failed to open.
 func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
-// End reads what is left.
+// End reads the rest of the output.
 func (t *talk) End(agent.Exit) []event.Event {
 	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
 	if t.busy {
@@ -167,7 +167,7 @@ func (t *talk) line(data []byte) []event.Event {
 	return t.notified(m)
 }
 
-// answered reads a response to one of our requests.
+// answered handles a response to one of our requests.
 func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	w, known := t.requests[string(m.ID)]
 	delete(t.requests, string(m.ID))
@@ -217,7 +217,7 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	return nil
 }
 
-// open starts a thread, or resumes one.
+// open starts or resumes a thread.
 func (t *talk) open() {
 	if t.o.last {
 		t.send("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1})
@@ -257,7 +257,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		Provider string `json:"modelProvider"`
 	}
 	if json.Unmarshal(result, &r) != nil || r.Thread.ID == "" {
-		return t.refused("thread/start", "it names no thread")
+		return t.refused("thread/start", "its response has no thread id")
 	}
 	t.thread = r.Thread.ID
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
@@ -268,7 +268,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 	return []event.Event{{Kind: event.Started, Session: t.thread, Model: r.Model}}
 }
 
-// begin begins the turn of a message.
+// begin starts the turn of a message.
 func (t *talk) begin(input []any) {
 	policy, sandbox, _ := policies(t.mode, t.o)
 	p := map[string]any{
@@ -285,7 +285,7 @@ func (t *talk) begin(input []any) {
 	t.send("turn/start", p)
 }
 
-// refused ends the message whose request Codex has refused.
+// refused ends the message, because Codex has refused a request for it.
 func (t *talk) refused(method, why string) []event.Event {
 	f := fault.New(fault.AgentFailed, "codex refused %s: %s", method, why)
 	if method != "turn/start" {
@@ -296,7 +296,7 @@ func (t *talk) refused(method, why string) []event.Event {
 	return events
 }
 
-// notified reads a notification.
+// notified handles a notification.
 func (t *talk) notified(m jsonrpc.Message) []event.Event {
 	var n notice
 	if json.Unmarshal(m.Params, &n) != nil {
@@ -313,7 +313,7 @@ func (t *talk) notified(m jsonrpc.Message) []event.Event {
 	return events
 }
 
-// notice returns the events of a notification. other reports that it is about a sub-agent.
+// notice returns the events of a notification. other means that it is about a sub-agent.
 func (t *talk) notice(method string, n *notice, other bool) []event.Event {
 	one := func(e event.Event) []event.Event { return []event.Event{e} }
 	switch method {
@@ -369,7 +369,7 @@ func piece(k event.Kind, n *notice) []event.Event {
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
 }
 
-// trouble reads an error during a turn. An error that ends the turn is repeated in its end.
+// trouble handles an error during a turn. An error that ends the turn is repeated in turn/completed.
 func (t *talk) trouble(n *notice) []event.Event {
 	var e turnError
 	_ = json.Unmarshal(n.Error, &e)
@@ -382,7 +382,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: cli.FirstLine(e.Message)}}}
 }
 
-// completed ends a turn: that of the message, or one that no message began.
+// completed ends the turn of the message, or a turn that no message began.
 func (t *talk) completed(done turn) []event.Event {
 	out := t.questions.WithdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
@@ -411,7 +411,7 @@ func (t *talk) completed(done turn) []event.Event {
 	return append(out, end)
 }
 
-// snake returns an error's word in the spelling of the transcript, which codeFor expects.
+// snake converts an error's word to the snake case of the transcript, which codeFor expects.
 func snake(raw json.RawMessage) json.RawMessage {
 	var out []byte
 	for _, c := range raw {

@@ -19,20 +19,20 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:
-		err = t.hand(c.Message)
+		err = t.sendMessage(c.Message)
 	case c.Steer != nil:
 		err = t.steer(c.Steer, c.Token)
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
-		err = agent.ErrRestart // Codex takes no change during a turn
+		err = agent.ErrRestart // Codex accepts no changes during a turn
 	case c.Interrupt:
 		t.interrupt()
 	}
 	return t.step.Take(err)
 }
 
-func (t *talk) hand(blocks []event.Block) error {
+func (t *talk) sendMessage(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
@@ -60,13 +60,13 @@ func inputOf(blocks []event.Block) ([]any, error) {
 			url := "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
 			input = append(input, map[string]any{"type": "image", "url": url})
 		default:
-			return nil, fault.New(fault.Unsupported, "codex takes no %s in a message", b.Media)
+			return nil, fault.New(fault.Unsupported, "codex does not accept %s in a message", b.Media)
 		}
 	}
 	return input, nil
 }
 
-// steer adds to the turn that runs. Codex sends it to the model in a further request before the turn ends.
+// steer adds a message to the current turn. Codex sends it to the model in another request before the turn ends.
 func (t *talk) steer(blocks []event.Block, token int) error {
 	if !t.busy || t.turn == "" || t.stops {
 		return fault.New(fault.Unsupported, "codex is not working on a message that could be added to")
@@ -121,7 +121,7 @@ func (t *talk) reply(r event.Reply) error {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
 	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !cli.SameJSON(r.Input, q.call.Input):
-		denied = true // Codex can only run exactly the call that it asked about
+		denied = true // Codex can only run the unchanged call
 	case r.Mode != "" && !denied:
 		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
 			denied = true
@@ -176,7 +176,7 @@ func (q *question) result(r event.Reply, denied bool) map[string]any {
 	return map[string]any{"decision": decision}
 }
 
-// filled takes the answer to one question of a form, and sends all answers after the last.
+// filled records the answer to one question of a form. After the last one, it sends all answers.
 func (t *talk) filled(q *question, r event.Reply) error {
 	answer := cmp.Or(r.Text, r.Option)
 	if r.ByUs || r.Stop || r.Option == event.Deny {

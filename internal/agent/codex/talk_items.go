@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// counted is a usage as app-server sends it.
+// counted is a usage in app-server's spelling.
 type counted struct {
 	Input     int64 `json:"inputTokens"`
 	Cached    int64 `json:"cachedInputTokens"`
@@ -18,7 +18,7 @@ type counted struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
-// notice has the members of all notifications.
+// notice has the fields of all notifications.
 type notice struct {
 	Thread  string          `json:"threadId"`
 	Turn    turn            `json:"turn"`
@@ -32,7 +32,7 @@ type notice struct {
 		Total  counted `json:"total"`
 		Window int64   `json:"modelContextWindow"`
 	} `json:"tokenUsage"`
-	Error     json.RawMessage `json:"error"` // of a turn, or a text
+	Error     json.RawMessage `json:"error"` // a turnError, or a text
 	Retries   bool            `json:"willRetry"`
 	RequestID json.RawMessage `json:"requestId"`
 	Name      string          `json:"name"`
@@ -62,7 +62,7 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	return t.items.read(it, moment == "item/completed")
 }
 
-// approvalRequest has the members of all requests of Codex.
+// approvalRequest has the fields of all requests by Codex.
 type approvalRequest struct {
 	Thread    string          `json:"threadId"`
 	Item      string          `json:"itemId"`
@@ -81,11 +81,11 @@ type approvalRequest struct {
 	} `json:"questions"`
 }
 
-// requested reads a request of Codex.
+// requested handles a request by Codex.
 func (t *talk) requested(m jsonrpc.Message) []event.Event {
 	var p approvalRequest
 	if json.Unmarshal(m.Params, &p) != nil {
-		t.reject(m, "it cannot be read")
+		t.reject(m, "invalid parameters")
 		return nil
 	}
 	q := question{id: slices.Clone(m.ID), method: m.Method}
@@ -129,7 +129,7 @@ func (t *talk) reject(m jsonrpc.Message, why string) {
 	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
-// form opens the questions of a form.
+// form asks the questions of a form.
 func (t *talk) form(id string, q question, p approvalRequest) []event.Event {
 	if len(p.Questions) == 0 {
 		t.respond(q.id, map[string]any{"answers": map[string]any{}})

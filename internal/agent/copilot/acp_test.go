@@ -20,17 +20,17 @@ func TestHooked(t *testing.T) {
 		}
 	}
 	s := agent.Spec{Dir: dir}
-	if err := hooked(s); err != nil {
+	if err := refuseHooks(s); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(hook, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := hooked(s); err == nil || obeys(hook) == "" {
+	if err := refuseHooks(s); err == nil || obeys(hook) == "" {
 		t.Error("it is started")
 	}
 	s.Trusted = func(path string, content []byte) bool { return string(content) == "{}" }
-	if err := hooked(s); err != nil {
+	if err := refuseHooks(s); err != nil {
 		t.Error(err)
 	}
 }

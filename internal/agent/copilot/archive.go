@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// archive returns the logs of sessions: session-state/ID/events.jsonl.
+// archive finds the logs of sessions: session-state/ID/events.jsonl.
 func archive(env []string) agent.Archive {
 	home := configHome(agent.Launch{Env: env})
 	return cli.Transcripts{
@@ -27,7 +27,7 @@ func archive(env []string) agent.Archive {
 	}
 }
 
-// said returns what a line of a log says.
+// said returns the message in a line of a log.
 func said(line []byte, p *agent.Past) (agent.Said, bool) {
 	head := line[:min(len(line), 64)]
 	if !bytes.Contains(head, []byte(`"session.start"`)) && !bytes.Contains(head, []byte(`.message"`)) {

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Command translates the flags with a matrix that fits the combination of flags and this machine.
+// Command adapts the matrix to the combination of flags and to this machine.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.fit(table(s.Machine.OS), s), s)
 	overridden(&t, s)
@@ -27,16 +27,16 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	sh := s.Shared
 	if sh.Sandbox.Value == setting.WorkspaceWrite {
 		m.Edit(agent.Sandbox, string(setting.WorkspaceWrite), func(c *agent.Cell) { d.fitSandbox(c, s) })
-		// A bypass would leave commands in the sandbox too. It is not sent: a sandbox that a person chose must not
+		// Do not send a bypass. It would leave commands in the sandbox, but a sandbox that a person chose must not
 		// depend on which of the two the CLI prefers.
 		m.Edit(agent.Approval, string(setting.Yolo), func(c *agent.Cell) {
 			c.Args, c.Note = []string{allowAll},
 				"paths outside the workspace are refused, since a sandbox was asked for"
 		})
 	}
-	// A fetch needs an approval, which only yolo gives. So if nobody chose, the tool is withheld only with yolo,
-	// because the CLI prints a message about that on standard output. The passthrough could not revoke the exclusion,
-	// so nothing is excluded if the passthrough has any flag about the web.
+	// Only yolo approves a fetch. So unless a person chose, the tool is excluded only with yolo: the CLI prints a
+	// message about the exclusion on standard output. The passthrough could not revoke it, so nothing is excluded if
+	// the passthrough has any flag about the web.
 	m.Edit(agent.Web, "off", func(c *agent.Cell) {
 		if sh.Approval.Value == setting.Yolo && !aboutWeb(s.Passthrough) {
 			c.Weak = nil
@@ -53,7 +53,7 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 }
 
 // fitSandbox fits the sandbox to the machine. A sandbox that a person asked for is sent even if commands will fail in
-// it: that is closer to the request than running them without.
+// it, which is closer to the request than running them without one.
 func (d driver) fitSandbox(c *agent.Cell, s agent.Spec) {
 	here := cli.Here(*c, s.Machine)
 	if here.Level == agent.Full && s.Machine.OS == "linux" {
@@ -71,7 +71,7 @@ func aboutWeb(passthrough []string) bool {
 	return cli.Passed(passthrough, allURLs, "--allow-url", "--deny-url", "--available-tools", excludeFlag)
 }
 
-// overridden corrects the policies about which the passthrough decides.
+// overridden corrects the policies that the passthrough overrides.
 func overridden(t *cli.Translation, s agent.Spec) {
 	note := func(feature, note string) { t.Override(feature, agent.None, note) }
 	if s.Shared.Approval.Value != setting.Yolo && cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll,
@@ -100,7 +100,7 @@ func lastOf(args []string, flags ...string) string {
 	return ""
 }
 
-// session adds the flag that chooses the session, and returns its id if that is known.
+// session adds the flag that chooses the session, and returns the id if it is known.
 func session(t *cli.Translation, s agent.Spec) string {
 	id := ""
 	if s.Resume != "" {
@@ -120,7 +120,7 @@ func session(t *cli.Translation, s agent.Spec) string {
 		id = s.Fresh
 		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
 	}
-	if !cli.IsUUID(id) { // a name, or the beginning of an id
+	if !cli.IsUUID(id) { // a name, or a prefix of an id
 		return ""
 	}
 	return id

@@ -1,9 +1,8 @@
 // Package copilot is the driver of GitHub Copilot CLI.
 //
-// A bypass is never sent if a person chose a sandbox. A session is resumed in the directory that was asked for. What
-// happened is read from the event log of the session, from the start of this run on. If the session of a run is
-// unknown, so is everything else about it. Runs of the terminal interface have no evidence, since a person saw what
-// happened.
+// A bypass is never sent if a person chose a sandbox. A session is resumed in the requested directory. The evidence of
+// a run is the part of the session's event log that it added. If the session is unknown, there is no evidence.
+// Interactive runs have no evidence either, because a person saw what happened.
 package copilot
 
 import (
@@ -22,7 +21,7 @@ import (
 
 type driver struct {
 	cli.Program
-	// sandboxable returns why this machine cannot run a sandbox, apart from missing programs; empty: it can
+	// sandboxable returns why this machine cannot run a sandbox, apart from missing programs, or ""
 	sandboxable func(agent.Machine) string
 }
 
@@ -58,10 +57,10 @@ func New() agent.Driver {
 	}
 }
 
-// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
+// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	return cli.ACP{Driver: d, Launch: d.acp, Unsafe: hooked, Lost: acpLost, Stream: stream}.Mind(s, sv)
+	return cli.ACP{Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Stream: stream}.Mind(s, sv)
 }
 
 // acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
@@ -72,9 +71,9 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	return l, err
 }
 
-// hooked refuses a repository with hooks that no person reviewed: over ACP the CLI runs them, whether or not the
-// directory is trusted, and only the user's own settings could keep it from that.
-func hooked(s agent.Spec) error {
+// refuseHooks refuses a repository with hooks that no person reviewed. Over ACP the CLI runs them even in an untrusted
+// directory, and only the user's own settings could prevent that.
+func refuseHooks(s agent.Spec) error {
 	for _, at := range []string{s.Dir, cli.Real(s.Dir)} {
 		for dir := range cli.Upward(at) {
 			hooks, _ := filepath.Glob(filepath.Join(dir, ".github", "hooks", "*"))
@@ -93,7 +92,7 @@ func hooked(s agent.Spec) error {
 	return nil
 }
 
-// obeys returns what the CLI does with a file of trusted content.
+// obeys describes what the CLI does with a trusted file.
 func obeys(file string) string {
 	if dir := filepath.Dir(file); filepath.Base(dir) == "hooks" && filepath.Base(filepath.Dir(dir)) == ".github" {
 		return "hooks that copilot runs as programs in a conversation over ACP"
@@ -101,8 +100,8 @@ func obeys(file string) string {
 	return ""
 }
 
-// acpLost returns why a turn failed whose last words are those of the CLI, which calls it done all the same. That the
-// turn tells no usage has been seen before.
+// acpLost returns the fault of a turn that the CLI reports as done although its last text is the CLI's own error
+// message. It is only called for a turn without usage.
 func acpLost(last string) *fault.Fault {
 	message, is := strings.CutPrefix(last, "Error: ")
 	if !is {
@@ -114,10 +113,10 @@ func acpLost(last string) *fault.Fault {
 			e.Status, _ = strconv.Atoi(after[:3])
 		}
 	}
-	return lost(e, failure{})
+	return sessionFault(e, failure{})
 }
 
-// traps returns the files of a repository that the CLI may obey.
+// traps returns repository files that the CLI may obey.
 func traps() map[string]string {
 	const (
 		hook   = `[{"type":"command","bash":"touch ` + agent.Marks + `/hook"}]`

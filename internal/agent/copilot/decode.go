@@ -8,12 +8,12 @@ import (
 	"omniagent/internal/event"
 )
 
-// reader reads the JSON lines. It remembers what later lines refer to.
+// reader reads the JSON lines, and remembers what later lines refer to.
 type reader struct {
-	last    failure // the request that failed last
+	last    failure // the last failed request
 	retries int
 	model   string
-	tools   map[string]string // names by the ids of calls that are open
+	tools   map[string]string // names of open calls, by id
 	aborted bool              // a signal ended the turn, although the exit code is 0
 }
 
@@ -59,7 +59,7 @@ func (d *reader) line(line []byte) []event.Event {
 	case "session.error":
 		var e sessionError
 		r.into(&e)
-		return one(event.Event{Kind: event.Failed, Fault: lost(e, d.last), Terminal: true})
+		return one(event.Event{Kind: event.Failed, Fault: sessionFault(e, d.last), Terminal: true})
 	case "user_input.requested", "elicitation.requested":
 		return question(r)
 	case "result":
@@ -81,7 +81,7 @@ func notice(r record, text string) []event.Event {
 	return one(event.Event{Kind: event.Notice, Text: cmp.Or(text, r.Type)})
 }
 
-// subagent reads a record of a sub-agent. Its text is not part of the answer, but its calls count.
+// subagent reads a record of a sub-agent. Its calls count, but its text is not part of the answer.
 func (d *reader) subagent(r record) []event.Event {
 	switch r.Type {
 	case "tool.execution_start":
@@ -112,7 +112,7 @@ func (d *reader) message(r record) []event.Event {
 	var m message
 	r.into(&m)
 	if m.Content == "" {
-		return notice(r, "") // only calls, which have events of their own
+		return notice(r, "") // it has only calls, which have their own events
 	}
 	return one(event.Event{Kind: event.Text, Text: m.Content, Model: m.Model})
 }
@@ -135,7 +135,7 @@ func (d *reader) result(r record) []event.Event {
 	res := &event.Result{ID: t.ID, Name: name, Failed: !t.Success, Output: t.Result.Content}
 	if t.Shell != nil {
 		res.ExitCode = &t.Shell.ExitCode
-		// The CLI calls a command that ran a success, however it ended.
+		// The CLI reports every command that ran as a success, whatever its exit code.
 		res.Failed = res.Failed || t.Shell.ExitCode != 0
 	}
 	if t.Error != nil {

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Observe notes the size of the session's log before the start: records up to there are of earlier runs.
+// Observe notes the size of the session's log before the start: records up to there belong to earlier runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	home := configHome(l)
 	if l.Interactive || home == "" {
@@ -28,13 +28,13 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	return o
 }
 
-// longest is how many bytes are read of a line. A prompt of 60 MB makes a line of 120.
+// longest limits the bytes read of a line. A prompt of 60 MB makes a line of 120 MB.
 const longest = 4 << 20
 
 type observer struct {
 	home    string // where the CLI keeps its records
 	session string
-	from    int64 // length of the log before the start; -1: not known
+	from    int64 // length of the log before the start; -1 if unknown
 }
 
 func (o *observer) log() string {
@@ -43,7 +43,7 @@ func (o *observer) log() string {
 
 // configHome returns the directory in which the CLI keeps its records, or "".
 func configHome(l agent.Launch) string {
-	dir, passed := cli.PassedValue(l.Spec.Passthrough, "--config-dir") // no longer documented, but still there
+	dir, passed := cli.PassedValue(l.Spec.Passthrough, "--config-dir") // no longer documented, but it still works
 	if !passed {
 		dir = cli.First(l.Env, "COPILOT_HOME")
 	}
@@ -61,7 +61,7 @@ func configHome(l agent.Launch) string {
 	return dir
 }
 
-// keeps returns what belongs to the CLI.
+// keeps returns the places of the CLI's own data.
 func keeps(env []string) agent.Keeps {
 	return agent.Keeps{Dirs: []string{configHome(agent.Launch{Env: env}), packages(env)}}
 }
@@ -93,7 +93,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// resumable returns the session in the last lines that the CLI writes to stderr after a run with text output.
+// resumable returns the session named in the last lines of stderr after a run with text output.
 func resumable(stderr []byte) string {
 	for line := range bytes.Lines(stderr) {
 		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("Resume"))
@@ -107,7 +107,7 @@ func resumable(stderr []byte) string {
 	return ""
 }
 
-// refused returns why the CLI gave up before the session had a log. Only stderr tells.
+// refused returns why the CLI gave up before the session had a log, judging by stderr.
 func refused(x agent.Exit) *fault.Fault {
 	if x.Code <= 0 || x.ByUs != "" {
 		return nil
@@ -144,7 +144,7 @@ func refused(x agent.Exit) *fault.Fault {
 // most bounds the number of denials.
 const most = 1000
 
-// summary collects what a log says of one run.
+// summary collects what a log says about one run.
 type summary struct {
 	records  int
 	answered bool
@@ -152,12 +152,12 @@ type summary struct {
 	lost     *fault.Fault
 	usage    *event.Usage
 	model    string
-	names    map[string]string // of tools, by the ids of calls
+	names    map[string]string // tools, by the ids of calls
 	byPerson map[string]bool   // calls that a person denied
 }
 
-// read reads the log from an offset on, and reports whether it has any records. From -1 it reads from the last
-// beginning, which is the run's own.
+// read reads the log from an offset on, and reports whether it found any records. If the offset is -1, it starts at the
+// last beginning of a run.
 func (t *summary) read(path string, from int64) bool {
 	cli.EachLine(path, max(from, 0), longest, func(l lines.Line) bool {
 		kind := typeOf(l.Text)
@@ -172,7 +172,7 @@ func (t *summary) read(path string, from int64) bool {
 	return t.records > 0
 }
 
-// line reads a record. Of a line that is too long, it gets only the beginning.
+// line reads a record, or the beginning of one that is too long.
 func (t *summary) line(kind string, line []byte, whole bool) {
 	if kind == "" && !whole {
 		return
@@ -188,7 +188,7 @@ func (t *summary) line(kind string, line []byte, whole bool) {
 	r, ok := parse(line)
 	if !ok {
 		if !whole && kind == "assistant.message" {
-			t.answered = true // of any agent: only an answer is that long
+			t.answered = true // even a sub-agent's; only an answer is that long
 		}
 		if !whole {
 			t.records++
@@ -237,7 +237,7 @@ func (t *summary) take(r record) {
 		if r.Agent == "" {
 			var e sessionError
 			r.into(&e)
-			t.lost = lost(e, failure{})
+			t.lost = sessionFault(e, failure{})
 		}
 	}
 }

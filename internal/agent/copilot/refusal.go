@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// refusals returns the reasons for which the CLI is known to fail.
+// refusals returns the known reasons why the CLI fails.
 func (d driver) refusals(l agent.Launch) []agent.Refusal {
 	var list []agent.Refusal
 	s := l.Spec
@@ -17,7 +17,7 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 		if missing := cli.Missing(helpers(), s.Machine); len(missing) > 0 {
 			r := agent.Refusal{
 				Reason: "Commands of Copilot fail in its sandbox without " + strings.Join(missing, ", ") + ".",
-				Fix:    "Install them, or call with --sandbox off.", Codes: []int{0}, // it goes on after that
+				Fix:    "Install them, or call with --sandbox off.", Codes: []int{0}, // it continues after that
 			}
 			if s.Machine.Has != nil && s.Machine.Has("apt-get") {
 				r.Command = "sudo apt-get install -y bubblewrap slirp4netns iptables"
@@ -55,7 +55,7 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 	return list
 }
 
-// tokens returns the variables that may hold a token, the first of which counts.
+// tokens returns the variables that may hold a token, the strongest first.
 func tokens() []string { return []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"} }
 
 // named reports whether the launch names a model.
@@ -64,8 +64,8 @@ func named(l agent.Launch) bool {
 		l.Spec.Shared.Model.Value != "" || cli.Passed(l.Args, modelFlag)
 }
 
-// sandboxable returns why a sandbox cannot be created here, as far as files tell: a sandboxed command needs a tunnel
-// for its network and, unless we are the superuser, a user namespace. Opening the device does not create a tunnel yet.
+// sandboxable returns why a sandbox cannot be created here, as far as files show. A sandboxed command needs a tunnel
+// for its network and, unless we are the superuser, a user namespace. Opening the device does not create a tunnel.
 func sandboxable(m agent.Machine) string {
 	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {

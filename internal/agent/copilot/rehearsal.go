@@ -16,7 +16,7 @@ import (
 // rehearse points the CLI to a model on this machine. It adds the files of the private home, and removes the variables
 // that would lead elsewhere: to another provider, a GitHub login, telemetry.
 //
-// Nothing stops the CLI from repeating a failed request: five times, in 6 to 17 seconds.
+// The CLI always repeats a failed request five times, which takes 6 to 17 seconds.
 func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".copilot")
@@ -27,11 +27,11 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	)
 	if cache := packages(s.Env); cache != "" {
-		// The CLI unpacks itself there, 235 MB. In a home of its own it would do so again.
+		// The CLI unpacks 235 MB of itself there. Without this it would unpack them again in the private home.
 		t.Env = append(t.Env, "COPILOT_PKG_CACHE_HOME="+cache)
 	}
 	if s.Shared.Web.Value {
-		t.Args = append(t.Args, "--disable-client-telemetry") // offline, it would have no tool for the web
+		t.Args = append(t.Args, "--disable-client-telemetry") // the offline switch would remove the web tool
 		t.Unset = append(t.Unset, "COPILOT_OFFLINE")
 	} else {
 		t.Env = append(t.Env, "COPILOT_OFFLINE=true")
@@ -44,12 +44,12 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL",
 		"COPILOT_GH_HOST", "GH_HOST")...)
 	file := func(name string, v any) agent.File {
-		data, _ := json.Marshal(v) // of strings only
+		data, _ := json.Marshal(v) // strings always encode
 		return agent.File{Path: filepath.Join(home, name), Data: append(data, '\n'), Keep: true}
 	}
 	config := map[string]any{"appTipShown": true}
 	if s.Mode == setting.Interactive {
-		// One-shot runs do not ask; with trust they would start the repository's own programs.
+		// One-shot runs do not ask for trust. With it they would start the repository's own programs.
 		config["trustedFolders"] = slices.Compact([]string{s.Dir, cli.Real(s.Dir)})
 	}
 	t.Files = []agent.File{
@@ -58,7 +58,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 	}
 }
 
-// packages returns the user's own cache of the CLI's unpacked programs, so that they are unpacked once.
+// packages returns the user's own cache of the CLI's unpacked programs.
 func packages(env []string) string {
 	if dir := cli.First(env, "COPILOT_PKG_CACHE_HOME", "COPILOT_CACHE_HOME"); dir != "" {
 		return dir

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/hookup"
 )
 
-// serverEntry returns the entry of a server, all of whose tools may be used.
+// serverEntry returns the entry of a server, with all its tools enabled.
 func serverEntry(env []string, name string, argv []string) hookup.Place {
 	return hookup.Place{
 		Files: []string{filepath.Join(cmp.Or(cli.First(env, "COPILOT_HOME"), filepath.Join(cli.Home(env), ".copilot")),

@@ -25,7 +25,7 @@ const (
 	stayHere     = "COPILOT_DISABLE_RESUME_AUTO_CD=true"
 )
 
-// What --web off means if it is sent, and if nobody asked for it.
+// Notes for --web off, if it is sent and if nobody asked for it.
 const (
 	withheld = "the tool is withheld; commands still reach the network where the approval lets them run"
 	notAsked = "nobody asked: nothing is sent; a fetch needs an approval"
@@ -34,7 +34,7 @@ const (
 //go:embed matrix.txt
 var matrix string
 
-// table returns what every known version can do; so far there is one. The system decides what a sandbox needs.
+// table returns the matrix, which is the same for all known versions. The sandbox depends on the system.
 func table(system string) agent.Matrix {
 	m := agent.ReadMatrix(measured, matrix)
 	m.Set(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system))
@@ -50,7 +50,7 @@ func sandboxed(system string) agent.Cell {
 	switch system {
 	case "linux":
 		c.Needs = helpers()
-	case "darwin": // Seatbelt is a part of the system
+	case "darwin": // Seatbelt is part of the system
 	default:
 		c = agent.Cell{
 			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: []string{},
@@ -60,5 +60,6 @@ func sandboxed(system string) agent.Cell {
 	return c
 }
 
-// helpers returns the programs that every sandboxed command needs. The CLI needs unshare too, which comes with nsenter.
+// helpers returns the programs that every sandboxed command needs. The CLI also needs unshare, which comes with
+// nsenter.
 func helpers() []string { return []string{"bwrap", "slirp4netns", "iptables", "ip6tables", "nsenter"} }

@@ -11,19 +11,19 @@ import (
 	"omniagent/internal/fault"
 )
 
-// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form; the log
-// has no ephemeral events, and only the log has permissions and usage.
+// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form, but the
+// log has no ephemeral events, and the output has no permissions and usage.
 type record struct {
 	Type  string          `json:"type"`
-	Agent string          `json:"agentId"` // of a sub-agent; absent: the main one
+	Agent string          `json:"agentId"` // the sub-agent, if any
 	Data  json.RawMessage `json:"data"`
 
-	// Of the type result, which has no data.
+	// For the type result, which has no data.
 	Session  string `json:"sessionId"`
 	ExitCode *int   `json:"exitCode"`
 }
 
-// parse reads a line. It rejects null and anything else that is not an object.
+// parse reads a line. It rejects null and everything else that is not an object.
 func parse(line []byte) (record, bool) {
 	var r record
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &r) != nil || r.Type == "" {
@@ -32,8 +32,7 @@ func parse(line []byte) (record, bool) {
 	return r, true
 }
 
-// into reads the data. Members of another type than expected keep their zero value: the CLI may change, and no line may
-// stop us.
+// into reads the data. Members of an unexpected type keep their zero value, because a changed CLI must not stop us.
 func (r record) into(v any) { _ = json.Unmarshal(r.Data, v) }
 
 // typeOf returns the type of a record without reading the rest, which may be megabytes. If the type does not come
@@ -111,13 +110,13 @@ type failure struct {
 
 type usage struct {
 	Model     string `json:"model"`
-	Input     int64  `json:"inputTokens"` // with what came from the cache
+	Input     int64  `json:"inputTokens"` // including Cached
 	Output    int64  `json:"outputTokens"`
 	Cached    int64  `json:"cacheReadTokens"`
 	Reasoning int64  `json:"reasoningTokens"`
 }
 
-// kindOf returns what a tool does.
+// kindOf returns the kind of a tool.
 func kindOf(name, server string) event.ToolKind {
 	if server != "" {
 		return event.MCP
@@ -137,8 +136,8 @@ func (t toolStart) call() *event.Call {
 	return event.NewCall(t.ID, t.Name, kindOf(t.Name, t.Server), t.Arguments, "path")
 }
 
-// lost returns the fault of a session.error. last is the failed request before it, if known.
-func lost(e sessionError, last failure) *fault.Fault {
+// sessionFault returns the fault of a session.error. last is the failed request before it, if known.
+func sessionFault(e sessionError, last failure) *fault.Fault {
 	text := cmp.Or(strings.TrimSpace(e.Message), "an error without a message")
 	status := e.Status
 	if status == 0 && e.Type == "rate_limit" {
@@ -165,8 +164,8 @@ func lost(e sessionError, last failure) *fault.Fault {
 	return f
 }
 
-// overlong reports whether the conversation is too long. The CLI's own two sentences have no code; a provider's code is
-// only in the output, its message in the log too.
+// overlong reports whether the conversation is too long. The CLI's own two messages have no code. A provider's code is
+// only in the output, but its message is in the log too.
 func overlong(e sessionError, last failure) bool {
 	if e.Type == "context_limit" || last.Code == "context_length_exceeded" || last.Kind == "context_length_exceeded" {
 		return true

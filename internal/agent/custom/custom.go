@@ -1,7 +1,7 @@
-// Package custom creates the agents that a person's own file describes.
+// Package custom creates the agents that a user's own file describes.
 //
-// Such an agent is translated and run like the built-in ones, from the same kind of table. The package refuses an agent
-// with the name of another, and programs with a relative path, which would depend on the working directory.
+// They work like the built-in agents, with the same kind of table. The package refuses an agent with the name of
+// another, and programs with a relative path, which would depend on the working directory.
 package custom
 
 import (
@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// New creates the agents of a file. The error is one fault that lists all problems.
+// New creates the agents of a file. Its error is one fault that lists all problems.
 func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	p := &problems{file: file.Path}
 	var made []agent.Driver
@@ -61,7 +61,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
 			of.Login
 		about.Keeps, about.Settings, about.Brings, about.Makes = of.Keeps, of.Settings, of.Brings, of.Makes
-		return another{base, strings.ToLower(t.ID), about}
+		return alias{base, strings.ToLower(t.ID), about}
 	}
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
 		if strings.ContainsAny(call.Command, `/\`) && !filepath.IsAbs(call.Command) {
@@ -86,8 +86,8 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 	}, c}
 }
 
-// keeps returns the directories that programs of that name usually have, where they exist. An adapter, such as
-// codex-acp or a script in a package of that name, works with the login of the agent that its name names.
+// keeps returns the directories that a program of that name usually has, if they exist. An adapter, such as codex-acp
+// or a script in a package of that name, uses the login of the agent in its name.
 func keeps(binary string, parts []string, known []agent.Driver, env []string) (k agent.Keeps) {
 	name := strings.TrimSuffix(filepath.Base(binary), ".exe")
 	adapts := func(of string) bool {
@@ -118,17 +118,17 @@ func keeps(binary string, parts []string, known []agent.Driver, env []string) (k
 	return k
 }
 
-// another is a built-in agent under another name.
-type another struct {
+// alias is a built-in agent with another name.
+type alias struct {
 	agent.Driver
 	name  string
 	about agent.About
 }
 
-func (a another) Name() string          { return a.name }
-func (a another) Describe() agent.About { return a.about }
+func (a alias) Name() string          { return a.name }
+func (a alias) Describe() agent.About { return a.about }
 
-// driver is an agent with a command line of its own.
+// driver is an agent with its own command line.
 type driver struct {
 	cli.Program
 	cli agentsdir.CLI
@@ -157,7 +157,7 @@ func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Rehearsal != nil {
 		return agent.Launch{}, nil, fault.New(fault.ArgError,
-			"%s cannot be rehearsed: how it is pointed to another model is not known", d.ID).
+			"%s cannot be rehearsed: there is no known way to point it to another model", d.ID).
 			Hint("omniagent agents list shows the built-in agents, which can")
 	}
 	call := d.cli.OneShot
@@ -206,7 +206,7 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	return d.Launch(s, cli.Translation{}), nil
 }
 
-// promptArgument adds the place of a prompt that is an argument.
+// promptArgument adds the place of the prompt, if it is an argument.
 func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.Prompt = agent.ByArgument
 	at := l.Translated
@@ -224,8 +224,8 @@ func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.PromptBare = !guarded(l.Args[:l.PromptAt], d.cli.Prompt.Flag)
 }
 
-// guarded reports whether the argument before a prompt keeps it from being taken for a flag: "--", or the flag whose
-// value it is. A flag with "=" has its value already.
+// guarded reports whether the argument before a prompt keeps it from being read as a flag: it is "--", or a flag that
+// takes the prompt as its value. A flag with "=" already has a value.
 func guarded(before, flag []string) bool {
 	if len(before) > 0 && before[len(before)-1] == "--" {
 		return true
@@ -233,7 +233,7 @@ func guarded(before, flag []string) bool {
 	return len(flag) > 0 && strings.HasPrefix(flag[len(flag)-1], "-") && !strings.Contains(flag[len(flag)-1], "=")
 }
 
-// Mind prepares a conversation: over ACP, which is all that some agents speak, or with a process for every turn.
+// Mind prepares a conversation over ACP, which is all that some agents speak, or with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		if d.cli.OneShot.Command == "" {
@@ -255,10 +255,10 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	}.Mind(s, sv)
 }
 
-// longestArgument is Linux's limit of a single argument.
+// longestArgument is Linux's limit for one argument.
 const longestArgument = 128<<10 - 1
 
-// matrix returns the file's table as one of ours.
+// matrix converts the file's table to a matrix.
 func matrix(c agentsdir.CLI) agent.Matrix {
 	var m agent.Matrix
 	if c.Prompt.Type != agentsdir.PromptStdin && c.Prompt.Type != "" {

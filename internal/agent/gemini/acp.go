@@ -15,7 +15,7 @@ import (
 // acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
 func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	d.OneShot = []string{"--acp"}
-	files := recent(s, time.Now().UTC())
+	files := recentCopies(s, time.Now().UTC())
 	s.Mode, s.Resume, s.Fresh = setting.OneShot, "", ""
 	l, _, err := d.Command(s)
 	l.Files = append(l.Files, files...)
@@ -23,19 +23,19 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 }
 
 const (
-	minute      = "2006-01-02T15-04" // in the names of transcripts
+	minute      = "2006-01-02T15-04" // as in the names of transcripts
 	longestChat = 64 << 20
 )
 
-// recent returns copies of the transcripts of the session that began in this very minute. The CLI opens a transcript
-// for a session before it loads it, under the name of the minute: if that is the name of the session's own, it empties
-// it, and then finds nothing to load. It finds the copy, which seems to be a minute older, and continues that.
-func recent(s agent.Spec, now time.Time) (copies []agent.File) {
-	chats := own(s.Env, "tmp", "*", "chats")
+// recentCopies returns copies of the session's transcripts that began in the current minute. Before the CLI loads a
+// session, it opens a new transcript, named after the minute. If the session's own transcript has that name, the CLI
+// empties it, and then finds nothing to load. It finds and continues the copy, whose name is a minute earlier.
+func recentCopies(s agent.Spec, now time.Time) (copies []agent.File) {
+	chats := configPath(s.Env, "tmp", "*", "chats")
 	if len(s.Resume) < 8 || strings.ContainsAny(s.Resume, `/\*?[`) || chats == "" {
 		return nil
 	}
-	for _, at := range []time.Time{now, now.Add(time.Minute)} { // which it may be when it starts
+	for _, at := range []time.Time{now, now.Add(time.Minute)} { // the minute when the CLI starts
 		name := func(at time.Time) string { return "session-" + at.Format(minute) + "-" + s.Resume[:8] + ".jsonl" }
 		found, _ := filepath.Glob(filepath.Join(chats, name(at)))
 		for _, path := range found {
@@ -49,7 +49,7 @@ func recent(s agent.Spec, now time.Time) (copies []agent.File) {
 	return copies
 }
 
-// acpFault returns what an error in place of an answer means: its code is the status of the model's API.
+// acpFault translates an error response, whose code is the HTTP status of the model's API.
 func acpFault(e *jsonrpc.Error) *fault.Fault {
 	if e.Code < 400 {
 		return nil

@@ -29,17 +29,17 @@ func TestRecent(t *testing.T) {
 	}
 	at := time.Date(2026, 11, 22, 19, 0, 59, 0, time.UTC)
 	s := agent.Spec{Env: []string{"HOME=" + home, "USERPROFILE=" + home}, Resume: id}
-	copies := recent(s, at)
+	copies := recentCopies(s, at)
 	if len(copies) != 1 || filepath.Base(copies[0].Path) != "session-2026-11-22T18-59-b92c9497.jsonl" || !copies[0].Keep ||
 		string(copies[0].Data) != "session-2026-11-22T19-00-b92c9497.jsonl" {
 		t.Errorf("%+v", copies)
 	}
 	for _, other := range []agent.Spec{{Env: s.Env}, {Env: s.Env, Resume: "*"}, {Env: s.Env, Resume: "********"}} {
-		if copies := recent(other, at); copies != nil {
+		if copies := recentCopies(other, at); copies != nil {
 			t.Errorf("%q: %+v", other.Resume, copies)
 		}
 	}
-	if copies := recent(s, at.Add(time.Minute)); copies != nil {
+	if copies := recentCopies(s, at.Add(time.Minute)); copies != nil {
 		t.Errorf("a minute later: %+v", copies)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// archive returns the chats: tmp/PROJECT/chats/session-TIME-ID.jsonl. A resumed one goes on in the file in which it
-// began, and leaves another with nothing but a head.
+// archive finds the chats: tmp/PROJECT/chats/session-TIME-ID.jsonl. A resumed chat continues in its first file, and
+// leaves another file with nothing but a head.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Files: func() []string {
-			chats := own(env, "tmp", "*", "chats", "session-*.jsonl")
+			chats := configPath(env, "tmp", "*", "chats", "session-*.jsonl")
 			if chats == "" {
 				return nil
 			}
@@ -33,7 +33,7 @@ func archive(env []string) agent.Archive {
 	}
 }
 
-// said returns what a line of a chat says.
+// said returns the message in a line of a chat.
 func said(line []byte, p *agent.Past, last *string) (agent.Said, bool) {
 	var r struct {
 		SessionID string

@@ -32,10 +32,10 @@ func fit(m agent.Matrix, s agent.Spec) {
 	}
 }
 
-// fitOnce omits flags that nobody typed and that the passthrough has as well: with two approvals the CLI refuses to
-// start, and with two forms of output it prints text.
+// fitOnce omits flags that nobody typed and that the passthrough has too: with two approvals the CLI refuses to start,
+// and with two output formats it prints text.
 func fitOnce(m agent.Matrix, s agent.Spec) {
-	elsewhere := func(c *agent.Cell) { *c = agent.Cell{Level: agent.None, Note: "the passthrough says another"} }
+	elsewhere := func(c *agent.Cell) { *c = agent.Cell{Level: agent.None, Note: "the passthrough overrides it"} }
 	if !s.Shared.Approval.Typed() && cli.Passed(s.Passthrough, approvalFlag, "--approvalMode", "--yolo", "-y") {
 		m.Edit(agent.Approval, string(s.Shared.Approval.Value), elsewhere)
 	}
@@ -48,8 +48,8 @@ func passedOutput(passthrough []string) bool {
 	return cli.Passed(passthrough, outputFlag, "--outputFormat", "-o")
 }
 
-// fitSandbox sends --sandbox only if somebody asked for it. Without the container image a run would have to fetch that
-// first, or fail, and only starting a program could tell whether the image is there.
+// fitSandbox sends --sandbox only if somebody asked for it. If the container image is missing, a run would first have
+// to fetch it, or fail, and only starting a program could tell whether the image exists.
 func fitSandbox(m agent.Matrix, s agent.Spec) {
 	sandbox := s.Shared.Sandbox
 	on, passed := passedSandbox(s.Passthrough)
@@ -60,25 +60,25 @@ func fitSandbox(m agent.Matrix, s agent.Spec) {
 			}
 			c.Weak = nil
 			if lookup(s.Env, sandboxName, "") != "" {
-				c.Env = []string{sandboxName + "=false"} // it would win over the flag
+				c.Env = []string{sandboxName + "=false"} // it would override the flag
 			}
 			return
 		}
 		switch {
 		case lookup(s.Env, "SANDBOX", "") != "":
-			*c = agent.Cell{Level: agent.None, Note: "SANDBOX is set, so the CLI takes it that it is in one already"}
+			*c = agent.Cell{Level: agent.None, Note: "SANDBOX is set, so the CLI believes that it is already in one"}
 		case passed && !on:
 			*c = agent.Cell{Level: agent.None, Note: "the passthrough switches it off"}
 		case sandbox.Asked():
 		case passed, inherited(s.Env):
-			c.Args = nil // on, but not by us
+			c.Args = nil // something else turns it on
 		default:
 			*c = agent.Cell{Level: agent.None, Note: "a container is used only where --sandbox is given or configured"}
 		}
 	})
 }
 
-// switchedOff reports whether somebody wants no sandbox: with --sandbox off, or with --yolo if the passthrough has no
+// switchedOff reports whether somebody wants no sandbox, by --sandbox off, or by --yolo if the passthrough has no
 // sandbox flag.
 func switchedOff(s agent.Spec) bool {
 	_, passed := passedSandbox(s.Passthrough)
@@ -88,13 +88,13 @@ func switchedOff(s agent.Spec) bool {
 
 const sandboxName = "GEMINI_SANDBOX"
 
-// inherited reports whether the environment switches the sandbox on.
+// inherited reports whether the environment turns the sandbox on.
 func inherited(env []string) bool {
 	value := strings.ToLower(strings.TrimSpace(lookup(env, sandboxName, "")))
 	return value != "" && value != "0" && value != "false"
 }
 
-// passedSandbox reports whether the passthrough switches the sandbox on or off. The last flag counts.
+// passedSandbox reports whether the passthrough turns the sandbox on or off. The last flag counts.
 func passedSandbox(passthrough []string) (on, passed bool) {
 	for i, arg := range passthrough {
 		if arg == "--" {
@@ -113,8 +113,8 @@ func passedSandbox(passthrough []string) (on, passed bool) {
 	return on, passed
 }
 
-// contained reports whether the CLI will start itself in a container.
-func contained(s agent.Spec) bool {
+// startsContainer reports whether the CLI will restart itself in a container.
+func startsContainer(s agent.Spec) bool {
 	if lookup(s.Env, "SANDBOX", "") != "" || s.Machine.OS == "darwin" && has(s, "sandbox-exec") {
 		return false
 	}
@@ -128,9 +128,9 @@ func contained(s agent.Spec) bool {
 
 // policy adds the file of the web policy, and replaces its name in the arguments with its path.
 //
-// It is an administrator's policy, because that adds to the user's own policies, and --policy would replace them. If
-// the passthrough has --policy, they are replaced anyway; then ours uses that flag too, so that a rule there outweighs
-// a value that nobody typed.
+// It is an administrator's policy, because that adds to the user's own policies, while --policy would replace them. If
+// the passthrough has --policy, they are replaced anyway. Then ours uses that flag too, so that a rule in the
+// passthrough overrides a value that nobody typed.
 func policy(t *cli.Translation, s agent.Spec) {
 	for i, arg := range t.Args {
 		if arg != adminFlag+"="+webPolicy {
@@ -150,7 +150,7 @@ func policy(t *cli.Translation, s agent.Spec) {
 			"decision = \"deny\"\n" +
 			"priority = " + weight + "\n" +
 			"denyMessage = \"Web access is off.\"\n")})
-		if contained(s) { // which silently ignores a policy that it does not find
+		if startsContainer(s) { // a container silently ignores a policy that it cannot find
 			mounts := lookup(s.Env, mountsName, "")
 			t.Env = append(t.Env, mountsName+"="+strings.TrimPrefix(mounts+","+path, ","))
 		}
@@ -159,12 +159,12 @@ func policy(t *cli.Translation, s agent.Spec) {
 
 const mountsName = "SANDBOX_MOUNTS"
 
-// noPolicy returns why our policy would not hold, or would disable others.
+// noPolicy returns why our policy would have no effect, or would disable others, or "".
 func noPolicy(s agent.Spec) string {
 	if strings.Contains(s.Temp, ",") {
 		return "the temporary directory has a comma in its path, where the CLI splits it"
 	}
-	if strings.Contains(s.Temp, ":") && contained(s) {
+	if strings.Contains(s.Temp, ":") && startsContainer(s) {
 		return "a file of that path cannot be put into the container"
 	}
 	if found, _ := filepath.Glob(filepath.Join(systemDir(s.Machine.OS), "policies", "*.toml")); len(found) > 0 {
@@ -191,7 +191,7 @@ func choosesSession(passthrough []string) bool {
 		"--acp", "--experimental-acp")
 }
 
-// named returns the session that a person named, if by its id and not by its place in a list.
+// named returns the session that a person named by its id, not by its place in a list.
 func named(s agent.Spec) string {
 	id := s.Resume
 	if value, ok := cli.PassedValue(s.Passthrough, sessionFlag, "--sessionId", resumeFlag, "-r"); ok {

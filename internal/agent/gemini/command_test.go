@@ -314,7 +314,7 @@ func TestWebPolicy(t *testing.T) {
 		t.Errorf("mounted: %q", got)
 	}
 	s := spec(t)
-	write(t, own(s.Env, "settings.json"), `{ /* mine */ "adminPolicyPaths": ["/x"] }`)
+	write(t, configPath(s.Env, "settings.json"), `{ /* mine */ "adminPolicyPaths": ["/x"] }`)
 	if l, _, _ := New().Command(s); len(l.Files) != 0 || policyOf(l, agent.Web).Enforced != agent.None {
 		t.Errorf("a policy of ours would put the user's out of force: %+v", l.Files)
 	}
@@ -349,7 +349,7 @@ func TestEnvironment(t *testing.T) {
 func TestSingle(t *testing.T) {
 	const one, heap = "GEMINI_CLI_NO_RELAUNCH=true", "NODE_OPTIONS=--max-old-space-size=8000"
 	settings := func(text string) func(*agent.Spec) {
-		return func(s *agent.Spec) { write(t, own(s.Env, "settings.json"), text) }
+		return func(s *agent.Spec) { write(t, configPath(s.Env, "settings.json"), text) }
 	}
 	rehearse := func(s *agent.Spec) { s.Rehearsal = &agent.Rehearsal{Home: "/h"} }
 	const large, unknown = 16_000, 0
@@ -383,7 +383,7 @@ func TestSingle(t *testing.T) {
 		}, large, []string{one}},
 		"a person's own switch": {[]func(*agent.Spec){environment("GEMINI_CLI_NO_RELAUNCH=")}, large, nil},
 	} {
-		if got := single(spec(t, c.change...), c.memory); !slices.Equal(got, c.want) {
+		if got := singleProcess(spec(t, c.change...), c.memory); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -443,12 +443,12 @@ func TestRehearsal(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	trust := func(level string) func(*agent.Spec) {
 		return func(s *agent.Spec) {
-			write(t, own(s.Env, "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`": "`+
+			write(t, configPath(s.Env, "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`": "`+
 				level+`"} // by a person`)
 		}
 	}
 	settings := func(text string) func(*agent.Spec) {
-		return func(s *agent.Spec) { write(t, own(s.Env, "settings.json"), text) }
+		return func(s *agent.Spec) { write(t, configPath(s.Env, "settings.json"), text) }
 	}
 	for name, c := range map[string]struct {
 		change []func(*agent.Spec)
@@ -494,7 +494,7 @@ func TestTrustOfAParent(t *testing.T) {
 	if err := os.MkdirAll(inner, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	file := own(s.Env, "trustedFolders.json")
+	file := configPath(s.Env, "trustedFolders.json")
 	for rules, want := range map[string]bool{
 		`{"DIR": "TRUST_FOLDER"}`:                              true,
 		`{"DIR/a/c": "TRUST_PARENT"}`:                          true,
@@ -521,7 +521,7 @@ func TestTrustedRepository(t *testing.T) {
 	if got := policyOf(l, agent.Approval); got.Enforced != agent.Full || len(warnings) != 0 {
 		t.Errorf("untrusted: %+v %v", got, warnings)
 	}
-	write(t, own(s.Env, "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+
+	write(t, configPath(s.Env, "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+
 		`":"TRUST_FOLDER"}`)
 	l, warnings, _ = New().Command(s)
 	got := policyOf(l, agent.Approval)

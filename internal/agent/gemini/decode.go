@@ -22,14 +22,14 @@ func (d driver) Decode(output setting.Output) agent.Decoder {
 	return nil
 }
 
-// trouble is an error in both forms.
+// trouble is an error, in both forms of output.
 type trouble struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	Code    any    `json:"code"` // a number, or the type of a tool's error
+	Code    any    `json:"code"` // a number, or the type of a tool error
 }
 
-// line is one line of stream-json. It has only the members of its type.
+// line is one line of stream-json. Which fields are set depends on the type.
 type line struct {
 	Type       string          `json:"type"`
 	SessionID  string          `json:"session_id"`
@@ -52,7 +52,7 @@ type line struct {
 	} `json:"stats"`
 }
 
-// stream remembers the tools of open calls, because results do not repeat the name.
+// stream remembers the tools of open calls, because results do not name them.
 type stream struct{ names map[string]string }
 
 func (s *stream) parse(data []byte) []event.Event {
@@ -88,7 +88,7 @@ func (s *stream) parse(data []byte) []event.Event {
 
 func one(e event.Event) []event.Event { return []event.Event{e} }
 
-// toolResult returns the result of a tool, and a denial if that is the reason for it.
+// toolResult returns the result of a tool, and the denial if there is one.
 func toolResult(l line, tool string) []event.Event {
 	r := &event.Result{ID: l.ToolID, Name: tool, Failed: l.Status == "error", Output: l.Output}
 	if l.Error == nil {
@@ -120,7 +120,7 @@ func result(l line) []event.Event {
 	return []event.Event{{Kind: event.Failed, Fault: failure(l.Error.Message, 0), Terminal: true}, ended}
 }
 
-// object reads the one object at the end of the output. After an error it is at the end of stderr.
+// object reads the one object at the end of the output, or of stderr after an error.
 type object struct{ data []byte }
 
 func (o *object) Feed(data []byte) []event.Event {
@@ -128,7 +128,7 @@ func (o *object) Feed(data []byte) []event.Event {
 	return nil
 }
 
-// answer is that object.
+// answer is the object that object reads.
 type answer struct {
 	SessionID string   `json:"session_id"`
 	Response  *string  `json:"response"`
@@ -186,7 +186,7 @@ func (a answer) events() []event.Event {
 	return append(out, event.Event{Kind: event.Ended, End: end})
 }
 
-// model returns the model that did the work. Others only choose it, or answer searches.
+// model returns the model that did the work. Other models only choose it, or answer searches.
 func (a answer) model() string {
 	if a.Stats == nil {
 		return ""

@@ -13,8 +13,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Classify judges by the events. Stderr has more details of a failed request; if neither has the reason, the exit code
-// may.
+// Classify judges by the events, by stderr, which has more details of a failed request, and finally by the exit code.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	e := cli.EvidenceOf(events)
 	if x.Code != 0 {
@@ -36,8 +35,8 @@ func vague(f *fault.Fault) bool {
 	return f.Code == fault.APIError && !known
 }
 
-// codeFault returns the fault of an exit code by itself. In the forms for programs the code is an HTTP status, of which
-// the system keeps the last eight bits: 401 becomes 145.
+// codeFault returns the fault for an exit code. With JSON output, the code is the low byte of an HTTP status: 401
+// becomes 145.
 func codeFault(code int, program bool) *fault.Fault {
 	switch code {
 	case exitAuth:
@@ -67,13 +66,14 @@ func codeFault(code int, program bool) *fault.Fault {
 	return nil
 }
 
-// failure returns the fault of a message from the model's API, or about it. If status is 0, that in the message counts.
+// failure returns the fault for a message from the model's API or about it. If status is 0, it is taken from the
+// message.
 func failure(message string, status int) *fault.Fault {
 	text := message
 	if inner, ok := strings.CutPrefix(message, "[API Error: "); ok {
 		text = inner
 		if end := strings.LastIndexByte(inner, ']'); end >= 0 {
-			text = inner[:end] // advice follows
+			text = inner[:end] // cut off the advice that follows
 		}
 	}
 	var api struct {
@@ -84,7 +84,7 @@ func failure(message string, status int) *fault.Fault {
 		} `json:"error"`
 	}
 	if begin := strings.IndexByte(text, '{'); begin >= 0 {
-		// A decoder, because hints may follow the object.
+		// Use a decoder, because hints may follow the object.
 		if json.NewDecoder(strings.NewReader(text[begin:])).Decode(&api) == nil && api.Error.Message != "" {
 			text = api.Error.Message
 			if status == 0 {
@@ -95,7 +95,7 @@ func failure(message string, status int) *fault.Fault {
 	return apiFault(text, status)
 }
 
-// apiFault chooses the code. The text comes from elsewhere, so it is only quoted in a detail.
+// apiFault chooses the code of a fault. The text comes from outside, so it is only quoted in a detail.
 func apiFault(text string, status int) *fault.Fault {
 	var f *fault.Fault
 	switch {
@@ -124,12 +124,12 @@ func apiFault(text string, status int) *fault.Fault {
 	return f
 }
 
-// tooLong recognises the API's own sentence; it has no code for this.
+// tooLong recognises the API's message, because there is no code for this.
 func tooLong(text string) bool {
 	return strings.Contains(text, "token count") && strings.Contains(text, "exceeds the maximum number of tokens")
 }
 
-// stderrFault reads what the CLI prints about a failed request. Its records do not have it.
+// stderrFault reads what the CLI prints about a failed request, which its records do not contain:
 //
 //	Error when talking to Gemini API Full report available at: FILE _ApiError: {"error":{"code":401,…}}
 //	    at …

@@ -1,11 +1,11 @@
 // Package gemini is the driver of Gemini CLI.
 //
-// The approval is always passed on, so that no settings choose another. The web is shut by a policy of this run alone.
-// A run is recognised by its session id, which we chose or a person named, never by its time or place. The CLI is one
-// process unless something needs the second one that it would start by itself.
+// The approval is always passed on, so that no settings choose another. A policy for each run turns off web access. A
+// run is recognised by its session id, which we chose or a person named, never by its time or place. The CLI is kept to
+// one process, unless something needs the second one that it would start by itself.
 //
-// The driver never trusts a directory in place of a person. A denial, an error or an answer that the CLI's records do
-// not show is unknown. A repository that a person trusted can allow more than the approval; this is reported, not
+// The driver never trusts a directory on a person's behalf. A denial, an error or an answer that is not in the CLI's
+// records is unknown. A repository that a person trusted can allow more than the approval; this is reported, not
 // prevented.
 package gemini
 
@@ -17,13 +17,13 @@ import (
 	"omniagent/internal/setting"
 )
 
-// The exit codes with a meaning of their own.
+// The CLI's own exit codes.
 const (
-	exitAuth      = 41 // nothing to log in with
-	exitInput     = 42 // no prompt, an unknown session, or a new one whose id is taken
+	exitAuth      = 41 // no way to sign in
+	exitInput     = 42 // no prompt, an unknown session, or a new session whose id is taken
 	exitSandbox   = 44
 	exitConfig    = 52
-	exitTurns     = 53 // the configured number of turns is used up
+	exitTurns     = 53 // the configured number of turns was reached
 	exitTool      = 54 // a tool failed in a way that ends the run, such as on a full disk
 	exitUntrusted = 55
 	exitCancelled = 130
@@ -60,13 +60,13 @@ func New() agent.Driver {
 	}}
 }
 
-// Command translates the flags. The CLI reads the prompt from standard input, without a flag for it.
+// Command translates the flags. The CLI reads the prompt from standard input without a flag.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	m := d.Matrix(s.Install.Version)
 	fit(m, s)
 	wanted := s
 	if s.Rehearsal != nil && s.Shared.Model.Value == "" {
-		// the last of two models counts, so the passthrough can still name another
+		// the last model counts, so the passthrough can still name another
 		wanted.Shared.Model.Value = s.Rehearsal.Model
 	}
 	t := cli.Translate(m, wanted)
@@ -81,7 +81,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		session = s.Fresh
 	}
 	policy(&t, s)
-	t.Env = append(t.Env, single(s, memory())...)
+	t.Env = append(t.Env, singleProcess(s, memory())...)
 	if s.Rehearsal != nil {
 		rehearse(&t, s)
 	}
@@ -90,13 +90,13 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
+// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
 	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Stream: stream}.Mind(s, sv)
 }
 
-// traps returns the files of a repository that the CLI may obey.
+// traps returns repository files that the CLI may obey.
 func traps() map[string]string {
 	return map[string]string{
 		".gemini/settings.json": `{"general":{"defaultApprovalMode":"auto_edit"},` +

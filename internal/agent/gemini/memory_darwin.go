@@ -2,7 +2,7 @@ package gemini
 
 import "golang.org/x/sys/unix"
 
-// memory is that of the machine in MiB. Zero: not known.
+// memory returns the machine's memory in MiB, or 0 if it is unknown.
 func memory() int {
 	size, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

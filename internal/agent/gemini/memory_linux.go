@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// memory is that of the machine in MiB. Zero: not known.
+// memory returns the machine's memory in MiB, or 0 if it is unknown.
 func memory() int {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -15,7 +15,7 @@ func memory() int {
 	return totalMemory(data)
 }
 
-// totalMemory reads the line "MemTotal:       24684084 kB".
+// totalMemory parses the line "MemTotal: 24684084 kB".
 func totalMemory(meminfo []byte) int {
 	for line := range bytes.Lines(meminfo) {
 		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "MemTotal:" {

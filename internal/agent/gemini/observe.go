@@ -29,14 +29,14 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	return o
 }
 
-// transcripts returns the files that may contain the session, followed by those of its subagents. Their names have the
-// first eight characters of the id. Only the CLI knows how the directory is named after the project; the id is enough.
+// transcripts returns the files that may contain the session, followed by those of its subagents. Their names contain
+// the first eight characters of the id. That is enough: how the CLI names the directory of a project is not known.
 func (o *observer) transcripts() []string {
 	id := o.launch.Session
 	if len(id) < 8 || strings.ContainsAny(id, `/\*?[`) {
 		return nil
 	}
-	chats := own(o.launch.Env, "tmp", "*", "chats")
+	chats := configPath(o.launch.Env, "tmp", "*", "chats")
 	if chats == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	}
 	e.Denials, e.Model, e.Usage = t.denials(), t.model, t.usage()
 	switch {
-	case t.resumed > 1: // somebody else resumed the session at the same time
+	case t.resumed > 1: // another process resumed the session at the same time
 		e.Denials, e.Usage = nil, nil
 	case t.answered:
 		e.Answered = agent.Yes
@@ -74,13 +74,13 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// fault returns what ended the run, by the exit code or stderr. Transcripts do not have it.
+// fault returns what ended the run, judging by the exit code and stderr. Transcripts do not record it.
 func (o *observer) fault(x agent.Exit) *fault.Fault {
 	if x.Code == 0 {
 		return nil
 	}
 	f := codeFault(x.Code, o.form() != setting.Text)
-	if f == nil || f.Detail["status"] != nil { // otherwise the code has a meaning of its own
+	if f == nil || f.Detail["status"] != nil { // otherwise the code says more
 		if detailed := stderrFault(x.Stderr); detailed != nil {
 			return detailed
 		}
@@ -88,20 +88,20 @@ func (o *observer) fault(x agent.Exit) *fault.Fault {
 	return f
 }
 
-// form returns the form of output in force.
+// form returns the effective output format.
 func (o *observer) form() setting.Output {
 	s := o.launch.Spec
 	if value, ok := cli.PassedValue(s.Passthrough, outputFlag, "--outputFormat", "-o"); ok && !s.Shared.Output.Typed() {
 		return setting.Output(value)
 	}
-	// with two forms, the CLI prints text
+	// with two output formats, the CLI prints text
 	if passedOutput(s.Passthrough) || s.Mode == setting.Interactive || s.Shared.Output.Value == "" {
 		return setting.Text
 	}
 	return s.Shared.Output.Value
 }
 
-// yolo reports whether the model got all tools. Otherwise it lacks those that would ask, and then their denial is not
+// yolo reports whether the model got all tools. Otherwise it lacks the tools that would ask, and their denial is not
 // recorded.
 func (o *observer) yolo() bool {
 	s := o.launch.Spec
@@ -119,7 +119,7 @@ type tally struct {
 	messages map[string]message
 }
 
-// message is what counts of a message. The CLI writes a message again when it knows more of it.
+// message is a message, as far as it matters here. The CLI writes a message again when it has more of it.
 type message struct {
 	denials []event.Denial
 	usage   event.Usage
@@ -156,9 +156,9 @@ type record struct {
 // read reads a transcript from an offset on. It reports whether the transcript belongs to this session and has anything
 // new.
 //
-// The first line has the session's id. But if another run starts in the same project, it removes a transcript that has
-// no message yet, and the next message creates a new one without that line. If the id was made for this run, the name
-// of the file is enough.
+// The first line has the session's id. But another run that starts in the same project removes a transcript without
+// messages, and the next message creates a new one without that line. If the id was created for this run, the name of
+// the file is enough.
 func (t *tally) read(path string, from int64, session string, fresh bool) bool {
 	subagent := filepath.Base(filepath.Dir(path)) == session
 	ours, headed := subagent || fresh, subagent
@@ -182,7 +182,7 @@ func (t *tally) read(path string, from int64, session string, fresh bool) bool {
 			added = true
 		case l.Long, json.Unmarshal(l.Text, &r) != nil: // such as an incomplete last line
 		case r.SessionID != "" && r.ID == "" && !subagent:
-			ours = r.SessionID == session // sessions with similar ids share the file of a minute
+			ours = r.SessionID == session // sessions with similar ids that begin in the same minute share a file
 			headed = headed || ours
 			added = added || ours
 		case ours:
@@ -195,10 +195,10 @@ func (t *tally) read(path string, from int64, session string, fresh bool) bool {
 	return added
 }
 
-// long takes the beginning of a line that is too long. Only prompts, answers and outputs are that long.
+// long reads the beginning of a line that is too long. Only prompts, answers and outputs are that long.
 func (t *tally) long(data []byte, subagent bool) {
 	switch head := string(data[:min(len(data), 300)]); {
-	case strings.HasPrefix(head, `{"$set"`): // the history once more
+	case strings.HasPrefix(head, `{"$set"`): // a repeated history
 	case strings.Contains(head, `"type":"user"`):
 		t.answered = t.answered && subagent
 	default:

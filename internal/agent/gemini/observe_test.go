@@ -27,7 +27,7 @@ func run(t *testing.T, id string, before, after map[string][]byte, x agent.Exit,
 	if err != nil {
 		t.Fatal(err)
 	}
-	chats := own(s.Env, "tmp", "ws", "chats")
+	chats := configPath(s.Env, "tmp", "ws", "chats")
 	put := func(files map[string][]byte) {
 		for name, data := range files {
 			write(t, filepath.Join(chats, name), string(data))

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxHead = 1 << 20 // bytes that are read of a settings file; usual ones have some hundred
-	maxLine = 1 << 20 // bytes that are read of a line of a transcript
+	maxHead = 1 << 20 // bytes read of a settings file; usual ones have some hundred
+	maxLine = 1 << 20 // bytes read of a line of a transcript
 )
 
-// own returns a path in the CLI's own directory, .gemini. Empty: not known.
-func own(env []string, path ...string) string {
+// configPath returns a path in the CLI's own directory, .gemini, or "".
+func configPath(env []string, path ...string) string {
 	home := cli.First(env, "GEMINI_CLI_HOME", "HOME", "USERPROFILE")
 	if home == "" {
 		return ""
@@ -22,8 +22,8 @@ func own(env []string, path ...string) string {
 	return filepath.Join(home, ".gemini", filepath.Join(path...))
 }
 
-// keeps returns what belongs to the CLI.
-func keeps(env []string) agent.Keeps { return agent.Keeps{Dirs: []string{own(env)}} }
+// keeps returns the places of the CLI's own data.
+func keeps(env []string) agent.Keeps { return agent.Keeps{Dirs: []string{configPath(env)}} }
 
 // systemDir returns the directory of the machine's settings.
 func systemDir(system string) string {
@@ -36,14 +36,14 @@ func systemDir(system string) string {
 	return "/etc/gemini-cli"
 }
 
-// settingsFiles returns the files that the CLI merges its settings from, the strongest first. It reads the repository's
-// file only if that is trusted.
+// settingsFiles returns the files that the CLI merges its settings from, the strongest first. The CLI reads the
+// repository's file only if it is trusted.
 func settingsFiles(s agent.Spec) []string {
 	repository := filepath.Join(s.Dir, ".gemini", "settings.json")
 	system := lookup(s.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH", filepath.Join(systemDir(s.Machine.OS), "settings.json"))
 	defaults := lookup(s.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
 		filepath.Join(filepath.Dir(system), "system-defaults.json"))
-	return []string{system, repository, own(s.Env, "settings.json"), defaults}
+	return []string{system, repository, configPath(s.Env, "settings.json"), defaults}
 }
 
 // lookup returns the value of a variable, or a default if it is empty.

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// refusals returns the reasons for which this launch is known to fail.
+// refusals returns the known reasons why this launch fails.
 func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 	var out []agent.Refusal
 	if s.Mode == setting.OneShot && s.Rehearsal == nil && !cli.Passed(s.Passthrough, "--skip-trust", "--skipTrust") &&
@@ -24,7 +24,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 			Codes: []int{exitUntrusted},
 		})
 	}
-	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && contained(s) {
+	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && startsContainer(s) {
 		runtime := "docker"
 		if !has(s, runtime) {
 			runtime = "podman"
@@ -54,8 +54,8 @@ func image(s agent.Spec) string {
 		"us-docker.pkg.dev/gemini-code-dev/gemini-cli/sandbox:"+cmp.Or(s.Install.Version, measured))
 }
 
-// trusted reports whether the CLI trusts the directory, or may because a file cannot be read: a missing hint after a
-// failure does less harm than a wrong one.
+// trusted reports whether the CLI trusts the directory. If a file cannot be read, it reports true, because after a
+// failure a missing hint does less harm than a wrong one.
 func trusted(s agent.Spec) bool {
 	workspace := lookup(s.Env, "GEMINI_CLI_TRUST_WORKSPACE", "")
 	switch {
@@ -65,7 +65,7 @@ func trusted(s agent.Spec) bool {
 		return true
 	}
 	for i, path := range settingsFiles(s) {
-		if i == 1 { // the repository cannot trust itself
+		if i == 1 { // a repository cannot trust itself
 			continue
 		}
 		if on, ok := member(path, "security", "folderTrust", "enabled"); ok && on.Kind == literal.Bool {
@@ -75,11 +75,12 @@ func trusted(s agent.Spec) bool {
 			break
 		}
 	}
-	return listed(lookup(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", own(s.Env, "trustedFolders.json")), s.Dir)
+	file := lookup(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", configPath(s.Env, "trustedFolders.json"))
+	return trustListed(file, s.Dir)
 }
 
-// widening returns the keys of the repository's settings that allow more than the approval, if the CLI obeys them. It
-// reads them before --skip-trust, so that flag alone does not make it obey.
+// widening returns the keys of the repository's settings that allow more than the approval, if the CLI obeys them.
+// --skip-trust alone does not make it obey, because it reads the settings before that flag.
 func widening(s agent.Spec) []string {
 	if !trusted(s) {
 		return nil
@@ -97,8 +98,8 @@ func widening(s agent.Spec) []string {
 	return found
 }
 
-// listed reports whether a person trusted the directory. The longest rule that covers it counts.
-func listed(file, dir string) bool {
+// trustListed reports whether a person trusted the directory. The longest rule that covers it counts.
+func trustListed(file, dir string) bool {
 	rules, err := literal.ParseJSON5(head(file))
 	if err != nil {
 		return false
@@ -116,7 +117,7 @@ func listed(file, dir string) bool {
 	return trust
 }
 
-// choseSignIn reports whether some settings choose how to sign in.
+// choseSignIn reports whether any settings choose how to sign in.
 func choseSignIn(s agent.Spec) bool {
 	return slices.ContainsFunc(settingsFiles(s), func(path string) bool {
 		_, chosen := member(path, "security", "auth", "selectedType")

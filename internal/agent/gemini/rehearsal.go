@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearse points the CLI to our model server. It adds a private home with settings that choose how to sign in, because
-// no variable does, and that trust this one directory. It removes the variables that would lead the CLI elsewhere.
+// rehearse points the CLI to our model server. It adds a private home with settings that choose how to sign in, which
+// no variable can, and that trust only this directory. It removes the variables that would lead the CLI elsewhere.
 func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	temp := filepath.Join(r.Home, "tmp")
@@ -17,10 +17,10 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"HOME="+r.Home,
 		"USERPROFILE="+r.Home,
 		"GEMINI_CLI_HOME="+r.Home,
-		"TMPDIR="+temp, "TEMP="+temp, "TMP="+temp, // it leaves a report there for every failed request
+		"TMPDIR="+temp, "TEMP="+temp, "TMP="+temp, // the CLI leaves a report there for every failed request
 		"GOOGLE_GEMINI_BASE_URL="+r.URL,
 		"GEMINI_API_KEY="+r.Key,
-		// this machine's could forbid the key
+		// the machine's settings could forbid the key
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(r.Home, "no-system-settings.json"),
 	)
 	keep := func(data []byte, path ...string) {
@@ -29,7 +29,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		})
 	}
 	keep(rehearsalSettings(r.Patient), ".gemini", "settings.json")
-	trust, _ := json.Marshal(map[string]string{s.Dir: "TRUST_FOLDER"}) // strings can always be written
+	trust, _ := json.Marshal(map[string]string{s.Dir: "TRUST_FOLDER"}) // strings always encode
 	keep(trust, ".gemini", "trustedFolders.json")
 	keep(nil, "tmp", ".keep")
 	t.Unset = []string{
@@ -49,12 +49,12 @@ func rehearsalSettings(patient bool) []byte {
 	type object = map[string]any
 	general := object{
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
-		"sessionRetention": object{"enabled": false}, // runs side by side would remove each other's transcripts
+		"sessionRetention": object{"enabled": false}, // concurrent runs would remove each other's transcripts
 	}
 	if !patient {
-		general["maxAttempts"] = 1 // otherwise it repeats for more than three minutes
+		general["maxAttempts"] = 1 // otherwise it retries for more than three minutes
 	}
-	data, _ := json.Marshal(object{ // strings, numbers and booleans can always be written
+	data, _ := json.Marshal(object{ // strings, numbers and booleans always encode
 		"security":  object{"auth": object{"selectedType": "gemini-api-key"}},
 		"privacy":   object{"usageStatisticsEnabled": false},
 		"telemetry": object{"enabled": false},

@@ -15,17 +15,17 @@ const (
 	nodeOptions  = "NODE_OPTIONS"
 	startAnew    = 199
 
-	// defaultHeap is the most that Node takes by itself on a machine with less than 16 GB, in MiB.
+	// defaultHeap is Node's default limit on a machine with less than 16 GB, in MiB.
 	defaultHeap = 2096
 )
 
-// single returns the variables that make the CLI one process. It returns none if the CLI should stay two.
+// singleProcess returns the variables that keep the CLI to one process, or nil if it should start its second one.
 //
-// It starts itself a second time to get a larger heap, and so that the first process can restart it when its terminal
-// interface asks for that with exit code 199: after a person has trusted the directory or signed in, and in /settings.
-// Its own switch omits the first process, and saves a third of the time until the interface is ready (1.2 s, not 1.8).
-// Then the caller has to restart it, see Launch.Again. A value that a person gave to the switch stays.
-func single(s agent.Spec, memory int) []string {
+// By default, the CLI starts itself a second time. The second process gets a larger heap, and the first one restarts it
+// when its terminal interface exits with 199: after a person has trusted the directory or signed in, and in /settings.
+// The CLI has a switch that omits the first process, so that the interface is ready in 1.2 s instead of 1.8 s. Then the
+// caller has to restart it: see Launch.Again. A value that a person gave to the switch is kept.
+func singleProcess(s agent.Spec, memory int) []string {
 	if _, set := cli.Lookup(s.Env, relaunchName); set {
 		return nil
 	}
@@ -39,13 +39,13 @@ func single(s agent.Spec, memory int) []string {
 	return append(heap, relaunchName+"=true")
 }
 
-// heap returns the variable with the limit that the second process would have got: half of the machine's memory. A
-// person may use the interface for hours, and a long conversation needs it. known is false if the machine's memory is
-// unknown.
+// heap returns the variable with the heap limit of the second process: half of the machine's memory, which a long
+// conversation needs. known is false if the machine's memory is unknown.
 func heap(s agent.Spec, memory int) (set []string, known bool) {
 	options := lookup(s.Env, nodeOptions, "")
-	if strings.Contains(strings.ReplaceAll(options, "_", "-"), "--max-old-space-size") || contained(s) || keepsHeap(s) {
-		return nil, true // a person chose it or does not want it, or the CLI is in a container
+	if strings.Contains(strings.ReplaceAll(options, "_", "-"), "--max-old-space-size") || startsContainer(s) ||
+		keepsHeap(s) {
+		return nil, true // a person chose or declined it, or the CLI is in a container
 	}
 	if memory == 0 {
 		return nil, false
@@ -59,6 +59,6 @@ func heap(s agent.Spec, memory int) (set []string, known bool) {
 
 // keepsHeap reports whether the user's settings keep the default heap.
 func keepsHeap(s agent.Spec) bool {
-	on, ok := member(own(s.Env, "settings.json"), "advanced", "autoConfigureMemory")
+	on, ok := member(configPath(s.Env, "settings.json"), "advanced", "autoConfigureMemory")
 	return ok && on.Kind == literal.Bool && !on.Bool
 }

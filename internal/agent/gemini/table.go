@@ -18,11 +18,11 @@ const (
 	policyFlag   = "--policy"
 	adminFlag    = "--admin-policy"
 
-	webPolicy = "web-off.toml" // a file in Spec.Temp; the table has it without its directory
+	webPolicy = "web-off.toml" // a file in Spec.Temp; the matrix has only its name
 )
 
 //go:embed matrix.txt
 var matrix string
 
-// table returns what the CLI can do. So far, one table serves all versions.
+// table returns the same matrix for all versions, because only one was measured.
 func table(string) agent.Matrix { return agent.ReadMatrix(measured, matrix) }

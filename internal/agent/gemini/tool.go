@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// kind returns what a tool does.
+// kind returns the kind of a tool.
 func kind(tool string) event.ToolKind {
 	return cli.Kinds{
 		event.Shell:  "run_shell_command",
@@ -22,20 +22,20 @@ func kind(tool string) event.ToolKind {
 	}.Of(tool, "mcp_")
 }
 
-// call returns the call of a tool.
+// call returns the event for a tool call.
 func call(id, name string, input json.RawMessage) *event.Call {
 	return event.NewCall(id, name, kind(name), input, "file_path", "absolute_path", "dir_path")
 }
 
-// withheld reports whether the CLI may hide its own tool from the model: if nobody can be asked, or if a policy forbids
-// the tool. A model that calls it nevertheless is told that it does not exist.
+// withheld reports whether the CLI may hide one of its own tools from the model, because nobody can be asked or a
+// policy forbids it. If the model calls it anyway, the CLI answers that it does not exist.
 func withheld(tool string) bool {
 	return slices.Contains([]string{
 		"run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "ask_user", "activate_skill",
 	}, tool)
 }
 
-// The CLI's own messages for denied tools, and the types of errors, which only its stream has.
+// The CLI's messages for denied tools, and the types of errors, which only its stream has.
 const (
 	typePolicy  = "policy_violation"
 	typeMissing = "tool_not_registered"
@@ -44,8 +44,8 @@ const (
 	wordsHook   = "Tool execution blocked: "
 )
 
-// denied reports whether a tool failed because it was not allowed. The CLI's records have no types of errors; there,
-// the beginning of the CLI's own message tells.
+// denied reports whether a tool failed because it was not allowed. The CLI's records have no error types, so there the
+// beginning of the message decides.
 func denied(tool, errorType, message string) bool {
 	switch {
 	case errorType == typePolicy:

@@ -30,7 +30,7 @@ type driver struct {
 	apis    []model.API
 }
 
-// New returns the driver, which starts this program. version is that of this program.
+// New returns a driver that starts this program. version is the program's own.
 func New(version string, apis []model.API) agent.Driver {
 	d := driver{version: version, apis: apis}
 	d.Program = cli.Program{
@@ -49,7 +49,7 @@ func New(version string, apis []model.API) agent.Driver {
 func (d driver) Locate(agent.Env) (agent.Install, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return agent.Install{}, fault.New(fault.NotInstalled, "the path of this program is not known").Because(err)
+		return agent.Install{}, fault.New(fault.NotInstalled, "cannot find the path of this program").Because(err)
 	}
 	return agent.Install{
 		Path: path, RealPath: cli.Real(path), Version: d.version, VersionFrom: agent.FromProgram,
@@ -62,7 +62,7 @@ var matrix string
 // table returns what this version can do.
 func (d driver) table(string) agent.Matrix { return agent.ReadMatrix(d.version, matrix) }
 
-// Command translates the flags. We choose the id of the session, by which its journal is found afterwards.
+// Command translates the flags. It chooses the id of the session, so that Observe can find its journal.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.Matrix(""), s)
 	var session string
@@ -96,10 +96,11 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// longestSchema fits into an argument on every system, together with the others.
+// longestSchema leaves room for the other arguments on every system.
 const longestSchema = 16 << 10
 
-// ofObject reports whether the schema describes an object, so that the model can answer by a call with that input.
+// ofObject reports whether the schema describes an object, so that the model can give its answer as the input of a
+// tool.
 func ofObject(schema []byte) bool {
 	var s struct{ Type string }
 	return len(schema) <= longestSchema && json.Unmarshal(schema, &s) == nil && s.Type == "object"
@@ -162,7 +163,7 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 	return &yume.Decoder{}
 }
 
-// Mind prepares a conversation in which every turn is a process. Without processes, the engine does the same.
+// Mind prepares a conversation in which every turn is a process. Open does the same within this process.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.TurnMind(d, s, sv)
 }

@@ -35,10 +35,10 @@ func TestRefusedTerms(t *testing.T) {
 			func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil },
 			fault.Unsupported, "a budget cannot be enforced",
 		},
-		"no limit": {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
+		"no limit": {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "must be 0 or more"},
 		"two pasts": {
 			func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError,
-			"cannot both",
+			"cannot be combined",
 		},
 		"fork of nothing": {func(o *native.Options) { o.Terms.Fork = true }, fault.ArgError, "nothing to fork"},
 		"no past":         {func(o *native.Options) { o.Terms.Continue = true }, fault.NotFoundCode, "no session of"},
@@ -58,10 +58,10 @@ func TestRefusedTerms(t *testing.T) {
 		},
 		"helper twice": {func(o *native.Options) {
 			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p"}, {Name: "x", Prompt: "p"}}
-		}, fault.ArgError, "no name of its own"},
+		}, fault.ArgError, "invalid name"},
 		"half a tool": {func(o *native.Options) {
 			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p", Tools: []string{"Bash(ls:*)"}}}
-		}, fault.Unsupported, "a part of a tool"},
+		}, fault.Unsupported, "part of a tool"},
 		"helper's price": {func(o *native.Options) {
 			o.Terms.MaxUSD = 1
 			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p", Model: "unheard-of"}}
@@ -73,7 +73,7 @@ func TestRefusedTerms(t *testing.T) {
 		}, fault.ConfigInvalid, "type sse"},
 		"server in no host": {
 			func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
-			fault.Unsupported, "lives in a host",
+			fault.Unsupported, "lives in the host",
 		},
 	} {
 		kept, err := native.Keep(t.Context(), d.options(t, tt.with))

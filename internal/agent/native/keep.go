@@ -13,12 +13,12 @@ import (
 	"omniagent/internal/session"
 )
 
-// Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy of
-// one. It adopts a history from a file. It refuses terms that cannot be kept before it creates a session.
+// Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy. It
+// may import a history from a file. It refuses unsupported terms before it creates a session.
 func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	quiet := o
 	quiet.Log = func(string, ...any) {} // Open logs it
-	t, err := quiet.accept()
+	t, err := quiet.readTerms()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	return kept, err
 }
 
-// opened creates the session, or opens the one that is resumed.
+// opened creates a session, or opens the one to resume.
 func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Session, error) {
 	var history []model.Message
 	if o.History != "" {
@@ -44,18 +44,18 @@ func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Ses
 	if o.Resume == "" && !o.Terms.Continue {
 		return o.create(ctx, history)
 	}
-	kept, err := o.past(ctx)
+	kept, err := o.resumed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.provided(kept, history); err != nil {
+	if err := o.checkHistory(kept, history); err != nil {
 		_ = kept.Close()
 		return nil, err
 	}
 	return kept, nil
 }
 
-// create begins a session.
+// create starts a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
 	kept, err := o.Store.New(ctx, session.Begin{
 		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
@@ -75,8 +75,8 @@ func (o Options) adopt(kept *session.Session, history []model.Message) error {
 	return kept.Adopt(session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}, history)
 }
 
-// past opens the session that is resumed, or a copy of it.
-func (o Options) past(ctx context.Context) (*session.Session, error) {
+// resumed opens the session to resume, or a copy of it.
+func (o Options) resumed(ctx context.Context) (*session.Session, error) {
 	id := o.Resume
 	if o.Terms.Continue {
 		var err error
@@ -90,7 +90,7 @@ func (o Options) past(ctx context.Context) (*session.Session, error) {
 	return o.Store.Resume(ctx, id)
 }
 
-// Newest returns the session of this agent in that very directory that was used last.
+// Newest returns the last used session of this agent in exactly that directory.
 func Newest(ctx context.Context, store session.Store, dir string) (string, error) {
 	all, _, _, err := store.List(ctx, session.Filter{Dir: dir, Agent: Name})
 	if err != nil {
@@ -104,7 +104,7 @@ func Newest(ctx context.Context, store session.Store, dir string) (string, error
 	return all[i].Begin.ID, nil
 }
 
-// address returns where the model is asked, as the session records it.
+// address returns the model and its API, in the form that the session records.
 func (o Options) address() session.Address {
 	e := o.Choice.Endpoint
 	a := session.Address{Declared: e.Layer.String(), Profile: o.Choice.Profile}
@@ -114,8 +114,8 @@ func (o Options) address() session.Address {
 	return a
 }
 
-// provided prepares a session for this provider, unless its history cannot be sent there.
-func (o Options) provided(kept *session.Session, history []model.Message) error {
+// checkHistory prepares a session for the provider. It returns an error if the history cannot be sent there.
+func (o Options) checkHistory(kept *session.Session, history []model.Message) error {
 	if history != nil {
 		return o.adopt(kept, history)
 	}

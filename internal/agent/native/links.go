@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. What leads nowhere is
-// left out: no command can read it.
+// Leads returns the targets of a path, which may contain * or ?, if it goes through a link. It leaves out broken links,
+// which no command can read.
 func Leads(path string) (all []string) {
 	matches := []string{path}
 	if strings.ContainsAny(path, "*?") {
@@ -15,7 +15,7 @@ func Leads(path string) (all []string) {
 			matches = found
 		}
 	}
-	dirs := map[string]bool{} // whether a link is on the way
+	dirs := map[string]bool{} // whether the directory is reached through a link
 	for _, match := range matches {
 		dir := filepath.Dir(match)
 		if _, known := dirs[dir]; !known || strings.Contains(match, "..") {
@@ -23,7 +23,7 @@ func Leads(path string) (all []string) {
 			dirs[dir] = err != nil || real != dir || strings.Contains(match, "..")
 		}
 		if info, err := os.Lstat(match); err == nil && info.Mode()&os.ModeSymlink == 0 && !dirs[dir] {
-			continue // nothing to follow, which is cheap to see in a large directory
+			continue // there is nothing to follow; this is cheap in a large directory
 		}
 		if real, err := filepath.EvalSymlinks(match); err == nil && real != filepath.Clean(match) {
 			all = append(all, real)

@@ -1,10 +1,10 @@
-// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It is also a
+// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It also has a
 // driver like those of the other agents, which runs this program as a process.
 //
 //	Keep: a new session, an old one, or a copy ─► Open: a Mind ─► Close: the Mind, then the session
 //
-// Open returns a complete Mind or none, and Close leaves neither processes nor temporary files. The package chooses no
-// model, credential or mode: the caller does.
+// If Open fails, it leaves nothing open. Close leaves neither processes nor temporary files. The caller chooses the
+// model, the credential and the mode.
 package native
 
 import (
@@ -42,54 +42,54 @@ import (
 // Options describe a conversation.
 type Options struct {
 	Choice  provider.Choice
-	Dir     string           // where it works, absolute
+	Dir     string           // its working directory, absolute
 	Kept    *session.Session // the session that Keep opened
 	Store   session.Store
-	Forget  bool   // a new session is not kept on disk
-	ID      string // of a new session; empty: a random one
-	Resume  string // the session to continue; empty: a new one
-	History string // a file with an earlier conversation; empty: none
+	Forget  bool   // do not keep a new session on disk
+	ID      string // of a new session; empty for a random one
+	Resume  string // the session to continue; empty for a new one
+	History string // a file with an earlier conversation, or empty
 	Mode    setting.Approval
 	CanAsk  bool
-	Web     bool // pages, and the API's own search, are allowed
+	Web     bool // allows fetching pages, and the API's own search
 	Rules   guard.Rules
-	Tools   tool.List // nil: tool.Ours
+	Tools   tool.List // nil for tool.Ours
 	Agents  guard.Agents
-	Others  tool.Agents    // that do what the model delegates; nil: none
+	Others  tool.Agents    // the agents that the model can delegate to; may be nil
 	Sandbox string         // workspace-write, or off
-	Network string         // what commands reach: off, on, packages, or hosts separated by commas
-	Via     netip.AddrPort // the gate through which they reach them; not valid: directly
-	Memory  int64          // limit in bytes of each process of a command behind walls; 0: none
-	Read    []string       // what commands see of the home directory besides places of tools
+	Network string         // what commands can reach: off, on, packages, or hosts separated by commas
+	Via     netip.AddrPort // the gate through which commands reach hosts; invalid for direct access
+	Memory  int64          // limit in bytes for each process of a command behind walls; 0 for none
+	Read    []string       // what commands see of the home directory, besides the places of tools
 	Home    string         // the user's home directory
-	State   string         // the directory that records what has to be cleaned up if this process is killed
+	State   string         // the directory that records what to clean up if this process is killed
 	Limits  engine.Limits
-	Env     []string                         // the environment; shell decides what commands and servers get of it
-	HandOn  []string                         // further variables for them, which the user has named
-	Temp    string                           // for temporary directories; empty: the system's
-	Servers string                           // the user's own file of MCP servers; empty: none
-	Config  string                           // the user's own directory of configuration; empty: unknown
-	Lookup  func(name string) (string, bool) // the environment, for that file
+	Env     []string                         // the environment; package shell decides what commands and servers get
+	HandOn  []string                         // further variables that the user passes on to them
+	Temp    string                           // for temporary directories; empty for the system's
+	Servers string                           // the user's own file of MCP servers, or empty
+	Config  string                           // the user's own configuration directory; empty if unknown
+	Lookup  func(name string) (string, bool) // the environment, for the file of servers
 	Version string                           // of this program
 	Trusted func(path string, content []byte) bool
-	Log     func(format string, args ...any) // what a person should know
+	Log     func(format string, args ...any) // reports what a person should know
 
-	ToolProtocol string // how the model calls tools: xnlcall.XNL; anything else: as its API has it
+	ToolProtocol string // how the model calls tools: xnlcall.XNL, or else as in its API
 
 	Terms    agent.Terms
 	Services agent.Services
-	Schema   []byte // of the answer; nil: none
+	Schema   []byte // of the answer; may be nil
 
-	known *redact.Values // secrets, which are removed from all texts
+	known *redact.Values // secrets to remove from all texts
 }
 
 // Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts   event.Facts          // in addition to the engine's
+	facts   event.Facts          // facts in addition to the engine's
 	written bool                 // the model writes its calls as text
-	walls   *enclosure.Enclosure // nil: none
-	refused refusals             // that the model was not told of
+	walls   *enclosure.Enclosure // may be nil
+	refused refusals             // refusals that the model has not seen
 	closers []func()
 	once    sync.Once // around closers
 }
@@ -99,7 +99,7 @@ var (
 	_ agent.Instructed = (*Mind)(nil)
 )
 
-// Open makes a Mind that works with the session that Keep opened.
+// Open creates a Mind for the session that Keep opened.
 func Open(ctx context.Context, o Options) (*Mind, error) {
 	m := &Mind{}
 	if err := m.open(ctx, o); err != nil {
@@ -119,7 +119,7 @@ func (m *Mind) open(ctx context.Context, o Options) error {
 		log = func(string, ...any) {}
 	}
 	o.Log = func(format string, args ...any) { log("%s", o.known.String(fmt.Sprintf(format, args...))) }
-	t, err := o.accept()
+	t, err := o.readTerms()
 	if err != nil {
 		return err
 	}
@@ -189,11 +189,11 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	}
 }
 
-// tools opens what the tools work with: files, commands, pages.
+// tools opens the environment of the tools: files, commands, pages.
 func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
 	if err != nil {
-		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
 	m.closers = append(m.closers, func() { _ = os.RemoveAll(private) })
 	files, err := workspace.OpenDir(o.Dir, private)
@@ -201,7 +201,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 		return nil, err
 	}
 	m.closers = append(m.closers, func() { _ = files.Close() })
-	if err := o.reach(files); err != nil {
+	if err := o.addDirectories(files); err != nil {
 		return nil, err
 	}
 	env := &tool.Env{
@@ -233,8 +233,8 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	return env, nil
 }
 
-// reach adds the host's directories, and withholds credentials and protected files in each.
-func (o Options) reach(files *workspace.Dir) error {
+// addDirectories adds the host's directories, and withholds credentials and protected files in each.
+func (o Options) addDirectories(files *workspace.Dir) error {
 	roots := []*workspace.Dir{files}
 	for _, dir := range o.Terms.Dirs {
 		more, err := files.Add(dir)
@@ -247,14 +247,14 @@ func (o Options) reach(files *workspace.Dir) error {
 	}
 	for _, root := range roots {
 		root.Withhold(enclosure.Credentials(o.Agents, o.Home), o.Agents.Protected())
-		root.Restrict(o.unread(files, root, guard.Deny), o.unread(files, root, guard.Ask))
+		root.Restrict(o.unreadable(files, root, guard.Deny), o.unreadable(files, root, guard.Ask))
 	}
 	return nil
 }
 
-// unread returns the names that rules keep from being read. A search needs them, because its call names only a
+// unreadable returns the names that rules protect from reading. A search needs them, because its call names only a
 // directory.
-func (o Options) unread(files, in *workspace.Dir, w guard.Decision) workspace.Names {
+func (o Options) unreadable(files, in *workspace.Dir, w guard.Decision) workspace.Names {
 	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
@@ -268,13 +268,13 @@ func (o Options) unread(files, in *workspace.Dir, w guard.Decision) workspace.Na
 	}
 }
 
-// inheritance returns which part of the environment commands and servers get.
+// inheritance returns the part of the environment that commands and servers get.
 func (o Options) inheritance() shell.Inheritance {
 	root, _ := config.ProjectRoot(o.Dir)
 	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}
 }
 
-// instructions returns the project's own: the first of the usual files, if its content is trusted.
+// instructions returns the project's instructions: the first of the usual files, if its content is trusted.
 func (o Options) instructions(root string) (name, text string) {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "claude.md"} {
 		path := filepath.Join(root, filepath.FromSlash(name))
@@ -292,12 +292,12 @@ func (o Options) instructions(root string) (name, text string) {
 	return "", ""
 }
 
-// closing is how long a turn may take to end when the caller sets no limit.
-const closing = 10 * time.Second
+// closeTimeout is how long a turn may take to end when the caller sets no limit.
+const closeTimeout = 10 * time.Second
 
-// Close ends everything except the session: the turn, the commands, the servers.
+// Close ends the turn, the commands and the servers, but not the session.
 func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, closing)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	outcome, err := m.Mind.Close(ctx)
 	m.release()

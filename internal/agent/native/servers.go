@@ -27,7 +27,7 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 	return list, problems
 }
 
-// secrets returns what is removed from all texts: the key in use, the variables with secret names, and the secrets of
+// secrets returns the values to remove from all texts: the key in use, variables with secret names, and the secrets of
 // the servers.
 func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	all := append(o.Choice.Secrets(), redact.Secrets(o.Env)...)
@@ -53,7 +53,7 @@ func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	return redact.Known(all...)
 }
 
-// withHosts returns the user's servers and those of the host, which replace others of the same name.
+// withHosts combines the user's servers with the host's, which replace others of the same name.
 func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	own = slices.DeleteFunc(own, func(s mcp.Server) bool {
 		return slices.ContainsFunc(hosts, func(h mcp.Server) bool { return h.Name == s.Name })

@@ -18,8 +18,7 @@ const (
 	longestSkill = 64 << 10
 )
 
-// skills returns the user's skills, and those of a project whose content is trusted, which stand before the user's of
-// the same name.
+// skills returns the user's skills and a project's trusted skills, which replace the user's of the same name.
 func (o Options) skills() []tool.Skill {
 	var all []tool.Skill
 	add := func(dir string, trusted func(path string, content []byte) bool) {
@@ -58,8 +57,8 @@ func (o Options) skills() []tool.Skill {
 	return all
 }
 
-// skillOf reads a skill: lines between --- with its name and its description, then its instructions. dir is the name
-// where none is given.
+// skillOf reads a skill: lines between --- with its name and its description, then its instructions. Without a name, it
+// is named dir.
 func skillOf(dir, content string) tool.Skill {
 	s := tool.Skill{Name: dir, Text: content}
 	head, body, found := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(content, "\r\n", "\n"), "---\n"), "\n---")
@@ -76,7 +75,7 @@ func skillOf(dir, content string) tool.Skill {
 			fields[last] = strings.Trim(strings.TrimSpace(value), `"'>|`)
 			continue
 		}
-		fields[last] += " " + strings.TrimSpace(line) // of a text over several lines
+		fields[last] += " " + strings.TrimSpace(line) // a text over several lines
 	}
 	if name := strings.TrimSpace(fields["name"]); name != "" {
 		s.Name = text.OneLine(name, 64)

@@ -19,19 +19,19 @@ import (
 	"omniagent/internal/xnlcall"
 )
 
-// fromHost is the source of the rules that a host gives.
+// fromHost is the source of a host's rules.
 const fromHost = "the host of this conversation"
 
 // terms are a host's terms, read and checked.
 type terms struct {
 	form  *engine.Form
-	away  []string // tools that the model does not get, as Terms.Deny names them
+	away  []string // tools that the model does not get, named as in Terms.Deny
 	hosts []mcp.Server
 	known guard.Known
 }
 
-// accept reads the terms, and refuses those that cannot be kept.
-func (o *Options) accept() (terms, error) {
+// readTerms reads the terms, and refuses unsupported ones.
+func (o *Options) readTerms() (terms, error) {
 	if o.Tools == nil {
 		o.Tools = tool.Ours()
 	}
@@ -46,14 +46,14 @@ func (o *Options) accept() (terms, error) {
 	o.Limits.Turns, o.Limits.CostUSD = cmp.Or(asked.MaxTurns, o.Limits.Turns), cmp.Or(asked.MaxUSD, o.Limits.CostUSD)
 	switch {
 	case asked.MaxTurns < 0 || asked.MaxUSD < 0:
-		return t, fault.New(fault.ArgError, "a limit must not be below zero")
+		return t, fault.New(fault.ArgError, "--max-turns and --max-budget-usd must be 0 or more")
 	case o.Limits.CostUSD > 0 && o.Choice.Known.Prices == nil:
 		return t, engine.Unpriced(o.Choice.Model)
 	case asked.Transport == agent.ByACP:
 		return t, fault.New(fault.Unsupported,
-			"the native agent is a part of this program: no protocol is between them")
+			"the native agent is part of this program, and needs no protocol")
 	case asked.Continue && o.Resume != "":
-		return t, fault.New(fault.ArgError, "the session %s and the newest one cannot both be resumed", o.Resume)
+		return t, fault.New(fault.ArgError, "--resume %s and --continue cannot be combined", o.Resume)
 	case asked.Fork && !asked.Continue && o.Resume == "":
 		return t, fault.New(fault.ArgError, "there is nothing to fork: no session is resumed")
 	}
@@ -90,7 +90,7 @@ func (o *Options) directories() error {
 	return nil
 }
 
-// rules adds what the host allows and denies. A bare denied name removes the tool; a tool that does not exist here
+// rules adds the host's allow and deny rules. A bare denied name removes the tool. A tool that does not exist here
 // needs no rule.
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
@@ -101,7 +101,7 @@ func (o *Options) rules(t *terms) error {
 		for _, written := range list.rules {
 			written = renamed(strings.TrimSpace(written))
 			name, _, brackets := strings.Cut(written, "(")
-			if slices.Contains(elsewhere(), name) {
+			if slices.Contains(foreignTools(), name) {
 				o.Log("there is no tool %s here, so the rule about it is ignored", name)
 				continue
 			}
@@ -119,8 +119,8 @@ func (o *Options) rules(t *terms) error {
 	return nil
 }
 
-// elsewhere returns tools of Claude Code that hosts name, and that do not exist here.
-func elsewhere() []string {
+// foreignTools returns tools of Claude Code that hosts may name, and that do not exist here.
+func foreignTools() []string {
 	return []string{
 		"SlashCommand", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
 		"EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate", "CronDelete", "CronList", "ListAgents",
@@ -129,7 +129,7 @@ func elsewhere() []string {
 	}
 }
 
-// renamed returns a rule with our name of the tool, which may have two.
+// renamed returns a rule with our name for the tool, because Claude Code's may differ.
 func renamed(rule string) string {
 	if rest, agent := strings.CutPrefix(rule, "Agent"); agent && (rest == "" || rest[0] == '(') {
 		return tool.TaskName
@@ -137,7 +137,7 @@ func renamed(rule string) string {
 	return rule
 }
 
-// offered returns the tools that the host leaves to the model. As in Claude Code, Terms.Tools does not apply to those
+// offered returns the tools that the host leaves to the model. As in Claude Code, Terms.Tools does not apply to tools
 // of servers.
 func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	return slices.DeleteFunc(all, func(t tool.Tool) bool {
@@ -156,7 +156,7 @@ func (o Options) named(list []string, t toolspec.Tool) bool {
 	})
 }
 
-// searches reports whether the API may search by itself, which counts as a tool.
+// searches reports whether the API may search the web itself, which counts as a tool.
 func (o Options) searches(away []string) bool {
 	search := toolspec.Tool{Name: tool.SearchName}
 	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, search)) && !o.named(away, search)
@@ -168,12 +168,12 @@ func (o *Options) helpers() error {
 	seen := map[string]bool{tool.GeneralHelper: true}
 	for i, h := range o.Terms.Helpers {
 		if h.Name == "" || seen[h.Name] || strings.TrimSpace(h.Prompt) == "" {
-			return fault.New(fault.ArgError, "the sub-agent %q has no name of its own, or no instructions", h.Name)
+			return fault.New(fault.ArgError, "the sub-agent %q has an invalid name, or no instructions", h.Name)
 		}
 		seen[h.Name] = true
 		for j, name := range h.Tools {
 			if strings.ContainsAny(name, "()") {
-				return fault.New(fault.Unsupported, "the sub-agent %s cannot have a part of a tool: %s", h.Name, name).
+				return fault.New(fault.Unsupported, "the sub-agent %s cannot have part of a tool: %s", h.Name, name).
 					Hint("name the tool, and deny what it may not do")
 			}
 			if h.Tools = slices.Clone(h.Tools); strings.TrimSpace(name) == "*" {
@@ -199,7 +199,7 @@ func (o *Options) helpers() error {
 	return nil
 }
 
-// modelOf returns the model of a helper. An API does not know the short names of another.
+// modelOf returns the model of a helper. It ignores short names that belong to another API.
 func (o Options) modelOf(h agent.Helper) string {
 	switch {
 	case h.Model == "inherit":
@@ -212,7 +212,7 @@ func (o Options) modelOf(h agent.Helper) string {
 	return h.Model
 }
 
-// kinds returns the helpers for the description of the tool Task.
+// kinds returns the helpers for the description of the Task tool.
 func (o Options) kinds() (all []tool.Helper) {
 	for _, h := range o.Terms.Helpers {
 		all = append(all, tool.Helper{Name: h.Name, Description: cmp.Or(h.Description, h.Name)})
@@ -227,7 +227,7 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	}
 	servers, problems, err := mcp.ParseHosted(o.Terms.Servers, o.Lookup)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "the host's MCP servers cannot be read").Because(err).
+		return nil, fault.New(fault.ArgError, "invalid MCP servers from the host").Because(err).
 			Hint(`they look like {"NAME": {"command": "…", "args": []}}`)
 	}
 	if len(problems) > 0 {
@@ -236,7 +236,7 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	for _, s := range servers {
 		if s.Hosted && o.Services.Serve == nil {
 			return nil, fault.New(fault.Unsupported,
-				"the MCP server %s lives in a host, and this one does not carry its messages", s.Name)
+				"the MCP server %s lives in the host, which cannot pass on its messages", s.Name)
 		}
 	}
 	return servers, nil
@@ -251,7 +251,7 @@ func (o Options) other(name string) (engine.Model, error) {
 	return engine.Model{Client: o.client(choice), Retry: choice.Patience()}, nil
 }
 
-// client returns the model of a choice, which calls tools by the protocol of the conversation.
+// client returns the client for a model, which calls tools by the protocol of the conversation.
 func (o Options) client(choice provider.Choice) model.Client {
 	if o.ToolProtocol == xnlcall.XNL {
 		return xnlcall.Wrap(choice.Client())

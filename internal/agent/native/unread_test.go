@@ -43,7 +43,7 @@ func TestASearchHeedsTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	files.Restrict(o.unread(files, files, guard.Deny), o.unread(files, files, guard.Ask))
+	files.Restrict(o.unreadable(files, files, guard.Deny), o.unreadable(files, files, guard.Ask))
 	env := &tool.Env{Files: files, Seen: &tool.Seen{}}
 	for _, c := range []struct {
 		tool        tool.Tool

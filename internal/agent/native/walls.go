@@ -20,9 +20,9 @@ import (
 	"omniagent/internal/shell"
 )
 
-// enclose builds the walls around commands. On a machine without walls, the conversation continues, says so, and every
-// command needs approval. If only this workspace prevents walls, it is refused: its content must not decide that
-// commands run without walls.
+// enclose builds the walls around commands. On a machine without walls, the conversation reports that and continues,
+// and every command needs approval. If only this workspace prevents walls, enclose returns an error: the content of a
+// workspace must not decide whether commands run behind walls.
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	o.stricter(o.Kept.State().Confinement)
 	if o.Sandbox == string(setting.Off) {
@@ -30,12 +30,12 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	}
 	temp := filepath.Join(private, "tmp")
 	if err := os.Mkdir(temp, 0o700); err != nil {
-		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via,
-		Hide: ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
+		Hide: privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Refused: func(host, why string) {
 			o.Log("a command was kept from %s: %s", host, why)
 			m.refused.add(why)
@@ -60,13 +60,13 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	return walls.Starter(), nil
 }
 
-// refusals are what walls refused and no result has told yet.
+// refusals collects what walls refused until a tool result reports it.
 type refusals struct {
 	mu   sync.Mutex
 	list []string
 }
 
-const mostRefusals = 8 // that one result tells
+const mostRefusals = 8 // in one result
 
 func (r *refusals) add(why string) {
 	r.mu.Lock()
@@ -84,9 +84,9 @@ func (r *refusals) take() []string {
 	return list
 }
 
-// ours returns our own directory if it lies in the workspace, such as /tmp. We write there without walls, so a command
-// must not replace it by a link.
-func ours(roots []string, private string) []string {
+// privateDirIn returns our private directory if it lies in a root such as /tmp. We write there without walls, so a
+// command must not replace it with a link.
+func privateDirIn(roots []string, private string) []string {
 	mine := cli.Real(private)
 	if slices.ContainsFunc(roots, func(root string) bool { return cli.Beneath(mine, cli.Real(root)) }) {
 		return []string{mine}
@@ -94,8 +94,8 @@ func ours(roots []string, private string) []string {
 	return nil
 }
 
-// stricter keeps the sandbox and the network of a resumed session if they are stricter than the requested ones:
-// resuming never loosens them.
+// stricter keeps the sandbox and the network of a resumed session if they are stricter than the requested ones, because
+// resuming must not loosen them.
 func (o *Options) stricter(held session.Confinement) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
 		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
@@ -122,7 +122,7 @@ func (o *Options) stricter(held session.Confinement) {
 	}
 }
 
-// Strength returns how far walls replace questions. wanted is false if the user switched them off.
+// Strength returns how far walls replace questions. wanted is false if the user turned walls off.
 func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
@@ -135,7 +135,7 @@ func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	return engine.Missing
 }
 
-// ground returns what lies beneath a call in a place. A snapshot names real paths; the tools may know others.
+// ground returns what can be undone of a call in a place. A snapshot names real paths; the tools may use others.
 func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
 	network := m.walls.Told().Network != "off"
 	return func() guard.Ground {
@@ -173,10 +173,10 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 	}
 }
 
-// Walls returns what holds the commands.
+// Walls describes the walls around commands.
 func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 
-// keepWalls records what holds the commands, unless that is recorded already.
+// keepWalls records the walls around commands, unless they are already recorded.
 func (m *Mind) keepWalls(o Options) error {
 	walls := m.walls.Told()
 	held := session.Confinement{

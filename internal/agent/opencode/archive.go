@@ -16,13 +16,13 @@ import (
 // archive returns the sessions in the CLI's database.
 func archive(env []string) agent.Archive { return store(database(env)) }
 
-// store is the path of the database; empty: there is none.
+// store is the path of the database, or empty.
 type store string
 
-// untitled begins the title of a session to which no model gave one.
+// untitled begins the title of a session that no model has titled.
 const untitled = "New session - "
 
-// List implements agent.Archive. A session with a parent is that of a sub-agent.
+// List implements agent.Archive. It leaves out sessions with a parent, which belong to sub-agents.
 func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
 	found := []agent.Past{}
 	err := s.open(func(f *sqlite.File, all map[string]sqlite.Table) error {
@@ -68,7 +68,7 @@ func (s store) Read(ctx context.Context, p agent.Past, hear func(agent.Said) boo
 	})
 }
 
-// open calls do with the database. A database that is missing has no sessions.
+// open calls do with the database, unless it is missing.
 func (s store) open(do func(*sqlite.File, map[string]sqlite.Table) error) error {
 	if s == "" {
 		return nil
@@ -105,7 +105,7 @@ func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(age
 	return reader.each("part", "part_session_idx", id, func(r []any) error {
 		var p struct {
 			Type, Text string
-			Synthetic  bool // the CLI's own, such as what a file holds
+			Synthetic  bool // written by the CLI, such as the content of a file
 		}
 		if over || !read([]byte(table.Text(r, "data")), &p) || p.Type != "text" || p.Synthetic || p.Text == "" {
 			return nil

@@ -111,7 +111,7 @@ func TestArguments(t *testing.T) {
 	} {
 		s := wish(t, strings.Fields(c.words)...)
 		l, ws := command(t, s)
-		want := strings.Replace(c.args, "TITLE", titleFlag+mark(fresh), 1)
+		want := strings.Replace(c.args, "TITLE", titleFlag+uniqueTitle(fresh), 1)
 		if got := strings.Join(l.Args, " "); got != want {
 			t.Errorf("%s: %q, not %q", c.words, got, want)
 		}
@@ -226,7 +226,7 @@ func TestMark(t *testing.T) {
 	form := regexp.MustCompile(`^New session - \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`)
 	seen := map[string]bool{}
 	for _, id := range []string{"", fresh, fresh + "1", fresh + "2", "x"} {
-		title := mark(id)
+		title := uniqueTitle(id)
 		if !form.MatchString(title) || seen[title] {
 			t.Error(id, title)
 		}

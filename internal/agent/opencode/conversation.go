@@ -16,22 +16,22 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Mind prepares a conversation: over ACP a lasting process, else a process for every turn.
+// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	if err := harmless(s); err != nil {
+	if err := checkRepository(s); err != nil {
 		return nil, err
 	}
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) {
-		sv.Connect = 0 // it prints nothing before the model has answered
+		sv.Connect = 0 // the CLI prints nothing before the model has answered
 		return cli.TurnMind(conversing{d}, s, sv)
 	}
 	return cli.ACP{Driver: conversing{d}, Launch: d.acp, Models: true, Stream: stream}.Mind(s, sv)
 }
 
-// acp returns the launch of a process that speaks ACP. Neither a model nor --auto is an argument there: the settings
-// choose the one, and we answer what the other would.
+// acp returns the launch of a process that speaks ACP. There are no arguments for a model and for --auto: the model is
+// chosen in the settings, and we answer the questions that --auto would.
 func (d driver) acp(s agent.Spec) (agent.Launch, error) {
-	if err := harmless(s); err != nil {
+	if err := checkRepository(s); err != nil {
 		return agent.Launch{}, err
 	}
 	d.OneShot = []string{"acp"}
@@ -46,37 +46,37 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	if s.Rehearsal != nil {
 		rehearse(&t, s)
 	}
-	return closed(d.Launch(s, t)), nil
+	return withoutProjectConfig(d.Launch(s, t)), nil
 }
 
-// conversing is the driver in a conversation. Before the process of each turn, it checks what the CLI would run of the
-// repository.
+// conversing is the driver in a conversation. Before each process, it checks which of the repository's programs the CLI
+// would run.
 type conversing struct{ driver }
 
-// Command refuses to start if the CLI would run an untrusted program of the repository. Everything else that a
-// repository configures is switched off: its settings, agents, commands and tools by the first variable, skills of
-// other agents by the second.
+// Command refuses to start if the CLI would run an untrusted program of the repository. The rest of a repository's
+// configuration is turned off: see withoutProjectConfig.
 func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	if err := harmless(s); err != nil {
+	if err := checkRepository(s); err != nil {
 		return agent.Launch{}, nil, err
 	}
 	l, warnings, err := c.driver.Command(s)
-	return closed(l), warnings, err
+	return withoutProjectConfig(l), warnings, err
 }
 
-// closed switches off what a repository configures.
-func closed(l agent.Launch) agent.Launch {
+// withoutProjectConfig turns off a repository's configuration: its settings, agents, commands and tools with the first
+// variable, skills of other agents with the second.
+func withoutProjectConfig(l agent.Launch) agent.Launch {
 	l.Env = cli.Environ(l.Env, []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1"})
 	return l
 }
 
 const (
-	longestConfig = 1 << 20 // of a configuration file, as of a file that can be trusted
+	longestConfig = 1 << 20 // bytes of a configuration file; the limit for trusted files
 	mostFiles     = 500     // in a directory of programs
 )
 
-// withheld reports whether the CLI neither reads nor runs an entry of .opencode while the switches are on. All of these
-// were tried. Any other entry has to be trusted, because a later version might read it.
+// withheld reports whether the CLI neither reads nor runs an entry of .opencode while withoutProjectConfig is in
+// effect. All of these were tried. Any other entry has to be trusted, because a later version might read it.
 func withheld(name string) bool {
 	return slices.Contains([]string{
 		"agent", "agents", "command", "commands", "mode", "modes", "skill", "skills", "tool", "tools", "themes",
@@ -85,8 +85,8 @@ func withheld(name string) bool {
 	}, name)
 }
 
-// inert reports whether a member of a configuration file has no effect while the switches are on. Any other member may
-// name a program.
+// inert reports whether a member of a configuration file has no effect while withoutProjectConfig is in effect. Any
+// other member may name a program.
 func inert(key string) bool {
 	return slices.Contains([]string{
 		"$schema", "agent", "autoshare", "autoupdate", "command", "compaction", "default_agent",
@@ -96,43 +96,42 @@ func inert(key string) bool {
 	}, key)
 }
 
-// harmless returns a fault about the first file of the repository that the CLI would run, or take the name of a program
-// from, and whose content is not trusted.
-func harmless(s agent.Spec) error {
+// checkRepository returns a fault about the first untrusted file of the repository that the CLI would run, or that may
+// name a program for it.
+func checkRepository(s agent.Spec) error {
 	if s.Dir == "" {
 		return nil
 	}
-	dirs := reached(s.Dir)
+	dirs := searchedDirs(s.Dir)
 	if real, err := filepath.EvalSymlinks(s.Dir); err == nil && real != filepath.Clean(s.Dir) {
-		dirs = append(dirs, reached(real)...)
+		dirs = append(dirs, searchedDirs(real)...)
 	}
 	home := cli.First(s.Env, "HOME")
 	for _, dir := range dirs {
 		if home != "" && same(dir, home) {
-			continue // its files are the user's own
+			continue // these files are the user's own
 		}
 		for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-			if err := settings(s, filepath.Join(dir, name)); err != nil {
+			if err := checkConfig(s, filepath.Join(dir, name)); err != nil {
 				return err
 			}
 		}
-		if err := directory(s, filepath.Join(dir, ".opencode")); err != nil {
+		if err := checkDirectory(s, filepath.Join(dir, ".opencode")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reached returns the directories in which the CLI looks: from dir up to the root of its repository, as git sees it, or
-// only dir without a repository. It does not stop at a .git that may not be a repository, since git would look further
-// up.
-func reached(dir string) []string {
+// searchedDirs returns the directories that the CLI searches: from dir up to the root of its repository, or only dir
+// outside a repository. It does not stop at a .git that may not be a repository, because git would look further up.
+func searchedDirs(dir string) []string {
 	var all []string
 	doubtful := false
 	for at := range cli.Upward(dir) {
 		all = append(all, at)
 		git := filepath.Join(at, ".git")
-		if cli.Exists(git) && begins(git) {
+		if cli.Exists(git) && isGitDir(git) {
 			return all
 		}
 		doubtful = doubtful || cli.Exists(git)
@@ -143,10 +142,10 @@ func reached(dir string) []string {
 	return all[:1]
 }
 
-// begins reports whether git would take a directory for that of a repository, whose files are around it.
-func begins(git string) bool {
+// isGitDir reports whether git would accept a .git directory as that of a repository in its parent.
+func isGitDir(git string) bool {
 	if info, err := os.Stat(git); err != nil || !info.IsDir() {
-		return false // a file leads elsewhere, and the settings there may name other places
+		return false // a file points elsewhere, and the settings there may name other places
 	}
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Stat(filepath.Join(git, name)); err != nil {
@@ -164,8 +163,8 @@ func same(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// directory checks a directory .opencode.
-func directory(s agent.Spec, path string) error {
+// checkDirectory checks a directory .opencode.
+func checkDirectory(s agent.Spec, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case os.IsNotExist(err):
@@ -181,10 +180,10 @@ func directory(s agent.Spec, path string) error {
 		below := filepath.Join(path, e.Name())
 		switch {
 		case e.Name() == "opencode.json" || e.Name() == "opencode.jsonc":
-			err = settings(s, below)
+			err = checkConfig(s, below)
 		case !withheld(e.Name()):
 			left := mostFiles
-			err = programs(s, below, &left)
+			err = checkPrograms(s, below, &left)
 		}
 		if err != nil {
 			return err
@@ -193,8 +192,8 @@ func directory(s agent.Spec, path string) error {
 	return nil
 }
 
-// programs checks files that may be run, each of which has to be trusted.
-func programs(s agent.Spec, path string, left *int) error {
+// checkPrograms checks files that may be run. Each has to be trusted.
+func checkPrograms(s agent.Spec, path string, left *int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return refused(path, "it cannot be looked at", "omniagent doctor")
@@ -210,16 +209,15 @@ func programs(s agent.Spec, path string, left *int) error {
 		return refused(path, "it cannot be read", "omniagent doctor")
 	}
 	for _, e := range entries {
-		if err := programs(s, filepath.Join(path, e.Name()), left); err != nil {
+		if err := checkPrograms(s, filepath.Join(path, e.Name()), left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settings checks a configuration file. A file in which nothing could name a program has no effect, and need not be
-// trusted.
-func settings(s agent.Spec, path string) error {
+// checkConfig checks a configuration file. It has to be trusted if it could name a program.
+func checkConfig(s agent.Spec, path string) error {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {
 		return nil
 	}
@@ -248,14 +246,13 @@ func settings(s agent.Spec, path string) error {
 	return nil
 }
 
-// ambiguous reports whether the CLI's parser could see lines or strings that ours does not see.
+// ambiguous reports whether the CLI's parser could find lines or strings that ours does not.
 func ambiguous(text string) bool {
 	unix := strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Contains(unix, "\\\n") || strings.ContainsAny(unix, "\r\v\f\x00\u2028\u2029\ufeff")
 }
 
-// byName reports whether all strings of a value are words, or packages with their versions: neither paths nor
-// addresses.
+// byName reports whether all strings in a value are words or packages with versions, not paths or URLs.
 func byName(v literal.Value) bool {
 	plain := regexp.MustCompile(`^(@[A-Za-z0-9._-]+/)?[A-Za-z0-9_-][A-Za-z0-9._-]*(@[0-9A-Za-z][0-9A-Za-z.+-]*)?$`)
 	if v.Kind == literal.String {
@@ -282,7 +279,7 @@ func refused(path, why, next string) error {
 		Hint("%s", next).With("path", path)
 }
 
-// obeys returns what the CLI does with a file of trusted content.
+// obeys describes what the CLI does with a trusted file.
 func obeys(file string) string {
 	if agent.Beneath(file, ".opencode") || slices.Contains([]string{"opencode.json", "opencode.jsonc"},
 		filepath.Base(file)) {

@@ -115,7 +115,7 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 				lay(t, filepath.Join(dir, filepath.FromSlash(file)), text)
 			}
 			s := agent.Spec{Dir: dir, Env: []string{"HOME=" + home}}
-			err = harmless(s)
+			err = checkRepository(s)
 			f := fault.Of(err)
 			if (err == nil) != (c.bad == "") || err != nil &&
 				(f.Code != fault.Unsafe || !strings.Contains(f.Message, filepath.FromSlash(c.bad)) ||
@@ -123,13 +123,13 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 				t.Fatalf("%v, hint %q", err, f.Suggestion)
 			}
 			s.Trusted = func(string, []byte) bool { return true }
-			if err = harmless(s); (err != nil) != c.deaf {
+			if err = checkRepository(s); (err != nil) != c.deaf {
 				t.Errorf("trusted: %v", err)
 			}
 			s.Trusted = func(path string, content []byte) bool {
 				return string(content) != c.files[relative(t, dir, path)]
 			}
-			if err = harmless(s); (err == nil) != (c.bad == "") {
+			if err = checkRepository(s); (err == nil) != (c.bad == "") {
 				t.Errorf("another content is trusted: %v", err)
 			}
 		})
@@ -144,7 +144,7 @@ func TestLinksInPlaceOfFiles(t *testing.T) {
 		t.Skip("links cannot be made here:", err)
 	}
 	s := agent.Spec{Dir: dir, Env: []string{"HOME=/nowhere"}, Trusted: func(string, []byte) bool { return true }}
-	if err := harmless(s); err == nil {
+	if err := checkRepository(s); err == nil {
 		t.Error("a link in place of .opencode is taken")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// reader reads the output of a run. The CLI prints no result at the end, so reader collects what belongs to it.
+// reader reads the output of a run. The CLI prints no result at the end, so reader collects one.
 type reader struct {
 	lines   cli.JSONLines
 	session string
@@ -30,7 +30,7 @@ type line struct {
 	Error     *problem `json:"error"`
 }
 
-// part is a piece of a message, on the wire as in the database.
+// part is a piece of a message, on the wire and in the database.
 type part struct {
 	Type      string  `json:"type"`
 	Text      string  `json:"text"`
@@ -63,8 +63,8 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-// add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. A cost of zero
-// means that it is unknown: the CLI does not know the price of every model.
+// add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. It reports a
+// cost of zero if it does not know the price of the model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 	if u == nil {
 		u = &event.Usage{}
@@ -83,7 +83,7 @@ func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 // Feed takes the next bytes.
 func (r *reader) Feed(data []byte) []event.Event { return r.lines.Feed(data) }
 
-// End reads what is left, and adds the end of the run.
+// End reads the rest of the output, and adds the end of the run.
 func (r *reader) End(x agent.Exit) []event.Event {
 	out := r.lines.Flush()
 	if r.ended {
@@ -115,7 +115,7 @@ func (r *reader) parse(raw []byte) []event.Event {
 	return append(out, r.event(l)...)
 }
 
-// read decodes what it can. A member of an unexpected type does not affect the others.
+// read decodes an object. A member of an unexpected type does not affect the others.
 func read(raw []byte, v any) bool {
 	err := json.Unmarshal(raw, v)
 	var odd *json.UnmarshalTypeError
@@ -127,7 +127,7 @@ func (r *reader) event(l line) []event.Event {
 	switch l.Type {
 	case "text":
 		e.Text = l.Part.Text
-		if !l.Part.Synthetic { // what the CLI tells the model in the user's name
+		if !l.Part.Synthetic { // written by the CLI in the user's name
 			e.Kind, r.text = event.Text, l.Part.Text
 		}
 	case "reasoning":
@@ -151,7 +151,7 @@ func (r *reader) event(l line) []event.Event {
 	return []event.Event{e}
 }
 
-// tool returns the events of a finished call. The CLI prints no others.
+// tool returns the events of a finished call. The CLI does not print other calls.
 func (p part) tool(session string) []event.Event {
 	call := event.NewCall(p.CallID, p.Tool, kindOf(p.Tool), p.State.Input, "filePath")
 	out := []event.Event{{Kind: event.ToolCall, Session: session, Call: call}}
@@ -168,8 +168,8 @@ func (p part) tool(session string) []event.Event {
 	return append(out, event.Event{Kind: event.ToolResult, Session: session, Result: result})
 }
 
-// denial returns the denial of a tool that policy refused, or nil. The CLI has no code for it; this is how its messages
-// begin.
+// denial returns the denial of a tool that policy refused, or nil. It recognises the CLI's messages, because there is
+// no code.
 func (p part) denial() *event.Denial {
 	if p.State.Status != "error" {
 		return nil
@@ -185,7 +185,7 @@ func (p part) denial() *event.Denial {
 	return nil
 }
 
-// kindOf returns what a tool does. The name of an MCP tool is server_tool.
+// kindOf returns the kind of a tool. MCP tools are named server_tool.
 func kindOf(tool string) event.ToolKind {
 	kind := cli.Kinds{
 		event.Shell:  "bash",

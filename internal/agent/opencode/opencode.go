@@ -1,8 +1,8 @@
 // Package opencode is the driver of OpenCode.
 //
-// What a person allows is passed on as OPENCODE_PERMISSION, merged with an existing value so that nothing is allowed
-// that either forbids. The session of a run is recognised by a title that only this run uses, never by its time or
-// place. A session, a denial or an error that the CLI's own records do not show is unknown.
+// Permissions are passed on in OPENCODE_PERMISSION, merged with an existing value so that nothing is allowed that
+// either forbids. The session of a run is recognised by a unique title, never by its time or place. A session, a denial
+// or an error that is not in the CLI's own records is unknown.
 package opencode
 
 import (
@@ -46,7 +46,7 @@ func New() agent.Driver {
 			Login:          "opencode auth login",
 			Variables:      []string{"OPENCODE_*"},
 		},
-		Native:  "opencode", // opencode-linux-x64 and its like
+		Native:  "opencode", // as in opencode-linux-x64
 		Table:   table,
 		OneShot: []string{"run"},
 		NewDecoder: func() agent.Decoder {
@@ -54,7 +54,7 @@ func New() agent.Driver {
 			r.lines.Parse = r.parse
 			return r
 		},
-		// A login of any provider. One of its models needs none, so it may work without.
+		// A login of any provider will do. The CLI also works without one, because one of its models needs none.
 		Credentials: func(env agent.Env) cli.Credentials {
 			return cli.Credentials{
 				Files:     []string{cli.InHomeOr(env, "XDG_DATA_HOME", ".local/share", "opencode/auth.json")},
@@ -64,12 +64,12 @@ func New() agent.Driver {
 	}}
 }
 
-// Command translates the flags. The prompt goes to standard input, because run puts an argument with a space in quotes.
+// Command translates the flags. The prompt goes to standard input, because run quotes an argument with a space.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.Matrix(s.Install.Version), s)
 	t.Env = permission(t.Env, s)
 	if s.Dir != "" {
-		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI prefers it to its working directory
+		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI prefers PWD to its working directory
 	}
 	overridden(&t, s)
 	if s.Resume != "" && !cli.Passed(s.Passthrough, "--session", "-s") {
@@ -79,7 +79,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		t.Args = append(t.Args, "--continue")
 	}
 	if s.Mode == setting.OneShot && !resumes(s) && !cli.Passed(s.Passthrough, "--title", "--attach", "--mini") {
-		t.Args = append(t.Args, titleFlag+mark(s.Fresh))
+		t.Args = append(t.Args, titleFlag+uniqueTitle(s.Fresh))
 	}
 	if s.Rehearsal != nil {
 		rehearse(&t, s)
@@ -94,7 +94,7 @@ func resumes(s agent.Spec) bool {
 	return s.Resume != "" || s.Newest || cli.Passed(s.Passthrough, "--session", "-s", "--continue", "-c")
 }
 
-// named returns the session that a person named, or "". With --fork the run gets another.
+// named returns the session that a person named, or "". With --fork the run gets a new one.
 func named(s agent.Spec) string {
 	if cli.Passed(s.Passthrough, "--fork", "--attach") {
 		return ""
@@ -108,10 +108,10 @@ func named(s agent.Spec) string {
 	return s.Resume
 }
 
-// mark returns the title by which the session of this run is found. It looks like the title that the CLI itself gives
-// to a new session, so the CLI replaces it as usual, and a person sees no difference. The day is today's; the time of
-// day comes from the new id.
-func mark(fresh string) string {
+// uniqueTitle returns the title that identifies the session of this run. It looks like the CLI's own title for a new
+// session, so the CLI replaces it as usual, and a person sees no difference. The date is today's; the time of day is
+// derived from the new id.
+func uniqueTitle(fresh string) string {
 	at := time.Now().UTC()
 	if fresh != "" {
 		hash := fnv.New64a()
@@ -122,8 +122,7 @@ func mark(fresh string) string {
 	return "New session - " + at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// overridden corrects the policies about which our environment does not decide, but the passthrough, a running server,
-// or the repository.
+// overridden corrects the policies that the passthrough, a running server, or the repository overrides.
 func overridden(t *cli.Translation, s agent.Spec) {
 	if s.Shared.Approval.Value != setting.Yolo && approvesAll(s.Passthrough) {
 		t.Override(agent.Approval, agent.None, "the passthrough's --auto answers what would be asked")
@@ -151,7 +150,7 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	}
 }
 
-// approvesAll reports whether the passthrough switches --auto on. The last flag counts.
+// approvesAll reports whether the passthrough turns --auto on. The last flag counts.
 func approvesAll(passthrough []string) bool {
 	on := false
 	for _, arg := range passthrough {
@@ -168,8 +167,9 @@ func approvesAll(passthrough []string) bool {
 }
 
 // repoConfig returns a configuration that the CLI would read in the directory or above it, up to the root of the
-// repository; without a repository, in all directories above. The user's own in the home directory does not count. If
-// the variable switches project configuration off, only plugins count: the CLI loads them anyway, even with --pure.
+// repository, or outside a repository up to the root of the file system. The user's own in the home directory does not
+// count. If the variable turns off project configuration, only plugins count: the CLI loads them even then, and even
+// with --pure.
 func repoConfig(s agent.Spec) string {
 	if s.Dir == "" {
 		return ""
@@ -191,7 +191,7 @@ func repoConfig(s agent.Spec) string {
 	return ""
 }
 
-// plugins reports whether a directory .opencode, or a file, may bring plugins. A file that cannot be read may.
+// plugins reports whether a .opencode directory, or a configuration file, may load plugins. An unreadable file may.
 func plugins(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return slices.ContainsFunc([]string{"plugin", "plugins", "opencode.json", "opencode.jsonc"},
@@ -217,7 +217,7 @@ func refusals(s agent.Spec) []agent.Refusal {
 	return out
 }
 
-// traps returns the files of a repository that the CLI may obey, without a plugin in a directory: that installs
+// traps returns repository files that the CLI may obey. There is no plugin in a directory, because that would install
 // packages.
 func traps() map[string]string {
 	return map[string]string{

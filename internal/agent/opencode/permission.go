@@ -11,12 +11,12 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rule is one line of a permission: the action for those arguments of a tool that match the pattern. The last matching
+// rule is one line of a permission: the action for calls of a tool whose arguments match the pattern. The last matching
 // rule decides.
 type rule struct{ tool, pattern, action string }
 
-// permission combines the parts of OPENCODE_PERMISSION in the cells into one value. An existing value of the variable
-// is merged with ours, so that nothing is allowed that either forbids.
+// permission merges the values of OPENCODE_PERMISSION in the cells into one. It also merges an existing value of the
+// variable, so that nothing is allowed that either forbids.
 func permission(env []string, s agent.Spec) []string {
 	var ours []rule
 	rest := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
@@ -37,21 +37,21 @@ func permission(env []string, s agent.Spec) []string {
 		return rest
 	}
 	their, good := rules(theirs)
-	if !set || !good { // the CLI ignores a value that it cannot read
+	if !set || !good { // the CLI ignores an invalid value
 		their = nil
 	}
-	return append(rest, permissionName+"="+compose(their, ours))
+	return append(rest, permissionName+"="+encodeRules(their, ours))
 }
 
-// compose writes one object: first their rules for other tools, in their order, then each tool of ours.
-func compose(theirs, ours []rule) string {
+// encodeRules encodes one object: first their rules for other tools, in order, then our rules for each tool.
+func encodeRules(theirs, ours []rule) string {
 	var tools []string
 	for _, o := range ours {
 		tools = append(tools, o.tool)
 	}
 	var b bytes.Buffer
 	b.WriteByte('{')
-	// A person's rules for all tools come first, so that ours decide.
+	// A person's rules for all tools come first, so that ours take precedence.
 	for _, group := range grouped(slices.DeleteFunc(slices.Clone(theirs),
 		func(r rule) bool { return slices.Contains(tools, r.tool) })) {
 		member(&b, group)
@@ -111,12 +111,12 @@ func member(b *bytes.Buffer, rs []rule) {
 }
 
 func write(b *bytes.Buffer, s string) {
-	data, _ := json.Marshal(s) // a string can always be written
+	data, _ := json.Marshal(s) // strings always encode
 	b.Write(data)
 }
 
-// rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order
-// counts, so it is read token by token. An unknown action makes the whole unreadable.
+// rules parses a permission: one action, or an object of tools, each with one action or an object of patterns. It reads
+// token by token, because the order matters. It rejects a permission with an unknown action.
 func rules(text string) ([]rule, bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	t, err := d.Token()
@@ -170,13 +170,13 @@ func word(d *json.Decoder) (string, bool) {
 
 func known(action string) bool { return action == "allow" || action == "ask" || action == "deny" }
 
-// stricter returns the action that allows less.
+// stricter returns the stricter of two actions.
 func stricter(a, b string) string {
 	order := []string{"deny", "ask", "allow"}
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// match reports whether a name matches a pattern of the CLI: * is any number of characters, ? is one.
+// match reports whether a name matches a pattern of the CLI: * matches any number of characters, ? matches one.
 func match(name, pattern string) bool {
 	switch {
 	case pattern == "":

@@ -44,7 +44,7 @@ func (p problem) fault() *fault.Fault {
 		return with(f, status)
 	case p.Name == "ProviderModelNotFoundError":
 		return fault.New(fault.AgentRefused, "there is no such model: %s",
-			p.message()).FixBy("name a model that there is", "opencode models")
+			p.message()).FixBy("name an existing model", "opencode models")
 	case p.Name == "APIError":
 		return with(fault.New(fault.APIError, "the model answered with an error: %s", p.message()), status)
 	}
@@ -58,7 +58,7 @@ func with(f *fault.Fault, status int) *fault.Fault {
 	return f
 }
 
-// wait returns how long the provider asks to wait. It ignores a date, which would depend on two clocks.
+// wait returns how long the provider asks to wait. It ignores a date, because that would compare two clocks.
 func (p problem) wait() time.Duration {
 	var h map[string]any
 	if json.Unmarshal(p.Data.ResponseHeaders, &h) != nil {

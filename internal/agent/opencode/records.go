@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxSessions = 512 // how many of the newest sessions are searched for ours
+	maxSessions = 512 // number of sessions to search, the newest first
 	clockSlack  = 2 * time.Second
 	maxDepth    = 4 // of sub-agents
 )
 
-// Observe remembers when the run began, and what the session that it resumes held by then.
+// Observe notes the time, and the messages of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := observer{launch: l, began: time.Now()}
 	for _, a := range l.Args[:min(l.Translated, len(l.Args))] {
@@ -38,12 +38,11 @@ type observer struct {
 	launch agent.Launch
 	began  time.Time
 	title  string
-	before map[string]bool // ids of the messages that the session had; nil: not known
+	before map[string]bool // ids of the session's earlier messages; nil if unknown
 }
 
-// After reads what the CLI wrote about this run into its database. The session is the one that a person named, or the
-// one that was created with our title; without either nothing is known about it. Stderr is not evidence: any program
-// can write to it.
+// After reads the CLI's database. The session is the one that a person named, or the one created with our title.
+// Without either there is no evidence. Stderr is not evidence, because any program can write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
 	e := agent.Evidence{Session: o.launch.Session}
@@ -63,10 +62,10 @@ func (o observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// compacted marks, among the records, a session that was too long and was shortened during the run.
+// compacted is an entry in Records that marks a session that was shortened during the run.
 const compacted = "\x00compacted"
 
-// keeps returns what belongs to the CLI.
+// keeps returns the places of the CLI's own data.
 func keeps(env []string) agent.Keeps {
 	return agent.Keeps{Dirs: []string{
 		cli.InHome(env, "XDG_DATA_HOME", ".local/share", "opencode"),
@@ -89,8 +88,8 @@ func database(env []string) string {
 	return filepath.Join(cmp.Or(data, filepath.Join(home, ".local", "share")), "opencode", name)
 }
 
-// visit lets see read the database. It reports false if that failed, or the database changed meanwhile, in each of
-// three attempts: the write-ahead log may restart while we read.
+// visit calls see to read the database. It tries three times, because the write-ahead log may restart while we read. It
+// reports false if each attempt failed, or the database changed meanwhile.
 func (o observer) visit(see func(*reading) error) bool {
 	path := database(o.launch.Env)
 	if path == "" {
@@ -143,8 +142,8 @@ func (o observer) read(g *reading) (e agent.Evidence, err error) {
 	return e, g.tree(e.Session, maxDepth, g.session)
 }
 
-// find looks for the session that was created with our title. Its title has changed since, but the event that created
-// it has the first one. If there are two such sessions, it returns neither.
+// find returns the session that was created with our title. The title may have changed, but the event that created the
+// session has the first one. If there are two such sessions, find returns neither.
 func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, error) {
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
@@ -205,7 +204,7 @@ func (g *reading) tree(id string, depth int, f func(id string) error) error {
 	})
 }
 
-// session collects the evidence of one session. Of a sub-agent's it has only the denials.
+// session collects the evidence of one session. For a sub-agent that is only the denials.
 func (g *reading) session(id string) error {
 	if id == g.evidence.Session {
 		g.evidence.DenialsKnown, g.evidence.Answered = true, agent.No
@@ -216,7 +215,7 @@ func (g *reading) session(id string) error {
 	return g.parts(id)
 }
 
-// each calls f with the rows of a table that an index has under an id.
+// each calls f with the rows of a table that an index lists for an id.
 func (g *reading) each(table, index, id string, f func(row []any) error) error {
 	numbers, err := g.store.Under(g.all[index], id)
 	if err != nil {
@@ -246,9 +245,8 @@ type message struct {
 	Error      *problem `json:"error"`
 }
 
-// messages collects what the messages of this run say. A person may answer within a moment of the question, so the time
-// of a message does not tell whether the last turn or this one wrote it. Only a fork needs the time: what it copies
-// keeps it.
+// messages collects the evidence in the messages of this run. It does not rely on times to tell them from those of the
+// last turn, which may have ended a moment before. Only for a fork it does, because copied messages keep their times.
 func (g *reading) messages(session string) error {
 	table := g.all["message"]
 	return g.each("message", messagesIndex, session, func(r []any) error {
@@ -272,7 +270,7 @@ func (g *reading) messages(session string) error {
 // take adds the evidence of one answer of the model. Messages come in order.
 func take(e *agent.Evidence, m message) {
 	e.Model = m.ProviderID + "/" + m.ModelID
-	e.Fault = nil // an earlier error was overcome
+	e.Fault = nil // the agent overcame an earlier error
 	if m.Error != nil {
 		e.Fault = m.Error.fault()
 	}
@@ -287,8 +285,8 @@ func take(e *agent.Evidence, m message) {
 	}
 }
 
-// parts collects refused tools of messages of this run: a fork copies parts with new times. A part that is too large to
-// read may hide another.
+// parts collects the denied tools in this run's messages. It looks at the time of the message, because a fork copies
+// parts with new times. A part that is too large to read may hide a denial.
 func (g *reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
 	return g.each("part", "part_session_idx", id, func(r []any) error {

@@ -10,8 +10,8 @@ import (
 )
 
 // rehearse points the CLI to our model server: it adds a provider of a built-in kind, and a private home. It removes
-// the variables that would lead the CLI elsewhere. The CLI's retries cannot be switched off; they obey a Retry-After-Ms
-// of the server.
+// the variables that would lead the CLI elsewhere. The CLI's retries cannot be turned off, but they obey the server's
+// Retry-After-Ms.
 func rehearse(t *cli.Translation, s agent.Spec) {
 	r := s.Rehearsal
 	provider, model := "rehearsal", r.Model
@@ -20,7 +20,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		chosen = passed
 	}
 	if p, m, ok := strings.Cut(chosen, "/"); ok {
-		provider, model = p, m // what a person chose is served too
+		provider, model = p, m // serve the model that a person chose
 	}
 	t.Env = append(t.Env,
 		"HOME="+r.Home,
@@ -36,7 +36,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"OPENCODE_CONFIG_CONTENT="+content(r, provider, model),
 	)
 	if !r.Patient {
-		// If a shortened conversation is still too long, it shortens and asks again for ever.
+		// If a shortened conversation is still too long, the CLI shortens it and asks again forever.
 		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
 	}
 	t.Unset = []string{
@@ -45,11 +45,11 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 	}
 }
 
-// content returns the configuration that overrides every other. It disables the agent named title, which would make a
+// content returns the configuration that overrides all others. It disables the agent named title, which would make a
 // second request.
 func content(r *agent.Rehearsal, provider, model string) string {
 	type object = map[string]any
-	data, _ := json.Marshal(object{ // strings and booleans can always be written
+	data, _ := json.Marshal(object{ // strings and booleans always encode
 		"model":       provider + "/" + model,
 		"small_model": provider + "/" + model,
 		"autoupdate":  false,

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/hookup"
 )
 
-// serverEntry returns the entry of a server in the user's configuration, of which there may be one with comments.
+// serverEntry returns the entry of a server in the user's configuration, which may be a file with comments.
 func serverEntry(env []string, name string, argv []string) hookup.Place {
 	dir := filepath.Join(cmp.Or(cli.First(env, "XDG_CONFIG_HOME"), filepath.Join(cli.Home(env), ".config")), "opencode")
 	return hookup.Place{
