@@ -224,7 +224,7 @@ func TestNestedBeginnings(t *testing.T) {
 			"settings",
 			[]string{"--settings", `{"forbidEverything":true}`},
 			userLine("x"), 2,
-			[]string{"forbidEverything means nothing here"},
+			[]string{"forbidEverything is unknown here"},
 		},
 		{"no agent", []string{"--agent", "nobody"}, userLine("x"), 2, []string{"there is no agent nobody"}},
 		{

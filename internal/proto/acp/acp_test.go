@@ -204,7 +204,7 @@ func TestDecode(t *testing.T) {
 			"acp.Prompt{s [{ image/png [97] }]}", "",
 		},
 		{V1, "session/prompt", `{"prompt":[{"type":"text","text":"x"}]}`, "", "sessionId is missing"},
-		{V1, "session/prompt", `[]`, "", "no object"},
+		{V1, "session/prompt", `[]`, "", "not an object"},
 		{V1, "fly", `{}`, "", "there is no method"},
 	} {
 		got, wrong := Decode(c.v, c.method, json.RawMessage(c.in))

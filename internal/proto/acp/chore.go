@@ -2,10 +2,10 @@ package acp
 
 import "encoding/json"
 
-// Offered is what a client carries out for an agent of version 1. In version 2 there are no such requests.
+// Offered lists what a client does for an agent of version 1. Version 2 has no such requests.
 type Offered struct{ Files, Terminals bool }
 
-// The requests of an agent for what its client offers.
+// The requests of an agent to its client.
 const (
 	ReadFile        = "fs/read_text_file"
 	WriteFile       = "fs/write_text_file"
@@ -27,16 +27,16 @@ func (o Offered) Has(method string) bool {
 	return false
 }
 
-// Chore is such a request. Each has some of the members.
+// Chore holds the parameters of such a request. Which fields are set depends on the method.
 type Chore struct {
 	Path, Content string
-	Line, Limit   int // of lines, from 1; 0: from the first one, any number
+	Line, Limit   int // lines to read: the first one, counted from 1, and how many; 0 for all
 
 	Command string
 	Args    []string
 	Env     []struct{ Name, Value string }
 	Cwd     string
-	Bytes   int `json:"outputByteLimit"` // that are kept of the output; 0: any number
+	Bytes   int `json:"outputByteLimit"` // limit of the output; 0 for no limit
 
 	Terminal string `json:"terminalId"`
 }
@@ -71,5 +71,5 @@ func Printed(output string, truncated bool, exited any) any {
 	return o
 }
 
-// Carried answers the other requests.
+// Carried answers all other requests.
 func Carried() any { return object{} }

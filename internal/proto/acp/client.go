@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Hello returns the parameters of initialize, which offer version 2. They have the members of both versions, of which
-// an agent reads its own. An agent that is offered neither files nor terminals uses its own tools.
+// Hello returns the parameters of initialize, which offer version 2. They have the members of both versions; an agent
+// reads those of its own version. An agent uses its own tools for files and terminals that are not offered.
 func Hello(name, version string, offered Offered) any {
 	info, form := object{"name": name, "version": version}, object{"form": object{}}
 	return object{
@@ -28,11 +28,11 @@ func Hello(name, version string, offered Offered) any {
 type Agent struct {
 	Version Version
 	About
-	Load, Resume bool // it resumes a session and repeats what was said, or without repeating it
-	HTTP         bool // it takes MCP servers with an address
+	Load, Resume bool // it can resume a session: Load repeats its messages, Resume does not
+	HTTP         bool // it accepts MCP servers with an address
 }
 
-// ReadAgent reads the answer to initialize. ok is false if it names no version that we know.
+// ReadAgent reads the response to initialize. ok is false if the version is unknown.
 func ReadAgent(result json.RawMessage) (a Agent, ok bool) {
 	type set struct{}
 	type session struct {
@@ -73,7 +73,7 @@ func ReadAgent(result json.RawMessage) (a Agent, ok bool) {
 	return a, true
 }
 
-// Server is an MCP server that the agent is to use.
+// Server is an MCP server for the agent.
 type Server struct {
 	Name, Command string
 	Args          []string
@@ -128,10 +128,10 @@ func Canceling(session string) any { return object{"sessionId": session} }
 type Offer struct {
 	Session string
 	Options
-	modeOption, modelOption string // ids of options; empty: there are methods of their own
+	modeOption, modelOption string // ids of options; empty if there are separate methods
 }
 
-// Read takes over what a message says of the session: the answer that opens it, or an update.
+// Read updates f from a message about the session: the response that opens it, or an update.
 func (f *Offer) Read(message json.RawMessage) {
 	type choice struct {
 		ID, ModeID, ModelID, Value, Name, Description string
@@ -159,7 +159,7 @@ func (f *Offer) Read(message json.RawMessage) {
 	}
 	choices := func(list []choice) (all []Choice) {
 		for _, c := range list {
-			for _, one := range append(c.Options, c) { // a choice may be a group of them
+			for _, one := range append(c.Options, c) { // a choice may be a group of choices
 				if id := cmp.Or(one.ID, one.ModelID, one.Value); id != "" {
 					all = append(all, Choice{id, one.Name, one.Description})
 				}
@@ -209,15 +209,15 @@ func (f *Offer) set(option, method, member, value string) (string, any) {
 	}
 }
 
-// Permission is a request for permission as a client gets it.
+// Permission is a request for permission to a client.
 type Permission struct {
 	Session     string
-	Title, Text string // what is asked, and why
+	Title, Text string // the question, and the reason for it
 	Tool        *Tool
 	Options     []Option
 }
 
-// ReadPermission reads session/request_permission. ok is false if it offers nothing.
+// ReadPermission reads session/request_permission. ok is false if there are no options.
 func ReadPermission(params json.RawMessage) (p Permission, ok bool) {
 	var r struct {
 		SessionID   string
@@ -248,7 +248,7 @@ func ReadPermission(params json.RawMessage) (p Permission, ok bool) {
 	return p, true
 }
 
-// Choose answers a request for permission with one of its options; without one, it is cancelled.
+// Choose answers a request for permission with one of its options, or cancels it if option is empty.
 func Choose(option string) any {
 	if option == "" {
 		return object{"outcome": object{"outcome": "cancelled"}}
@@ -256,13 +256,13 @@ func Choose(option string) any {
 	return object{"outcome": object{"outcome": "selected", "optionId": option}}
 }
 
-// Blank is a form, or with URL a page, that a person is asked to fill in.
+// Blank is a form for a person to fill in, or with URL a page to visit.
 type Blank struct {
 	Session, Text, URL string
 	Fields             []Field
 }
 
-// ReadForm reads elicitation/create. ok is false if it is of a kind that we do not know.
+// ReadForm reads elicitation/create. ok is false if its kind is unknown.
 func ReadForm(params json.RawMessage) (b Blank, ok bool) {
 	var r struct {
 		SessionID, Mode, Message, URL string
@@ -276,7 +276,7 @@ func ReadForm(params json.RawMessage) (b Blank, ok bool) {
 		return b, r.URL != ""
 	}
 	type constant struct{ Const, Title, Description string }
-	for d := json.NewDecoder(bytes.NewReader(r.RequestedSchema.Properties)); ; { // their order is that of the form
+	for d := json.NewDecoder(bytes.NewReader(r.RequestedSchema.Properties)); ; { // keep the order of the form
 		name, err := d.Token()
 		id, is := name.(string)
 		if err != nil || !is && name != json.Delim('{') {
@@ -308,8 +308,8 @@ func ReadForm(params json.RawMessage) (b Blank, ok bool) {
 	}
 }
 
-// Value returns the value of a field for what a person said: the name of a choice stands for it. ok is false if the
-// field does not take that.
+// Value converts a person's answer, which may be the name of a choice, to the value of a field. ok is false if the
+// answer does not fit the field.
 func (f Field) Value(said string) (value any, ok bool) {
 	if f.Several {
 		all := []any{}
@@ -336,7 +336,7 @@ func (f Field) Value(said string) (value any, ok bool) {
 	return said, len(f.Choices) == 0
 }
 
-// Submit answers a form. nil: the person declined.
+// Submit answers a form. A nil content declines it.
 func Submit(content map[string]any) any {
 	if content == nil {
 		return object{"action": "decline"}

@@ -1,9 +1,9 @@
 // Package acp is the agent side of the Agent Client Protocol, versions 1 and 2, without I/O: it decodes a client's
 // messages and encodes updates.
 //
-// It promises that a line is one message or one error that JSON-RPC has a number for, wherever the bytes were cut; that
-// updates fit the schema of the version that was agreed on; and that unknown members are ignored. It holds no
-// conversation: it knows no agent, no live session, and no file.
+// Every line becomes one message or one JSON-RPC error, however the input is split. Updates fit the schema of the
+// agreed version. Unknown members are ignored. The package has no state of a conversation, and does not know agents or
+// files.
 package acp
 
 import (
@@ -23,20 +23,20 @@ const (
 	V2 Version = 2
 )
 
-// The codes of errors that the protocol adds to those of JSON-RPC.
+// The error codes that the protocol adds to JSON-RPC.
 const (
 	RequestCancelled   = -32800
 	AuthRequired       = -32000
 	NotFound           = -32002
-	UnsupportedVersion = -32022
+	unsupportedVersion = -32022
 )
 
-// longest is the longest line that is accepted; images of a few megabytes fit.
+// longest is the longest accepted line. It leaves room for images of a few megabytes.
 const longest = 64 << 20
 
-// Reader splits bytes that may be cut anywhere into messages. A line that is too long is skipped without buffering it.
+// Reader splits input into messages. It skips a line that is too long without buffering it.
 type Reader struct {
-	Most int // bytes of a line; 0: 64 MiB
+	Most int // bytes of a line; 0 means 64 MiB
 
 	cut lines.Cutter
 }

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// The requests of a client. Decode has the names of the methods.
+// The requests of a client. Decode knows the names of the methods.
 type (
 	// Initialize begins the connection.
 	Initialize struct {
@@ -20,20 +20,20 @@ type (
 	Authenticate struct{}
 	// New begins a session.
 	New struct{ Place }
-	// Load resumes a session. Replay: the client gets its past messages.
+	// Load resumes a session. Replay means that the client gets its past messages.
 	Load struct {
 		Session string
 		Replay  bool
 		Place
 	}
-	// Fork begins a session with the past of another.
+	// Fork begins a session with the history of another.
 	Fork struct {
 		Session string
 		Place
 	}
-	// List asks for the sessions; Dir, if not empty, selects those in that directory.
+	// List asks for the sessions. Dir, if not empty, selects the sessions in that directory.
 	List struct{ Dir, Cursor string }
-	// Close ends a session, which can be resumed.
+	// Close ends a session, which can be resumed later.
 	Close struct{ Session string }
 	// Delete removes a session.
 	Delete struct{ Session string }
@@ -53,25 +53,25 @@ type (
 // Client is what the other side declared about itself.
 type Client struct {
 	Name  string
-	Forms bool // it shows forms
-	// it shows the output of commands in terminals that it creates, as declared in _meta; in version 2 every client
-	// does
+	Forms bool // it can show forms
+	// it shows the output of commands in terminals that it creates: in version 2 every client, in version 1 by a
+	// declaration in _meta
 	Terminals   bool
 	Notices     bool
 	Compactions bool
 }
 
-// Place is where a session works.
+// Place is the environment of a session.
 type Place struct {
 	Dir     string
 	Dirs    []string
-	Servers json.RawMessage // {"mcpServers": {…}}; nil: none
+	Servers json.RawMessage // {"mcpServers": {…}}, or nil
 }
 
 // Block is a part of a message.
 type Block struct {
 	Text  string
-	Media string // not empty: an image, a sound or a document, in Data
+	Media string // if not empty, Data has an image, a sound or a document
 	Data  []byte
 	Name  string
 }
@@ -82,7 +82,7 @@ func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Err
 		params = json.RawMessage("{}")
 	}
 	if params[0] != '{' {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: its params are no object", method)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: params is not an object", method)
 	}
 	p := &reading{method: method}
 	if err := json.Unmarshal(params, &p.in); err != nil {
@@ -106,7 +106,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// params are the members of all requests.
+// params has the members of all requests.
 type params struct {
 	Version  *json.Number `json:"protocolVersion"`
 	Client   capabilities `json:"clientCapabilities"`
@@ -175,7 +175,7 @@ type resource struct {
 	Media string  `json:"mimeType"`
 }
 
-// reading decodes one request; wrong is the first error.
+// reading decodes one request. wrong is the first error.
 type reading struct {
 	method string
 	in     params
@@ -233,19 +233,19 @@ func (p *reading) decode(v Version) any {
 	return nil
 }
 
-// Greeting reads initialize, which comes before there is a version.
+// Greeting reads initialize, which precedes the choice of a version.
 func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	p := &reading{}
 	if err := json.Unmarshal(raw, &p.in); err != nil || len(raw) == 0 || raw[0] != '{' {
-		// The form of a newer client's message is unknown, too.
+		// The form of a newer client's message is unknown too.
 		p.in = params{}
 		if json.Unmarshal(raw, &struct {
 			Version **json.Number `json:"protocolVersion"`
 		}{&p.in.Version}) != nil || p.in.Version == nil {
-			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: it cannot be read")
+			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: invalid parameters")
 		}
 		if wanted, err := p.in.Version.Int64(); err != nil || wanted <= int64(V2) {
-			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: it cannot be read")
+			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: invalid parameters")
 		}
 	}
 	if p.in.Version == nil {
@@ -253,7 +253,7 @@ func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	}
 	wanted, err := p.in.Version.Int64()
 	if err != nil || wanted < 0 || wanted > 1<<16 {
-		return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: protocolVersion is a whole number")
+		return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: protocolVersion must be a whole number")
 	}
 	said := Initialize{Wanted: int(wanted)}
 	for _, i := range []*info{p.in.Info, p.in.InfoV2} {
@@ -278,7 +278,7 @@ func Agree(wanted int) (Version, *jsonrpc.Error) {
 	case wanted == int(V1):
 		return V1, nil
 	}
-	e := jsonrpc.Errorf(UnsupportedVersion, "version %d of the protocol is not spoken here; 1 and 2 are", wanted)
+	e := jsonrpc.Errorf(unsupportedVersion, "protocol version %d is not supported; 1 and 2 are", wanted)
 	e.Data = map[string]any{"requested": wanted, "supported": []Version{V1, V2}}
 	return 0, e
 }
@@ -316,7 +316,7 @@ func (p *reading) place() Place {
 	return place
 }
 
-// servers converts the list to the format that all agents know.
+// servers converts the list to the format {"mcpServers": {…}}.
 func (p *reading) servers() json.RawMessage {
 	if len(p.in.Servers) == 0 {
 		return nil
@@ -346,7 +346,7 @@ func (p *reading) servers() json.RawMessage {
 		k.Env, k.Headers = byName(s.Env), byName(s.Headers)
 		all[s.Name] = k
 	}
-	data, _ := json.Marshal(map[string]any{"mcpServers": all}) // strings only, so no error
+	data, _ := json.Marshal(map[string]any{"mcpServers": all}) // strings always encode
 	return data
 }
 

@@ -28,6 +28,6 @@ func patch(d Diff) string {
 		fmt.Fprintf(&b, "--- %s\n", diff.Quote("a/"+path))
 	}
 	fmt.Fprintf(&b, "+++ %s\n", diff.Quote("b/"+path))
-	_ = diff.Write(&b, []byte(old), []byte(d.New)) // into memory
+	_ = diff.Write(&b, []byte(old), []byte(d.New)) // a write to memory cannot fail
 	return b.String()
 }

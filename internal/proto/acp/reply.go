@@ -6,7 +6,7 @@ import "encoding/json"
 type About struct {
 	Name, Title, Version string
 	Images, Dirs, Fork   bool
-	Login                *Method // how a person logs in; nil: unknown
+	Login                *Method // how a person logs in; nil if unknown
 }
 
 // Method is a way to log in.
@@ -51,7 +51,7 @@ func (e Encoder) Initialized(a About) any {
 	}
 }
 
-// Opened answers a request that begins or resumes a session; for a resumed one the id is empty.
+// Opened answers a request that begins or resumes a session. The id is empty for a resumed one.
 func (e Encoder) Opened(id string, s Options) any {
 	o := object{"configOptions": e.options(s)}.text("sessionId", id)
 	if e.Version == V1 && len(s.Modes) > 0 {
@@ -67,7 +67,7 @@ func (e Encoder) Opened(id string, s Options) any {
 // Changed answers a request that changes an option.
 func (e Encoder) Changed(s Options) any { return object{"configOptions": e.options(s)} }
 
-// Done answers a request that has no other result.
+// Done answers a request that has no result.
 func Done() any { return object{} }
 
 // Session is a session in a list.
@@ -92,7 +92,7 @@ func Listed(sessions []Session, next string) any {
 // Spent is the usage of a turn, for clients that can show it.
 type Spent struct{ Input, Output, Cached, Written, Reasoning int64 }
 
-// Stopped answers a prompt in version 1: its turn is over.
+// Stopped answers a prompt in version 1, when its turn is over.
 func Stopped(reason string, s *Spent) any {
 	o := object{"stopReason": reason}
 	if s != nil {
@@ -104,10 +104,10 @@ func Stopped(reason string, s *Spent) any {
 	return o
 }
 
-// Taken answers a prompt in version 2: it is part of the conversation.
+// Taken answers a prompt in version 2, when it is part of the conversation.
 func Taken(message string) any { return object{"messageId": message} }
 
-// The kinds of options in a question.
+// The kinds of options of a question.
 const (
 	AllowOnce   = "allow_once"
 	AllowAlways = "allow_always"
@@ -127,7 +127,7 @@ func (e Encoder) Permission(session, title, why string, t *Tool, options []Optio
 	}
 	if e.Version == V1 {
 		call := e.call(t)
-		if why != "" { // version 1 has no other place for it
+		if why != "" { // version 1 has no member for it
 			shown, _ := call["content"].([]object)
 			call["content"] = append([]object{{"type": "content", "content": textOf(why)}}, shown...)
 		}
@@ -139,7 +139,7 @@ func (e Encoder) Permission(session, title, why string, t *Tool, options []Optio
 	}.text("description", why)
 }
 
-// Chosen reads the answer to a permission request. ok: an option was chosen.
+// Chosen reads the response to a permission request. ok reports whether an option was chosen.
 func Chosen(result json.RawMessage) (option string, ok bool) {
 	var a struct {
 		Outcome struct {
@@ -153,7 +153,7 @@ func Chosen(result json.RawMessage) (option string, ok bool) {
 	return a.Outcome.Option, true
 }
 
-// Field is a field of a form: one choice, several choices, or a text if there are no choices.
+// Field is a field of a form: one or several of its choices, or a text if it has none.
 type Field struct {
 	ID, Title, About string
 	Several          bool
@@ -184,7 +184,7 @@ func Form(session, call, text string, fields []Field) any {
 	}}.text("toolCallId", call)
 }
 
-// Filled reads the answer to a form: the choices or text of each field. ok: the person filled it in.
+// Filled reads the response to a form: the choices or text of each field. ok reports whether the person filled it in.
 func Filled(result json.RawMessage) (fields map[string][]string, ok bool) {
 	var a struct {
 		Action  string                     `json:"action"`

@@ -11,15 +11,15 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// lenient decodes what has the expected type. It reports whether the data is JSON.
+// lenient decodes the members that have the expected type. It reports whether the data is JSON.
 func lenient(data json.RawMessage, v any) bool {
 	err := json.Unmarshal(data, v)
 	var other *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &other)
 }
 
-// told has the members of all updates.
-type told struct {
+// updateParams has the members of all updates.
+type updateParams struct {
 	SessionUpdate string
 	MessageID     string
 	Content       json.RawMessage
@@ -47,14 +47,14 @@ type told struct {
 	Error        *jsonrpc.Error
 }
 
-// ReadUpdate reads session/update. Options are read by Offer.Read, from raw. known is false for a kind of update that
-// we do not have; then Update.Kind has the agent's word.
+// ReadUpdate reads session/update. Offer.Read reads options from raw. known is false for an unknown kind of update;
+// then Update.Kind is the agent's word.
 func ReadUpdate(params json.RawMessage) (session string, u Update, raw json.RawMessage, known bool) {
 	var p struct {
 		SessionID string
 		Update    json.RawMessage
 	}
-	var m told
+	var m updateParams
 	if !lenient(params, &p) || !lenient(p.Update, &m) {
 		return "", u, nil, false
 	}
@@ -106,8 +106,8 @@ func ReadUpdate(params json.RawMessage) (session string, u Update, raw json.RawM
 	return p.SessionID, u, p.Update, true
 }
 
-// terminal returns what has changed in a terminal. more: the output is added to that before.
-func (m told) terminal(more bool) *Tool {
+// terminal returns a change of a terminal. If more is true, the output is appended.
+func (m updateParams) terminal(more bool) *Tool {
 	t := &Terminal{}
 	data := m.Data
 	if m.Output != nil {
@@ -126,7 +126,7 @@ func (m told) terminal(more bool) *Tool {
 
 type step struct{ Content, Status string }
 
-// call is a call of a tool, or what has changed in it, as it is sent.
+// call is a tool call, or a change of one, on the wire.
 type call struct {
 	ToolCallID, Name, Title, Kind, Status string
 	Content                               json.RawMessage
@@ -138,7 +138,7 @@ type call struct {
 		Exit      *struct {
 			Code *int `json:"exit_code"`
 		} `json:"terminal_exit"`
-		// of the adapter in front of Claude Code
+		// set by the adapter for Claude Code
 		ClaudeCode struct{ ToolResponse json.RawMessage }
 	} `json:"_meta"`
 }
@@ -163,7 +163,7 @@ func (c call) tool() *Tool {
 			t.Terminal.Ended, t.Terminal.Exit = true, c.Meta.Exit.Code
 		}
 	}
-	var decided struct{ DecisionReasonType string } // whether the call runs; there is none where it ran
+	var decided struct{ DecisionReasonType string } // why the call may not run; absent if it ran
 	if _ = lenient(c.Meta.ClaudeCode.ToolResponse, &decided); decided.DecisionReasonType != "" && c.Status == "failed" {
 		t.Code = "denied"
 	}
@@ -202,7 +202,7 @@ func contentsIn(raw json.RawMessage) []Content {
 	} else if !lenient(raw, &parts) || parts == nil {
 		return nil
 	}
-	all := []Content{} // none at all differs from no word about it
+	all := []Content{} // an empty list differs from an absent one
 	for _, p := range parts {
 		switch {
 		case p.Type == "content":
@@ -224,7 +224,7 @@ func contentsIn(raw json.RawMessage) []Content {
 	return all
 }
 
-// added returns the new file that a patch makes. part is true if the patch does not have it.
+// added returns the content of the file that a patch creates. part is true if the patch does not create a file.
 func added(patch string) (text string, part bool) {
 	var b strings.Builder
 	begun := false
@@ -271,13 +271,13 @@ func textIn(raw json.RawMessage) string {
 	return b.String()
 }
 
-// Spending is what the answer to a prompt says: why the turn ended, in version 1, and what it cost.
+// Spending is the response to a prompt: why the turn ended, in version 1, and what it cost.
 type Spending struct {
 	Stop  string
 	Spent *Spent
 }
 
-// ReadStopped reads the answer to session/prompt.
+// ReadStopped reads the response to session/prompt.
 func ReadStopped(result json.RawMessage) Spending {
 	var r struct {
 		StopReason string
@@ -298,7 +298,7 @@ func ReadStopped(result json.RawMessage) Spending {
 	switch u, q := r.Usage, r.Meta.Quota.Count; {
 	case u != nil:
 		s.Spent = &Spent{u.InputTokens, u.OutputTokens, u.CachedReadTokens, u.CachedWriteTokens, u.ThoughtTokens}
-	case q != nil: // Gemini CLI, and adapters after it
+	case q != nil: // Gemini CLI, and adapters that follow it
 		s.Spent = &Spent{Input: q.Input, Output: q.Output}
 	}
 	return s

@@ -11,7 +11,7 @@ import (
 // Kind is the kind of an Update.
 type Kind string
 
-// The kinds. The comments name the members of Update that they use.
+// The kinds, with the fields of Update that they use.
 const (
 	UserMessage    Kind = "user"       // Blocks, Message
 	Answer         Kind = "agent"      // Text, Message
@@ -22,18 +22,18 @@ const (
 	SessionTitle   Kind = "title"      // Title, Time
 	ContextUsage   Kind = "usage"      // Usage
 	Notice         Kind = "notice"     // Severity, Text
-	Compaction     Kind = "compaction" // Message: its id
-	Conditions     Kind = "state"      // State, Stop, Error; only in version 2
-	Commands       Kind = "commands"   // Text: their names, a line each
-	TerminalOutput Kind = "terminal"   // Tool: its id is that of the terminal; only in version 2
+	Compaction     Kind = "compaction" // Message is its id
+	Conditions     Kind = "state"      // State, Stop, Error; version 2 only
+	Commands       Kind = "commands"   // Text has their names, one a line
+	TerminalOutput Kind = "terminal"   // Tool, with the id of the terminal; version 2 only
 )
 
-// Update is a change in a session that the client is told of, in a form for all versions.
+// Update is a change of a session, in a form for all versions.
 type Update struct {
 	Kind     Kind
 	Message  string // the id of the message that it belongs to
 	Text     string
-	Whole    bool // Text is all of the message, and no piece
+	Whole    bool // Text is the whole message, not a piece
 	Blocks   []Block
 	Tool     *Tool
 	Steps    []Step
@@ -48,10 +48,10 @@ type Update struct {
 	Error    *jsonrpc.Error
 }
 
-// Command is what a message may begin with, behind a slash.
+// Command is a word that a message may begin with, after a slash.
 type Command struct{ Name, About string }
 
-// The statuses of a tool's call.
+// The statuses of a tool call.
 const (
 	Pending    = "pending"
 	InProgress = "in_progress"
@@ -59,7 +59,7 @@ const (
 	FailedCall = "failed"
 )
 
-// Tool is a call, or what has changed in it. Empty members are unchanged.
+// Tool is a tool call, or a change of one. Empty fields are unchanged.
 type Tool struct {
 	ID        string
 	New       bool // the client does not know it yet
@@ -73,10 +73,10 @@ type Tool struct {
 	Parent    string // the call whose sub-agent made this one
 	Terminal  *Terminal
 
-	// What only agents tell.
-	Output string // what it gave back
-	Code   string // why it did not run, in the agent's own word
-	More   bool   // Content and the output of Terminal are added to those before
+	// The fields below only come from agents.
+	Output string // its result
+	Code   string // why it did not run, in the agent's word
+	More   bool   // Content and the output of Terminal are appended
 }
 
 // Content is a text, a diff, or the id of a terminal.
@@ -89,16 +89,16 @@ type Content struct {
 // Diff is a change of a file.
 type Diff struct {
 	Path string
-	Old  *string // nil: the file is new
+	Old  *string // nil for a new file
 	New  string
 	Part bool // Old and New are excerpts
 }
 
-// Terminal is the output of a command. It did not run in a terminal of the client.
+// Terminal is the output of a command that did not run in a terminal of the client.
 type Terminal struct {
 	Command string
 	Dir     string
-	Output  *string // all of it; nil: not yet
+	Output  *string // all output; nil if there is none yet
 	Exit    *int
 	Ended   bool
 }
@@ -109,7 +109,7 @@ type Step struct {
 	Status string // pending, in_progress, completed
 }
 
-// Usage is how full the context is, and what the session has cost so far.
+// Usage says how full the context is, and what the session has cost so far.
 type Usage struct {
 	Used, Size int64
 	CostUSD    *float64
@@ -216,7 +216,7 @@ func (e Encoder) chunk(name string, u Update) []object {
 	return []object{object{"sessionUpdate": name, "content": textOf(u.Text)}.text("messageId", u.Message)}
 }
 
-// userMessage returns a message of the user: as a whole in version 2, in pieces before.
+// userMessage returns a message of the user: as a whole in version 2, in pieces in version 1.
 func (e Encoder) userMessage(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
@@ -247,8 +247,8 @@ func (e Encoder) plan(steps []Step) []object {
 	return []object{{"sessionUpdate": "plan", "entries": entries}}
 }
 
-// tool returns a call. The output of a command goes to a terminal if the client creates those: with messages in version
-// 2, with _meta in version 1. Otherwise the output is text.
+// tool returns a call. The output of a command goes to a terminal if the client supports that: in messages in version
+// 2, in _meta in version 1. Otherwise the output is text.
 func (e Encoder) tool(t *Tool) []object {
 	o := e.call(t)
 	switch {
@@ -265,7 +265,7 @@ func (e Encoder) tool(t *Tool) []object {
 	return []object{o}
 }
 
-// call returns a call without the member that names the kind of update.
+// call returns a call without the member sessionUpdate.
 func (e Encoder) call(t *Tool) object {
 	o := object{"toolCallId": t.ID}.text("name", t.Name).text("title", t.Title).text("kind", t.Kind).
 		text("status", t.Status)
@@ -378,7 +378,7 @@ func (e Encoder) content(c Content) []object {
 	return []object{o}
 }
 
-// options returns the settings of a session, as a client shows them.
+// options returns the settings of a session for display.
 func (e Encoder) options(s Options) []object {
 	id := "id"
 	if e.Version == V2 {

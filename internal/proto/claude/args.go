@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// takes is what follows a flag.
+// takes says which arguments follow a flag.
 type takes uint8
 
 const (
@@ -31,14 +31,14 @@ const (
 type Flag struct {
 	Names []string // as they are typed, with dashes
 	Fate  Fate
-	Note  string // what becomes of it, for the page and for warnings
+	Note  string // how it is handled, for the docs and for warnings
 
 	takes takes
 	to    string              // our flag with the same meaning; empty if we have no such flag
-	value func(string) string // converts the value for that flag; nil: unchanged
+	value func(string) string // converts the value for that flag; may be nil
 }
 
-// Flags returns the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
+// Flags returns the table. A flag that is neither in it nor one of ours is refused, because it may be a limit.
 //
 // Long because it is a table.
 func Flags() []Flag {
@@ -122,7 +122,7 @@ func Flags() []Flag {
 		"--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
 }
 
-// Speaks reports whether a command line is for this dialect.
+// Speaks reports whether a command line is in this dialect.
 func Speaks(argv []string) bool {
 	for i, arg := range argv {
 		if arg == "--" {
@@ -135,8 +135,8 @@ func Speaks(argv []string) bool {
 	return false
 }
 
-// Args translates Claude Code's command line to ours. Ignored flags change nothing here; knows reports which other
-// flags the command has, and whether a value follows. The error names what is refused, and why.
+// Args translates Claude Code's command line to ours. knows reports whether the command has another flag, and whether a
+// value follows it. Ignored flags have no effect here. The error names the refused flag and the reason.
 func Args(argv []string, knows func(flag string) (known, value bool)) (args, ignored []string, err error) {
 	t := translation{flags: map[string]Flag{}, knows: knows}
 	for _, f := range Flags() {
@@ -194,7 +194,7 @@ func (t *translation) read(argv []string) error {
 		if !known {
 			ours, value := t.knows(name)
 			if !ours {
-				return fmt.Errorf("%s is refused: it is not known here, and may be a limit", clipped(name))
+				return fmt.Errorf("%s is refused: it is unknown here, and may be a limit", clipped(name))
 			}
 			t.out = append(t.out, arg)
 			if value && !joined && i+1 < len(argv) {
@@ -245,7 +245,7 @@ func (f Flag) values(joined bool, value string, rest []string) ([]string, error)
 	return rest[:1], nil
 }
 
-// agent distinguishes our flag --agent from Claude Code's: ours chooses the agent, and comes first.
+// agent distinguishes our flag --agent from Claude Code's. Ours chooses the agent, and takes precedence.
 func (t *translation) agent(value string, given bool) error {
 	if !given {
 		return fmt.Errorf("--agent needs a value")
@@ -272,7 +272,7 @@ func (t *translation) take(name string, f Flag, values []string) error {
 	case f.takes == nothing && f.value == nil:
 		t.set(f.to, "true")
 		return nil
-	case f.takes == nothing: // a named mode has precedence
+	case f.takes == nothing: // a named mode takes precedence
 		t.set("allow-bypass", "true")
 		if t.given[f.to] == "" {
 			t.set(f.to, f.value(""))
@@ -296,15 +296,15 @@ func (t *translation) named(name string, f Flag, values []string) error {
 	case "questions":
 		if name == "--permission-prompt-tool" {
 			if values[0] != "stdio" {
-				return fmt.Errorf("%s %s is refused: only stdio is asked here", name, clipped(values[0]))
+				return fmt.Errorf("%s %s is refused: only stdio is supported here", name, clipped(values[0]))
 			}
-			if t.given[f.to] != "none" { // if questions are switched off, they stay off
+			if t.given[f.to] != "none" { // if questions are turned off, they stay off
 				t.set(f.to, "host")
 			}
 			return nil
 		}
 		if values[0] != "host" && values[0] != "none" {
-			return fmt.Errorf("%s takes host or none", name)
+			return fmt.Errorf("%s must be host or none", name)
 		}
 		if values[0] == "none" {
 			t.set(f.to, "none")
@@ -320,7 +320,7 @@ func (t *translation) named(name string, f Flag, values []string) error {
 			}
 		}
 		for _, v := range values {
-			for _, rule := range SplitRules(v) {
+			for _, rule := range splitRules(v) {
 				t.out = append(t.out, "--"+f.to+"="+rule)
 			}
 		}
@@ -346,10 +346,10 @@ func (t *translation) named(name string, f Flag, values []string) error {
 	return nil
 }
 
-// once sets a limit and refuses a second one, because one of them would be lost.
+// once sets a limit. It refuses a second one, because one of them would be lost.
 func (t *translation) once(name string, f Flag, value string) error {
 	if before, given := t.given[f.to]; given && before != value {
-		return fmt.Errorf("%s is refused: it stands there twice, and only one would be kept", name)
+		return fmt.Errorf("%s is refused: it is given twice, and only one would be kept", name)
 	}
 	if strings.HasPrefix(f.to, "max-") && strings.Trim(value, "0.") == "" {
 		return fmt.Errorf("%s %s is refused: nothing would be left to run", name, clipped(value))
@@ -358,7 +358,7 @@ func (t *translation) once(name string, f Flag, value string) error {
 	return nil
 }
 
-// set sets a flag; the last value counts.
+// set sets a flag. The last value counts.
 func (t *translation) set(name, value string) { t.given[name] = value }
 
 func (t *translation) finish() (args, ignored []string, err error) {
@@ -391,8 +391,8 @@ func (t *translation) finish() (args, ignored []string, err error) {
 	return t.out, t.passed, nil
 }
 
-// SplitRules splits a list of rules at commas and spaces outside brackets.
-func SplitRules(list string) (rules []string) {
+// splitRules splits a list of rules at commas and spaces outside brackets.
+func splitRules(list string) (rules []string) {
 	depth, begin := 0, 0
 	cut := func(end int) {
 		if rule := strings.TrimSpace(list[begin:end]); rule != "" {

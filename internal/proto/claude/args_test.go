@@ -119,11 +119,11 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --permission-mode auto":             "--permission-mode auto is refused",
 		"-p x --max-turns 0":                      "--max-turns 0 is refused",
 		"-p x --max-budget-usd 0.00":              "--max-budget-usd 0.00 is refused",
-		"-p x --max-turns 1 --max-turns=5":        "--max-turns is refused: it stands there twice",
-		"-p x --settings a --settings b":          "--settings is refused: it stands there twice",
+		"-p x --max-turns 1 --max-turns=5":        "--max-turns is refused: it is given twice",
+		"-p x --settings a --settings b":          "--settings is refused: it is given twice",
 		"-p x --permission-mode bogus":            "the modes are default",
-		"-p x --permission-prompt-tool mcp__a__b": "only stdio is asked",
-		"-p x --permission-prompts bogus":         "takes host or none",
+		"-p x --permission-prompt-tool mcp__a__b": "only stdio is supported",
+		"-p x --permission-prompts bogus":         "must be host or none",
 		"-p x --plugin-dir y":                     "--plugin-dir is refused",
 		"-p x --managed-settings {}":              "--managed-settings is refused",
 		"-p x --restricted":                       "--restricted is refused",
@@ -135,7 +135,7 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --model":                            "--model needs a value",
 		"-p x --allowedTools":                     "--allowedTools needs a value",
 		"-p=1 x":                                  "-p takes no value",
-		"-p x --nosuch=1":                         "--nosuch is refused: it is not known here",
+		"-p x --nosuch=1":                         "--nosuch is refused: it is unknown here",
 		"-p x --worktree":                         "--worktree is refused",
 	} {
 		if args, _, err := claude.Args(strings.Fields(in), ours); err == nil || !strings.Contains(err.Error(), want) {
@@ -187,17 +187,17 @@ func TestSettings(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`[]`:                                                    "must be an object",
-		`{"forbidEverything":true}`:                             "forbidEverything means nothing here",
-		`{"permissions":{"only":[]}, "x":1}`:                    "x means nothing here",
-		`{"permissions":{"only":["a"]}}`:                        "permissions.only means nothing here",
-		`{"permissions":{"deny":"Bash"}}`:                       "permissions.deny is not what it should be",
+		`{"forbidEverything":true}`:                             "forbidEverything is unknown here",
+		`{"permissions":{"only":[]}, "x":1}`:                    "x is unknown here",
+		`{"permissions":{"only":["a"]}}`:                        "permissions.only is unknown here",
+		`{"permissions":{"deny":"Bash"}}`:                       "permissions.deny is invalid",
 		`{"permissions":{"defaultMode":"bogus"}}`:               "defaultMode bogus",
-		`{"sandbox":{"filesystem":{"denyRead":["~"]}}}`:         "sandbox.filesystem means nothing here",
+		`{"sandbox":{"filesystem":{"denyRead":["~"]}}}`:         "sandbox.filesystem is unknown here",
 		`{"sandbox":{"enabled":true,"failIfUnavailable":true}}`: "failIfUnavailable would not be kept",
 		`{"sandbox":{"network":{"allowedDomains":["a"]}}}`:      "limits nothing where",
-		`{"sandbox":{"network":{"deniedDomains":["a"]}}}`:       "deniedDomains means nothing",
+		`{"sandbox":{"network":{"deniedDomains":["a"]}}}`:       "deniedDomains is unknown",
 		`{"hooks":{"PreToolUse":[{"hooks":[]}]}}`:               "hooks.PreToolUse may forbid something",
-		`{"disabledMcpjsonServers":["a"]}`:                      "disabledMcpjsonServers means nothing here",
+		`{"disabledMcpjsonServers":["a"]}`:                      "disabledMcpjsonServers is unknown here",
 	} {
 		if _, err := claude.ReadSettings("x", []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", body, err)

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/event"
 )
 
-// Control is the body of a control_request. Its members depend on the subtype.
+// Control is the body of a control_request. Which fields are set depends on the subtype.
 type Control struct {
 	Subtype     string          `json:"subtype"`
 	Tool        string          `json:"tool_name,omitempty"` // can_use_tool
@@ -29,7 +29,7 @@ type Control struct {
 	*Greeting                   // initialize
 }
 
-// Greeting is the part of initialize that we send ourselves.
+// Greeting is the part of initialize that we send to the CLI.
 type Greeting struct {
 	Hooks   map[string][]HookMatcher `json:"hooks"`
 	Servers []string                 `json:"sdkMcpServers,omitempty"`
@@ -40,7 +40,7 @@ type Greeting struct {
 type Helper struct {
 	Description string   `json:"description"`
 	Prompt      string   `json:"prompt"`
-	Tools       []string `json:"tools,omitzero"` // nil: all
+	Tools       []string `json:"tools,omitzero"` // nil for all
 	Model       string   `json:"model,omitempty"`
 }
 
@@ -164,8 +164,8 @@ func NewQuestion(a event.Ask) Question {
 	return Question{a, r}
 }
 
-// suggestions returns what the host may offer to remember: this exact command, or this tool; for files, the mode that
-// allows changing them.
+// suggestions returns the permissions that the host may offer to remember: this exact command or this tool, or for
+// files the mode that allows changing them.
 func suggestions(c *event.Call) []Update {
 	rule := Rule{Tool: c.Name}
 	switch c.Kind {
@@ -229,7 +229,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 		case u.Type == "addDirectories":
 			notes = append(notes,
 				"the host's answer adds directories, which stay closed in this conversation: --add-dir opens them")
-		default: // it removes a permission, which is not supported
+		default: // removing a permission is not supported
 			return no("the host's answer changes permissions by " + clipped(u.Type+" "+u.Behavior) +
 				", which cannot be kept here")
 		}

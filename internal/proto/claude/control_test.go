@@ -165,16 +165,16 @@ func TestInitialize(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`[]`:                          "must be an object",
-		`{"restrictEverything":true}`: "restrictEverything means nothing here",
-		`{"plugins":[{"path":"x"}]}`:  "plugins means nothing here",
-		`{"toolAliases":{"a":"b"}}`:   "toolAliases means nothing here",
+		`{"restrictEverything":true}`: "restrictEverything is unknown here",
+		`{"plugins":[{"path":"x"}]}`:  "plugins is unknown here",
+		`{"toolAliases":{"a":"b"}}`:   "toolAliases is unknown here",
 		`{"hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}`: "PermissionRequest would never " +
 			"be called",
 		`{"hooks":{"PreToolUse":[{"matcher":"(?=x)","hookCallbackIds":["a"]}]}}`:     "is not a regular expression",
-		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}}`: "neither continue nor block",
-		`{"hooks":7}`: "hooks is not what it should be",
-		`{"agents":{"a":{"description":"d","prompt":"p","permissionMode":"plan"}}}`: "permissionMode of a means " +
-			"nothing here",
+		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}}`: "must be continue or block",
+		`{"hooks":7}`: "invalid hooks",
+		`{"agents":{"a":{"description":"d","prompt":"p","permissionMode":"plan"}}}`: "permissionMode of a is " +
+			"unknown here",
 		`{"agents":{"a":{"description":"d"}}}`: "needs a description and " +
 			"a prompt",
 		`{"sdkMcpServerConfigs":{"w":{"tools":[{"name":"x","policy":"always_deny"}]}}}`: "limits tools of w",
@@ -248,7 +248,7 @@ func TestWords(t *testing.T) {
 			agent.Word{Decision: "deny", Reason: "r"},
 			"",
 		},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"defer"}}`, agent.Word{}, "puts the call off"},
+		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"defer"}}`, agent.Word{}, "defers the call"},
 		{
 			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":[]}}`,
 			agent.Word{},
@@ -256,14 +256,17 @@ func TestWords(t *testing.T) {
 		},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":{}}}`, agent.Word{Input: json.RawMessage(`{}`)}, ""},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.Word{}, ""},
-		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "neither approve nor block"},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{}, "is not allow, ask or deny"},
+		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "must be approve or block"},
+		{
+			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{},
+			"must be allow, ask or deny",
+		},
 		{
 			agent.AfterTool, `{"hookSpecificOutput":{"updatedToolOutput":"x"}}`,
 			agent.Word{},
-			"replaces what a tool answered",
+			"replaces the result of a tool",
 		},
-		{agent.BeforeTool, `"x"`, agent.Word{}, "could not be read"},
+		{agent.BeforeTool, `"x"`, agent.Word{}, "its answer is invalid"},
 	} {
 		w, err := claude.ReadWord(c.moment, []byte(c.body))
 		if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) ||

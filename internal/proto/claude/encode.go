@@ -1,10 +1,10 @@
-// Package claude is Claude Code's stream-json, without I/O, for both of its sides. For hosts that were written for
-// Claude Code: it encodes events, decodes the host's lines, and translates Claude Code's command line to ours. For the
-// CLI itself: the types of its lines, which its driver reads and answers.
+// Package claude is Claude Code's stream-json protocol, without I/O. For hosts that were written for Claude Code, it
+// encodes events, decodes the host's lines, and translates Claude Code's command line to ours. For the driver of the
+// CLI itself, it has the types of its lines.
 //
-// It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an
-// answer, all with the id of its message, a result at every end, totals over the process, a uuid on every line. No
-// flag, setting or member of a request that limits what may happen is ignored: it is translated, or refused by name. It
+// The output has the shape that those hosts rely on: init at the beginning of every turn, a line for each block of an
+// answer with the id of its message, a result at every end, totals for the process, a uuid on every line. A flag,
+// setting or member of a request that is a limit is never ignored: it is translated, or refused by name. The package
 // makes no decisions about the conversation.
 package claude
 
@@ -16,22 +16,22 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Encoder writes one process's stream. It gets a text in pieces and then as a whole. The whole becomes a line; the
+// Encoder writes the stream of one process. It gets a text in pieces and then as a whole. The whole becomes a line;
 // pieces are only written with Partial.
 //
 //	between turns ── TurnBegan ──▶ due ── the agent has described itself, or a line comes ──▶ within: init is written
 //	      ▲                                                                                        │
 //	      └────────────────────────────── Ended: result ──────────────────────────────────────────┘
 type Encoder struct {
-	UUID    func() string // returns a new one at each call
-	Partial bool          // write pieces of answers as they come
-	Unasked bool          // questions are denied
-	Limits  Limits        // to explain why a turn ended
+	UUID    func() string // returns a new UUID
+	Partial bool          // write pieces of answers
+	Unasked bool          // deny questions
+	Limits  Limits        // explain why a turn ended
 	Version string        // of the program that replaces Claude Code
 
 	session string
 	facts   event.Facts
-	mode    string // the last mode that the host knows, in Claude Code's word
+	mode    string // the last mode reported to the host, in Claude Code's word
 	started bool   // the agent has described itself
 	due     bool   // a turn began, and its init is not written
 	within  bool   // a turn is running
@@ -43,22 +43,22 @@ type Encoder struct {
 	stop    string // why the model last stopped
 	cost    float64
 	models  map[string]ModelTokens
-	running string // the agent's own call that has no result
+	running string // the agent's own call without a result
 }
 
-// Limits are those that end a turn.
+// Limits are the limits that end a turn.
 type Limits struct {
 	Turns int
 	USD   float64
 }
 
-// Know sets what is known when the conversation opens. Events report changes.
+// Know sets the facts that are known when the conversation opens. Events report changes.
 func (e *Encoder) Know(id string, f event.Facts) { e.session, e.facts = id, f }
 
 // Session returns the conversation's id.
 func (e *Encoder) Session() string { return e.session }
 
-// Facts returns what is known so far.
+// Facts returns the facts that are known so far.
 func (e *Encoder) Facts() event.Facts { return e.facts }
 
 // Event returns the lines for an event, if any.
@@ -78,7 +78,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 		return nil
 	case event.TurnBegan:
 		e.begin()
-		if !e.started && (e.facts.Model == "" || e.facts.Tools == nil) { // the agent reports them soon
+		if !e.started && (e.facts.Model == "" || e.facts.Tools == nil) { // wait: the agent reports them soon
 			return nil
 		}
 		return e.init()
@@ -133,7 +133,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		return e.call(ev)
 	case event.ToolResult:
 		lines := e.shut(ev.Parent, false)
-		if e.running == ev.Result.ID && !ev.Synthetic { // else the turn ended while it ran
+		if e.running == ev.Result.ID && !ev.Synthetic { // otherwise the turn ended while it ran
 			e.running = ""
 		}
 		return append(lines,
@@ -195,7 +195,7 @@ func (e *Encoder) call(ev event.Event) [][]byte {
 // answered handles the end of an answer, which only calls can follow.
 func (e *Encoder) answered(ev event.Event) [][]byte {
 	m, found := e.open[ev.Parent]
-	if !found { // nothing of it was written yet
+	if !found { // none of it was written yet
 		m = e.message(ev.Parent)
 	}
 	if ev.Model != "" {
@@ -213,7 +213,7 @@ func (e *Encoder) answered(ev event.Event) [][]byte {
 	return append(m.flush(e, false), m.close(e)...)
 }
 
-// Status returns the current mode if the host does not know it.
+// Status reports the current mode if the host does not know it.
 func (e *Encoder) Status() [][]byte {
 	now := Word(e.facts.Mode, e.Unasked)
 	if e.facts.Mode == "" || now == e.mode {
@@ -223,7 +223,7 @@ func (e *Encoder) Status() [][]byte {
 	return [][]byte{e.system(system{Subtype: "status", Status: []byte("null"), Mode: now})}
 }
 
-// Became reports what became of a message for the running turn: started, or queued.
+// Became reports the state of a message for the running turn: started, or queued.
 func (e *Encoder) Became(message, state string) []byte {
 	return encode(struct {
 		Type       string `json:"type"`
@@ -234,12 +234,12 @@ func (e *Encoder) Became(message, state string) []byte {
 	}{"command_lifecycle", message, state, e.session, e.UUID()})
 }
 
-// Repeat returns a message of the host as it came.
+// Repeat repeats a message of the host.
 func (e *Encoder) Repeat(message []byte) []byte {
 	return e.line(messageLine{Type: "user", Message: rawMessage(message), Replay: true})
 }
 
-// line completes a line of one side.
+// line completes a messageLine.
 func (e *Encoder) line(s messageLine) []byte {
 	s.Session, s.Identifier = e.session, e.UUID()
 	return encode(s)
@@ -257,7 +257,7 @@ func parent(id string) *string {
 	return &id
 }
 
-// count returns tokens as the Messages API counts them.
+// count converts a usage to the counts of the Messages API.
 func count(u *event.Usage) Tokens {
 	if u == nil {
 		return Tokens{}
@@ -265,7 +265,7 @@ func count(u *event.Usage) Tokens {
 	return Tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
 }
 
-// reason returns the Messages API's word for why a model stopped, if there is one.
+// reason returns the Messages API's word for why a model stopped, or "".
 func reason(word string) string {
 	switch strings.ToLower(word) {
 	case "tool_calls", "tool_use", "function_call":

@@ -26,7 +26,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 		}))
 }
 
-// errorKind returns Claude Code's word for a failure of the model API, or "" for any other.
+// errorKind returns Claude Code's word for a failure of the model API, or "" for other failures.
 func errorKind(f *fault.Fault) string {
 	switch f.Code {
 	case fault.AuthRequired, fault.CredentialsExpired, fault.PermissionDenied:
@@ -162,7 +162,7 @@ func (e *Encoder) Refuse(f *fault.Fault) [][]byte { return e.refuse(f.Sentence()
 // NoConversation returns the whole stream if there is no conversation with that id to resume.
 func (e *Encoder) NoConversation(id string) [][]byte { return e.refuse(NoConversation(id)) }
 
-// NoConversation returns Claude Code's sentence.
+// NoConversation returns Claude Code's message.
 func NoConversation(id string) string { return "No conversation found with session ID: " + id }
 
 func (e *Encoder) refuse(why string) [][]byte {

@@ -14,14 +14,14 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Matcher selects what a hook is about.
+// Matcher selects the subjects of a hook.
 type Matcher struct {
 	words   []string
 	pattern *regexp.Regexp
 }
 
-// NewMatcher parses a matcher: nothing or * matches everything, names separated by bars match those names, anything
-// else is a regular expression.
+// NewMatcher parses a matcher. An empty text or * matches everything, names separated by bars match those names, and
+// anything else is a regular expression.
 func NewMatcher(text string) (Matcher, error) {
 	if text == "" || text == "*" {
 		return Matcher{}, nil
@@ -44,7 +44,7 @@ func NewMatcher(text string) (Matcher, error) {
 	return Matcher{pattern: pattern}, nil
 }
 
-// Matches reports whether the hook is about that subject. Claude Code has two names for the tool that starts a
+// Matches reports whether the hook applies to a subject. Claude Code has two names for the tool that starts a
 // sub-agent.
 func (m Matcher) Matches(subject string) bool {
 	switch {
@@ -56,7 +56,7 @@ func (m Matcher) Matches(subject string) bool {
 	return true
 }
 
-// moments returns the moments at which a host is asked.
+// moments returns the moments that host hooks support.
 func moments() []agent.MomentName {
 	return []agent.MomentName{
 		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
@@ -65,7 +65,7 @@ func moments() []agent.MomentName {
 	}
 }
 
-// onlookers returns the moments of Claude Code that do not occur here. A host could only observe them.
+// onlookers returns moments of Claude Code that do not occur here. A host can only observe them.
 func onlookers() []string {
 	return []string{
 		"Notification", "StopFailure", "PostCompact", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle",
@@ -85,7 +85,7 @@ type HookMatcher struct {
 func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) {
 	var all map[string][]HookMatcher
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, nil, fmt.Errorf("initialize: hooks is not what it should be: %w", err)
+		return nil, nil, fmt.Errorf("initialize: invalid hooks: %w", err)
 	}
 	var hooks []Hook
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -103,7 +103,7 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 				return nil, nil, fmt.Errorf("initialize: hooks: %w", err)
 			}
 			if h.Failure != "" && h.Failure != "continue" && h.Failure != "block" {
-				return nil, nil, fmt.Errorf("initialize: hooks: onFailure %q is neither continue nor block",
+				return nil, nil, fmt.Errorf("initialize: hooks: onFailure must be continue or block, not %q",
 					clipped(h.Failure))
 			}
 			seconds := min(max(h.Timeout, 0), 24*60*60)
@@ -116,7 +116,7 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 	return hooks, ignored, nil
 }
 
-// Subject returns what the matcher of a hook sees at that moment.
+// Subject returns the text that the matcher of a hook applies to.
 func Subject(m agent.Moment) string {
 	switch m.Name {
 	case agent.BeforeTool, agent.AfterTool, agent.AfterFailure:
@@ -129,7 +129,7 @@ func Subject(m agent.Moment) string {
 	return ""
 }
 
-// Scene is what every hook gets about the conversation.
+// Scene is the part of the input that all hooks get.
 type Scene struct{ Session, Dir, Mode string }
 
 // HookRequest returns a request that calls the host's hook.
@@ -214,7 +214,7 @@ type HookDecision struct {
 	MCP      json.RawMessage `json:"updatedMCPToolOutput,omitempty"`
 }
 
-// Output returns a decision in the form in which a hook returns it at that moment.
+// Output converts a decision to the output of a hook.
 func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	more := HookDecision{Context: w.Context}
 	if name == agent.BeforeTool {
@@ -241,7 +241,7 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	out := HookOutput{More: &HookDecision{}}
 	if err := json.Unmarshal(body, &out); err != nil {
-		return agent.Word{}, errors.New("its answer could not be read")
+		return agent.Word{}, errors.New("its answer is invalid")
 	}
 	if out.More == nil { // it was null
 		out.More = &HookDecision{}
@@ -259,19 +259,19 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	case "block":
 		w.Decision, w.Reason = "deny", out.Reason
 	default:
-		return agent.Word{}, fmt.Errorf("its decision %q is neither approve nor block", clipped(out.Decision))
+		return agent.Word{}, fmt.Errorf("its decision must be approve or block, not %q", clipped(out.Decision))
 	}
 	if name == agent.BeforeTool {
 		switch d := out.More.Decision; d {
 		case "":
 		case "allow", "ask", "deny":
-			if w.Decision != "deny" { // of two decisions, the stricter one counts
+			if w.Decision != "deny" { // the stricter of two decisions counts
 				w.Decision, w.Reason = d, out.More.Reason
 			}
 		case "defer":
-			return agent.Word{}, errors.New("it puts the call off, which is not done here")
+			return agent.Word{}, errors.New("it defers the call, which is not supported here")
 		default:
-			return agent.Word{}, fmt.Errorf("its permissionDecision %q is not allow, ask or deny", clipped(d))
+			return agent.Word{}, fmt.Errorf("its permissionDecision must be allow, ask or deny, not %q", clipped(d))
 		}
 		if raw := bytes.TrimSpace(out.More.Input); len(raw) > 0 && string(raw) != "null" {
 			if raw[0] != '{' {
@@ -281,7 +281,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 		}
 	}
 	if len(out.More.Output) > 0 || len(out.More.MCP) > 0 {
-		return agent.Word{}, errors.New("it replaces what a tool answered, which is not done here")
+		return agent.Word{}, errors.New("it replaces the result of a tool, which is not supported here")
 	}
 	if out.Continue != nil && !*out.Continue {
 		if w.End = out.Stop; w.End == "" {
@@ -291,8 +291,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	return w, nil
 }
 
-// Failed returns the decision for a hook that failed: the person is asked, or the action is blocked if the host said
-// so.
+// Failed returns the decision for a hook that failed: to ask the person, or to block the action if the host wants that.
 func Failed(h Hook, why string) agent.Word {
 	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
 	switch {
@@ -304,7 +303,7 @@ func Failed(h Hook, why string) agent.Word {
 	return w
 }
 
-// Together combines several decisions: the strictest counts, and otherwise the first of a kind.
+// Together combines several decisions. It takes the strictest decision, and the first value of everything else.
 func Together(words []agent.Word) agent.Word {
 	rank := func(d string) int { return slices.Index([]string{"", "allow", "ask", "deny"}, d) }
 	var all agent.Word

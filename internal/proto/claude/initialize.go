@@ -12,24 +12,24 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Initialize is what a host sends before the conversation begins.
+// Initialize is the request that a host sends before the conversation begins.
 type Initialize struct {
 	Delta
 	Hooks    []Hook
-	Settings []byte // an object, or a string with the path of a file; nil: not set
-	Refused  error  // the request is unsupported; everything else is empty
+	Settings []byte // an object, or a string with the path of a file; may be nil
+	Refused  error  // not nil if the request is unsupported; then everything else is empty
 }
 
 // Hook is a hook of the host.
 type Hook struct {
 	Moment  agent.MomentName
 	Matcher Matcher
-	IDs     []string      // one for each function of the host
-	Timeout time.Duration // 0: not set
-	Block   bool          // if it fails, what it is about is blocked
+	IDs     []string      // one for each of the host's functions
+	Timeout time.Duration // 0 if not set
+	Block   bool          // if the hook fails, block its subject
 }
 
-// ReadInitialize reads the request. The error names what is not supported.
+// ReadInitialize reads the request. The error names the unsupported member.
 func ReadInitialize(body []byte) (*Initialize, error) {
 	init := Initialize{Delta: Delta{From: "initialize"}}
 	if err := members("initialize", body, effective(init.member)); err != nil {
@@ -38,7 +38,7 @@ func ReadInitialize(body []byte) (*Initialize, error) {
 	return &init, nil
 }
 
-// members calls each for the members of an object, in the order of their names.
+// members calls each for the members of an object, sorted by name.
 func members(what string, object []byte, each func(name string, raw json.RawMessage) error) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(object, &all); err != nil {
@@ -52,7 +52,7 @@ func members(what string, object []byte, each func(name string, raw json.RawMess
 	return nil
 }
 
-// effective returns each for the members that have an effect.
+// effective wraps each so that it skips members without an effect.
 func effective(each func(name string, raw json.RawMessage) error) func(string, json.RawMessage) error {
 	return func(name string, raw json.RawMessage) error {
 		if empty(raw) {
@@ -65,14 +65,14 @@ func effective(each func(name string, raw json.RawMessage) error) func(string, j
 // read decodes a member. The error names it.
 func read(what string, raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%s is not what it should be: %w", what, err)
+		return fmt.Errorf("%s is invalid: %w", what, err)
 	}
 	return nil
 }
 
-// unknown refuses a member that this program does not know.
+// unknown refuses an unknown member.
 func unknown(what string) error {
-	return fmt.Errorf("%s means nothing here, and may be a limit", what)
+	return fmt.Errorf("%s is unknown here, and may be a limit", what)
 }
 
 // empty reports whether a member has no effect.
@@ -113,7 +113,7 @@ func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
 		if err := read(&parts); err != nil {
 			return err
 		}
-		i.System = strings.TrimSpace(strings.Join(parts, "\n")) // hosts send [""] if they have no wishes
+		i.System = strings.TrimSpace(strings.Join(parts, "\n")) // hosts send [""] to leave it unchanged
 		return nil
 	case "appendSystemPrompt":
 		return read(&i.Append)
@@ -144,7 +144,7 @@ func compact(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// limitsOfServers refuses policies for the tools of a host's servers.
+// limitsOfServers refuses tool policies for a host's servers.
 func limitsOfServers(raw json.RawMessage) error {
 	var configs map[string]struct {
 		Tools []json.RawMessage `json:"tools"`

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// The lines, for writing and for reading. Members keep their order, because people read them too.
+// The lines, for writing and for reading. Members are in order, because people read them too.
 
 // Init is the first line of a turn.
 type Init struct {
@@ -27,7 +27,7 @@ type Init struct {
 	Helpers    []string `json:"agents"`
 	Skills     []string `json:"skills"`
 	Plugins    []string `json:"plugins"`
-	Agent      string   `json:"agent,omitempty"` // ours: the agent that works, and its sandbox
+	Agent      string   `json:"agent,omitempty"` // our own member: the agent and its sandbox
 	Provider   string   `json:"provider,omitempty"`
 	Sandbox    any      `json:"sandbox,omitempty"`
 	Identifier string   `json:"uuid"`
@@ -39,7 +39,7 @@ type Server struct {
 	Status string `json:"status"`
 }
 
-// messageLine is a line of one side: an assistant's block, a tool's result, or a repeated message.
+// messageLine is a line with a message: a block of an answer, the result of a tool, or a repeated message of the host.
 type messageLine struct {
 	Type       string  `json:"type"`
 	Message    any     `json:"message"`
@@ -92,7 +92,7 @@ type resultBlock struct {
 	Failed  bool   `json:"is_error"`
 }
 
-// Tokens are the tokens of an answer or of a turn; the three inputs are disjoint.
+// Tokens are the tokens of an answer or a turn. The three kinds of input do not overlap.
 type Tokens struct {
 	Input   int64 `json:"input_tokens"`
 	Written int64 `json:"cache_creation_input_tokens"`
@@ -103,14 +103,14 @@ type Tokens struct {
 	} `json:"output_tokens_details,omitzero"`
 }
 
-// Usage returns the tokens in our words.
+// Usage converts the tokens to a usage.
 func (t Tokens) Usage() *event.Usage {
 	return &event.Usage{
 		Input: t.Input + t.Written + t.Cached, Output: t.Output, Cached: t.Cached, Reasoning: t.Details.Thinking,
 	}
 }
 
-// TurnTokens adds the members that hosts expect for a turn.
+// TurnTokens adds members that hosts expect for a turn.
 type TurnTokens struct {
 	Tokens
 	Server  map[string]int64 `json:"server_tool_use"`
@@ -154,7 +154,7 @@ type Result struct {
 	Usage      *TurnTokens            `json:"usage"`
 	Models     map[string]ModelTokens `json:"modelUsage"`
 	Since      map[string]ModelTokens `json:"model_usage_since_last_result,omitempty"` // not written by us
-	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: the API did not report it
+	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: not reported
 	Denials    []Denial               `json:"permission_denials"`
 	Structured json.RawMessage        `json:"structured_output,omitempty"`
 	Status     *int                   `json:"api_error_status,omitempty"`

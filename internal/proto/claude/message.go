@@ -9,19 +9,19 @@ import (
 
 type rawMessage = json.RawMessage
 
-// message is an answer in progress. Each block becomes a line; with Partial the pieces are written as well, as a
-// sequence that is always completed.
+// message is an answer in progress. Each block becomes a line. With Partial the pieces are written too, as a sequence
+// that is always completed.
 type message struct {
 	id, parent, model string
 	reason            string
 	usage             Tokens
 	partial           bool          // written in pieces
-	index             int           // of the open block, or the next
+	index             int           // of the open block, or the next one
 	kind              event.Kind    // of the open block
-	whole             []event.Event // written in pieces only, until it is known how the answer ended
+	whole             []event.Event // texts written in pieces, held back until the end of the answer is known
 }
 
-// message returns the open message of that parent, or a new one.
+// message returns the open message of a parent, or a new one.
 func (e *Encoder) message(parent string) *message {
 	if m, found := e.open[parent]; found {
 		return m
@@ -37,9 +37,9 @@ func (e *Encoder) message(parent string) *message {
 	return m
 }
 
-// add returns the lines for a piece of text or thinking, or the whole of it.
+// add returns the lines for a text or thinking, or a piece of one.
 func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
-	if m.reason != "" { // the answer before has ended
+	if m.reason != "" { // the previous answer has ended
 		lines = e.shut(m.parent, false)
 		m = e.message(m.parent)
 	}
@@ -150,7 +150,7 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	return append(lines, m.stop(e)...)
 }
 
-// close ends the open block; the whole comes later.
+// close ends the open block. Its whole text comes later.
 func (m *message) close(e *Encoder) [][]byte {
 	if m.kind == "" {
 		return nil
@@ -169,7 +169,7 @@ func (m *message) stop(e *Encoder) (lines [][]byte) {
 	return lines
 }
 
-// shut ends the open message of that parent.
+// shut ends the open message of a parent.
 func (e *Encoder) shut(parent string, aborted bool) [][]byte {
 	m, found := e.open[parent]
 	if !found {

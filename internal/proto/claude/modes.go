@@ -9,15 +9,15 @@ import (
 
 // Mode maps one of Claude Code's permission modes to ours.
 type Mode struct {
-	Word    string           // Claude Code's
-	Mode    setting.Approval // empty: there is no equivalent
+	Word    string           // Claude Code's word
+	Mode    setting.Approval // empty if there is no equivalent
 	Flag    string           // the word of --permission-mode
 	Unasked bool             // questions are denied
 	Why     string           // why there is no equivalent
 }
 
-// Modes returns the table of modes. In auto, a model of Claude Code's vendor judges each call; a mode of the same name
-// in other dialects allows everything. So auto is always refused.
+// Modes returns the table of modes. It always refuses auto: in Claude Code, a model of the vendor judges each call in
+// that mode, while in other dialects auto allows everything.
 func Modes() []Mode {
 	return []Mode{
 		{Word: "default", Mode: setting.Prompt, Flag: "prompt"},
@@ -33,7 +33,7 @@ func Modes() []Mode {
 	}
 }
 
-// ModeOf finds a mode by Claude Code's word. why says why there is none.
+// ModeOf finds a mode by Claude Code's word. If there is none, why says so.
 func ModeOf(word string) (m Mode, why string) {
 	all := Modes()
 	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {

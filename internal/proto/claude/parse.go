@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// Frame is a line of a host. At most one of the pointers is set; if none is, the line is ignored.
+// Frame is a line of a host. At most one of the pointers is set. If all are nil, the line is ignored.
 type Frame struct {
 	User    *User
 	Request *Request
@@ -21,12 +21,12 @@ type Frame struct {
 // User is a message.
 type User struct {
 	Blocks   []event.Block
-	Message  json.RawMessage // as it came
-	Priority string          // now, next or later; empty: not set
-	UUID     string          // the host's id for it; may be empty
+	Message  json.RawMessage // unchanged
+	Priority string          // now, next or later, or empty
+	UUID     string          // the host's id; may be empty
 }
 
-// Steers reports whether the message is for the running turn. Without a priority it is not.
+// Steers reports whether the message is for the running turn, by its priority.
 func (u User) Steers() bool { return u.Priority == "now" || u.Priority == "next" }
 
 // Request is a request of the host that needs an answer.
@@ -43,7 +43,7 @@ type Reply struct {
 	Error string
 }
 
-// BadRequest is a request of which only the id could be read, so that it can be answered.
+// BadRequest is an invalid request with a readable id, so that it can be answered.
 type BadRequest struct {
 	ID  string
 	Why string
@@ -51,7 +51,7 @@ type BadRequest struct {
 
 func (b *BadRequest) Error() string { return "control_request: " + b.Why }
 
-// Parse reads a line of the host. The error says what is wrong with the line; the conversation continues.
+// Parse reads a line of the host. An error is about the line only; the conversation continues.
 func Parse(data []byte) (Frame, error) {
 	var f struct {
 		Type      string          `json:"type"`
@@ -63,7 +63,7 @@ func Parse(data []byte) (Frame, error) {
 		UUID      string          `json:"uuid"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("a line is one JSON object: %w", err)
+		return Frame{}, fmt.Errorf("a line must be one JSON object: %w", err)
 	}
 	switch f.Type {
 	case "user":
@@ -83,12 +83,12 @@ func Parse(data []byte) (Frame, error) {
 	case "keep_alive":
 		return Frame{}, nil
 	case "":
-		return Frame{}, errors.New("a line has a type")
+		return Frame{}, errors.New("the line has no type")
 	}
-	return Frame{}, fmt.Errorf("a line of the unknown type %q", clipped(f.Type))
+	return Frame{}, fmt.Errorf("unknown type of line %q", clipped(f.Type))
 }
 
-// clipped shortens a word of the host for a message to people.
+// clipped shortens a word of the host for a message.
 func clipped(s string) string { return text.Cut(s, 60) }
 
 func parseRequest(id string, raw json.RawMessage) (Frame, error) {
@@ -98,14 +98,14 @@ func parseRequest(id string, raw json.RawMessage) (Frame, error) {
 	err := json.Unmarshal(raw, &r)
 	switch {
 	case id == "":
-		return Frame{}, errors.New("control_request: it has no request_id")
+		return Frame{}, errors.New("control_request: request_id is missing")
 	case err != nil || r.Subtype == "":
 		return Frame{}, &BadRequest{id, "it has no request with a subtype"}
 	}
 	return Frame{Request: &Request{id, r.Subtype, raw}}, nil
 }
 
-// parseReply reads a response. One of an unknown subtype is an error of the request, because its sender waits.
+// parseReply reads a response. An unknown subtype is an error of the request, because its sender is waiting.
 func parseReply(raw json.RawMessage) (*Reply, error) {
 	var r struct {
 		Subtype   string          `json:"subtype"`
@@ -114,7 +114,7 @@ func parseReply(raw json.RawMessage) (*Reply, error) {
 		Error     string          `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil || r.RequestID == "" {
-		return nil, errors.New("control_response: it has no request_id")
+		return nil, errors.New("control_response: request_id is missing")
 	}
 	switch {
 	case r.Subtype == "success":
@@ -137,7 +137,7 @@ func parseUser(raw json.RawMessage) (*User, error) {
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, errors.New("user: there is no message")
+		return nil, errors.New("user: message is missing")
 	}
 	if m.Role != "user" {
 		return nil, fmt.Errorf("user: the message's role is %q", clipped(m.Role))
@@ -151,7 +151,7 @@ func parseUser(raw json.RawMessage) (*User, error) {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(m.Content, &parts) != nil || len(parts) == 0 {
-		return nil, errors.New("user: content is a text, or a list of blocks")
+		return nil, errors.New("user: content must be a text or a list of blocks")
 	}
 	u := &User{Message: raw}
 	for _, part := range parts {
@@ -179,7 +179,7 @@ type source struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-// UserLine returns a message as a line. The error names what it cannot contain.
+// UserLine returns a message as a line. The error names an unsupported block.
 func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 	var parts []part
 	for _, b := range blocks {
@@ -191,7 +191,7 @@ func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 		case b.Media == "application/pdf":
 			kind = "document"
 		case !strings.HasPrefix(b.Media, "image/"):
-			return nil, fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
+			return nil, fault.New(fault.Unsupported, "Claude Code accepts no %s in a message", b.Media)
 		}
 		parts = append(parts, part{Type: kind, Source: source{"base64", b.Media, encode(b.Data)}})
 	}
@@ -203,7 +203,7 @@ func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
 func parseBlock(raw json.RawMessage) (event.Block, error) {
 	var b part
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return event.Block{}, errors.New("user: a block is an object with a type")
+		return event.Block{}, errors.New("user: a block must be an object with a type")
 	}
 	switch b.Type {
 	case "text":

@@ -71,20 +71,20 @@ nothing`
 
 func TestWrongLines(t *testing.T) {
 	for line, want := range map[string]string{
-		`garbage`:             "a line is one JSON object",
-		`[]`:                  "a line is one JSON object",
-		`{}`:                  "a line has a type",
-		`{"type":"nonsense"}`: `unknown type "nonsense"`,
-		`{"type":"user"}`:     "there is no message",
+		`garbage`:             "a line must be one JSON object",
+		`[]`:                  "a line must be one JSON object",
+		`{}`:                  "the line has no type",
+		`{"type":"nonsense"}`: `unknown type of line "nonsense"`,
+		`{"type":"user"}`:     "message is missing",
 		`{"type":"user","message":{"role":"assistant","content":"x"}}`:                                                                          `role is "assistant"`,
 		`{"type":"user","message":{"role":"user","content":" "}}`:                                                                               "content is empty",
-		`{"type":"user","message":{"role":"user","content":[]}}`:                                                                                "a text, or a list",
+		`{"type":"user","message":{"role":"user","content":[]}}`:                                                                                "a text or a list",
 		`{"type":"user","message":{"role":"user","content":[{"type":"tool_result"}]}}`:                                                          `a block of the type "tool_result"`,
 		`{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"type":"url","url":"http://x"}}]}}`:                       `type "url" cannot be sent`,
 		`{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%"}}]}}`: "no data in base64",
-		`{"type":"control_request","request":{"subtype":"interrupt"}}`:                                                                          "no request_id",
+		`{"type":"control_request","request":{"subtype":"interrupt"}}`:                                                                          "request_id is missing",
 		`{"type":"control_request","request_id":"a"}`:                                                                                           "no request with a subtype",
-		`{"type":"control_response","response":{"subtype":"success"}}`:                                                                          "no request_id",
+		`{"type":"control_response","response":{"subtype":"success"}}`:                                                                          "request_id is missing",
 	} {
 		if f, err := claude.Parse([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v", line, framed(f), err)

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Line is a line of the CLI, with the members that are read; which are set depends on its type.
+// Line is a line of the CLI, with the members that we read. Which are set depends on its type.
 type Line struct {
 	Type       string          `json:"type"`
 	Subtype    string          `json:"subtype"`
 	Session    string          `json:"session_id"`
-	Message    json.RawMessage `json:"message"` // of the API; a text in a denial
+	Message    json.RawMessage `json:"message"` // a message of the API; a text in a denial
 	ParentTool string          `json:"parent_tool_use_id"`
 
 	// system
@@ -26,7 +26,7 @@ type Line struct {
 	Summary string  `json:"summary"`
 	Mode    string  `json:"permissionMode"`
 
-	// an error shown as a message, and a result
+	// a result, or an error in a message
 	Error     json.RawMessage `json:"error"`
 	APIError  bool            `json:"is_api_error_message"`
 	APIStatus int             `json:"api_error_status"`
@@ -58,20 +58,20 @@ type Line struct {
 	Request   json.RawMessage `json:"request"`
 }
 
-// Control returns the CLI's request, as far as it can be read.
+// Control returns the readable part of the CLI's request.
 func (l *Line) Control() (c Control) {
 	_ = json.Unmarshal(l.Request, &c)
 	return c
 }
 
-// Message is a message of the API; the CLI prints and records it alike.
+// Message is a message of the API, both in the output and in transcripts.
 type Message struct {
 	Model   string          `json:"model"`
 	Content json.RawMessage `json:"content"`     // a text or a list of blocks
-	Stop    string          `json:"stop_reason"` // of the model
+	Stop    string          `json:"stop_reason"` // why the model stopped
 }
 
-// Declined is the stop reason of a model that declines.
+// Declined is the stop reason of a model that refuses to answer.
 const Declined = "refusal"
 
 // Block is a part of a message.
@@ -83,7 +83,7 @@ type Block struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"` // of a result: a text or a list of blocks
+	Content   json.RawMessage `json:"content"` // the content of a result: a text or a list of blocks
 	IsError   bool            `json:"is_error"`
 }
 
@@ -100,14 +100,14 @@ func Blocks(raw json.RawMessage) []Block {
 	list := make([]Block, 0, len(parts))
 	for _, part := range parts {
 		var b Block
-		if json.Unmarshal(part, &b) == nil { // an unusual block does not hide the others
+		if json.Unmarshal(part, &b) == nil { // skip unusual blocks
 			list = append(list, b)
 		}
 	}
 	return list
 }
 
-// Plain returns the text of a content, its blocks joined by newlines.
+// Plain returns the text of a content, with newlines between its blocks.
 func Plain(raw json.RawMessage) string {
 	var parts []string
 	for _, b := range Blocks(raw) {
@@ -118,7 +118,7 @@ func Plain(raw json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// Decision is the CLI's record of a tool that was not run. An interruption has a kind, too, but it is not a decision.
+// Decision is the CLI's record about a tool that was not run. An interruption also has a kind, but is not a decision.
 type Decision struct {
 	Decision string `json:"decision"`
 	Source   string `json:"source"`

@@ -9,24 +9,24 @@ import (
 	"omniagent/internal/agent"
 )
 
-// Delta is what one settings source of a Claude Code host changes in a conversation. Zero members change nothing.
+// Delta holds the changes to a conversation by one source of Claude Code settings. Zero fields change nothing.
 type Delta struct {
-	From             string // the source, as errors name it
+	From             string // the name of the source, for errors
 	Allow, Deny, Ask []string
 	Dirs             []string
 	Mode             *Mode
 	NoBypass         bool     // the mode bypassPermissions is forbidden
 	Walls            bool     // commands must run in a sandbox
-	Hosts            []string // the only hosts that commands may reach; nil: not set
+	Hosts            []string // the only hosts that commands may reach; nil if not set
 	Model            string   // the default model
 	System, Append   string
 	Helpers          []agent.Helper
-	Servers          []json.RawMessage // MCP servers, as objects mcpServers
+	Servers          []json.RawMessage // MCP servers, as mcpServers objects
 	Schema           []byte
-	Ignored          []string // members that change nothing here
+	Ignored          []string // members without an effect here
 }
 
-// Notes returns messages for people about it.
+// Notes returns messages about the delta for people.
 func (d Delta) Notes() (all []string) {
 	for _, name := range d.Ignored {
 		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))
@@ -34,13 +34,13 @@ func (d Delta) Notes() (all []string) {
 	return all
 }
 
-// ReadSettings reads Claude Code's settings. The error names a limit that would not be enforced.
+// ReadSettings reads Claude Code's settings. The error names a limit that cannot be enforced.
 func ReadSettings(from string, data []byte) (Delta, error) {
 	d := Delta{From: from}
 	return d, members("settings", data, effective(d.setting))
 }
 
-// cosmetic returns the members that only change how things look or are logged, or how another agent behaves.
+// cosmetic returns the members that only affect display, logs, or another agent.
 func cosmetic() []string {
 	return []string{
 		"$schema", "alwaysThinkingEnabled", "apiKeyHelper", "attribution", "autoUpdatesChannel", "cleanupPeriodDays",
@@ -82,7 +82,7 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 			return read("settings: permissions."+name, value, known[name])
 		case name == "disableBypassPermissionsMode" && string(value) == `"disable"`:
 			d.NoBypass = true
-		case name != "disableAutoMode": // which does not exist here
+		case name != "disableAutoMode": // auto mode does not exist here
 			return unknown("settings: permissions." + clipped(name))
 		}
 		return nil
@@ -92,7 +92,7 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 	}
 	switch mode {
 	case "":
-	case "auto": // a default that does not exist here
+	case "auto": // auto mode does not exist here
 		d.Ignored = append(d.Ignored, "permissions.defaultMode")
 	default:
 		m, why := ModeOf(mode)
@@ -104,21 +104,20 @@ func (d *Delta) permissions(raw json.RawMessage) error {
 	return nil
 }
 
-// hooks reads programs of the user. Those that only observe are not called here; one that may forbid something is
-// refused.
+// hooks reads the user's hook programs. They are not called here, so hooks that may forbid something are refused.
 func (d *Delta) hooks(raw json.RawMessage) error {
 	observers := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop",
 		"SubagentStart", "SubagentStop", "PreCompact")
 	return members("settings: hooks", raw, func(name string, value json.RawMessage) error {
 		if !empty(value) && !slices.Contains(observers, name) {
-			return fmt.Errorf("settings: hooks.%s may forbid something, and is not called here", clipped(name))
+			return fmt.Errorf("settings: hooks.%s may forbid something, but is not called here", clipped(name))
 		}
 		d.Ignored = append(d.Ignored, "hooks."+clipped(name))
 		return nil
 	})
 }
 
-// sandbox accepts limits that the sandbox enforces anyway.
+// sandbox accepts limits that our sandbox enforces anyway.
 func (d *Delta) sandbox(raw json.RawMessage) error {
 	err := members("settings: sandbox", raw, func(name string, value json.RawMessage) error {
 		on := strings.TrimSpace(string(value)) == "true"
@@ -134,7 +133,7 @@ func (d *Delta) sandbox(raw json.RawMessage) error {
 			"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands",
 			"enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable",
 		}, name):
-			d.Ignored = append(d.Ignored, "sandbox."+name) // what it allows remains forbidden
+			d.Ignored = append(d.Ignored, "sandbox."+name) // it only allows more, which stays forbidden
 		case !empty(value):
 			return unknown("settings: sandbox." + clipped(name))
 		}
@@ -150,13 +149,13 @@ func (d *Delta) network(name string, value json.RawMessage) error {
 	switch {
 	case name == "allowedDomains" && json.Unmarshal(value, &d.Hosts) == nil:
 		d.Hosts = nonNil(d.Hosts)
-	case name != "allowLocalBinding" && !empty(value): // what that one allows remains forbidden
+	case name != "allowLocalBinding" && !empty(value): // allowLocalBinding only allows more, which stays forbidden
 		return unknown("settings: sandbox.network." + clipped(name))
 	}
 	return nil
 }
 
-// Stricter keeps only what forbids something, as for a file that comes with a workspace.
+// Stricter keeps only the restrictions, as for a file that comes with a workspace.
 func (d Delta) Stricter() Delta {
 	return Delta{From: d.From, Ignored: d.Ignored, Ask: d.Ask, Deny: d.Deny, NoBypass: d.NoBypass, Walls: d.Walls}
 }
@@ -175,8 +174,8 @@ func foreign() []string {
 	}
 }
 
-// OurRules converts rules to our words: the tool that starts a sub-agent has one name. without has the rules for tools
-// that only Claude Code has; known reports which are supported here all the same.
+// OurRules converts rules to ours, with one name for the tool that starts a sub-agent. It returns rules for tools that
+// only Claude Code has in without, unless known reports that they are supported.
 func OurRules(rules []string, known func(rule string) bool) (ours, without []string) {
 	for _, r := range rules {
 		name, rest, brackets := strings.Cut(r, "(")

@@ -1,10 +1,10 @@
 // Package jsonrpc reads and writes the messages of JSON-RPC 2.0 for both sides of a connection, without I/O.
 //
-// It promises that ids come back byte for byte, that an invalid message becomes the error that the protocol defines for
-// it, under the id of the message if that is readable, and that each line it writes ends with its only newline. It
-// refuses lists of messages, and it does not track requests: that is up to the caller.
+// Ids are kept byte for byte. An invalid message becomes the error that the protocol defines, with the id of the
+// message if that is readable. Each written line ends with its only newline. Batches of messages are refused. The
+// caller keeps track of requests.
 //
-// A server reads with Parse, which is strict. A client, which has to accept imprecise servers, reads with Read.
+// A server uses Parse, which is strict. A client uses Read, because servers may be imprecise.
 package jsonrpc
 
 import (
@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// The codes of errors.
+// The error codes.
 const (
 	ParseError     = -32700
 	InvalidRequest = -32600
@@ -41,27 +41,27 @@ func Errorf(code int, format string, args ...any) *Error {
 
 // Message is a request, a notification or a response.
 type Message struct {
-	ID     json.RawMessage `json:"id"`     // as it was sent; nil: a notification
-	Method string          `json:"method"` // empty: a response
+	ID     json.RawMessage `json:"id"`     // unchanged; nil in a notification
+	Method string          `json:"method"` // empty in a response
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *Error          `json:"error"` // of a response
 
-	Wrong  *Error `json:"-"` // the line is not a valid message; answer with this under ID, or under null
-	Silent bool   `json:"-"` // but it looks like a response, which must not be answered
+	Wrong  *Error `json:"-"` // if not nil, the message is invalid: answer with this error and ID, or null
+	Silent bool   `json:"-"` // the invalid message looks like a response, which must not be answered
 }
 
-// Parse reads a message and sets Wrong if it is invalid. Member names must match exactly.
+// Parse reads a message. If it is invalid, Wrong is set. The names of members must match exactly.
 func Parse(line []byte) Message {
 	if !json.Valid(line) {
-		return Message{Wrong: Errorf(ParseError, "a line is not JSON")}
+		return Message{Wrong: Errorf(ParseError, "the line is not JSON")}
 	}
 	if line = bytes.TrimSpace(line); line[0] == '[' {
-		return Message{Wrong: Errorf(InvalidRequest, "a line is one message; lists of messages are not taken")}
+		return Message{Wrong: Errorf(InvalidRequest, "batches of messages are not supported")}
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(line, &m) != nil {
-		return Message{Wrong: Errorf(InvalidRequest, "a line is not an object")}
+		return Message{Wrong: Errorf(InvalidRequest, "the line is not an object")}
 	}
 	id, has := m["id"]
 	known := has && isID(id)
@@ -77,11 +77,11 @@ func Parse(line []byte) Message {
 	}
 	switch {
 	case has && !known:
-		message.Wrong = Errorf(InvalidRequest, "an id is a text or a whole number")
+		message.Wrong = Errorf(InvalidRequest, "an id must be a string or a whole number")
 	case !is(m["jsonrpc"], "2.0"):
-		message.Wrong = Errorf(InvalidRequest, `a message says "jsonrpc":"2.0"`)
+		message.Wrong = Errorf(InvalidRequest, `"jsonrpc":"2.0" is missing`)
 	case !calls || json.Unmarshal(method, &message.Method) != nil || method[0] != '"':
-		message.Wrong = Errorf(InvalidRequest, "a message names its method")
+		message.Wrong = Errorf(InvalidRequest, "method is missing")
 	}
 	return message
 }
@@ -90,7 +90,7 @@ func response(m map[string]json.RawMessage, whole bool) Message {
 	r := Message{ID: m["id"], Result: m["result"]}
 	if raw, failed := m["error"]; failed {
 		if json.Unmarshal(raw, &r.Error) != nil || r.Error == nil {
-			r.Error = Errorf(InternalError, "an error that cannot be read")
+			r.Error = Errorf(InternalError, "unreadable error")
 		}
 	}
 	if !whole || !is(m["jsonrpc"], "2.0") {
@@ -113,8 +113,8 @@ func isID(raw json.RawMessage) bool {
 	return (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !strings.ContainsAny(string(raw), ".eE")
 }
 
-// Read reads a message without checking its version. An id of null counts as missing. ok is false if the line is not an
-// object with members of these types.
+// Read reads a message without checking its version. A null id counts as missing. ok is false if the line is not an
+// object, or a member has the wrong type.
 func Read(line []byte) (m Message, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &m) != nil {
@@ -134,12 +134,12 @@ type call struct {
 	Params  any    `json:"params,omitempty"`
 }
 
-// Request returns the line of a request; id is not 0.
+// Request returns the line of a request. id must not be 0.
 func Request(id int64, method string, params any) []byte {
 	return encode(call{"2.0", id, method, params})
 }
 
-// Notification returns the line of a notification; params may be nil.
+// Notification returns the line of a notification. params may be nil.
 func Notification(method string, params any) []byte { return encode(call{"2.0", 0, method, params}) }
 
 // Result returns the line that answers a request.
@@ -150,12 +150,12 @@ func Result(id json.RawMessage, result any) []byte {
 		Result  any             `json:"result"`
 	}{"2.0", id, result})
 	if line == nil {
-		return Failure(id, Errorf(InternalError, "the answer cannot be written as JSON"))
+		return Failure(id, Errorf(InternalError, "the result is not JSON"))
 	}
 	return line
 }
 
-// Failure returns the line that answers a failed request. An id of nil is written as null.
+// Failure returns the line that answers a failed request. A nil id is written as null.
 func Failure(id json.RawMessage, e *Error) []byte {
 	return encode(struct {
 		Version string          `json:"jsonrpc"`
@@ -164,7 +164,7 @@ func Failure(id json.RawMessage, e *Error) []byte {
 	}{"2.0", id, e})
 }
 
-// Bare removes the version from a line of this package, for a peer that omits it.
+// Bare removes the version from a line of this package, for peers that omit it.
 func Bare(line []byte) []byte {
 	return bytes.Replace(line, []byte(`"jsonrpc":"2.0",`), nil, 1)
 }

@@ -52,7 +52,7 @@ func TestLines(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"<a&b>","result":null}`: jsonrpc.Result(id, nil),
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no x"}}`: jsonrpc.Failure(nil,
 			jsonrpc.Errorf(jsonrpc.MethodNotFound, "no %s", "x")),
-		`{"jsonrpc":"2.0","id":"<a&b>","error":{"code":-32603,"message":"the answer cannot be written as JSON"}}`: jsonrpc.
+		`{"jsonrpc":"2.0","id":"<a&b>","error":{"code":-32603,"message":"the result is not JSON"}}`: jsonrpc.
 			Result(id, math.Inf(1)),
 		`{"method":"m","params":"\"jsonrpc\":\"2.0\","}`: jsonrpc.Bare(jsonrpc.Notification("m", `"jsonrpc":"2.0",`)),
 	} {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/lines"
 )
 
-// Decoder reads the lines, cut anywhere. An object that is spread over several lines is joined, as long as it is small.
+// Decoder reads the lines, however the input is split. It joins a small object that is spread over several lines.
 type Decoder struct {
 	cut     lines.Cutter
 	object  []byte // an incomplete object
@@ -33,7 +33,7 @@ func (d *Decoder) Feed(data []byte) []event.Event {
 		if !ok {
 			return events
 		}
-		events = append(events, d.line(line.Text)...) // a cut line is neither JSON nor part of an object
+		events = append(events, d.line(line.Text)...) // skip a cut line
 		data = rest
 	}
 }
@@ -51,7 +51,7 @@ func (d *Decoder) End(x agent.Exit) []event.Event {
 	return events
 }
 
-// line reads one line. A line that is not JSON begins an object, or continues one.
+// line reads one line. A line that is not JSON begins or continues an object.
 func (d *Decoder) line(line []byte) []event.Event {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -79,7 +79,7 @@ func (d *Decoder) line(line []byte) []event.Event {
 	return d.message(whole)
 }
 
-// agentLine has the members of all lines that matter to us.
+// agentLine has the members that we read of all lines.
 type agentLine struct {
 	Type     string          `json:"type"`
 	Subtype  string          `json:"subtype"`
@@ -186,7 +186,7 @@ func codeOr(code string) fault.Code {
 	return fault.Code(code)
 }
 
-// plainText returns a text, or the member content or output of an object.
+// plainText returns a string, or the member content or output of an object.
 func plainText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -1,9 +1,9 @@
 // Package yume is the flat stream-json dialect of Yume's GUI, without I/O: it encodes events and decodes lines of the
 // host.
 //
-// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; no
-// two equal lines of text; no usage of zero; an error only if it ends the turn; usage, then result, then message_stop
-// at every end. It makes no decisions about the conversation.
+// The GUI relies on this form: one JSON object a line; init first; a call directly followed by its result; no two equal
+// lines of text; no usage of zero; an error only if it ends the turn; usage, result and message_stop at every end. The
+// package makes no decisions about the conversation.
 package yume
 
 import (
@@ -19,28 +19,28 @@ import (
 	"omniagent/internal/text"
 )
 
-// Encoder writes one process's stream. It gets a text in pieces and then as a whole, and writes the pieces.
+// Encoder writes the stream of one process. It gets a text in pieces and then as a whole, and writes the pieces.
 //
 //	no call open ── ToolCall ──▶ open: other calls and texts are held back ── its ToolResult ──▶ release
 //	      ▲                                                                                        │
 //	      └── nothing is held ── the next held call is open again: as above ───────────────────────┘
 type Encoder struct {
-	Session string // the conversation's id; before Begin, the id that the host chose
+	Session string // the conversation's id, or before Begin the id that the host chose
 	Mode    string // the permission mode in the host's word
 
 	facts         event.Facts
-	requestedID   string // the id that the host chose, if the conversation has another
+	requestedID   string // the id that the host chose, if the conversation has a different one
 	begun         bool
 	texts         int  // pieces of text written
 	thinking      bool // the last piece was thinking
-	answered      bool // part of an answer came
+	answered      bool // there was part of an answer
 	denials       []denial
 	calls         map[string]json.RawMessage // of this turn
 	failure       *fault.Fault
-	open          string                // the agent's own call that was written and has no result
-	heldEvents    []event.Event         // held back until that result
+	open          string                // the agent's own call that was written without a result
+	heldEvents    []event.Event         // events held back until that result
 	heldCalls     map[string]bool       // calls among them
-	heldQuestions map[string]*event.Ask // questions about those
+	heldQuestions map[string]*event.Ask // questions about these calls
 }
 
 type denial struct {
@@ -49,12 +49,12 @@ type denial struct {
 	Input json.RawMessage `json:"tool_input"`
 }
 
-// longestText limits the text of a line: even escaped to six times its length, it stays below the hundred thousand
-// bytes at which the GUI gives up on a line that arrives in parts.
+// longestText limits the text of a line. Even if escapes make it six times longer, it stays below 100,000 bytes, beyond
+// which the GUI drops a line that arrives in parts.
 const longestText = 16 << 10
 
-// Begin takes what is known when the conversation opens, and writes init if that is enough. Otherwise init waits for
-// the agent to report its model and tools, at most until the first line after it.
+// Begin sets the facts that are known when the conversation opens, and writes init if they suffice. Otherwise init
+// waits until the agent reports its model and tools, or until the next line.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	if e.Session != "" && e.Session != id {
 		e.requestedID = e.Session
@@ -66,7 +66,7 @@ func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	return e.init()
 }
 
-// init returns the first line. If the conversation has another id than the host chose, the next line says so.
+// init returns the first line. If the host chose a different id, the next line says so.
 func (e *Encoder) init() [][]byte {
 	if e.begun {
 		return nil
@@ -87,8 +87,7 @@ func (e *Encoder) init() [][]byte {
 	return lines
 }
 
-// mode returns the permission mode in the host's own word, unless another one applies: resuming a session grants
-// nothing.
+// mode returns the permission mode, in the host's own word if that applies. A resumed session may have a stricter mode.
 func (e *Encoder) mode() string {
 	if asked, ok := setting.ParseApproval(e.Mode); ok && e.facts.Mode != "" && e.facts.Mode != asked {
 		return ModeWord(e.facts.Mode)
@@ -113,7 +112,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 	return append(e.init(), e.inOrder(ev)...)
 }
 
-// inOrder holds back what comes too early.
+// inOrder holds back events that come too early.
 func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	if e.waits(ev) {
 		e.heldEvents = append(e.heldEvents, ev)
@@ -138,8 +137,8 @@ func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	return lines
 }
 
-// waits reports whether something comes too early: while a call has no result, only that result and its sub-agent's
-// events are written.
+// waits reports whether an event comes too early. While a call has no result, only the result and the events of its
+// sub-agent are written.
 func (e *Encoder) waits(ev event.Event) bool {
 	if e.open == "" {
 		return false
@@ -164,7 +163,7 @@ func (e *Encoder) waits(ev event.Event) bool {
 	return wait
 }
 
-// release writes what was held back, up to the next call without a result.
+// release writes the events that were held back, up to the next call without a result.
 func (e *Encoder) release() (lines [][]byte) {
 	waiting := e.heldEvents
 	e.heldEvents, e.heldCalls = nil, nil
@@ -174,8 +173,8 @@ func (e *Encoder) release() (lines [][]byte) {
 	return lines
 }
 
-// question writes that a call waits for an answer, directly after the call, because it is not running. The question
-// about a held-back call is held back as well.
+// question reports that a call waits for an answer. It does so directly after the call, because the call is not
+// running. A question about a held-back call is held back too.
 func (e *Encoder) question(ask *event.Ask) [][]byte {
 	if ask.Tool != nil && e.heldCalls[ask.Tool.ID] {
 		if e.heldQuestions == nil {
@@ -194,7 +193,7 @@ func (e *Encoder) question(ask *event.Ask) [][]byte {
 	return encode(l)
 }
 
-// settled forgets a question that was not written yet.
+// settled drops a question that was not written yet.
 func (e *Encoder) settled(id string) {
 	for call, ask := range e.heldQuestions {
 		if ask.ID == id {
@@ -224,7 +223,7 @@ func (e *Encoder) line(ev event.Event) [][]byte {
 	return append(lines, e.event(ev)...)
 }
 
-// Queued reports that a message for the running turn became a message of its own.
+// Queued reports that a message for the running turn was queued as a separate message.
 func (e *Encoder) Queued(turn int64) [][]byte {
 	return append(e.init(), encode(line{Type: "system", Subtype: "queued", Turn: turn})...)
 }
@@ -278,7 +277,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	return nil
 }
 
-// text writes a piece of text or of thinking. The whole that follows is ignored.
+// text writes a piece of text or of thinking. It ignores the whole text that follows.
 func (e *Encoder) text(ev event.Event) (lines [][]byte) {
 	if !ev.Delta {
 		return nil
@@ -297,7 +296,7 @@ func (e *Encoder) text(ev event.Event) (lines [][]byte) {
 	return lines
 }
 
-// fail reports what ends the turn: a login that failed before any answer in its own form, anything else as an error.
+// fail reports the fault that ends the turn. A login that failed before any answer has its own form.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	if !e.answered && f.Kind() == fault.Auth {
 		return e.systemError(f)
@@ -351,7 +350,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	return append(lines, encode(line{Type: "message_stop"})...)
 }
 
-// words returns what the GUI shows: for a failure only a text that begins like an error.
+// words returns the text that the GUI shows. For a failure, it must begin like an error.
 func (e *Encoder) words(end *event.End) string {
 	switch {
 	case end.OK:
@@ -368,8 +367,8 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokensOf returns the usage of a turn, or nil if it is unknown, since the GUI takes zero for a compaction. Cached
-// tokens are not counted twice.
+// tokensOf returns the usage of a turn, or nil if it is unknown, because the GUI reads zero as a compaction. It does
+// not count cached tokens twice.
 func tokensOf(u *event.Usage) *tokens {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil
@@ -384,7 +383,7 @@ func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) map[string]modelUsa
 	}}
 }
 
-// pieces splits a text between characters. An empty text has no pieces.
+// pieces splits a text between characters. An empty text yields nothing.
 func pieces(s string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(s) > longestText {
@@ -403,8 +402,8 @@ func pieces(s string) func(func(string) bool) {
 	}
 }
 
-// line is any line but a result. Which members it has depends on its type: nil and empty ones are left out. They are in
-// the order in which they are written, because people read these lines too.
+// line is any line except a result. Which members it has depends on its type; empty ones are left out. They are written
+// in this order, because people read these lines too.
 type line struct {
 	Type       string       `json:"type"`
 	Subtype    string       `json:"subtype,omitempty"`
@@ -463,7 +462,7 @@ type modelUsage struct {
 	Window   int64    `json:"contextWindow,omitempty"`
 }
 
-// result is the line that ends a turn, but for message_stop.
+// result is the line that ends a turn, before message_stop.
 type result struct {
 	Type       string                `json:"type"`
 	Subtype    string                `json:"subtype"`

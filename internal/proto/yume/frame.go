@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Frame is a line of a host: one of the members, except for Steer.
+// Frame is a line of a host. One field is set, apart from Steer.
 type Frame struct {
 	User      []event.Block
 	Steer     bool // User is for the running turn
@@ -21,7 +21,7 @@ type Frame struct {
 
 // Approval answers a question.
 type Approval struct {
-	ID     string // of the question, or of the call that it is about
+	ID     string // of the question, or of its call
 	Option string
 	Reason string
 }
@@ -37,12 +37,12 @@ func ModeWord(mode setting.Approval) string {
 	return string(mode)
 }
 
-// Modes returns the permission modes of this dialect: its own words first, then those that all hosts share.
+// Modes returns the permission modes of this dialect: first its own words, then the words that all hosts share.
 func Modes() []string {
 	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}
 }
 
-// Parse reads a line of the host. The error says what is wrong with the line; the conversation continues.
+// Parse reads a line of the host. An error is about the line only; the conversation continues.
 func Parse(data []byte) (Frame, error) {
 	var f struct {
 		Type     string          `json:"type"`
@@ -67,7 +67,7 @@ func Parse(data []byte) (Frame, error) {
 	case "set_permission_mode":
 		mode, ok := setting.ParseApproval(f.Mode)
 		if !ok {
-			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode,
+			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; the modes are %s", f.Mode,
 				strings.Join(Modes(), ", "))
 		}
 		return Frame{Mode: mode}, nil
@@ -83,12 +83,12 @@ func Parse(data []byte) (Frame, error) {
 		}
 		return Frame{Approval: a}, nil
 	case "":
-		return Frame{}, errors.New("a control frame has a type")
+		return Frame{}, errors.New("the control frame has no type")
 	}
 	return Frame{}, fmt.Errorf("unknown control frame %q", f.Type)
 }
 
-// content returns a text, or a list of blocks in Claude's format, alone or in a message.
+// content returns the blocks of a text, or of a list of blocks in Claude's format.
 func content(plain, message json.RawMessage) ([]event.Block, error) {
 	if plain == nil && message != nil {
 		var m struct {
@@ -114,7 +114,7 @@ func content(plain, message json.RawMessage) ([]event.Block, error) {
 		}
 	}
 	if err := json.Unmarshal(plain, &blocks); err != nil {
-		return nil, errors.New("user: content is a text, or a list of blocks")
+		return nil, errors.New("user: content must be a text or a list of blocks")
 	}
 	var said []event.Block
 	for _, b := range blocks {
