@@ -12,11 +12,11 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Activate makes a profile of the user the active one: it writes models.active into the file that says so, or else into
-// that of the profile, and leaves every other byte as it is. was is what was written there before.
+// Activate makes a profile of the user the active one. It writes models.active to the file that already has it, or else
+// to the profile's own file, and leaves every other byte unchanged. was is the previous value.
 func Activate(ctx context.Context, home string, p Profile, dry bool) (file, was string, err error) {
 	if p.Layer != User {
-		return "", "", fault.New(fault.ArgError, "%s is of the project %s", p.Title(), p.File).
+		return "", "", fault.New(fault.ArgError, "%s belongs to the project %s", p.Title(), p.File).
 			Hint("Its own models.active chooses it; your own profiles are listed by omniagent models list.")
 	}
 	file = p.File
@@ -61,7 +61,7 @@ func withActive(data []byte, name string) (edited []byte, was string, err error)
 	}
 	models, ok := tree.Member("models")
 	if !ok || models.Value.Kind != literal.Object {
-		return nil, "", errors.New("there are no models in it")
+		return nil, "", errors.New("it has no models")
 	}
 	if active, ok := models.Value.Member("active"); ok {
 		was = active.Value.Str

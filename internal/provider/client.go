@@ -11,29 +11,29 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Client is the model that was chosen. It asks once; model.Retrying with Patience asks again.
+// Client returns a client for the chosen model. It does not retry: use model.Retrying with Patience.
 func (c Choice) Client() model.Client {
 	base, dressed := c.connection()
 	return c.api.New(model.Options{
-		Base: base, Key: c.credential.key.Reveal(), Bearer: c.bearer(), Model: c.Model, HTTP: dressed,
+		Base: base, Key: c.credential.key.reveal(), Bearer: c.bearer(), Model: c.Model, HTTP: dressed,
 		Proxy: c.options.Proxy, First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
 	})
 }
 
-// Secrets returns what is sent to authenticate, so that callers can keep it out of texts. A token that has to be
-// requested first is not among them.
+// Secrets returns the credentials, so that callers can keep them out of texts. It does not include a token that has to
+// be requested first.
 func (c Choice) Secrets() []string {
 	var all []string
 	for _, s := range []Secret{c.credential.key, c.credential.token} {
 		if s.text != nil {
-			all = append(all, s.Reveal())
+			all = append(all, s.reveal())
 		}
 	}
 	return all
 }
 
-// Patience returns how often and how late to retry: Gemini's limits pass quickly, OpenAI's slowly. What the caller has
-// chosen comes first.
+// Patience returns how often and when to retry: Gemini's limits pass quickly, OpenAI's slowly. The caller's own options
+// take precedence.
 func (c Choice) Patience() model.RetryOptions {
 	o := c.api.Retry
 	if again := c.options.Again; again != nil {
@@ -42,19 +42,19 @@ func (c Choice) Patience() model.RetryOptions {
 	return o
 }
 
-// bearer returns the function that gets a token, or nil if the credential is a key or there is none.
+// bearer returns a function that gets a token, or nil if the credential is a key or empty.
 func (c Choice) bearer() func(context.Context) (string, error) {
 	switch {
 	case c.credential.google != nil:
 		return c.credential.google.bearer
 	case c.credential.token.text != nil:
-		return func(context.Context) (string, error) { return c.credential.token.Reveal(), nil }
+		return func(context.Context) (string, error) { return c.credential.token.reveal(), nil }
 	}
 	return nil
 }
 
-// connection returns the address without its query, and a client that adds what the wires do not know. nil leaves the
-// wire its own client.
+// connection returns the address without its query, and a client that adds the query and the project to charge. A nil
+// client means the wire's own.
 func (c Choice) connection() (string, *http.Client) {
 	u, err := url.Parse(c.Endpoint.URL)
 	if err != nil || u.RawQuery == "" && c.credential.google == nil {
@@ -71,8 +71,8 @@ func (c Choice) connection() (string, *http.Client) {
 	return u.String(), client
 }
 
-// dress adds to each request for the endpoint: the query of its address, which comes after the path that a wire adds,
-// and the project that Google charges.
+// dress completes each request for the endpoint. It adds the query of the address, which comes after the path that a
+// wire adds, and the project that Google charges.
 type dress struct {
 	under  http.RoundTripper
 	query  string

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// What a profile of ~/.eidolon says where it says nothing.
+// The defaults of a profile in ~/.eidolon.
 const (
 	eidolonVendor   = "siliconflow"
 	eidolonModel    = "minimax-m2"
@@ -25,41 +25,41 @@ const (
 	maxEidolon      = 1 << 20
 )
 
-// Profile is a model that a file of ~/.eidolon or of a project describes.
+// Profile is a model that a file in ~/.eidolon or in a project describes.
 type Profile struct {
-	Name     string // empty: the single profile of the older form
+	Name     string // empty for the single profile of the older format
 	Vendor   string // its provider, in the words of the file
 	Model    string
 	Kind     string // the API: openai or anthropic
-	Base     string // empty: the vendor's of that API
+	Base     string // empty for the vendor's address of that API
 	Key      Secret
-	Output   int64 // tokens of an answer at most
-	Input    int64 // characters of what is read into a conversation at once
+	Output   int64 // most tokens of an answer
+	Input    int64 // characters to read into a conversation at once
 	Protocol string
 	Layer    Layer
 	File     string
 }
 
-// Profiles are those of a person and of a project.
+// Profiles holds the profiles of a user and of a project.
 type Profiles struct {
-	All     []Profile // in the order of the files; a later file's profile replaces one of the same name as a whole
-	Chosen  int       // in All; -1: there are none
-	Project string    // the project's file that names the active one; empty: none does
+	All     []Profile // in the order of the files; a profile replaces an earlier one of the same name as a whole
+	Chosen  int       // index in All, or -1
+	Project string    // the project's file that names the active profile, or empty
 	Notices []string  // one sentence each, for people
 }
 
-// Active returns the chosen profile. Without any, it is what eidolon uses then.
+// Active returns the chosen profile, or eidolon's default if there are no profiles.
 func (p Profiles) Active() Profile {
 	if p.Chosen < 0 {
 		return Profile{
-			Vendor: eidolonVendor, Model: eidolonModel, Kind: OpenAIKind, Base: eidolonBase,
+			Vendor: eidolonVendor, Model: eidolonModel, Kind: openAIKind, Base: eidolonBase,
 			Output: eidolonLimit, Input: eidolonLimit, Protocol: eidolonProtocol, Layer: Builtin,
 		}
 	}
 	return p.All[p.Chosen]
 }
 
-// Named returns the profile of that name.
+// Named returns the profile with that name.
 func (p Profiles) Named(name string) (Profile, bool) {
 	i := slices.IndexFunc(p.All, func(one Profile) bool { return one.Name == name })
 	if i < 0 {
@@ -68,13 +68,13 @@ func (p Profiles) Named(name string) (Profile, bool) {
 	return p.All[i], true
 }
 
-// EidolonFiles returns the files of profiles, of a person or of a project, the strongest last.
+// EidolonFiles returns the files of profiles in a home directory or a project, the strongest last.
 func EidolonFiles(dir string) []string {
 	return []string{filepath.Join(dir, ".eidolon", "config.json"), filepath.Join(dir, ".eidolon.json")}
 }
 
-// ReadProfiles reads the profiles of a person and, while trusted says so of a file's content, of a project. It leaves
-// out files that are missing or cannot be read.
+// ReadProfiles reads the profiles of a user, and of a project if trusted accepts the content of the file. It skips
+// files that are missing or unreadable.
 func ReadProfiles(home, project string, trusted func(path string, content []byte) bool) Profiles {
 	r := profileReader{Profiles: Profiles{Chosen: -1}}
 	if home != "" {
@@ -93,8 +93,8 @@ func ReadProfiles(home, project string, trusted func(path string, content []byte
 type profileReader struct {
 	Profiles
 	active string
-	from   string   // the file that says so
-	older  *Profile // of the older form
+	from   string   // the file that names the active profile
+	older  *Profile // the profile of the older format
 }
 
 func (r *profileReader) notice(format string, args ...any) {
@@ -150,8 +150,8 @@ func member(v literal.Value, path ...string) string {
 
 // Kinds of APIs in profiles.
 const (
-	OpenAIKind    = "openai"
-	AnthropicKind = "anthropic"
+	openAIKind    = "openai"
+	anthropicKind = "anthropic"
 )
 
 // profile reads one profile and fills in the defaults.
@@ -165,19 +165,19 @@ func (r *profileReader) profile(v literal.Value, layer Layer, path string) Profi
 	}
 	p := Profile{
 		Name: member(v, "name"), Vendor: cmp.Or(member(v, "provider"), eidolonVendor),
-		Model: cmp.Or(member(v, "model"), eidolonModel), Kind: OpenAIKind, Base: member(v, "baseUrl"),
+		Model: cmp.Or(member(v, "model"), eidolonModel), Kind: openAIKind, Base: member(v, "baseUrl"),
 		Key: Hide(member(v, "apiKey")), Output: limit("maxOutputTokens"), Input: limit("maxInputChars"),
 		Protocol: strings.ToLower(cmp.Or(member(v, "toolProtocol"), eidolonProtocol)), Layer: layer, File: path,
 	}
 	switch kind := member(v, "apiKind"); kind {
-	case AnthropicKind:
+	case anthropicKind:
 		p.Kind = kind
-	case OpenAIKind, "":
+	case openAIKind, "":
 	default:
 		r.notice("%s:%d: there is no apiKind %s, so %s is asked as openai; anthropic is the other one", path,
 			v.Pos.Line, kind, p.Title())
 	}
-	if p.Base == "" && p.Kind == OpenAIKind {
+	if p.Base == "" && p.Kind == openAIKind {
 		p.Base = eidolonBase
 	}
 	return p
@@ -206,7 +206,7 @@ func (p Profile) Title() string {
 	return "the profile " + p.Name
 }
 
-// foreign reports whether the profile is for another vendor's machine, which must not get SiliconFlow's key.
+// foreign reports whether the profile's address belongs to another vendor, which must not get SiliconFlow's key.
 func (p Profile) foreign() bool {
 	return p.Vendor != eidolonVendor && p.Base != eidolonBase && !loopbackURL(p.Base)
 }
@@ -223,7 +223,7 @@ func (p Profile) Wish() Wish {
 	return w
 }
 
-// Wish returns the active profile as a wish, with the notices; nil if there is none.
+// Wish returns the active profile as a wish with the notices, or nil.
 func (p Profiles) Wish() *Wish {
 	if p.Chosen < 0 {
 		return nil
@@ -233,15 +233,15 @@ func (p Profiles) Wish() *Wish {
 	return &w
 }
 
-// EidolonDefault returns what eidolon uses without a profile.
+// EidolonDefault returns the model that eidolon uses without a profile.
 func EidolonDefault() Wish {
 	w := Profiles{Chosen: -1}.Active().Wish()
 	w.Profile = eidolonVendor
 	return w
 }
 
-// Recorded returns the model of a conversation's record as a wish. A profile that does not exist any more leaves its
-// address without a key, because no other key is for it.
+// Recorded returns the model in a conversation's record as a wish. If its profile no longer exists, the address has no
+// key, because no other key is meant for it.
 func (p Profiles) Recorded(w Wish) Wish {
 	w.From = "the record of the conversation"
 	i := slices.IndexFunc(p.All, func(one Profile) bool {
@@ -260,7 +260,7 @@ func (p Profiles) Recorded(w Wish) Wish {
 		w.Unit = w.Profile != ""
 		return w
 	}
-	if found.Provider != w.Provider { // the profile has become another one
+	if found.Provider != w.Provider { // the profile has changed
 		w.Unit = true
 		return w
 	}

@@ -54,7 +54,7 @@ func TestProfilesOfTheReference(t *testing.T) {
 			"provider": p.Vendor, "model": p.Model, "apiKind": p.Kind, "maxOutputTokens": float64(p.Output),
 			"maxInputChars": float64(p.Input),
 		}
-		for name, value := range map[string]string{"name": p.Name, "apiKey": p.Key.Reveal(), "baseUrl": p.Base} {
+		for name, value := range map[string]string{"name": p.Name, "apiKey": p.Key.reveal(), "baseUrl": p.Base} {
 			if _, wanted := c.Resolved[name]; wanted || value != "" && name != "baseUrl" {
 				got[name] = value
 			}
@@ -87,7 +87,7 @@ func TestProfilesOfAProject(t *testing.T) {
 
 	// Trusted: its profile replaces the user's as a whole, and still gets no key of the user's.
 	all = ReadProfiles(home, dir, func(path string, _ []byte) bool { return path == theirs })
-	if p := all.Active(); p.Base != "https://theirs/v1" || p.Key.Reveal() != "" || p.Layer != Project {
+	if p := all.Active(); p.Base != "https://theirs/v1" || p.Key.reveal() != "" || p.Layer != Project {
 		t.Errorf("trusted: got %+v", p)
 	}
 	o := Options{Wishes: []Wish{*all.Wish()}, Lookup: env("SILICONFLOW_API_KEY="+canary, "OPENAI_API_KEY="+canary)}

@@ -30,14 +30,14 @@ const (
 		"https://www.googleapis.com/auth/generative-language"
 	googleTokenURI = "https://oauth2.googleapis.com/token"
 	tokenTakes     = 30 * time.Second
-	gcloudLasts    = 5 * time.Minute // gcloud does not say how long; it never returns a token that expires sooner
+	gcloudLasts    = 5 * time.Minute // not reported, but gcloud's tokens never expire sooner
 	maxCredentials = 1 << 20
 )
 
-// google is a login that returns tokens, which live for an hour at most and are kept in memory only.
+// google is a login that returns tokens. They live for up to an hour, and are kept in memory only.
 type google struct {
-	gcloud  string // the program; "" when there is none
-	file    string // credentials; "" when there are none
+	gcloud  string // the program, or ""
+	file    string // the file of credentials, or ""
 	project string
 	http    *http.Client
 
@@ -96,9 +96,9 @@ func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) 
 	token := strings.TrimSpace(string(r.Stdout))
 	switch {
 	case err != nil:
-		return "", 0, fault.New(fault.AuthRequired, "gcloud could not be asked").Because(err)
+		return "", 0, fault.New(fault.AuthRequired, "cannot run gcloud").Because(err)
 	case r.ExitCode != 0 || token == "" || usable(token, "gcloud") != nil:
-		return "", 0, errors.New("gcloud has no login") // its output may contain anything, even a token
+		return "", 0, errors.New("gcloud has no login") // do not quote its output, which may contain a token
 	}
 	return token, gcloudLasts, nil
 }
@@ -125,8 +125,8 @@ func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
 		return "", 0, err
 	}
 	var c credentials
-	if json.Unmarshal(data, &c) != nil { // its error may quote the file
-		return "", 0, fault.New(fault.AuthRequired, "%s is not a file of credentials", g.file)
+	if json.Unmarshal(data, &c) != nil { // do not use its error, which may quote the file
+		return "", 0, fault.New(fault.AuthRequired, "%s is not a credentials file", g.file)
 	}
 	form := url.Values{}
 	switch c.Type {
@@ -146,7 +146,7 @@ func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
 			g.project = c.QuotaProject
 		}
 	default:
-		return "", 0, fault.New(fault.AuthRequired, "%s has credentials of the kind %q, which only gcloud can use",
+		return "", 0, fault.New(fault.AuthRequired, "%s has credentials of type %q, which only gcloud can use",
 			g.file, c.Type).
 			Hint("Run: gcloud auth login")
 	}
@@ -160,11 +160,11 @@ func (c credentials) tokenURI() string {
 	return c.TokenURI
 }
 
-// assertion is a signed statement that we are the service account.
+// assertion returns a signed statement that we are the service account.
 func (c credentials) assertion(now time.Time) (string, error) {
 	block, _ := pem.Decode([]byte(c.PrivateKey))
 	if block == nil {
-		return "", errors.New("there is no private key in it")
+		return "", errors.New("it has no private key")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c credentials) assertion(now time.Time) (string, error) {
 		return "", errors.New("its private key is not an RSA key")
 	}
 	part := func(v any) string {
-		data, _ := json.Marshal(v) // maps of strings and numbers
+		data, _ := json.Marshal(v) // strings and numbers always encode
 		return base64.RawURLEncoding.EncodeToString(data)
 	}
 	header := map[string]string{"alg": "RS256", "typ": "JWT"}
@@ -194,8 +194,8 @@ func (c credentials) assertion(now time.Time) (string, error) {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-// exchange exchanges a proof for a token. The address comes from the same file as the proof, but still has to be one
-// that nobody can listen to.
+// exchange exchanges a proof for a token. It requires https, although the address comes from the same file as the
+// proof.
 func (g *google) exchange(ctx context.Context, address string, form url.Values) (string, time.Duration, error) {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" &&
 		(u.Scheme != "http" || !loopbackURL(address)) {
@@ -224,13 +224,13 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	}
 	switch {
 	case err != nil:
-		return "", 0, fault.New(fault.Down, "%s broke off", request.URL.Host).Because(err)
+		return "", 0, fault.New(fault.Down, "the connection to %s broke", request.URL.Host).Because(err)
 	case json.Unmarshal(body, &answer) != nil || answer.Token == "" && answer.Error == "":
 		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host,
 			response.StatusCode)
 	case answer.Token == "" || response.StatusCode != http.StatusOK || usable(answer.Token, "the token") != nil:
 		code := fault.AuthRequired
-		if answer.Error == "invalid_grant" { // it has expired, or somebody has revoked it
+		if answer.Error == "invalid_grant" { // the login has expired or was revoked
 			code = fault.CredentialsExpired
 		}
 		return "", 0, fault.New(code, "%s refuses the credentials in %s: %s", request.URL.Host, g.file,
@@ -241,7 +241,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	return answer.Token, min(max(lasts, 0), time.Hour), nil
 }
 
-// charged returns the project to charge for a person's login, which Google requires.
+// charged returns the project to charge, which Google requires for a person's login.
 func (g *google) charged() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

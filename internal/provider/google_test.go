@@ -147,7 +147,7 @@ func TestGcloud(t *testing.T) {
 
 	// A key works without gcloud being started.
 	c, err := Choose(Options{Lookup: env("GEMINI_API_KEY=k", "PATH="+good)})
-	if err != nil || c.bearer() != nil || c.credential.key.Reveal() != "k" {
+	if err != nil || c.bearer() != nil || c.credential.key.reveal() != "k" {
 		t.Errorf("a key: %+v, %v", c, err)
 	}
 	c, err = Choose(Options{Provider: Gemini, Lookup: env("PATH=relative:" + good)})

@@ -11,8 +11,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
-// none.
+// credential returns the first credential for the provider that may be sent to the endpoint. A server on this machine
+// needs none.
 func (o Options) credential(choice Choice) (Credential, error) {
 	api, e, w := choice.api, choice.Endpoint, choice.wish
 	look := func() (Credential, error) { return o.find(api) }
@@ -21,8 +21,8 @@ func (o Options) credential(choice Choice) (Credential, error) {
 	}
 	c, err := look()
 	if err == nil && !c.none() {
-		if refused := Travel(c, e); refused != nil {
-			if !e.Loopback() {
+		if refused := checkTravel(c, e); refused != nil {
+			if !e.loopback() {
 				return Credential{}, refused
 			}
 			c = Credential{}
@@ -31,7 +31,7 @@ func (o Options) credential(choice Choice) (Credential, error) {
 	switch {
 	case err != nil:
 		return Credential{}, err
-	case c.none() && e.Loopback():
+	case c.none() && e.loopback():
 		return Credential{Source: "no key: the server is on this machine"}, nil
 	case c.none() && w != nil && w.Unit:
 		return Credential{}, o.missingFor(w, e)
@@ -41,7 +41,8 @@ func (o Options) credential(choice Choice) (Credential, error) {
 	return c, nil
 }
 
-// find searches the environment, then what omniagent login stored, and for Gemini logins that return a token.
+// find searches the environment, then the keys that omniagent login stored, and for Gemini the logins that return a
+// token.
 func (o Options) find(api model.API) (Credential, error) {
 	for _, v := range api.Keys {
 		value, ok := o.get(v.Variable)
@@ -65,7 +66,7 @@ func (o Options) find(api model.API) (Credential, error) {
 	return o.googleLogin(), nil
 }
 
-// CheckKey refuses a text that cannot be a key. The error does not quote it.
+// CheckKey refuses a text that cannot be a key. Its error does not quote the text.
 func CheckKey(key, from string) error {
 	if key == "" {
 		return fault.New(fault.AuthRequired, "%s is empty", from).Hint("Give the key alone.")
@@ -73,17 +74,18 @@ func CheckKey(key, from string) error {
 	return usable(key, from)
 }
 
-// usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
+// usable refuses a key that cannot be sent in a header. Usually somebody read a whole file into the variable. The error
+// does not quote the value.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return fault.New(fault.AuthRequired,
-			"what %s holds has blanks, line breaks or other characters that no key has", from).
+			"the value of %s has blanks, line breaks or other characters that no key has", from).
 			Hint("Set %s to the key alone.", from)
 	}
 	return nil
 }
 
-// missing says what could serve as a credential.
+// missing returns an error that lists possible credentials.
 func (o Options) missing(api model.API, e Endpoint) error {
 	var names []string
 	for _, v := range api.Keys {
@@ -108,7 +110,7 @@ func (o Options) missing(api model.API, e Endpoint) error {
 		account(api), strings.Join(names, " or "), strings.Join(o.list().others(api), ", "))
 }
 
-// missingFor says what could serve as the key of a profile.
+// missingFor returns an error that lists possible keys of a profile.
 func (o Options) missingFor(w *Wish, e Endpoint) error {
 	methods := append([]string{"apiKey"}, w.Instead...)
 	return fault.New(fault.AuthRequired, "%s has no key for %s", w.From, e.URL).
@@ -116,7 +118,7 @@ func (o Options) missingFor(w *Wish, e Endpoint) error {
 		Hint("Give it an apiKey, or store one: omniagent login %s", w.Vendor)
 }
 
-// others are the APIs of other accounts.
+// others returns the APIs of other accounts.
 func (l list) others(api model.API) []string {
 	var all []string
 	for _, one := range l {
@@ -129,8 +131,8 @@ func (l list) others(api model.API) []string {
 
 // googleLogin returns a login that gets its token with the first request.
 //
-// The order is gcloud, then the application default credentials. A key comes before both: it is an explicit decision,
-// it works at once, and gcloud takes about a second to start, whatever the result.
+// The order is gcloud, then the application default credentials. A key comes before both: it is an explicit choice, and
+// works at once, while gcloud takes about a second to start.
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
@@ -181,5 +183,5 @@ func (o Options) wellKnown() string {
 	return path
 }
 
-// program is the file of a program on PATH, "" where there is none.
+// program returns the path of a program in PATH, or "".
 func (o Options) program(name string) string { return process.Find(name, o.get) }

@@ -6,13 +6,13 @@ import (
 	"omniagent/internal/model"
 )
 
-// The data about models is of 2026-11-21, from the vendors' pages on models and prices. Prices are list prices for
-// prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer than 100,000
+// The data about models is from the vendors' pages on models and prices, as of 2026-11-21. Prices are list prices for
+// prompts of ordinary length, in USD for a million tokens. Some models cost more if a prompt is longer than 100,000
 // (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of such a prompt
 // is too low.
 
-// known returns the profile of a model, by the longest prefix of its name, for any API. For an unknown model it is a
-// careful guess, without a price.
+// known returns the profile of a model of any API, by the longest prefix of its name. For an unknown model, it returns
+// a careful guess without a price.
 func (l list) known(api model.API, name string) model.Profile {
 	p := model.Profile{
 		Provider: api.Name, Model: name, Window: 128_000, Output: 8192, Compact: 0.6, Search: api.Search,
@@ -42,7 +42,7 @@ func (l list) known(api model.API, name string) model.Profile {
 	return p
 }
 
-// bare returns the vendor's name of a model, without what gateways put around it: models/…, openai/…, us.anthropic.…
+// bare returns the vendor's name of a model, without the prefixes of gateways: models/…, openai/…, us.anthropic.…
 func bare(name string) string {
 	name = strings.ToLower(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -52,7 +52,7 @@ func bare(name string) string {
 	return name
 }
 
-// begins reports whether a name belongs to a family. gpt-5 is neither a prefix of gpt-50 nor of gpt-5.9.
+// begins reports whether a name belongs to a family. gpt-50 and gpt-5.9 do not belong to gpt-5.
 func begins(name string, f model.Family) bool {
 	rest, ok := strings.CutPrefix(name, f.Prefix)
 	return ok && (rest == "" || f.Open || strings.HasSuffix(f.Prefix, "-") ||

@@ -1,11 +1,11 @@
-// Package provider decides which model is used, behind which API, with which credential.
+// Package provider chooses the model, its API and the credential.
 //
 //	typed ─▶ the record of the conversation ─▶ configuration ─▶ active profile ─▶ the only key ─▶ an error
 //
-// It promises: the choice never depends on what happens to listen or to be installed, nor on a file of a repository
-// that nobody trusted; a credential is only sent to an endpoint that was declared at least as reliably as itself, never
-// in the clear over a network that the user did not choose, and never appears in our texts; and an error names what
-// would make the choice. It never stores anything, never guesses between two accounts, and never invents a price.
+// The choice never depends on what happens to listen or to be installed, nor on an untrusted file of a repository. A
+// credential is only sent to an endpoint that was declared at least as reliably as the credential, never in clear text
+// over a network that the user did not choose, and never appears in our texts. An error names what would make the
+// choice. The package stores nothing, does not guess between two accounts, and does not invent prices.
 package provider
 
 import (
@@ -23,12 +23,12 @@ import (
 	"omniagent/internal/text"
 )
 
-// APIs returns the model APIs of this program, in the order of lists: to add an API is to add it here.
+// APIs returns the model APIs of this program, in the order of lists. Add new APIs here.
 func APIs() []model.API {
 	return []model.API{anthropic.API(), openai.Chat(), openai.Responses(), gemini.API()}
 }
 
-// Names returns the words of --provider.
+// Names returns the values of --provider.
 func Names(apis []model.API) []string {
 	var names []string
 	for _, api := range apis {
@@ -71,10 +71,10 @@ func Owner(apis []model.API, variable string) string {
 	return apis[i].Name
 }
 
-// list has the APIs to choose from.
+// list holds the APIs to choose from.
 type list []model.API
 
-// find returns the API for a word of --provider.
+// find returns the API for a value of --provider.
 func (l list) find(word string) (model.API, bool) {
 	for _, api := range l {
 		if api.Name == word || slices.Contains(api.Aliases, word) {
@@ -84,39 +84,39 @@ func (l list) find(word string) (model.API, bool) {
 	return model.API{}, false
 }
 
-// account returns the name of the API that has the keys, the address and the models of an API.
+// account returns the name of the API whose keys, address and models an API shares.
 func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
-// Options is what the choice depends on.
+// Options holds everything that the choice depends on.
 type Options struct {
-	Provider, Model, Base string // as typed; empty: not typed
-	Wishes                []Wish // what else names a model, the strongest first
+	Provider, Model, Base string // as typed, or empty
+	Wishes                []Wish // other sources that name a model, the strongest first
 
-	APIs   []model.API // nil: APIs
-	Agents []string    // programs that a caller may drive in place of a model API. Choose refuses them
+	APIs   []model.API // nil for APIs
+	Agents []string    // programs that a caller may drive instead of a model API; Choose refuses them
 
-	Keys   KeyStore                         // the keys that omniagent login stored; nil: none
-	Lookup func(name string) (string, bool) // the environment; a variable that is empty counts as not set
-	Home   string                           // where the application default credentials of gcloud are
-	HTTP   *http.Client                     // nil: the wire's own
-	Proxy  model.Proxy                      // nil: that of the environment
-	Again  *model.RetryOptions              // nil: as the API needs it
-	First  time.Duration                    // until the headers of an answer; 0: the wire's own
-	Idle   time.Duration                    // between two bytes of it; 0: the wire's own
+	Keys   KeyStore                         // the keys that omniagent login stored; may be nil
+	Lookup func(name string) (string, bool) // the environment; an empty variable counts as not set
+	Home   string                           // the home directory, with gcloud's application default credentials
+	HTTP   *http.Client                     // nil for the wire's own
+	Proxy  model.Proxy                      // nil for that of the environment
+	Again  *model.RetryOptions              // nil for the API's defaults
+	First  time.Duration                    // timeout for the headers of an answer; 0 for the wire's own
+	Idle   time.Duration                    // timeout between two reads of it; 0 for the wire's own
 }
 
-// Choice is the chosen model. It can be printed: fmt and json show no secret of it.
+// Choice is the chosen model. It is safe to print: fmt and json do not show its secrets.
 type Choice struct {
 	Provider string
 	Model    string
 	Endpoint Endpoint
 	How      string   // why this provider, for people
-	Login    string   // which credential is sent, for people
-	Notes    []string // what a person should know of this choice
+	Login    string   // the credential that is sent, for people
+	Notes    []string // what a person should know about this choice
 	Known    model.Profile
-	Profile  string // the name of the profile that was used; empty: none, or one without a name
-	Vendor   string // in that profile's words
-	Protocol string // how the model calls tools, in the profile's words: xnl or native; empty: not said
+	Profile  string // the name of the profile that was used; empty if there is none, or it has no name
+	Vendor   string // the vendor in that profile's words
+	Protocol string // how the model calls tools, in the profile's words: xnl, native, or empty
 
 	api        model.API
 	wish       *Wish
@@ -131,7 +131,7 @@ func (o Options) list() list {
 	return o.APIs
 }
 
-// Choose chooses.
+// Choose chooses a model.
 func Choose(o Options) (Choice, error) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
@@ -164,13 +164,13 @@ func Choose(o Options) (Choice, error) {
 	return c, nil
 }
 
-// With returns the same choice with another model: the same API, address and credential. The name of one of Anthropic's
-// families stands for its newest model; any other name is used unchanged.
+// With returns the choice with another model and the same API, address and credential. The name of one of Anthropic's
+// families means its newest model; any other name is used unchanged.
 func (c Choice) With(name string) (Choice, error) {
 	o := c.options
 	o.Model = cmp.Or(c.api.Short[strings.ToLower(name)], name)
 	if strings.TrimSpace(name) == "" {
-		return Choice{}, fault.New(fault.ArgError, "no model is named")
+		return Choice{}, fault.New(fault.ArgError, "the name of the model is empty")
 	}
 	var err error
 	if c.Model, err = o.model(c); err != nil {
@@ -180,13 +180,13 @@ func (c Choice) With(name string) (Choice, error) {
 	return c, nil
 }
 
-// ForeignShortName reports whether a name is a short name of a model of another API only.
+// ForeignShortName reports whether a name is a short name only of another API's model.
 func (c Choice) ForeignShortName(name string) bool {
 	return c.api.Short[name] == "" &&
 		slices.ContainsFunc(c.options.list(), func(api model.API) bool { return api.Short[name] != "" })
 }
 
-// known is what is known of the model of a choice.
+// known returns the profile of the chosen model.
 func (o Options) known(c Choice) model.Profile {
 	known := o.list().known(c.api, c.Model)
 	known.Search = known.Search && c.Endpoint.Layer == Builtin
@@ -196,7 +196,7 @@ func (o Options) known(c Choice) model.Profile {
 	return known
 }
 
-// provider returns the provider, the wish that says more of it, and why it was chosen.
+// provider returns the provider, the wish that chose it, if any, and the reason for the choice.
 func (o Options) provider() (api model.API, w *Wish, how string, err error) {
 	w = o.wish()
 	switch {
@@ -234,7 +234,7 @@ func (o Options) provider() (api model.API, w *Wish, how string, err error) {
 		With("found", variables).With("choices", Names(o.list()))
 }
 
-// word checks the value of --provider, or of what else names one.
+// word checks the name of a provider, from --provider or another source.
 func (o Options) word(given, from string) (model.API, error) {
 	word := strings.ToLower(strings.TrimSpace(given))
 	if api, ok := o.list().find(word); ok {
@@ -255,12 +255,12 @@ func (o Options) word(given, from string) (model.API, error) {
 	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
 }
 
-// sign shows which provider the user has: a variable, or a stored key.
+// sign is evidence that the user has an account with a provider: a variable, or a stored key.
 type sign struct {
 	api      model.API
-	variable string // empty: a key that omniagent login stored
-	address  bool   // it is an address, which says so only when no key is needed there
-	eidolon  bool   // it is eidolon's own vendor
+	variable string // empty for a key that omniagent login stored
+	address  bool   // it is an address, which only counts if no key is needed there
+	eidolon  bool   // it belongs to eidolon's own vendor
 }
 
 func (s sign) account() string {
@@ -277,7 +277,7 @@ func (s sign) String() string {
 	return s.variable + " in the environment"
 }
 
-// signs are those of all accounts in the environment, keys before addresses.
+// signs returns the possible signs of all accounts, keys before addresses.
 func (l list) signs() (all []sign) {
 	var addresses []sign
 	for _, api := range l {
@@ -294,11 +294,11 @@ func (l list) signs() (all []sign) {
 	return append(all, addresses...)
 }
 
-// chosen are the signs that are there. A stored key of an account counts where the environment has none of it.
+// chosen returns the signs that exist. A stored key counts if the environment has no sign of its account.
 func (o Options) chosen() (found []sign) {
 	l := o.list()
 	all := l.signs()
-	speaks, compatible := l.find(OpenAIKind)
+	speaks, compatible := l.find(openAIKind)
 	for _, name := range []string{eidolonVariable, eidolonSecond} {
 		if compatible {
 			all = append(all, sign{api: speaks, variable: name, eidolon: true})
@@ -312,7 +312,7 @@ func (o Options) chosen() (found []sign) {
 	for _, name := range Accounts(l) {
 		s := sign{eidolon: name == eidolonVendor}
 		if s.api, compatible = l.find(name); s.eidolon {
-			s.api, compatible = l.find(OpenAIKind)
+			s.api, compatible = l.find(openAIKind)
 		}
 		known := slices.ContainsFunc(found, func(other sign) bool { return other.account() == s.account() })
 		if compatible && !known && o.Keys != nil && o.Keys.Has(name) {
@@ -322,7 +322,7 @@ func (o Options) chosen() (found []sign) {
 	return found
 }
 
-// nothingChosen lists what would make the choice.
+// nothingChosen returns an error that lists what would make the choice.
 func (o Options) nothingChosen() error {
 	var variables, words []string
 	for _, s := range o.list().signs() {
@@ -339,7 +339,7 @@ func (o Options) nothingChosen() error {
 		}
 		words = append(words, key+" ("+strings.Join(names, ", ")+")")
 	}
-	return fault.New(fault.AuthRequired, "no model was chosen, and there is no key that would").
+	return fault.New(fault.AuthRequired, "no model was chosen, and no key was found").
 		With("auth_methods", variables).With("choices", Names(o.list())).
 		Hint("Store a key with omniagent login PROVIDER; or set %s; or use --provider gemini with a login of gcloud; "+
 			"or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.",
@@ -354,8 +354,8 @@ func (o Options) model(c Choice) (string, error) {
 	}
 	if name == "" {
 		if c.api.Named && c.Endpoint.Layer != Builtin {
-			// Asking such a server for the vendor's default would fail later and say less.
-			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named",
+			// Asking such a server for the vendor's default would fail later, with a worse error.
+			return "", fault.New(fault.MissingArgument, "%s has its own models, and none was named",
 				c.Endpoint.URL).Hint("Name one with --model.")
 		}
 		return c.api.Default, nil

@@ -153,7 +153,7 @@ func TestChoose(t *testing.T) {
 				got.Login != c.log {
 				t.Errorf("got %s %s %s, by %s, with %s", got.Provider, got.Model, got.Endpoint.URL, got.How, got.Login)
 			}
-			secret := got.credential.key.Reveal() + got.credential.token.Reveal()
+			secret := got.credential.key.reveal() + got.credential.token.reveal()
 			if want := map[bool]string{true: "", false: canary}[strings.HasPrefix(c.log, "no key")]; secret != want {
 				t.Errorf("the credential is %q, not %q", secret, want)
 			}
@@ -306,7 +306,7 @@ func TestTravel(t *testing.T) {
 	for layer := Project; layer <= Builtin; layer++ {
 		for from := Project; from <= Environment; from++ {
 			for _, url := range []string{"https://h", "http://h", "http://127.0.0.1:1"} {
-				err := Travel(Credential{Layer: from, Source: "a key", key: Hide(canary)},
+				err := checkTravel(Credential{Layer: from, Source: "a key", key: Hide(canary)},
 					Endpoint{URL: url, Layer: layer, From: "x"})
 				want := (url != "http://h" || layer == Flag) && (layer != Project || from == Project)
 				if (err == nil) != want {
@@ -315,7 +315,7 @@ func TestTravel(t *testing.T) {
 			}
 		}
 	}
-	if err := Travel(Credential{}, Endpoint{URL: "http://h", Layer: Project}); err != nil {
+	if err := checkTravel(Credential{}, Endpoint{URL: "http://h", Layer: Project}); err != nil {
 		t.Errorf("no credential is refused: %v", err)
 	}
 }

@@ -9,27 +9,27 @@ import (
 	"omniagent/internal/model"
 )
 
-// Wish is a model that something other than the command line names: the record of a conversation, the configuration, a
+// Wish is a model named by something other than the command line: the record of a conversation, the configuration, or a
 // profile.
 type Wish struct {
-	Provider string // a word of --provider; empty: that of the only key
+	Provider string // a value of --provider; empty for the provider of the only key
 	Model    string
-	Base     string // empty: the address of the environment, or the vendor's
+	Base     string // empty for the address in the environment, or the vendor's
 	Layer    Layer
 	From     string // for people, such as native.provider in FILE
 
-	// A profile is a unit: its key is only for its address, and no other key is.
-	Profile  string // its name; empty: no profile, or one without a name
+	// A profile is a unit: its key is only for its address, and its address gets no other key.
+	Profile  string // its name; empty if there is no profile, or it has no name
 	Unit     bool
 	Vendor   string // the vendor in the profile's words; omniagent login stores its key under this name
 	Key      Secret
 	Instead  []string // variables that replace Key
-	Output   int64    // tokens of an answer at most; 0: as is known of the model
-	Protocol string   // how the model calls tools: xnl or native; empty: not said
+	Output   int64    // most tokens of an answer; 0 for the model's limit
+	Protocol string   // how the model calls tools: xnl, native, or empty
 	Notes    []string // what a person should know
 }
 
-// wish returns the first wish that holds beside what was typed, or nil.
+// wish returns the first wish that is compatible with the command line, or nil.
 func (o Options) wish() *Wish {
 	l := o.list()
 	typed, known := l.find(strings.ToLower(strings.TrimSpace(o.Provider)))
@@ -61,8 +61,8 @@ func (o Options) endpoint(api model.API, w *Wish) (Endpoint, error) {
 	return Endpoint{URL: api.Base, Layer: Builtin, From: "the vendor's own address"}, nil
 }
 
-// ofUnit returns the key of a profile: that of a variable, its own, or the stored one of its vendor. It travels to the
-// profile's own address only. A profile at the vendor's own address may use the vendor's usual key.
+// ofUnit returns the key of a profile: from a variable, from the profile, or the vendor's stored one. It is only sent
+// to the profile's own address. A profile with the vendor's own address may use the vendor's usual key.
 func (o Options) ofUnit(w *Wish, api model.API, e Endpoint) (Credential, error) {
 	if o.Base != "" && !sameHost(o.Base, w.Base) {
 		return Credential{}, nil
@@ -75,7 +75,7 @@ func (o Options) ofUnit(w *Wish, api model.API, e Endpoint) (Credential, error) 
 			}
 		}
 	}
-	if key := strings.TrimSpace(w.Key.Reveal()); key != "" {
+	if key := strings.TrimSpace(w.Key.reveal()); key != "" {
 		return Credential{Layer: w.Layer, Source: "the key of " + w.From, key: Hide(key)}, usable(key, w.From)
 	}
 	if w.Layer == Project && e.Layer == Project {
@@ -96,14 +96,14 @@ func sameHost(a, b string) bool {
 	return err == nil && err2 == nil && strings.EqualFold(first.Host, second.Host)
 }
 
-// KeyStore is where omniagent login keeps keys, by the name of their account.
+// KeyStore holds the keys that omniagent login stored, by account.
 type KeyStore interface {
 	Has(name string) bool
-	// Get returns the key and where it is, for people; "" if there is none.
+	// Get returns the key, and its place for people, or "".
 	Get(name string) (key, from string, err error)
 }
 
-// stored returns the key that omniagent login stored, if there is one.
+// stored returns the key that omniagent login stored, if any.
 func (o Options) stored(name string) (Credential, error) {
 	if o.Keys == nil || !o.Keys.Has(name) {
 		return Credential{}, nil
@@ -115,13 +115,13 @@ func (o Options) stored(name string) (Credential, error) {
 	return Credential{Layer: User, Source: "the key for " + name + " in " + from, key: Hide(key)}, usable(key, from)
 }
 
-// Presence is a key that could be used, without its text.
+// Presence describes a key that could be used, without its text.
 type Presence struct {
 	Account string // the name under which omniagent login stores such a key
 	Source  string // the variable
 }
 
-// Present lists the keys of the environment.
+// Present lists the keys in the environment.
 func Present(o Options) []Presence {
 	var all []Presence
 	for _, s := range o.list().signs() {
@@ -148,7 +148,7 @@ func Accounts(apis []model.API) []string {
 	return append(all, eidolonVendor)
 }
 
-// AccountOf returns the name under which the key for a word of --provider, or a vendor, is stored; "" if there is none.
+// AccountOf returns the name under which the key for a value of --provider, or for a vendor, is stored, or "".
 func AccountOf(apis []model.API, word string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if api, ok := list(apis).find(word); ok {

@@ -160,7 +160,7 @@ func TestWishes(t *testing.T) {
 				got.Login != c.log {
 				t.Errorf("got %s %s %s, by %s, with %s", got.Provider, got.Model, got.Endpoint.URL, got.How, got.Login)
 			}
-			secret := got.credential.key.Reveal() + got.credential.token.Reveal()
+			secret := got.credential.key.reveal() + got.credential.token.reveal()
 			if want := map[bool]string{true: "", false: canary}[strings.HasPrefix(c.log, "no key")]; secret != want {
 				t.Errorf("the credential is %q, not %q", secret, want)
 			}
