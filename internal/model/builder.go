@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Builder puts an answer together from its pieces. Pieces of several blocks may come in any order: a key of the wire
-// identifies a block, and the first piece of a block decides its place.
+// Builder assembles an answer from its pieces. Pieces of several blocks may come in any order: a key of the wire
+// identifies a block, and the first piece of a block decides its position.
 type Builder struct {
-	Hear   func(Piece) // is told of text, thinking and searches; may be nil
-	Wire   string      // goes into what is Opaque
+	Hear   func(Piece) // gets text, thinking and searches; may be nil
+	Wire   string      // marks opaque data
 	blocks []*part
 	byKey  map[any]*part
 	heard  bool
@@ -19,7 +19,7 @@ type Builder struct {
 type part struct {
 	block Block
 	text  strings.Builder // of text and thinking, or a call's arguments
-	whole json.RawMessage // a call's arguments, where they come whole
+	whole json.RawMessage // a call's arguments, if they come as a whole
 }
 
 func (b *Builder) part(key any, kind Kind) *part {
@@ -47,14 +47,14 @@ func (b *Builder) Say(key any, kind Kind, text string) {
 	}
 }
 
-// Searched tells of a search that the API made.
+// Searched reports a search that the API made.
 func (b *Builder) Searched(s Search) {
 	if b.Hear != nil {
 		b.Hear(Piece{Kind: Searched, Search: &s})
 	}
 }
 
-// Call names a call, as far as id and name are known.
+// Call sets the id and the name of a call, if they are not empty.
 func (b *Builder) Call(key any, id, name string) {
 	p := b.part(key, Call)
 	if id != "" {
@@ -68,10 +68,10 @@ func (b *Builder) Call(key any, id, name string) {
 // Arguments adds a fragment of a call's arguments.
 func (b *Builder) Arguments(key any, fragment string) { b.part(key, Call).text.WriteString(fragment) }
 
-// Input sets the complete arguments of a call; they override fragments.
+// Input sets the complete arguments of a call, which override fragments.
 func (b *Builder) Input(key any, input json.RawMessage) { b.part(key, Call).whole = input }
 
-// Opaque stores what the API wants back with a block.
+// Opaque stores data that must go back to the API with a block.
 func (b *Builder) Opaque(key any, kind Kind, data json.RawMessage) {
 	p := b.part(key, kind)
 	p.block.Opaque, p.block.Wire = data, b.Wire
@@ -110,7 +110,7 @@ func (b *Builder) collect(calls bool) []Block {
 	return all
 }
 
-// Unfinished marks the last call as broken if only its name came before the answer was cut off: then {} does not mean
+// Unfinished marks the last call as broken if only its name came before the answer was cut off. Then {} does not mean
 // that it has no arguments.
 func Unfinished(blocks []Block) {
 	if n := len(blocks) - 1; n >= 0 && blocks[n].Kind == Call && string(blocks[n].Input) == "{}" &&
@@ -119,7 +119,7 @@ func Unfinished(blocks []Block) {
 	}
 }
 
-// object returns the arguments as a JSON object. Empty arguments mean none.
+// object returns the arguments as a JSON object. Empty arguments become {}.
 func object(raw []byte) (input json.RawMessage, broken string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {

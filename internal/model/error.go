@@ -9,35 +9,36 @@ import (
 // Trouble is the kind of a failure.
 type Trouble string
 
-// The sorts.
+// The kinds of failures.
 const (
 	NoLogin    Trouble = "not-logged-in" // 401, or no key at all
-	Expired    Trouble = "expired"       // 401: the credential was good once
-	Forbidden  Trouble = "forbidden"     // 403: this key may not
+	Expired    Trouble = "expired"       // 401: the credential was valid before
+	Forbidden  Trouble = "forbidden"     // 403: not allowed with this key
 	Unknown    Trouble = "not-found"     // 404: no such model, or a wrong address
 	Rejected   Trouble = "rejected"      // 400 and other refusals of the request itself
-	Overflow   Trouble = "context-full"  // more than the model can take
+	Overflow   Trouble = "context-full"  // longer than the context of the model
 	Limited    Trouble = "rate-limited"  // 429
-	Quota      Trouble = "quota"         // 429 or 403 that waiting does not solve: the account is used up
+	Quota      Trouble = "quota"         // 429 or 403, where waiting does not help: the account is used up
 	Overloaded Trouble = "overloaded"    // 503, 529
 	Broken     Trouble = "server-error"  // other 5xx, or an error in the stream
-	Offline    Trouble = "unreachable"   // no connection: name, network, certificate
-	Cut        Trouble = "cut"           // the connection ended before the answer did
+	Offline    Trouble = "unreachable"   // no connection: a problem with the name, the network, or a certificate
+	Cut        Trouble = "cut"           // the connection ended before the answer
 	Stalled    Trouble = "stalled"       // nothing came for too long
-	Garbage    Trouble = "garbage"       // what came is not the protocol
+	Garbage    Trouble = "garbage"       // the response does not follow the protocol
 	TooLarge   Trouble = "too-large"     // an event or an answer above our limits
 	Stopped    Trouble = "stopped"       // ctx ended
 )
 
-// Error is why there is no answer.
+// Error says why there is no answer.
 type Error struct {
 	Trouble Trouble
-	Status  int           // of HTTP; 0: there was no response
+	Status  int           // of HTTP; 0 without a response
 	Code    string        // the API's own code or type
-	Message string        // one line for people: the API's words, or ours; no secret
+	Message string        // one line for people, by the API or by us; it has no secrets
 	Request string        // the API's id of the request
-	After   time.Duration // after which the API says to retry; 0: it does not say
-	// Heard: text or thinking was passed to hear before the failure. Partial is the answer until then, without calls.
+	After   time.Duration // when to retry, according to the API; 0 if unknown
+	// Heard is set if text or thinking was passed to hear before the failure. Partial is the answer up to then, without
+	// calls.
 	Heard   bool
 	Partial []Block
 	Usage   Usage // as far as the API reported it
@@ -53,7 +54,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Ended reports whether the connection broke off or fell silent, which does not matter once an answer is whole.
+// Ended reports whether the connection broke or fell silent, which does not matter once an answer is complete.
 func Ended(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Trouble == Cut || e.Trouble == Stalled)

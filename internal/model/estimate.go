@@ -2,7 +2,7 @@ package model
 
 import "unicode/utf8"
 
-// Estimate estimates the tokens of a request: four characters each, and the usual cost of an image or a page.
+// Estimate estimates the tokens of a request: one for four characters, and the usual cost of an image or a page.
 func Estimate(q Request) int64 {
 	n := 0
 	for _, s := range q.System {
@@ -27,7 +27,7 @@ func characters(blocks []Block) int {
 		switch b.Kind {
 		case Image:
 			n += 4 * 1500
-		case File: // a page of a PDF has some 30 KB and costs some 2,000 tokens
+		case File: // a page of a PDF has about 30 KB and costs about 2,000 tokens
 			n += 4*2000 + len(b.Data)/4
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// InWords replaces an image or a document that a wire cannot carry: by the text of a document that is text, or else by
-// a note.
+// InWords returns a text for an image or a document that a wire cannot carry: the text of a plain text document, or
+// else a note.
 func (b Block) InWords() string {
 	name := b.Name
 	if name == "" {
@@ -23,9 +23,9 @@ func (b Block) InWords() string {
 	return fmt.Sprintf("[The file %s (%s) stood here; it cannot be shown to this model.]", name, b.Media)
 }
 
-// Complete fills in what the API left out: an id for each call without a unique one, and an estimate of the usage, or
-// of the part of it that is missing. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so
-// that the same answer always gets the same ids.
+// Complete fills in what the API left out: an id for each call without a unique one, and an estimate of the missing
+// usage. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so that the same answer always
+// gets the same ids.
 func (a *Answer) Complete(q Request, prefix string) {
 	a.identify(q, prefix)
 	u := &a.Usage

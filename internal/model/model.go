@@ -1,8 +1,8 @@
-// Package model is a language model behind any API: requests, answers and errors.
+// Package model defines the interface of language models: requests, answers and errors.
 //
-// It promises one form for all vendors, so that a conversation depends on none of them; an answer is whole or an error,
-// never half a tool call; and an error says whether a retry makes sense. It does not run tools, keep conversations, or
-// find keys.
+// It has one form for all vendors, so that a conversation does not depend on any of them. There is a complete answer or
+// an error, never half a tool call. An error says whether a retry makes sense. The package does not run tools, keep
+// conversations, or find keys.
 package model
 
 import (
@@ -14,25 +14,24 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Client is one model behind one API with one account. Its methods may be called from several goroutines.
+// Client is one model of one API with one account. It is safe for concurrent use.
 type Client interface {
 	// Ask sends a conversation and reads the answer. hear, unless it is nil, gets text and thinking as they come, in
-	// order, before Ask returns. The answer is complete; an error is a *Error. A client sends one request: Retrying
-	// retries.
+	// order, before Ask returns. An error is an *Error. Ask sends one request; use Retrying to retry.
 	Ask(ctx context.Context, q Request, hear func(Piece)) (*Answer, error)
-	// Count returns how many tokens the request has. It asks the API if that can count, and estimates otherwise.
+	// Count returns the number of tokens of a request. It estimates if the API cannot count.
 	Count(ctx context.Context, q Request) (tokens int64, exact bool, err error)
 	// Profile returns what is known about the model.
 	Profile() Profile
 }
 
-// Profile is what is known about a model. Zero values are unknown.
+// Profile describes a model. Zero values mean unknown.
 type Profile struct {
 	Provider string // anthropic, openai, codex, gemini
 	Model    string
 	Window   int64   // tokens of the context
 	Output   int64   // tokens of the longest answer
-	Limit    int64   // tokens of an answer at most, as the user's profile says; 0: it does not say
+	Limit    int64   // most tokens of an answer, from the user's profile; 0 if not set
 	Compact  float64 // share of the window at which to shorten a conversation
 	Prices   *Prices
 	Search   bool // the API has its own web search
@@ -52,22 +51,22 @@ type Request struct {
 	System    []string // each part stays the same during the conversation, so that it can be cached
 	Messages  []Message
 	Tools     []toolspec.Tool
-	MaxOutput int64 // 0: Profile.Limit, or the default of the API, or Profile.Output if the API requires one
-	Think     int64 // tokens for thinking; 0: the default of the API
+	MaxOutput int64 // 0 for Profile.Limit, or else the API's default, or Profile.Output if the API requires a limit
+	Think     int64 // tokens for thinking; 0 for the API's default
 	Search    bool  // offer the API's own web search, if Profile.Search
-	NoCache   bool  // the conversation is sent only once: caching would only cost
+	NoCache   bool  // the conversation is sent only once, so caching would only cost
 }
 
 // Role is the sender of a message.
 type Role string
 
-// The roles. What tools answered are blocks of a user's message.
+// The roles. Results of tools are blocks of a user's message.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
 )
 
-// Message is what one side said before the other side's turn.
+// Message is everything that one side says in its turn.
 type Message struct {
 	Role   Role    `json:"role"`
 	Blocks []Block `json:"blocks"`
@@ -76,7 +75,7 @@ type Message struct {
 // Kind is the kind of a block.
 type Kind string
 
-// The kinds of blocks. The comment names the members that matter.
+// The kinds of blocks, with the fields that they use.
 const (
 	Text     Kind = "text"     // Text
 	Thinking Kind = "thinking" // Text, Opaque
@@ -84,7 +83,7 @@ const (
 	Result   Kind = "result"   // ID, Name, Text, Failed
 	Image    Kind = "image"    // Media, Data; in a result's Parts too
 	File     Kind = "file"     // Media, Data, Name: a document such as PDF
-	Searched Kind = "searched" // of a Piece only
+	Searched Kind = "searched" // in a Piece only
 )
 
 // Block is a part of a message.
@@ -93,16 +92,16 @@ type Block struct {
 	Text string `json:"text,omitempty"`
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
-	// an object. {} with Broken, if the arguments of a call were not an object
+	// an object; {} if Broken is set
 	Input  json.RawMessage `json:"input,omitempty"`
 	Broken string          `json:"broken,omitempty"` // the arguments, if they were not a JSON object
 	Failed bool            `json:"failed,omitempty"`
 	Media  string          `json:"media,omitempty"` // such as image/png
 	Data   []byte          `json:"data,omitempty"`
 	Parts  []Block         `json:"parts,omitempty"` // further parts of a result: images
-	// Opaque is what the API wants back unchanged: the signature of thinking, an encrypted chain of thought, the
-	// thought signature of a call. It belongs to the wire that Wire names; another wire leaves it out, and thinking
-	// with it.
+	// Opaque is data that must go back to the API unchanged: the signature of thinking, an encrypted chain of thought,
+	// the thought signature of a call. It belongs to the wire that Wire names. Other wires leave it out, together with
+	// the thinking.
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 	Wire   string          `json:"wire,omitempty"`
 }
@@ -117,15 +116,15 @@ type Piece struct {
 	Search *Search // with Searched
 }
 
-// Search is a search of the web that an API made by itself. It is told when it is over.
+// Search is a web search that an API made itself. It is reported when it is over.
 type Search struct {
-	ID     string // the API's own; empty: it has none
+	ID     string // the API's id, or empty
 	Query  string
-	Found  []string // a line each, as far as the API tells; nil: it does not
-	Failed string   // the API's word for the failure; empty: it did not fail
+	Found  []string // one line for each result; nil if the API does not report them
+	Failed string   // the API's word for the failure, or empty
 }
 
-// Stop is why the model stopped.
+// Stop says why the model stopped.
 type Stop string
 
 // The reasons.
@@ -138,10 +137,10 @@ const (
 	Paused  Stop = "paused"  // it wants to continue: send the answer back unchanged
 )
 
-// Answer is what the model said.
+// Answer is a complete answer of a model.
 type Answer struct {
 	ID     string
-	Model  string // the API's name
+	Model  string // the API's name for the model
 	Blocks []Block
 	Stop   Stop
 	Reason string // the API's own value of Stop
@@ -159,12 +158,12 @@ func (a Answer) Text() string {
 	return b.String()
 }
 
-// Calls returns the calls of tools, in order.
+// Calls returns the tool calls, in order.
 func (a Answer) Calls() []Block {
 	return slices.DeleteFunc(slices.Clone(a.Blocks), func(b Block) bool { return b.Kind != Call })
 }
 
-// Usage counts tokens. The three sorts of input exclude each other; Reasoning is a part of Output.
+// Usage counts tokens. The three kinds of input do not overlap; Output includes Reasoning.
 type Usage struct {
 	Input      int64 `json:"input"`
 	CacheRead  int64 `json:"cache_read,omitempty"`
@@ -175,7 +174,7 @@ type Usage struct {
 	Estimated  bool  `json:"estimated,omitempty"` // the API did not report it
 }
 
-// Add returns the sum; an estimate in it makes it one.
+// Add returns the sum, which is an estimate if either part is.
 func (u Usage) Add(o Usage) Usage {
 	return Usage{
 		Input: u.Input + o.Input, CacheRead: u.CacheRead + o.CacheRead, CacheWrite: u.CacheWrite +
@@ -184,5 +183,5 @@ func (u Usage) Add(o Usage) Usage {
 	}
 }
 
-// Context returns how many tokens the model received.
+// Context returns the number of tokens that the model received.
 func (u Usage) Context() int64 { return u.Input + u.CacheRead + u.CacheWrite }

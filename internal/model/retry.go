@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// RetryOptions control retries. Zero values are the defaults.
+// RetryOptions control retries. Zero values mean the defaults, which the comments name.
 type RetryOptions struct {
 	Tries  int           // in all; 3
 	First  time.Duration // the wait before the second try, which doubles from there; 1s
 	Max    time.Duration // longest wait that we choose; 1m
-	Jitter float64       // the share by which such a wait varies either way; 0.1, below 0: none
+	Jitter float64       // how much such a wait varies in each direction, as a fraction; 0.1, or none if negative
 	Limit  time.Duration // if the API asks for a longer wait, return the error instead; 2m
 }
 
 // Retry is a wait before a retry.
 type Retry struct {
-	Attempt int // the one that failed, from 1
+	Attempt int // the failed attempt, counted from 1
 	Of      int
 	After   time.Duration
 	Error   *Error
 }
 
-// Retrying returns a client that retries if that may help. It never retries after text was heard, because nobody may
-// hear a text twice. Thinking alone may be repeated. It retries only once after a connection broke or fell silent. told
-// may be nil; it is called before each wait.
+// Retrying returns a client that retries if that may help. It never retries after text was heard, because a text must
+// not be heard twice. Thinking may be repeated. After a connection broke or fell silent, it retries only once. told is
+// called before each wait; it may be nil.
 func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
 	if o.Tries <= 0 {
 		o.Tries = 3
@@ -89,7 +89,7 @@ func (r *retrying) Close() error {
 	return nil
 }
 
-// again calls once, and retries as long as that makes sense.
+// again calls once, and repeats it as long as that makes sense.
 func (r *retrying) again(ctx context.Context, text *bool, once func() error) error {
 	wait, breaks := r.o.First, 0
 	for attempt := 1; ; attempt++ {
@@ -118,7 +118,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 	}
 }
 
-// after returns the wait: the API's own if it names one.
+// after returns the wait, as requested by the API if it names one.
 func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	if e.After > 0 {
 		return e.After
@@ -130,7 +130,7 @@ func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	return wait
 }
 
-// pause reports whether the whole time passed.
+// pause waits, and reports whether the whole time passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -17,20 +17,20 @@ type reader struct {
 	api     *wire.API
 	build   model.Builder
 	open    map[int]*part
-	queries map[string]string // of searches of the API's own, by their ids
+	queries map[string]string // of the API's own searches, by id
 	id      string
 	model   string
 	usage   usage
 	reason  string
 }
 
-// part is what is known of a block, in addition to what the builder has.
+// part is the state of a block, in addition to the builder's.
 type part struct {
 	kind      string
-	begun     json.RawMessage // of a block that goes back as it came
-	arguments []byte          // of a search of the API's own
-	input     json.RawMessage // a call's arguments that came with its beginning
-	some      bool            // and those that came after it
+	begun     json.RawMessage // of a block that goes back unchanged
+	arguments []byte          // of the API's own search
+	input     json.RawMessage // a call's arguments in its first event
+	some      bool            // there were arguments in later events
 	signature string
 	citations []json.RawMessage
 }
@@ -57,7 +57,7 @@ type event struct {
 	Usage usage `json:"usage"`
 }
 
-// usage is what the API counted. Its input excludes what came from the cache, as in model.Usage.
+// usage is the API's usage. Its input excludes cached tokens, as in model.Usage.
 type usage struct {
 	Input  int64 `json:"input_tokens"`
 	Write  int64 `json:"cache_creation_input_tokens"`
@@ -68,14 +68,14 @@ type usage struct {
 	} `json:"server_tool_use"`
 }
 
-// UnmarshalJSON accepts what it can read: a count in an unknown form must not spoil the answer.
+// UnmarshalJSON ignores counts in an unknown form, which must not spoil the answer.
 func (u *usage) UnmarshalJSON(data []byte) error {
 	type plain usage
 	_ = json.Unmarshal(data, (*plain)(u))
 	return nil
 }
 
-// later merges a later report: each event has a complete value, or none.
+// later merges a later report. Each value in it is complete or missing.
 func (u *usage) later(l usage) {
 	u.Input, u.Write, u.Read = cmp.Or(l.Input, u.Input), cmp.Or(l.Write, u.Write), cmp.Or(l.Read, u.Read)
 	u.Output, u.Server.Searches = cmp.Or(l.Output, u.Output), cmp.Or(l.Server.Searches, u.Server.Searches)
@@ -88,7 +88,7 @@ func (u usage) usage() model.Usage {
 	}
 }
 
-// event reads one event. Unknown ones are left out, as the API asks for.
+// event reads one event. It ignores unknown ones, as the API's documentation requires.
 func (r *reader) event(w wire.Event) (done bool, err error) {
 	var e event
 	if err := json.Unmarshal(w.Data, &e); err != nil && e.Type != "error" {
@@ -115,7 +115,7 @@ func (r *reader) event(w wire.Event) (done bool, err error) {
 	return false, nil
 }
 
-// part is the block of that number. One that never began is what its first piece says.
+// part returns the block with an index. A block without a beginning gets its kind from its first piece.
 func (r *reader) part(index int, kind string) *part {
 	p := r.open[index]
 	if p == nil {
@@ -184,7 +184,7 @@ func (r *reader) delta(e *event) {
 	}
 }
 
-// end passes on to the builder what is only complete now.
+// end passes a completed block to the builder.
 func (r *reader) end(index int) {
 	p := r.open[index]
 	if p == nil {
@@ -210,7 +210,7 @@ func (r *reader) end(index int) {
 	p.arguments, p.citations = nil, nil
 }
 
-// asks remembers what a search looks for.
+// asks records the query of a search.
 func (r *reader) asks(rawID, input json.RawMessage) {
 	var id string
 	var q struct{ Query string }
@@ -219,7 +219,7 @@ func (r *reader) asks(rawID, input json.RawMessage) {
 	}
 }
 
-// searched tells of a search that the API made.
+// searched reports a search that the API made.
 func (r *reader) searched(raw json.RawMessage) {
 	var found struct {
 		ID      string `json:"tool_use_id"`
@@ -248,8 +248,7 @@ func (r *reader) keep(index int, kind model.Kind, k opaque) {
 	r.build.Opaque(index, kind, data)
 }
 
-// failure returns err with the part of the answer that can be shown. What only the API can read is worthless without
-// the rest.
+// failure returns err with the readable part of the answer. Opaque parts are worthless without the rest.
 func (r *reader) failure(err error) error {
 	err = r.build.Failure(err, r.usage.usage())
 	if e := (*model.Error)(nil); errors.As(err, &e) {
@@ -258,7 +257,7 @@ func (r *reader) failure(err error) error {
 	return err
 }
 
-// answer returns the complete answer. The end of the stream ends blocks without an end event.
+// answer returns the complete answer. The end of the stream also ends blocks without an end event.
 func (r *reader) answer() (*model.Answer, error) {
 	for index := range r.open {
 		r.end(index)
@@ -286,7 +285,7 @@ func stop(reason string, calls bool) model.Stop {
 	case "pause_turn":
 		return model.Paused
 	}
-	if calls { // whatever the reason: some who speak this API say end_turn, or nothing
+	if calls { // for any reason: some compatible servers say end_turn, or nothing
 		return model.Calls
 	}
 	return model.Done

@@ -1,9 +1,9 @@
-// Package anthropic is the Messages API from the client's side, at Anthropic and at everybody who speaks it.
+// Package anthropic is a client of the Messages API, of Anthropic and of compatible servers.
 //
-// It promises that a conversation that began with another model, or was interrupted, is one that this API takes: every
-// call has its result, nothing is empty, nothing stands where it must not; that what the API wants back unchanged comes
-// back unchanged; that what stays the same of a conversation is cached; and that an answer is whole or an error. It
-// refuses to run the tools and to keep the conversation.
+// A conversation that began with another model, or was interrupted, is converted so that the API accepts it: every call
+// has its result, nothing is empty, and everything is in its place. Opaque data goes back unchanged. The constant part
+// of a conversation is cached. There is a complete answer or an error. The package does not run tools or keep
+// conversations.
 package anthropic
 
 import (
@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// Wire is the value of model.Block.Wire for what this API wants back.
+// Wire is the value of model.Block.Wire for this API's opaque data.
 const Wire = "anthropic"
 
 const (
@@ -35,14 +35,14 @@ type client struct {
 	profile model.Profile
 }
 
-// New returns a client. It opens no connection. It is an io.Closer, which drops idle connections.
+// New returns a client. It opens no connection. The client is an io.Closer that closes idle connections.
 func New(o Options) model.Client {
 	c := &client{model: o.Model, profile: o.Known(Wire)}
 	c.api = wire.New(o, base(o.Base), "X-Api-Key", fault)
 	credential := c.api.Header
 	c.api.Header = func(ctx context.Context) (http.Header, error) {
 		h, err := credential(ctx)
-		if err == nil && len(h) == 0 && o.Base == "" { // elsewhere, such as on this machine, there may be no key at all
+		if err == nil && len(h) == 0 && o.Base == "" { // other servers, such as those on this machine, may need no key
 			err = &model.Error{Trouble: model.NoLogin, Message: "there is no API key for Anthropic"}
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 	return a, nil
 }
 
-// Count asks the API. If the API does not answer, it estimates; the next Ask returns the error.
+// Count asks the API, or estimates if there is no answer. The next Ask returns the error.
 func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
 	q.NoCache = true
 	r := c.request(q)
@@ -107,7 +107,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exac
 	return *counted.Tokens, true, nil
 }
 
-// fault parses an error's body. The status decides what it leaves open.
+// fault parses the body of an error. It leaves Trouble empty if the status decides.
 func fault(status int, _ http.Header, body []byte) *model.Error {
 	var it struct {
 		Error struct {

@@ -2,7 +2,8 @@ package anthropic
 
 import "omniagent/internal/model"
 
-// API describes the Messages API. The token precedes the key, as in Claude Code: a user who sets it has a gateway.
+// API describes the Messages API. The token takes precedence over the key, as in Claude Code: a user who sets it has a
+// gateway.
 func API() model.API {
 	return model.API{
 		Name: "anthropic", Aliases: []string{"claude"}, Base: address, BaseVar: "ANTHROPIC_BASE_URL", Local: true,

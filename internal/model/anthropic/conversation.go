@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// conversation converts messages to the form that the API accepts: user and assistant alternate, each with content;
-// every call of one is answered at the beginning of the next, and nothing else is answered.
+// conversation converts messages to the form that the API accepts: user and assistant alternate, each with content.
+// Every call of a message has its result at the beginning of the next one, and there are no other results.
 func conversation(all []model.Message) []message {
 	c := &order{used: map[string]bool{}}
 	merged := merge(all)
@@ -47,14 +47,14 @@ func merge(all []model.Message) []model.Message {
 type order struct {
 	out     []message
 	used    map[string]bool // ids of calls
-	waiting []call          // those of the last message
+	waiting []call          // calls of the last message
 }
 
 // call is a call that waits for its result.
 type call struct{ given, id string }
 
 func (c *order) assistant(m model.Message, last bool) {
-	found := map[string]bool{} // searches of the API's own that have their result
+	found := map[string]bool{} // the API's own searches that have a result
 	for _, b := range m.Blocks {
 		if k := opaqueOf(b); k.ToolUse != "" {
 			found[k.ToolUse] = true
@@ -63,8 +63,7 @@ func (c *order) assistant(m model.Message, last bool) {
 	var content []*block
 	for _, b := range m.Blocks {
 		s := assistantBlock(b)
-		// Such a search goes on when its answer is sent back as the last message; elsewhere half of it would be an
-		// error.
+		// A search without a result continues if it is in the last message. Elsewhere the API refuses it.
 		if s == nil || s.Type == "server_tool_use" && !found[s.ID] && !last {
 			continue
 		}
@@ -74,14 +73,14 @@ func (c *order) assistant(m model.Message, last bool) {
 		}
 		content = append(content, s)
 	}
-	// the API takes no blanks at the end of a begun answer
+	// the API refuses blanks at the end of a partial answer
 	if n := len(content); last && n > 0 && content[n-1].Type == "text" {
 		content[n-1].Text = strings.TrimRightFunc(content[n-1].Text, unicode.IsSpace)
 	}
 	c.add(model.Assistant, content)
 }
 
-// unique returns an id that the API accepts and that no other call has.
+// unique returns a valid id that no other call has.
 func (c *order) unique(given string) string {
 	id := wire.Identifier(given, 60)
 	for n := 2; c.used[id]; n++ {
@@ -121,7 +120,7 @@ func (c *order) user(m model.Message) {
 	c.add(model.User, append(results, content...))
 }
 
-// orphan renders a result whose call is gone, as a text.
+// orphan converts a result without its call to text.
 func orphan(b model.Block) []*block {
 	var out []*block
 	if strings.TrimSpace(b.Text) != "" {
@@ -141,7 +140,7 @@ func (c *order) add(role model.Role, content []*block) {
 	if len(content) == 0 {
 		return
 	}
-	if n := len(c.out); n > 0 && c.out[n-1].Role == role { // between them was one that had nothing to say
+	if n := len(c.out); n > 0 && c.out[n-1].Role == role { // there was an empty message between them
 		c.out[n-1].blocks = append(c.out[n-1].blocks, content...)
 		return
 	}

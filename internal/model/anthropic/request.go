@@ -22,7 +22,7 @@ type request struct {
 
 type message struct {
 	Role    model.Role `json:"role"`
-	Content []any      `json:"content"` // of blocks, at the end
+	Content []any      `json:"content"` // blocks, once complete
 
 	blocks []*block
 }
@@ -71,11 +71,11 @@ type source struct {
 	Data  any    `json:"data"`
 }
 
-// What a model may say and think where nobody knows better.
+// Defaults for an unknown model.
 const (
 	usualOutput  = 8192
-	leastThought = 1024 // the API takes no less
-	searches     = 8    // of one answer
+	leastThought = 1024 // the API's minimum
+	searches     = 8    // most searches in one answer
 )
 
 func (c *client) request(q model.Request) *request {
@@ -113,7 +113,7 @@ func (c *client) request(q model.Request) *request {
 	return r
 }
 
-// write fills Content: what the API sent goes back unchanged.
+// write fills Content. Blocks of the API go back unchanged.
 func (m *message) write() {
 	m.Content = make([]any, len(m.blocks))
 	for i, b := range m.blocks {
@@ -124,8 +124,8 @@ func (m *message) write() {
 	}
 }
 
-// mayThink reports whether thinking can be requested: not while calls wait that were made without thinking, by another
-// model or under an earlier setting.
+// mayThink reports whether thinking can be requested. It cannot while there are pending calls that were made without
+// thinking, by another model or with other settings.
 func (r *request) mayThink() bool {
 	last := len(r.Messages) - 1
 	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {
@@ -155,8 +155,8 @@ func (r *request) mark() {
 	}
 }
 
-// opaque is the content of model.Block.Opaque for this wire: a whole block, which has a type, or what belongs to a text
-// or a thought.
+// opaque is the content of model.Block.Opaque for this wire: a whole block, which has a type, or additional data of a
+// text or a thought.
 type opaque struct {
 	Type      string          `json:"type,omitempty"`
 	ID        string          `json:"id,omitempty"`
@@ -172,7 +172,7 @@ func opaqueOf(b model.Block) (k opaque) {
 	return k
 }
 
-// assistantBlock converts what the model said, as far as the API accepts it.
+// assistantBlock converts a block of the model, or returns nil if the API does not accept it.
 func assistantBlock(b model.Block) *block {
 	k := opaqueOf(b)
 	switch {
@@ -192,7 +192,7 @@ func assistantBlock(b model.Block) *block {
 	return nil
 }
 
-// userBlock converts what the user, or a tool, shows to the model.
+// userBlock converts a block of the user or of a result.
 func userBlock(b model.Block) *block {
 	switch b.Kind {
 	case model.Text:
@@ -242,7 +242,7 @@ func result(b model.Block, id string) *block {
 		r.Content = parts
 	case text != "":
 		r.Content = text
-	case b.Failed: // the API wants an error to say something
+	case b.Failed: // the API requires a text in an error
 		r.Content = "it failed and did not say why"
 	default:
 		r.Content = "(no output)"

@@ -6,7 +6,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// API describes the Gemini API. The order of the keys is that of Google's own libraries. Its limits pass quickly, so
+// API describes the Gemini API. The keys are in the order of Google's own libraries. Its rate limits pass quickly, so
 // retries come early and often.
 func API() model.API {
 	return model.API{

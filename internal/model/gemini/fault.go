@@ -18,7 +18,7 @@ type problem struct {
 	Details []json.RawMessage `json:"details"`
 }
 
-// detail is one of the details; which members it has depends on its type.
+// detail is one detail of an error. Which members it has depends on its type.
 type detail struct {
 	Reason     wire.Word `json:"reason"`     // ErrorInfo
 	Delay      wire.Word `json:"retryDelay"` // RetryInfo
@@ -39,7 +39,7 @@ func readProblem(body []byte) problem {
 	return p
 }
 
-// within returns the error in an event of a stream, which contains its status.
+// within returns the error in an event of a stream. The event contains the status.
 func (c *client) within(data []byte) error {
 	status := http.StatusOK
 	if code := readProblem(data).Code; code >= 400 && code <= 599 {
@@ -48,7 +48,7 @@ func (c *client) within(data []byte) error {
 	return c.api.Refused(status, nil, data)
 }
 
-// fault parses an error. The status decides what it leaves empty.
+// fault parses an error. It leaves Trouble empty if the status decides.
 func fault(status int, _ http.Header, body []byte) *model.Error {
 	p := readProblem(body)
 	e := &model.Error{Code: string(p.Status), Message: string(p.Message)}
@@ -64,7 +64,7 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 			e.Trouble = model.NoLogin // with status 400
 		}
 		for _, v := range d.Violations {
-			if wire.Mentions(string(v.ID), "perday", "permonth") { // it will not recover soon
+			if wire.Mentions(string(v.ID), "perday", "permonth") { // the quota will not recover soon
 				e.Trouble = model.Quota
 			}
 		}
@@ -82,7 +82,7 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 	return e
 }
 
-// named returns the meaning of a status's name, if its number is missing.
+// named returns the meaning of the name of a status, for errors without its number.
 func named(status string) model.Trouble {
 	switch status {
 	case "UNAUTHENTICATED":

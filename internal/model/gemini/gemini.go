@@ -1,11 +1,10 @@
-// Package gemini is the client side of Google's Gemini API, as generateContent.
+// Package gemini is a client of Google's Gemini API, with the method generateContent.
 //
-// It promises: thought signatures go back on the very part that they came with, as the API requires; a call has an id
-// even if the API gives none, the same one when the conversation is resumed; an answer that the API ended for a reason
-// is whole and one without a reason is not; and a spent quota differs from a moment of too many requests.
+// Thought signatures go back on the part that they came with, as the API requires. A call has an id even if the API
+// gives none, and the same one when the conversation is resumed. An answer is complete if the API gave a reason for its
+// end. Errors distinguish a spent quota from a short excess of requests.
 //
-// It does not log in (the caller passes a key or a token), uploads no files, and keeps no cache: the API caches by
-// itself.
+// The caller passes a key or a token. The package uploads no files, and has no cache, because the API caches by itself.
 package gemini
 
 import (
@@ -24,7 +23,7 @@ type Options = model.Options
 
 const (
 	official = "https://generativelanguage.googleapis.com"
-	wireName = "gemini" // that Opaque carries
+	wireName = "gemini" // the value of Block.Wire
 )
 
 // New returns a model behind the Gemini API.
@@ -43,14 +42,15 @@ func New(o Options) model.Client {
 
 type client struct {
 	api     *wire.API
-	name    string // of the model, without models/
+	name    string // the model, without models/
 	profile model.Profile
 }
 
 // Profile returns what is known about the model.
 func (c *client) Profile() model.Profile { return c.profile }
 
-// path returns the path of a method of the model. A name with a slash is outside of models/: a tuned model.
+// path returns the path of a method of the model. A name with a slash, such as that of a tuned model, is not in
+// models/.
 func (c *client) path(method string) string {
 	return "/" + strings.ReplaceAll(url.PathEscape(c.whole()), "%2F", "/") + ":" + method
 }
@@ -74,7 +74,7 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 	return a, nil
 }
 
-// Count asks the API. It is not an error if a server has no such method.
+// Count asks the API, or estimates if the server has no such method.
 func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error) {
 	ask := struct {
 		Request counted `json:"generateContentRequest"`
@@ -91,8 +91,8 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 	return int64(answer.Total), err == nil, err
 }
 
-// generation returns the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not
-// a Gemini model.
+// generation returns the version in a name: 2.5 for gemini-2.5-pro. A name without one, such as gemini-flash-latest, is
+// the newest. 0 means that it is not a Gemini model.
 func (c *client) generation() float64 {
 	rest, ok := strings.CutPrefix(c.name, "gemini-")
 	if !ok {

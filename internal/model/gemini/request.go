@@ -49,7 +49,7 @@ type response struct {
 	Response functionOutput `json:"response"`
 }
 
-// functionOutput is the result of a function, in the members that the API knows.
+// functionOutput is the result of a function, with members that the API knows.
 type functionOutput struct {
 	Output *string `json:"output,omitempty"`
 	Error  *string `json:"error,omitempty"`
@@ -65,8 +65,7 @@ type tool struct {
 	Search    *struct{}  `json:"google_search,omitempty"`
 }
 
-// declared is a function. The older member parameters only supports a part of JSON schema, in its own form; this one
-// takes the schema.
+// declared is a function. It has the whole JSON schema; the older member parameters only supports part of it.
 type declared struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -94,7 +93,7 @@ type opaque struct {
 	Part      json.RawMessage `json:"part,omitempty"`
 }
 
-// unmarked replaces the signature of a call that another model made: Google documents it for imported conversations.
+// unmarked replaces the signature of a call by another model. Google documents it for imported conversations.
 const unmarked = "skip_thought_signature_validator"
 
 func (c *client) request(q model.Request) request {
@@ -131,7 +130,7 @@ func (c *client) config(q model.Request) *config {
 	g := &config{MaxOutput: q.MaxOutput}
 	special := slices.ContainsFunc([]string{"image", "tts", "live", "audio", "embedding"},
 		func(s string) bool { return strings.Contains(c.name, s) })
-	if c.generation() >= 2.5 && !special { // a model that cannot think refuses to be asked for thoughts
+	if c.generation() >= 2.5 && !special { // a model that cannot think refuses the option
 		g.Thinking = &thinks{Thoughts: true}
 		switch {
 		case q.Think <= 0:
@@ -149,8 +148,8 @@ func (c *client) config(q model.Request) *config {
 	return g
 }
 
-// tools offers the functions. The API's own search works together with functions only since Gemini 3, and only if it
-// may show what it did; before that, functions take precedence and there is no search.
+// tools offers the functions. The API's own search can be combined with functions only since Gemini 3, and only if its
+// calls are included in the answer. Before that, functions take precedence.
 func (c *client) tools(r *request, q model.Request) {
 	var functions []declared
 	for _, t := range q.Tools {
@@ -187,7 +186,7 @@ func schema(input json.RawMessage) json.RawMessage {
 
 func words(s string) part { return part{Text: &s} }
 
-// callNames maps the ids of calls to names: a result must name its function.
+// callNames maps the ids of calls to names, because a result must name its function.
 func callNames(q model.Request) map[string]string {
 	names := map[string]string{}
 	for _, m := range q.Messages {
@@ -200,10 +199,10 @@ func callNames(q model.Request) map[string]string {
 	return names
 }
 
-// assistant converts what the model said, with signatures on the parts that they came with.
+// assistant converts a message of the model, with signatures on the parts that they came with.
 func (c *client) assistant(m model.Message) []any {
 	var parts []any
-	first := true // no call yet
+	first := true // there was no call before
 	for _, b := range m.Blocks {
 		var own opaque
 		if b.Wire == wireName {
@@ -239,7 +238,7 @@ func args(b model.Block) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// user converts what functions returned, then their images, then what the user said.
+// user converts the results of functions, then their images, then the user's own blocks.
 func user(m model.Message, names map[string]string) []any {
 	var results, shown, said []any
 	for _, b := range m.Blocks {
@@ -268,7 +267,7 @@ func user(m model.Message, names map[string]string) []any {
 	return slices.Concat(results, shown, said)
 }
 
-// media is a block of what a user shows; false where there is nothing in it.
+// media converts a block of the user. It returns false if the block is empty.
 func media(b model.Block) (part, bool) {
 	switch b.Kind {
 	case model.Image, model.File:

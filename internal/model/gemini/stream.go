@@ -10,19 +10,19 @@ import (
 	"omniagent/internal/text"
 )
 
-// reader puts an answer together from the events of a stream.
+// reader assembles an answer from the events of a stream.
 type reader struct {
 	client *client
 	b      *model.Builder
 	a      model.Answer
 
-	reason  string // why it ended
-	message string // the API's words about that
+	reason  string // why the answer ended
+	message string // the API's message about that
 
-	run      int            // of text or thoughts; each has a block of its own
-	kind     model.Kind     // of the run; empty: the next text begins one
-	queries  int            // the searches of the model's side
-	searches []model.Search // those of them that it tells of
+	run      int            // the number of the current run of text or thoughts; each run has its own block
+	kind     model.Kind     // of the run; if empty, the next text begins one
+	queries  int            // the number of searches in the answer
+	searches []model.Search // the searches that the API reports
 }
 
 type chunk struct {
@@ -56,11 +56,11 @@ type candidate struct {
 }
 
 type usage struct {
-	Prompt     wire.Count `json:"promptTokenCount"` // with what came from a cache
+	Prompt     wire.Count `json:"promptTokenCount"` // including cached tokens
 	Cached     wire.Count `json:"cachedContentTokenCount"`
 	Candidates wire.Count `json:"candidatesTokenCount"`
 	Thoughts   wire.Count `json:"thoughtsTokenCount"`
-	Tools      wire.Count `json:"toolUsePromptTokenCount"` // what the API's own tools brought into the prompt
+	Tools      wire.Count `json:"toolUsePromptTokenCount"` // added to the prompt by the API's own tools
 }
 
 // piece is a part of an answer.
@@ -73,7 +73,7 @@ type piece struct {
 		Name wire.Word       `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
-	Server json.RawMessage `json:"toolCall"` // by the API's own tools
+	Server json.RawMessage `json:"toolCall"` // a call of one of the API's own tools
 	Result json.RawMessage `json:"toolResponse"`
 }
 
@@ -99,11 +99,11 @@ func (r *reader) event(e wire.Event) (bool, error) {
 		r.count(*c.Usage)
 	}
 	if c.Feedback != nil && c.Feedback.Reason != "" {
-		// the question itself, so that there is no answer
+		// the prompt was blocked, so there is no answer
 		r.reason, r.message = string(c.Feedback.Reason), string(c.Feedback.Message)
 	}
 	for _, one := range c.Candidates {
-		if one.Index == 0 { // one answer was asked for
+		if one.Index == 0 { // only one answer was requested
 			if err := r.candidate(one); err != nil {
 				return false, err
 			}
@@ -130,7 +130,7 @@ func (r *reader) candidate(c candidate) error {
 	return nil
 }
 
-// asks keeps a search that stands in the answer itself.
+// asks records a search that is part of the answer.
 func (r *reader) asks(raw json.RawMessage) {
 	var call struct {
 		ID   string
@@ -141,7 +141,7 @@ func (r *reader) asks(raw json.RawMessage) {
 	}
 }
 
-// grounded keeps the searches that the API tells of, which it repeats in each event.
+// grounded records the searches that the API reports, and repeats in each event.
 func (r *reader) grounded(c candidate) {
 	var found []string
 	for _, chunk := range c.Grounding.Chunks {
@@ -157,12 +157,12 @@ func (r *reader) grounded(c candidate) {
 		}
 	}
 	if n := len(searches); n > 0 {
-		searches[n-1].Found = found // the API does not tell which search found what
+		searches[n-1].Found = found // the API does not say which search found what
 		r.searches = searches
 	}
 }
 
-// count keeps the last values. Each event has the totals so far, but not every event has all of them.
+// count keeps the last values. Each event has totals, but not every event has all of them.
 func (r *reader) count(u usage) {
 	if u.Prompt+u.Tools > 0 {
 		cached := min(u.Cached, u.Prompt)
@@ -201,7 +201,7 @@ func (r *reader) part(raw json.RawMessage) error {
 	return nil
 }
 
-// text adds text or thinking. A part with a signature stays a block of its own, because the signature is for that part
+// text adds text or thinking. A part with a signature stays a separate block, because the signature is for that part
 // alone.
 func (r *reader) text(p piece, raw json.RawMessage) {
 	kind := model.Text
@@ -217,7 +217,7 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 			r.begin(kind)
 		}
 		r.b.Say(r.run, kind, string(*p.Text))
-	case *p.Text == "": // only the mark: not a text to anybody else
+	case *p.Text == "": // only a signature, no text
 		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	default:
 		key := r.begin("")
@@ -226,7 +226,7 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 	}
 }
 
-// begin returns the key of a new block. Text without a signature continues in a block of that kind.
+// begin returns the key of a new block. Later text without a signature continues that block.
 func (r *reader) begin(kind model.Kind) int {
 	r.run++
 	r.kind = kind
@@ -237,13 +237,13 @@ func (r *reader) mark(key int, kind model.Kind, k opaque) {
 	if k.Signature == "" && k.Part == nil {
 		return
 	}
-	if raw, err := text.JSON(k); err == nil { // a part stays what it was, to the byte
+	if raw, err := text.JSON(k); err == nil { // keep the part byte for byte
 		r.b.Opaque(key, kind, raw)
 	}
 }
 
-// end makes the answer. The stream has no end mark: the reason why the answer ended serves as one, and only usage may
-// follow it.
+// end returns the answer. The stream has no end mark, so the reason for the end of the answer serves as one. Only usage
+// may follow it.
 func (r *reader) end(err error) (*model.Answer, error) {
 	if r.reason != "" && model.Ended(err) {
 		err = nil
@@ -267,14 +267,14 @@ func (r *reader) end(err error) (*model.Answer, error) {
 		if len(r.a.Calls()) > 0 {
 			r.a.Stop = model.Calls
 		}
-	default: // a filter, of which there are more each year
+	default: // one of the filters, whose number grows
 		r.a.Stop = model.Refused
 	}
 	return &r.a, nil
 }
 
-// wrong reports whether the reason for the end is an error. A call that the API could not parse is one: the model
-// writes it again when asked again.
+// wrong returns an error if the reason for the end is one, such as a call that the API could not parse. A retry may
+// help.
 func (r *reader) wrong() error {
 	e := &model.Error{Code: r.reason, Message: "the API ended the answer: " + r.reason}
 	if r.message != "" {

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// Chat describes Chat Completions, also of other servers. Its default is the newest model that accepts tools there. The
-// limits of OpenAI pass slowly, so retries come late.
+// Chat describes Chat Completions, including that of other servers. The default is the newest model that accepts tools
+// there. OpenAI's rate limits pass slowly, so retries come late.
 func Chat() model.API {
 	return model.API{
 		Name: "openai", Base: official, BaseVar: "OPENAI_BASE_URL", Local: true, Named: true,

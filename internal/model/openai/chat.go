@@ -15,13 +15,13 @@ import (
 // chatWire is the value of Block.Wire for this API.
 const chatWire = "openai-chat"
 
-// NewChat returns a model behind the Chat Completions API, of OpenAI or of a compatible server.
+// NewChat returns a client of the Chat Completions API, of OpenAI or of a compatible server.
 func NewChat(o Options) model.Client { return &chat{client: newClient(o)} }
 
 type chat struct {
 	client
 	noStreamOptions atomic.Bool // the server refuses stream_options
-	otherLimit      atomic.Bool // it uses the other name for the limit of the answer
+	otherLimit      atomic.Bool // the server uses the other name for the limit of the answer
 }
 
 type chatRequest struct {
@@ -77,8 +77,8 @@ type chatDeclared struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Ask sends one request. If the server refuses a member of the request by name, it sends another one without that
-// member: nothing was answered yet, and there is no other way to learn which spelling a compatible server knows.
+// Ask sends one request. If the server refuses a member of it by name, Ask sends another one without that member: there
+// was no answer yet, and there is no other way to learn which spelling a compatible server knows.
 func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	for s := (spelling{c.noStreamOptions.Load(), c.otherLimit.Load()}); ; {
 		a, err := c.ask(ctx, q, s, hear)
@@ -90,13 +90,13 @@ func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece))
 	}
 }
 
-// spelling is how a request is written, because servers differ.
+// spelling says how to write a request, because servers differ.
 type spelling struct {
 	noStreamOptions bool // no stream_options
-	otherLimit      bool // the limit of the answer goes by its other name
+	otherLimit      bool // use the other name for the limit of the answer
 }
 
-// learn returns how to write the request after an error. It learns each point once, so that retries end.
+// learn returns the spelling after an error. It learns each point only once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
@@ -117,7 +117,7 @@ func (c *chat) learn(s spelling, err error) spelling {
 	return s
 }
 
-// unknownMember reports whether a message says that a member is unknown, and not that its value is wrong.
+// unknownMember reports whether a message says that a member is unknown, not that its value is wrong.
 func unknownMember(message, name string) bool {
 	return wire.Mentions(message, name) &&
 		wire.Mentions(message, "not permitted", "unsupported", "unrecognized", "unknown", "not supported")
@@ -139,9 +139,8 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 	if !s.noStreamOptions {
 		r.Options = &chatOptions{Usage: true}
 	}
-	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers
-	// know the old name only, and ignore what they do not know: a limit that is ignored is worse than one that is
-	// refused.
+	// OpenAI's models that think refuse max_tokens, and all its models accept the new name. Most other servers only
+	// know the old name, and ignore unknown members. An ignored limit is worse than a refused one.
 	if limit := cmp.Or(q.MaxOutput, c.profile.Limit); c.vendor() != s.otherLimit {
 		r.MaxCompletion = limit
 	} else {
@@ -165,7 +164,7 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 	return r
 }
 
-// thoughtMember returns the name of thinking at this server, or "" if it never sent any in this conversation.
+// thoughtMember returns the server's name for thinking, or "" if it sent none in this conversation.
 func thoughtMember(q model.Request) string {
 	for _, m := range q.Messages {
 		for _, b := range m.Blocks {
@@ -178,9 +177,9 @@ func thoughtMember(q model.Request) string {
 	return ""
 }
 
-// chatAssistant is what the model said. Thinking goes back only with calls, under the name that it came under: servers
-// whose models think between calls (DeepSeek, Kimi) refuse a conversation without it, and others drop it or refuse it
-// where there was no call.
+// chatAssistant converts a message of the model. Thinking goes back only with calls, under its original name: servers
+// whose models think between calls (DeepSeek, Kimi) refuse a conversation without it, and others drop or refuse it if
+// there was no call.
 func chatAssistant(m model.Message, thought string) []chatMessage {
 	out := chatMessage{Role: "assistant"}
 	var said, thinking strings.Builder
@@ -214,8 +213,8 @@ func chatAssistant(m model.Message, thought string) []chatMessage {
 	return []chatMessage{out}
 }
 
-// user is what tools answered, and then what the user said. A result can only be text: pictures follow after all
-// results, since nothing may stand between those.
+// user converts the results of tools, and then the user's own blocks. A result can only be text, and results must be
+// adjacent, so their images follow after them.
 func (c *chat) user(m model.Message) []chatMessage {
 	var out []chatMessage
 	var shown, said []chatPart
@@ -251,7 +250,7 @@ func (c *chat) part(b model.Block) chatPart {
 	return chatPart{Type: "text", Text: b.Text}
 }
 
-// chatContent is one string if there is only text: some servers do not accept lists.
+// chatContent returns one string if there is only text, because some servers do not accept lists.
 func chatContent(parts []chatPart) any {
 	var list []chatPart
 	var said []string

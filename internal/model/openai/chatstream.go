@@ -8,13 +8,13 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// chatReader puts an answer together from the chunks of a stream.
+// chatReader assembles an answer from the chunks of a stream.
 type chatReader struct {
 	client *client
 	b      *model.Builder
 	a      model.Answer
 
-	started bool // a choice came
+	started bool // there was a choice
 	reason  string
 	refused bool
 	done    bool // [DONE]
@@ -22,7 +22,7 @@ type chatReader struct {
 	calls []*callState
 }
 
-// callState is a call as far as it came.
+// callState is the received part of a call.
 type callState struct {
 	index int
 	id    string
@@ -41,7 +41,7 @@ type chatChunk struct {
 type chatChoice struct {
 	Index  wire.Count `json:"index"`
 	Delta  *chatDelta `json:"delta"`
-	Whole  *chatDelta `json:"message"` // of servers that do not stream
+	Whole  *chatDelta `json:"message"` // from servers that do not stream
 	Finish wire.Word  `json:"finish_reason"`
 }
 
@@ -51,7 +51,7 @@ type chatDelta struct {
 	Thought   json.RawMessage `json:"reasoning_content"`
 	Reasoning json.RawMessage `json:"reasoning"`
 	Calls     []chatFragment  `json:"tool_calls"`
-	Call      *chatNamed      `json:"function_call"` // as it was before calls could be several
+	Call      *chatNamed      `json:"function_call"` // the older form, for a single call
 }
 
 type chatFragment struct {
@@ -111,7 +111,7 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 		r.a.Usage = c.Usage.usage()
 	}
 	for _, choice := range c.Choices {
-		if choice.Index != 0 { // one answer was asked for
+		if choice.Index != 0 { // only one answer was requested
 			continue
 		}
 		r.started = true
@@ -131,7 +131,7 @@ func (r *chatReader) delta(d *chatDelta) {
 	text, thought := texts(d.Content)
 	member := "reasoning_content"
 	if thought == "" {
-		if thought, _ = texts(d.Thought); thought == "" { // some servers send both, with the same in it
+		if thought, _ = texts(d.Thought); thought == "" { // some servers send both, with the same content
 			thought, _ = texts(d.Reasoning)
 			member = "reasoning"
 		}
@@ -159,7 +159,7 @@ func (r *chatReader) delta(d *chatDelta) {
 	}
 }
 
-// say adds text. Text after thinking begins a new block, and the other way round.
+// say adds text or thinking. A change of the kind begins a new block.
 func (r *chatReader) say(kind model.Kind, text string) {
 	if text != "" {
 		r.b.Say(textKey, kind, text)
@@ -186,8 +186,8 @@ func (r *chatReader) call(f chatFragment) {
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }
 
-// callOf finds the call of a fragment, or nil for a new one, by the index. Some servers send no index, or the same for
-// every call; then each call is whole with its own id and name.
+// callOf finds the call of a fragment by its index, or returns nil for a new one. Some servers send no index, or the
+// same one for every call; then each call is complete, with its own id and name.
 func (r *chatReader) callOf(f chatFragment) *callState {
 	another := func(k *callState) bool {
 		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
@@ -206,7 +206,7 @@ func (r *chatReader) callOf(f chatFragment) *callState {
 	return nil
 }
 
-// end makes the answer. Compatible servers need not send [DONE]: an answer with a reason is whole, whatever then
+// end returns the answer. Compatible servers need not send [DONE]: an answer with a reason is complete, whatever
 // happens to the connection.
 func (r *chatReader) end(err error) (*model.Answer, error) {
 	if r.reason != "" && model.Ended(err) {
@@ -229,9 +229,9 @@ func (r *chatReader) end(err error) (*model.Answer, error) {
 	case "error", "insufficient_system_resource":
 		return nil, r.b.Failure(&model.Error{
 			Trouble: model.Overloaded, Code: r.reason,
-			Message: "the API broke the answer off: " + r.reason,
+			Message: "the API ended the answer early: " + r.reason,
 		}, r.a.Usage)
-	default: // some say stop where they wait for tools
+	default: // some servers say stop when they wait for tools
 		r.a.Stop = model.Done
 		if len(r.a.Calls()) > 0 {
 			r.a.Stop = model.Calls

@@ -36,14 +36,14 @@ func readProblem(body []byte) problem {
 		}
 		p = problem{}
 		if json.Unmarshal(raw, &p) != nil {
-			_ = json.Unmarshal(raw, &p.Message) // the error is a mere text
+			_ = json.Unmarshal(raw, &p.Message) // the error is a string
 		}
 		break
 	}
 	if p.Message == "" {
 		p.Message = outer.Detail
 	}
-	if p.Type == "error" { // of the event, not of the error
+	if p.Type == "error" { // the type of the event, not of the error
 		p.Type = ""
 	}
 	return p
@@ -57,7 +57,7 @@ func (p problem) status() int {
 	return http.StatusOK
 }
 
-// fault parses an error. The status decides what it leaves empty.
+// fault parses an error. It leaves Trouble empty if the status decides.
 func fault(status int, header http.Header, body []byte) *model.Error {
 	p := readProblem(body)
 	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: sort(string(p.Code))}
@@ -71,7 +71,7 @@ func fault(status int, header http.Header, body []byte) *model.Error {
 		e.Trouble = model.Overflow
 	}
 	if e.Trouble == model.Rejected && status != http.StatusOK {
-		e.Trouble = "" // the status says more: 401, 403 and 404 have that type too
+		e.Trouble = "" // 401, 403 and 404 have that type too; the status says more
 	}
 	if header.Get("Retry-After") == "" && header.Get("Retry-After-Ms") == "" {
 		e.After = again(e.Message)
@@ -101,9 +101,9 @@ func sort(code string) model.Trouble {
 	return ""
 }
 
-// tooLong reports whether the request is longer than the model's context, for servers that have no code for it. Only a
-// refusal of the request itself can mean that, and an error without a status of its own within a stream. OpenAI words
-// one with status 429 so, too: a request above the limit of a minute never gets through, however long one waits.
+// tooLong reports whether the request is longer than the model's context, for servers without a code for that. Only a
+// refusal of the request, or an error in a stream without a status, can mean it. OpenAI also uses that message with
+// status 429: a request above the limit of tokens a minute never succeeds.
 func tooLong(status int, sort model.Trouble, message string) bool {
 	if status == http.StatusTooManyRequests {
 		return sort != model.Quota && strings.HasPrefix(message, "Request too large")

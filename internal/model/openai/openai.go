@@ -1,12 +1,12 @@
-// Package openai is the two model APIs of OpenAI: Chat Completions, which many others speak as well, and Responses.
+// Package openai is a client of OpenAI's two model APIs: Chat Completions, which many other servers speak too, and
+// Responses.
 //
-// It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought)
-// goes back unchanged, and to no other API; that an answer is whole, also from servers that omit ids, the index of a
-// call, the usage or the end mark; and that an error has the right Trouble, wherever the API reports it: in the status,
-// in the body or within a stream.
+// A conversation means the same on both. An encrypted chain of thought goes back unchanged, and to no other API. An
+// answer is complete even from servers that omit ids, the index of a call, the usage or the end mark. An error has the
+// right Trouble, whether the API reports it in the status, in the body or in a stream.
 //
-// It stores nothing with the API, does not change a tool's schema, and does not guess what a server supports: it only
-// learns the spelling of two members, from the error that names them.
+// The package stores nothing at the API, does not change a tool's schema, and does not guess what a server supports. It
+// only learns the spelling of two members, from the error that names them.
 package openai
 
 import (
@@ -25,11 +25,11 @@ type Options = model.Options
 
 const official = "https://api.openai.com/v1"
 
-// client has what both wires share.
+// client is shared by both wires.
 type client struct {
 	api     *wire.API
 	model   string
-	query   string // of the address, with its question mark
+	query   string // of the address, with the question mark
 	host    string
 	profile model.Profile
 }
@@ -61,18 +61,19 @@ func (c *client) vendor() bool {
 	return c.host == "api.openai.com" || strings.HasSuffix(c.host, ".api.openai.com") || c.azure()
 }
 
-// documents reports whether the server is known to accept PDF. Others refuse a request with one.
+// documents reports whether the server is known to accept PDF. Other servers refuse a request with one.
 func (c *client) documents() bool { return c.vendor() || c.host == "openrouter.ai" }
 
-// Profile is what is known of the model.
+// Profile returns what is known about the model.
 func (c *client) Profile() model.Profile { return c.profile }
 
-// Count estimates: neither wire can count everywhere.
+// Count estimates, because not all servers can count.
 func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) {
 	return model.Estimate(q), false, nil
 }
 
-// reasons reports whether a model thinks before it answers, as all newer ones do. The others refuse members about that.
+// reasons reports whether a model thinks before it answers, as all newer models do. Older models refuse members about
+// thinking.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {
@@ -83,7 +84,7 @@ func reasons(name string) bool {
 	return !strings.HasPrefix(name, "gpt-") || !strings.Contains(name, "-chat")
 }
 
-// effort returns the API's word for a number of tokens for thinking.
+// effort converts a number of tokens for thinking to the API's word.
 func effort(think int64) string {
 	switch {
 	case think <= 0:
@@ -96,7 +97,7 @@ func effort(think int64) string {
 	return "high"
 }
 
-// picture reports whether the API takes pictures of that kind.
+// picture reports whether the API accepts an image of that type.
 func picture(b model.Block) bool {
 	return len(b.Data) > 0 && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.Media)
 }
@@ -105,7 +106,7 @@ func dataURL(b model.Block) string {
 	return "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
 }
 
-// fileName is a document's name, which the API wants to have.
+// fileName returns a document's name, which the API requires.
 func fileName(b model.Block) string {
 	if b.Name == "" {
 		return "document.pdf"
@@ -113,5 +114,5 @@ func fileName(b model.Block) string {
 	return b.Name
 }
 
-// system returns everything before the conversation, as one text: templates of other models accept no second one.
+// system returns the system prompt as one text, because templates of other models accept only one.
 func system(q model.Request) string { return strings.Join(q.System, "\n\n") }

@@ -11,7 +11,7 @@ import (
 // responsesWire is the value of Block.Wire for this API.
 const responsesWire = "openai-responses"
 
-// NewResponses returns a model behind the Responses API.
+// NewResponses returns a client of the Responses API.
 func NewResponses(o Options) model.Client { return &responses{client: newClient(o)} }
 
 type responses struct{ client }
@@ -19,7 +19,7 @@ type responses struct{ client }
 type responsesRequest struct {
 	Model        string              `json:"model"`
 	Instructions string              `json:"instructions,omitempty"`
-	Input        []any               `json:"input"` // of items
+	Input        []any               `json:"input"` // items
 	Tools        []responsesTool     `json:"tools,omitempty"`
 	Stream       bool                `json:"stream"`
 	Store        bool                `json:"store"`
@@ -46,7 +46,7 @@ type responsesMessage struct {
 	Type    string          `json:"type"`
 	Role    string          `json:"role"`
 	Content []responsesPart `json:"content"`
-	Phase   string          `json:"phase,omitempty"` // what the model said it is: comment or answer
+	Phase   string          `json:"phase,omitempty"` // set by the model: comment or answer
 }
 
 type responsesPart struct {
@@ -70,7 +70,7 @@ type responsesOutput struct {
 	Output any    `json:"output"` // a string, or a list of responsesPart
 }
 
-// opaqueItem has what goes back in addition to text and calls: reasoning and searches.
+// opaqueItem is an item that goes back in addition to text and calls: reasoning or a search.
 type opaqueItem struct {
 	item      json.RawMessage
 	reasoning bool
@@ -78,7 +78,7 @@ type opaqueItem struct {
 
 func (k opaqueItem) MarshalJSON() ([]byte, error) { return k.item, nil }
 
-// Ask asks once.
+// Ask sends one request.
 func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &responsesReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: responsesWire}}
 	_, err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
@@ -93,7 +93,7 @@ func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Pi
 func (c *responses) request(q model.Request) responsesRequest {
 	r := responsesRequest{Model: c.model, Instructions: system(q), Input: []any{}, Stream: true, MaxOutput: q.MaxOutput}
 	if reasons(c.model) {
-		// Nothing is stored with the API, so that the chain of thought has to travel with the conversation.
+		// Nothing is stored at the API, so the chain of thought has to be part of the conversation.
 		r.Include = []string{"reasoning.encrypted_content"}
 		r.Reasoning = &responsesReasoning{Effort: effort(q.Think), Summary: "auto"}
 	}
@@ -104,7 +104,7 @@ func (c *responses) request(q model.Request) responsesRequest {
 			r.Input = append(r.Input, responsesUser(m)...)
 		}
 	}
-	loose := false // otherwise the API makes every member of a tool's input a required one
+	loose := false // otherwise the API requires every member of a tool's input
 	for _, t := range q.Tools {
 		r.Tools = append(r.Tools, responsesTool{
 			Type: "function", Name: t.Name, Description: t.Description,
@@ -117,7 +117,7 @@ func (c *responses) request(q model.Request) responsesRequest {
 	return r
 }
 
-// responsesAssistant converts what the model said and did, in order.
+// responsesAssistant converts a message of the model, in order.
 func responsesAssistant(m model.Message) []any {
 	var items []any
 	for _, b := range m.Blocks {
@@ -145,7 +145,7 @@ func responsesAssistant(m model.Message) []any {
 			})
 		}
 	}
-	// The API refuses reasoning that leads to nothing, as an answer that was cut off ends.
+	// The API refuses reasoning that nothing follows, as at the end of an answer that was cut off.
 	for n := len(items) - 1; n >= 0; n-- {
 		if kept, ok := items[n].(opaqueItem); !ok || !kept.reasoning {
 			break
@@ -157,7 +157,7 @@ func responsesAssistant(m model.Message) []any {
 
 func textPart(kind, text string) responsesPart { return responsesPart{Type: kind, Text: &text} }
 
-// responsesUser converts the results of tools, and then what the user said.
+// responsesUser converts the results of tools, and then the user's own blocks.
 func responsesUser(m model.Message) []any {
 	var items []any
 	said := responsesMessage{Type: "message", Role: "user"}

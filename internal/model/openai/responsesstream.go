@@ -8,14 +8,14 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// responsesReader puts an answer together from the events of a stream.
+// responsesReader assembles an answer from the events of a stream.
 type responsesReader struct {
 	client *client
 	b      *model.Builder
 	a      model.Answer
 
-	streamed map[any]bool // the items of which text came in pieces
-	items    bool         // an item came by itself, not only at the end
+	streamed map[any]bool // items whose text came in pieces
+	items    bool         // an item came before the end
 	refused  bool
 	status   string // at the end
 }
@@ -83,7 +83,7 @@ type responsesText struct {
 	Refusal wire.Word `json:"refusal"`
 }
 
-// UnmarshalJSON keeps the item as it came, too.
+// UnmarshalJSON also keeps the raw item.
 func (i *responsesItem) UnmarshalJSON(data []byte) error {
 	type plain responsesItem
 	if err := json.Unmarshal(data, (*plain)(i)); err != nil {
@@ -95,7 +95,7 @@ func (i *responsesItem) UnmarshalJSON(data []byte) error {
 
 func (r *responsesReader) event(e wire.Event) (bool, error) {
 	data := bytes.TrimSpace(e.Data)
-	// of servers that follow the other wire there; the end was told before, or it never was
+	// from servers that follow Chat Completions here; it does not replace the real end
 	if string(data) == "[DONE]" {
 		return false, nil
 	}
@@ -144,7 +144,7 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 	return false, nil
 }
 
-// key returns the item that an event is about: its place in the output or, if the server leaves that out, its id.
+// key identifies the item of an event by its position in the output or, if the server omits that, by its id.
 func (e responsesEvent) key() any {
 	switch {
 	case e.Index != nil:
@@ -185,7 +185,7 @@ func (r *responsesReader) say(key any, kind model.Kind, text string) {
 	r.b.Say(key, kind, text)
 }
 
-// place names an item, so that it has its place.
+// place announces an item, so that it keeps its position.
 func (r *responsesReader) place(key any, i *responsesItem) {
 	if i == nil {
 		return
@@ -228,7 +228,7 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 				r.b.Say(key, model.Thinking, string(s.Text))
 			}
 		}
-		if i.Encrypted != "" { // without it the API would look for the item in its store, where it is not
+		if i.Encrypted != "" { // otherwise the API would look for the item in its store
 			r.b.Opaque(key, model.Thinking, i.back())
 		}
 	case "web_search_call":
@@ -244,7 +244,7 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 	}
 }
 
-// back returns reasoning in the form that the API accepts, which is not everything that it writes.
+// back returns reasoning without the members that the API writes but does not accept.
 func (i *responsesItem) back() json.RawMessage {
 	type said struct {
 		Type wire.Word `json:"type"`
@@ -263,7 +263,7 @@ func (i *responsesItem) back() json.RawMessage {
 	return raw
 }
 
-// completed handles the end. It repeats the output, which is all that servers without events for items send.
+// completed handles the end, which repeats the output. Some servers send no other events about items.
 func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 	r.status = "completed"
 	if it.Type == "response.incomplete" {

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/model/wire"
 )
 
-// texts is the text and the thinking of content, which is a string or a list of parts.
+// texts returns the text and the thinking of a content, which is a string or a list of parts.
 func texts(content json.RawMessage) (text, thinking string) {
 	content = bytes.TrimSpace(content)
 	if len(content) == 0 || content[0] != '[' {
@@ -29,7 +29,7 @@ func texts(content json.RawMessage) (text, thinking string) {
 		var p struct {
 			Type     wire.Word       `json:"type"`
 			Text     wire.Word       `json:"text"`
-			Thinking json.RawMessage `json:"thinking"` // a list of parts itself
+			Thinking json.RawMessage `json:"thinking"` // itself a list of parts
 		}
 		if json.Unmarshal(raw, &p) != nil {
 			continue
@@ -43,7 +43,7 @@ func texts(content json.RawMessage) (text, thinking string) {
 	return said.String(), thought.String()
 }
 
-// arguments returns a call's arguments, which come as a string or as the object itself.
+// arguments returns a call's arguments, which are a string or an object.
 func arguments(raw json.RawMessage) string {
 	if raw = bytes.TrimSpace(raw); wire.Absent(raw) {
 		return ""
@@ -55,7 +55,7 @@ func arguments(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// input returns a call's arguments for the API, which wants a string.
+// input returns a call's arguments as a string, as the API requires.
 func input(b model.Block) string {
 	if !json.Valid(b.Input) {
 		return "{}"
@@ -63,7 +63,7 @@ func input(b model.Block) string {
 	return string(b.Input)
 }
 
-// schema returns the schema of a tool; a tool without one takes no arguments.
+// schema returns the schema of a tool, or that of an empty object.
 func schema(input json.RawMessage) json.RawMessage {
 	if wire.Absent(input) {
 		return json.RawMessage(`{"type":"object","properties":{}}`)

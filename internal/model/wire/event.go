@@ -9,21 +9,21 @@ import (
 	"omniagent/internal/model"
 )
 
-// parser parses server-sent events. It does no I/O: bytes come in pieces of any size, events go out.
+// parser parses server-sent events. It does no I/O: bytes in pieces of any size go in, events come out.
 //
 //	bytes ── feed ──▶ line ── take ──▶ data, name ── empty line: dispatch ──▶ each
 //	                                       └── end of the connection: end ──▶ each, or the error Cut
 type parser struct {
 	each func(Event) (bool, error)
 
-	line   []byte // of which the end has not come yet
+	line   []byte // the beginning of an incomplete line
 	data   []byte
-	some   bool // data has begun
+	some   bool // the event has data
 	name   string
-	last   string // name, some time ago
-	feedCR bool   // the last line ended with CR: a LF that follows belongs to it
-	begun  bool   // the first line is over, and with it a byte order mark
-	known  bool   // a line was one of a stream of events
+	last   string // an earlier name, to reuse the string
+	feedCR bool   // the last line ended with CR; an LF that follows belongs to it
+	begun  bool   // the first line, which may have a byte order mark, is over
+	known  bool   // there was a line of an event stream
 }
 
 // mark is a byte order mark.
@@ -85,7 +85,7 @@ func (p *parser) take(line []byte) (bool, error) {
 	if len(line) == 0 {
 		return p.dispatch()
 	}
-	if line[0] == ':' { // a comment, which keeps the connection open
+	if line[0] == ':' { // a comment to keep the connection open
 		p.known = true
 		return false, nil
 	}
@@ -118,7 +118,7 @@ func (p *parser) first(line []byte) []byte {
 	return line
 }
 
-// keep adds a line of data. It does not copy a large line: that was put together in p.line, and is taken from there.
+// keep adds a line of data. It takes over a large line from p.line instead of copying it.
 func (p *parser) keep(line, value []byte) {
 	switch {
 	case p.some:
@@ -131,7 +131,7 @@ func (p *parser) keep(line, value []byte) {
 	p.some = true
 }
 
-// dispatch passes an event on. It ignores one without data.
+// dispatch passes on an event, unless it has no data.
 func (p *parser) dispatch() (bool, error) {
 	e := Event{Name: p.name, Data: p.data}
 	some := len(p.data) > 0
@@ -144,8 +144,8 @@ func (p *parser) dispatch() (bool, error) {
 	return done, err
 }
 
-// end is called when the connection has ended without an error. The last event may lack its blank line, and then counts
-// if it is complete.
+// end is called when the connection has ended without an error. The last event may lack its blank line; it counts if it
+// is complete.
 func (p *parser) end() error {
 	line := p.first(p.line)
 	switch value, ok := bytes.CutPrefix(line, []byte("data:")); {
@@ -159,10 +159,10 @@ func (p *parser) end() error {
 			return err
 		}
 	}
-	return &model.Error{Trouble: model.Cut, Message: "the answer ended before it was whole"}
+	return &model.Error{Trouble: model.Cut, Message: "the answer ended before it was complete"}
 }
 
-// beginning reports whether a line of a stream may begin so.
+// beginning reports whether a line of a stream may begin with these bytes.
 func beginning(line []byte) bool {
 	field, _, whole := strings.Cut(string(line[:min(len(line), 16)]), ":")
 	return slices.ContainsFunc(fields(), func(f string) bool {

@@ -17,32 +17,32 @@ import (
 	"omniagent/internal/text"
 )
 
-// silent ends a request that waited too long. It is a type so that it differs from all other reasons to end a request.
+// silent is the cause of a context when a request has waited too long. Its type distinguishes it from other causes.
 type silent struct{ what string }
 
 func (s silent) Error() string { return s.what }
 
-// bounded ends an answer that is too long.
+// bounded is the error for an answer that is too long.
 type bounded struct{}
 
-func (bounded) Error() string { return "the answer is larger than anything that a model says" }
+func (bounded) Error() string { return "the answer is too large" }
 
-// exchange is one request and its response. Reading it is bounded in time and size.
+// exchange is one request and its response. Reading the response is bounded in time and size.
 type exchange struct {
 	api       *API
-	asked     context.Context // of the caller
-	ctx       context.Context // ends with asked, and when a clock runs out
+	asked     context.Context // the caller's context
+	ctx       context.Context // ends with asked, or at a timeout
 	cancel    context.CancelCauseFunc
 	resp      *http.Response
 	timer     *time.Timer
 	idle      time.Duration
-	left      int64 // bytes that may still come
+	left      int64 // bytes that may still be read
 	connected atomic.Bool
-	host      string // as messages name it, with the proxy on the way to it
+	host      string // for messages, with the proxy if there is one
 	secrets   []string
 }
 
-// begin sends a request and waits for the headers of the response. An error of the API is an error here.
+// begin sends a request and waits for the headers of the response. It returns an error of the API as an error.
 func (a *API) begin(ctx context.Context, method, path, accept string, body any) (*exchange, error) {
 	x := &exchange{api: a, asked: ctx, idle: a.Idle, left: maxFault}
 	if x.idle <= 0 {
@@ -76,7 +76,7 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head))
 }
 
-// request makes the request. Its body can be read again, as a dead connection requires, until the payload is dropped.
+// request creates the request. Until the payload is dropped, its body can be sent again over a new connection.
 func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
 	at, err := url.Parse(x.api.Base + path)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
@@ -86,14 +86,14 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	sent := &payload{}
 	if body != nil {
 		if sent.data, err = text.JSON(body); err != nil {
-			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "the request cannot be written as JSON: " +
+			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "cannot encode the request: " +
 				err.Error(), Cause: err}
 		}
 	}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
 	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, trace), method, at.String(), nil)
 	if err != nil {
-		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address cannot be asked", Cause: err}
+		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is invalid", Cause: err}
 	}
 	if through, _ := x.api.proxy()(q); through != nil {
 		x.host += " (through the proxy " + through.Host + ")"
@@ -119,10 +119,10 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	for name, values := range header {
 		q.Header.Del(name)
 		for _, v := range values {
-			v = strings.TrimSpace(v) // keys come from files, with the end of their line
+			v = strings.TrimSpace(v) // keys from files may end with a line break
 			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 				return nil, nil, &model.Error{Trouble: model.NoLogin, Message: "the header " + name +
-					" cannot be sent: a control character is in it"}
+					" cannot be sent: it has a control character"}
 			}
 			q.Header.Add(name, v)
 		}
@@ -130,8 +130,8 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	return q, sent, nil
 }
 
-// payload is the body of a request. It is dropped when the answer begins: a conversation with images is large, and an
-// answer takes minutes.
+// payload is the body of a request. It is dropped when the answer begins, because a conversation with images is large,
+// and an answer takes minutes.
 type payload struct {
 	mu   sync.Mutex
 	data []byte
@@ -182,7 +182,7 @@ func (x *exchange) header() http.Header {
 	return x.resp.Header
 }
 
-// Read reads the response's body. Only the time that it waits counts, not what the caller does in between.
+// Read reads the response's body. Only the time spent waiting counts, not the time between calls.
 func (x *exchange) Read(b []byte) (int, error) {
 	x.timer = time.AfterFunc(x.idle, func() { x.cancel(silent{"nothing came for " + x.idle.String()}) })
 	n, err := x.resp.Body.Read(b)
@@ -193,7 +193,7 @@ func (x *exchange) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// end releases the response. It reads a small rest, so that the connection can be reused, but does not wait for more.
+// end releases the response. It reads a small rest without waiting, so that the connection can be reused.
 func (x *exchange) end() {
 	timer := time.AfterFunc(100*time.Millisecond, func() { x.cancel(nil) })
 	_, _ = io.CopyN(io.Discard, x.resp.Body, 4<<10)
@@ -202,7 +202,7 @@ func (x *exchange) end() {
 	x.cancel(nil)
 }
 
-// connection returns the client, which sends no credential to another host.
+// connection returns the HTTP client, which sends no credential to another host.
 func (a *API) connection() *http.Client {
 	a.once.Do(func() {
 		c := http.Client{}
@@ -224,7 +224,7 @@ func (a *API) proxy() model.Proxy {
 	return a.Proxy
 }
 
-// Transport returns what carries requests to a model API, directly if proxy is nil.
+// Transport returns a transport for requests to a model API, without a proxy if proxy is nil.
 func Transport(proxy model.Proxy) *http.Transport {
 	return &http.Transport{
 		Proxy:                  proxy,
@@ -237,8 +237,8 @@ func Transport(proxy model.Proxy) *http.Transport {
 	}
 }
 
-// redirect follows a redirect only if the request stays the same: the same method, host and port, and never from TLS to
-// plain text. Otherwise the redirect itself is the answer, and an error.
+// redirect follows a redirect only to the same host and port, with the same method, and never from TLS to plain text.
+// Otherwise the redirect is the response, and an error.
 func redirect(next *http.Request, before []*http.Request) error {
 	first := before[0]
 	if len(before) < 5 && next.Method == first.Method && next.URL.Scheme == first.URL.Scheme &&

@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// failure returns any error as a *model.Error, without a credential; nil stays nil.
+// failure converts an error to a *model.Error without a credential. nil stays nil.
 func (x *exchange) failure(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func (x *exchange) failure(err error) error {
 	return e
 }
 
-// secrets returns the values of a header that must not appear in messages.
+// secrets returns the values in a header that must not appear in messages.
 func secrets(header http.Header) []string {
 	var all []string
 	for name, values := range header {
@@ -61,9 +61,9 @@ func secrets(header http.Header) []string {
 	return all
 }
 
-// broken returns the meaning of a connection error.
+// broken converts a connection error.
 func (x *exchange) broken(err error) *model.Error {
-	var wrapped *url.Error // repeats the whole address
+	var wrapped *url.Error // its text repeats the whole address
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
@@ -90,7 +90,7 @@ func (x *exchange) broken(err error) *model.Error {
 	return e
 }
 
-// foreign reports whether the response was not HTTP, which net/http only says in words. A truncated line of HTTP does
+// foreign reports whether the response was not HTTP, judging by the message of net/http. A truncated line of HTTP does
 // not count.
 func foreign(said string) bool {
 	_, line, ok := strings.Cut(said, `malformed HTTP response "`)
@@ -129,8 +129,8 @@ func (x *exchange) offline(err error) string {
 	return "no connection to " + to + ": " + brief(err.Error())
 }
 
-// Refused is an error of the API: its status, or 200 where it came in place of an answer or within one, and its body.
-// Header may be nil.
+// Refused converts an error of the API. status is 200 if the error came instead of an answer or within one. header may
+// be nil.
 func (a *API) Refused(status int, header http.Header, body []byte) *model.Error {
 	var e *model.Error
 	if a.Fault != nil {
@@ -162,7 +162,7 @@ func (a *API) Refused(status int, header http.Header, body []byte) *model.Error 
 	return e
 }
 
-// trouble returns the meaning of a status by itself.
+// trouble returns the meaning of a status.
 func trouble(status int, header http.Header) model.Trouble {
 	switch again := header.Get("X-Should-Retry"); {
 	case status == http.StatusUnauthorized:
@@ -186,7 +186,7 @@ func trouble(status int, header http.Header) model.Trouble {
 	return model.Rejected
 }
 
-// words returns the message of the API, if its error has the usual form.
+// words returns the API's message, if its error has the usual form.
 func words(status int, header http.Header, body []byte) string {
 	if status >= 300 && status < 400 {
 		to := "another address"
@@ -223,7 +223,7 @@ func words(status int, header http.Header, body []byte) string {
 	return "the API answers: " + said
 }
 
-// brief makes one line of a foreign text.
+// brief cuts a foreign text to one line.
 func brief(s string) string { return line(s, 500) }
 
 func quote(b []byte) string { return line(string(b[:min(len(b), 4<<10)]), 100) }
@@ -256,7 +256,7 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// retryAfter returns when the API says that a retry makes sense.
+// retryAfter returns when to retry, according to the API.
 func retryAfter(h http.Header, t model.Trouble) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil && ms >= 0 {
 		return span(ms / 1000)
@@ -285,7 +285,7 @@ func retryAfter(h http.Header, t model.Trouble) time.Duration {
 	return longest
 }
 
-// reset reads when a limit ends: 6m0s, seconds, or a time.
+// reset parses the end of a limit: 6m0s, seconds, or a time.
 func reset(said string) time.Duration {
 	if d, err := time.ParseDuration(said); err == nil {
 		return max(0, d)
@@ -299,7 +299,7 @@ func reset(said string) time.Duration {
 	return 0
 }
 
-// span returns a number of seconds as a duration of at most a year.
+// span converts seconds to a duration of up to a year.
 func span(seconds float64) time.Duration {
 	const year = 365 * 24 * 3600
 	return time.Duration(min(seconds, year) * float64(time.Second))

@@ -12,11 +12,10 @@ import (
 	"omniagent/internal/model"
 )
 
-// Word is a string, or empty where a server writes something else: a member that does not matter must not spoil an
-// answer.
+// Word is a string, or empty if a server sends something else: a minor member must not spoil an answer.
 type Word string
 
-// UnmarshalJSON reads a string; a number, as some servers write codes, is its digits.
+// UnmarshalJSON reads a string, or a number, which some servers use for codes.
 func (w *Word) UnmarshalJSON(data []byte) error {
 	*w = ""
 	var s string
@@ -28,10 +27,10 @@ func (w *Word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Count is a number of tokens, or 0 where something else stands.
+// Count is a number of tokens, or 0 if a server sends something else.
 type Count int64
 
-// UnmarshalJSON reads a number; Gemini writes large ones as strings.
+// UnmarshalJSON reads a number, or a string, which Gemini uses for large numbers.
 func (c *Count) UnmarshalJSON(data []byte) error {
 	*c = 0
 	if n, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64); err == nil && n > 0 && n < 1e15 {
@@ -43,8 +42,8 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // Absent reports whether a member is missing or null.
 func Absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
 
-// First returns a body without blanks around it, or the first element of a list: Gemini writes a stream so that was not
-// requested as events.
+// First returns a body without blanks around it, or its first element if it is a list. Gemini sends a list for a stream
+// that was not requested as events.
 func First(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -54,19 +53,19 @@ func First(body []byte) []byte {
 	return body
 }
 
-// Mentions reports whether a message contains one of several phrases, which are in lower case.
+// Mentions reports whether a message contains one of several lower-case phrases.
 func Mentions(message string, phrases ...string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc(phrases, func(s string) bool { return strings.Contains(message, s) })
 }
 
-// Garbage returns the error for a response that is not what the protocol says.
+// Garbage returns the error for a response that does not follow the protocol.
 func Garbage(what string, cause error) *model.Error {
 	return &model.Error{Trouble: model.Garbage, Message: what, Cause: cause}
 }
 
-// New returns the API at base, without a slash at its end. A token goes as a bearer, and so does a key if keyHeader is
-// empty; otherwise the key goes in that header.
+// New returns the API at base, which must not end with a slash. A key is sent in keyHeader, or as a bearer token if
+// that is empty.
 func New(o model.Options, base, keyHeader string, fault func(int, http.Header, []byte) *model.Error) *API {
 	header := func(ctx context.Context) (http.Header, error) {
 		h, key := http.Header{}, strings.TrimSpace(o.Key)
@@ -89,8 +88,7 @@ func New(o model.Options, base, keyHeader string, fault func(int, http.Header, [
 	}
 }
 
-// Identifier makes a name or an id of letters, digits, _ and -, the only characters that APIs accept. It has at most so
-// many bytes.
+// Identifier converts a text to a name or an id of up to most bytes: letters, digits, _ and -, which all APIs accept.
 func Identifier(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

@@ -1,9 +1,9 @@
-// Package wire sends requests to a model API: one request in JSON, and an answer in JSON or as server-sent events.
+// Package wire sends requests to a model API: a request in JSON, and an answer in JSON or as server-sent events.
 //
-// It promises: every failure is a *model.Error with its Trouble, within a time limit, and its message has no
-// credential; a stream that ends early is an error; the size of what a server sends is bounded; a credential goes to no
-// other host than the one it was meant for; and when a request ends, nothing of it is left but a reusable connection.
-// It never retries, and knows no vendor's protocol: Fault says what an error means beyond its status.
+// Every failure is a *model.Error with its Trouble, comes within a time limit, and has no credential in its message. A
+// stream that ends early is an error. The size of a response is bounded. A credential is only sent to the host that it
+// is for. A finished request leaves nothing but a reusable connection. The package never retries, and does not know any
+// vendor's protocol: API.Fault interprets errors.
 package wire
 
 import (
@@ -18,13 +18,13 @@ import (
 	"omniagent/internal/model"
 )
 
-// What is accepted at most. The longest answers of today are about 50 MB of events.
+// Limits. Today's longest answers are about 50 MB of events.
 const (
 	maxEvent  = 16 << 20
 	maxStream = 256 << 20
 	maxBody   = 64 << 20 // of an answer that is not a stream
-	maxFault  = 64 << 10 // of the body of an error; what comes after it is not read
-	maxPlain  = 1 << 20  // of what came instead of a stream
+	maxFault  = 64 << 10 // of the body of an error; the rest is not read
+	maxPlain  = 1 << 20  // of a body instead of a stream
 )
 
 // Default time limits.
@@ -33,17 +33,16 @@ const (
 	defaultIdle  = 2 * time.Minute
 )
 
-// API is one address of a vendor. It is not to be copied once it is used; its methods may be called from several
-// goroutines.
+// API is one address of a vendor. It is safe for concurrent use, and must not be copied after its first use.
 type API struct {
-	Base string // without a slash at its end
-	// for each request, with the credential; an error that is a *model.Error passes through
+	Base string // without a slash at the end
+	// returns the headers of a request, with the credential; a *model.Error is passed on
 	Header func(context.Context) (http.Header, error)
-	HTTP   *http.Client  // nil: a new client
-	Proxy  model.Proxy   // nil: that of the environment
-	First  time.Duration // until the response's headers; 0: five minutes
-	Idle   time.Duration // between bytes of the answer; 0: two minutes
-	// the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
+	HTTP   *http.Client  // nil for a new client
+	Proxy  model.Proxy   // nil for that of the environment
+	First  time.Duration // timeout for the response's headers; 0 for five minutes
+	Idle   time.Duration // timeout between reads of the answer; 0 for two minutes
+	// parses the body of an error; may be nil; fields that it leaves empty are filled from the status and the headers
 	Fault func(int, http.Header, []byte) *model.Error
 
 	once   sync.Once
@@ -56,8 +55,8 @@ type Event struct {
 	Data []byte
 }
 
-// Stream posts body and calls each for each event of the answer until it reports that the answer is whole. It returns
-// the headers of the response, if there was one.
+// Stream posts body, and calls each for each event of the answer until it reports that the answer is complete. It
+// returns the headers of the response, if there was one.
 func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header,
 	error,
 ) {
@@ -70,7 +69,7 @@ func (a *API) Stream(ctx context.Context, path string, body any, each func(Event
 	return x.header(), x.failure(x.events(each))
 }
 
-// Call posts body, or gets if body is nil, and decodes the answer to into, which may be nil.
+// Call posts body, or sends a GET if body is nil, and decodes the answer to into, which may be nil.
 func (a *API) Call(ctx context.Context, path string, body, into any) (http.Header, error) {
 	method := http.MethodPost
 	if body == nil {
@@ -85,7 +84,7 @@ func (a *API) Call(ctx context.Context, path string, body, into any) (http.Heade
 	return x.header(), x.failure(x.whole(into))
 }
 
-// Close drops connections that are kept for the next request.
+// Close closes idle connections.
 func (a *API) Close() error {
 	a.connection().CloseIdleConnections()
 	return nil
@@ -147,7 +146,7 @@ func (x *exchange) plain(head []byte, err error) error {
 	return garbage("the response is not a stream of events", head)
 }
 
-// refusal returns the error that a response with status 200 may still be.
+// refusal returns the error in a response with status 200, if any.
 func (x *exchange) refusal(body []byte) error {
 	body = First(body)
 	var it struct {
