@@ -54,7 +54,7 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 		{ID: event.Deny, Name: "Reject", Kind: wire.RejectOnce},
 	} {
 		if o.ID == event.Always && !slices.Contains(q.Options, event.Always) {
-			continue // this agent does not remember
+			continue // the agent cannot remember an answer
 		}
 		options = append(options, o)
 	}
@@ -83,7 +83,7 @@ func reasonOf(q *event.Ask, title string) string {
 	return q.Text
 }
 
-// choose asks a question with answers of the agent's own.
+// choose asks a question with the agent's own answers.
 func (s *clientSession) choose(q *event.Ask, turn int64) {
 	field := wire.Field{ID: "answer", Title: "Answer"}
 	for _, o := range q.Options {
@@ -122,7 +122,7 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
 	})
 }
 
-// show asks for all fields at once; reply gets the answers. A client without forms gets a permission request for a
+// show asks for all fields at once. reply converts the answers. A client without forms gets a permission request for a
 // single field with choices; anything else is denied.
 func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fields []wire.Field,
 	reply func(said ...string) event.Reply,
@@ -152,7 +152,7 @@ func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fi
 	}
 }
 
-// choosable reports whether a person could choose that label. A field without choices accepts everything.
+// choosable reports whether a label is one of the choices. A field without choices accepts everything.
 func choosable(field wire.Field, label string) bool {
 	return len(field.Choices) == 0 ||
 		slices.ContainsFunc(field.Choices, func(c wire.Choice) bool { return c.ID == label })
@@ -204,7 +204,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	})
 }
 
-// withdraw withdraws a question that is answered or not needed any more.
+// withdraw withdraws a question that has been answered or is no longer needed.
 func (s *clientSession) withdraw(question string) {
 	request, open := s.questions[question]
 	if !open {
@@ -217,7 +217,7 @@ func (s *clientSession) withdraw(question string) {
 	}
 }
 
-// noneOfThese is an answer that every question can be given.
+// noneOfThese is an answer that fits every question.
 const noneOfThese = "None of these"
 
 const unanswered = "the question was not answered"

@@ -10,13 +10,13 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// The commands that are ours and not the agent's. A message that consists of one does not reach the agent.
+// Our own commands. A message that consists of one does not reach the agent.
 const (
 	undoCommand = "undo"
 	redoCommand = "redo"
 )
 
-// offer tells the client which commands there are.
+// offer tells the client the available commands.
 func (s *clientSession) offer() {
 	if s.host.Undo == nil {
 		return
@@ -27,7 +27,7 @@ func (s *clientSession) offer() {
 	}})
 }
 
-// command returns our command that a message consists of.
+// command returns the command of ours that a message consists of.
 func (s *clientSession) command(blocks []wire.Block) (name string, is bool) {
 	if s.host.Undo == nil || len(blocks) != 1 || blocks[0].Media != "" {
 		return "", false
@@ -36,11 +36,11 @@ func (s *clientSession) command(blocks []wire.Block) (name string, is bool) {
 	return name, is && (name == undoCommand || name == redoCommand)
 }
 
-// carryOut carries out a command and answers its request. What the client sends meanwhile waits.
+// carryOut carries out a command and answers its request. Other requests of the client wait meanwhile.
 func (s *clientSession) carryOut(id json.RawMessage, blocks []wire.Block, command string) {
 	wrong := s.post(func() {
 		said := "Nothing was taken back: the agent is at work. Send /" + command + " again when its turn is over."
-		if !s.busy() { // a message that comes meanwhile waits
+		if !s.busy() { // new messages wait meanwhile
 			var err error
 			said, err = s.host.Undo(context.Background(), s.spec.Dir, s.id, command == redoCommand)
 			if err != nil {

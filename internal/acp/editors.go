@@ -12,12 +12,12 @@ import (
 // Editor is an editor that starts agents.
 type Editor struct {
 	Name string // the word that selects it
-	// Place returns where a user with that environment says which agents there are: the entry of that name, for an
-	// agent that these words start
+	// Place returns where the editor's configuration holds an agent of that name, and the entry for an agent started by
+	// argv
 	Place func(env func(string) string, name string, argv []string) hookup.Place
 }
 
-// Editors returns the editors whose configuration we know.
+// Editors returns the editors that we can configure.
 func Editors() []Editor {
 	return []Editor{{"zed", zed}, {"jetbrains", jetbrains}, {"neovim", neovim}}
 }
@@ -44,8 +44,8 @@ func jetbrains(env func(string) string, name string, argv []string) hookup.Place
 	}
 }
 
-// neovim returns a file of its own, since Neovim has no agents: lazy.nvim reads it, and adds what it says to the
-// options of CodeCompanion and avante.nvim, whichever of them is installed.
+// neovim returns a separate file, because Neovim itself has no agents. lazy.nvim reads the file, and adds its content
+// to the options of CodeCompanion and avante.nvim, if they are installed.
 func neovim(env func(string) string, name string, argv []string) hookup.Place {
 	base := cmp.Or(env("LOCALAPPDATA"), env("XDG_CONFIG_HOME"), filepath.Join(home(env), ".config"))
 	dir := filepath.Join(base, cmp.Or(env("NVIM_APPNAME"), "nvim"), "lua", "plugins")

@@ -1,11 +1,11 @@
-// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: requests
-// of the client come from standard input, updates go to standard output.
+// Package acp hosts conversations for an editor, or any other client of the Agent Client Protocol. Requests of the
+// client come from standard input, and updates go to standard output.
 //
-// It promises that each session of the client is a conversation of its own, several at once; that a message is answered
-// when its turn is over, however it ends; that only a clear yes allows something: a missing answer, an error and an
-// option that was not offered are denials; that an invalid line affects nothing else; and that turns end when the
-// client goes away, with everything that they started. It knows no particular agent, and runs nothing in a terminal of
-// the client: commands run inside the agent's sandbox.
+// Each session of the client is a separate conversation; there may be several at once. A message is answered when its
+// turn is over, however it ends. Only a clear yes allows something: a missing answer, an error and an unknown option
+// are denials. An invalid line affects nothing else. When the client goes away, turns end with everything that they
+// started. The package does not depend on a particular agent. It runs nothing in a terminal of the client: commands run
+// inside the agent's sandbox.
 package acp
 
 import (
@@ -27,41 +27,41 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// Host is our side of the connection; the other is a client.
+// Host is our side of a connection to a client.
 type Host struct {
 	Agent  string     // the agent of the conversations, by name
-	About  wire.About // what we tell about ourselves
+	About  wire.About // what we declare about ourselves
 	Open   conversation.Opener
-	Spec   agent.Spec    // what each conversation begins with
-	Modes  []wire.Choice // that a client can choose
-	Models []wire.Choice // that a client can choose
+	Spec   agent.Spec    // the base for each conversation
+	Modes  []wire.Choice // for a client to choose from
+	Models []wire.Choice // for a client to choose from
 	Past   Past          // the sessions that can be resumed
-	// Undo takes back the last turn of a session that changed its workspace, or the last undo, and says what came of
-	// it; nil: that is not possible.
+	// Undo undoes the last turn of a session that changed its workspace, or with redo the last undo, and describes the
+	// result. It is nil if that is not possible.
 	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
-	NewID   func() string               // an id for a new session
-	Ready   func(context.Context) error // whether a conversation could begin; nil: unknown
+	NewID   func() string               // returns an id for a new session
+	Ready   func(context.Context) error // reports why a conversation cannot begin; may be nil
 	Mask    func(string) string         // removes secrets from what we read ourselves
 	In      io.Reader
 	Out     io.Writer
 	Log     func(format string, args ...any) // for people, on standard error
 	Signals <-chan os.Signal
 
-	out    *lines.Writer // writes in a goroutine of its own, so that signals are handled while a client does not read
-	hurry  chan struct{} // closed when nothing is waited for any more
-	ending chan struct{} // closed when everything is being ended
+	out    *lines.Writer // writes in its own goroutine, so that signals are handled even if the client does not read
+	hurry  chan struct{} // closed to stop all waiting
+	ending chan struct{} // closed when the host is ending
 
 	mu            sync.Mutex
 	encoder       wire.Encoder
 	initialized   bool
-	otherMessages bool // a message other than initialize came
+	otherMessages bool // a message other than initialize has come
 	sessions      map[string]*clientSession
 	opening       map[string]bool // sessions that are being opened
 	requests      map[string]context.CancelFunc
 	questions     map[int64]question
 	number        int64
 	closed        bool
-	beginning     sync.WaitGroup // what is being opened
+	beginning     sync.WaitGroup // counts the sessions that are being opened
 }
 
 // question is one of our requests to the client.
@@ -71,7 +71,7 @@ type question struct {
 }
 
 const (
-	stuck = 2 * time.Second // time for one line to a client that is being closed
+	stuck = 2 * time.Second // time to write one line to a client while ending
 	// Requests beyond these are refused.
 	mostAside    = 64 // requests that open, list or delete something
 	mostSessions = 64 // open at once
@@ -102,7 +102,7 @@ func (h *Host) Run(ctx context.Context) int {
 	return h.finish(signal)
 }
 
-// watch hurries the end: at a second signal, when it takes too long, or when the client does not read the last lines.
+// watch hurries the end, at a second signal, if it takes too long, or if the client does not read the last lines.
 func (h *Host) watch() {
 	defer close(h.hurry)
 	late := time.After(closing)
@@ -147,7 +147,7 @@ func (h *Host) finish(signal os.Signal) int {
 	return 0
 }
 
-// put writes lines, each whole. It waits for a client that does not read, until the end.
+// put writes lines, each as a whole. It waits for a slow client until the host ends.
 func (h *Host) put(lines ...[]byte) {
 	for _, line := range lines {
 		if !h.out.Send(line, h.hurry) {
@@ -201,7 +201,7 @@ func (h *Host) all() []*clientSession {
 	return slices.Collect(maps.Values(h.sessions))
 }
 
-// session returns the open session with that id, or nil.
+// session returns the open session with an id, or nil.
 func (h *Host) session(id string) *clientSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,7 +218,7 @@ func (h *Host) forget(s *clientSession) {
 	maps.DeleteFunc(h.questions, func(_ int64, q question) bool { return q.from == s })
 }
 
-// ask sends a request to the client. then is called with the answer, in a goroutine of its own.
+// ask sends a request to the client. It calls then with the response, in a new goroutine.
 func (h *Host) ask(s *clientSession, method string, params any, then func(json.RawMessage, *jsonrpc.Error)) int64 {
 	h.mu.Lock()
 	h.number++
@@ -229,7 +229,7 @@ func (h *Host) ask(s *clientSession, method string, params any, then func(json.R
 	return id
 }
 
-// withdraw cancels a request whose answer is not needed any more.
+// withdraw cancels a request whose response is no longer needed.
 func (h *Host) withdraw(id int64) {
 	h.mu.Lock()
 	_, open := h.questions[id]
@@ -240,7 +240,7 @@ func (h *Host) withdraw(id int64) {
 	}
 }
 
-// response passes the client's answer to the request.
+// response passes the client's response to the waiting request.
 func (h *Host) response(m jsonrpc.Message) {
 	var id int64
 	err := json.Unmarshal(m.ID, &id)

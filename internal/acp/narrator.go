@@ -16,26 +16,26 @@ import (
 	"omniagent/internal/text"
 )
 
-// patience is how long a call may wait for a question about it before the client is told that it runs.
+// patience is how long a call waits for a question about it before it is reported as running.
 const patience = 100 * time.Millisecond
 
 // longestOutput limits how much of a tool's output a client gets.
 const longestOutput = 256 << 10
 
-// narrator converts events to updates. It keeps track of what was sent.
+// narrator converts events to updates, and keeps track of what was sent.
 type narrator struct {
-	mark    string // prefix of message ids, so that those of two processes differ
+	mark    string // prefix of message ids, which differs between processes
 	dir     string
-	past    bool // replay: the files have changed since
+	past    bool // replaying; files may have changed since
 	mask    func(string) string
 	window  int64
-	used    int64 // tokens of the context, as last reported
+	used    int64 // last reported tokens of the context
 	cost    float64
 	costs   bool
 	number  int
-	message string           // the id of the message that is being sent
-	kind    event.Kind       // what is being sent: text or thinking
-	calls   map[string]*call // without a result
+	message string           // the id of the current message
+	kind    event.Kind       // its kind: text or thinking
+	calls   map[string]*call // calls without a result
 }
 
 // call is a call without a result.
@@ -48,8 +48,8 @@ type call struct {
 	tool      wire.Tool
 	since     time.Time
 	question  string // the id of the question about it, or empty
-	announced bool   // the client knows that it runs
-	rejected  bool   // the client knows that it was denied
+	announced bool   // reported as running
+	rejected  bool   // reported as denied
 	change    []wire.Content
 }
 
@@ -60,14 +60,14 @@ func newNarrator(mark, dir string, mask func(string) string) narrator {
 	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
 }
 
-// boundary ends the message that is being sent.
+// boundary ends the current message.
 func (n *narrator) boundary() { n.message, n.kind = "", "" }
 
 // event returns the updates for an event.
 func (n *narrator) event(e event.Event) []wire.Update {
 	switch e.Kind {
 	case event.Text, event.Thinking:
-		if e.Parent != "" { // a sub-agent's words come back as the result of its call
+		if e.Parent != "" { // a sub-agent's text is the result of its call
 			return nil
 		}
 		return n.text(e)
@@ -96,7 +96,7 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	return nil
 }
 
-// text handles the pieces of a text. A whole text was sent in pieces before.
+// text handles the pieces of a text. It ignores a whole text, which was sent in pieces before.
 func (n *narrator) text(e event.Event) []wire.Update {
 	if !e.Delta {
 		n.boundary()
@@ -173,7 +173,7 @@ func (n *narrator) question(q *event.Ask) *wire.Tool {
 	c.question, c.announced = q.ID, false
 	t := c.tool
 	if t.Terminal == nil {
-		if again := n.preview(&c.Call); again != nil { // nothing has run yet: now it is certain
+		if again := n.preview(&c.Call); again != nil { // nothing has run yet, so the preview is exact
 			c.change = again
 		}
 		t.Content = c.change
@@ -181,7 +181,7 @@ func (n *narrator) question(q *event.Ask) *wire.Tool {
 	return &t
 }
 
-// allowed returns the update that a call which was asked about runs.
+// allowed returns the update that a call runs after its question was answered.
 func (n *narrator) allowed(question string) []wire.Update {
 	for _, c := range n.calls {
 		if c.question == question && !c.announced {
@@ -192,7 +192,7 @@ func (n *narrator) allowed(question string) []wire.Update {
 	return nil
 }
 
-// unannounced reports whether calls wait to be reported as running.
+// unannounced reports whether there are calls to report as running.
 func (n *narrator) unannounced() bool {
 	for _, c := range n.calls {
 		if c.question == "" && !c.announced {
@@ -249,7 +249,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 	return updates
 }
 
-// rejected handles a denied call. Its result, if there is one, says so as well.
+// denial handles a denied call. If the call has a result, that says so too.
 func (n *narrator) denial(d *event.Denial) []wire.Update {
 	c := n.calls[d.CallID]
 	if c == nil {
@@ -262,8 +262,8 @@ func (n *narrator) denial(d *event.Denial) []wire.Update {
 	}}}
 }
 
-// planOf returns the plan that the input of a call is, or nil. Each agent has a name of its own for such a tool, but
-// all send a list of steps with a status, so the form decides and not the name.
+// planOf returns the plan in the input of a call, or nil. Each agent has its own name for such a tool, but all send a
+// list of steps with a status, so the form of the input decides.
 func planOf(input json.RawMessage) []wire.Step {
 	type item struct {
 		Content     string `json:"content"`
@@ -286,7 +286,7 @@ func planOf(input json.RawMessage) []wire.Step {
 			return nil // a list of something else
 		case "pending", "in_progress", "completed":
 			steps = append(steps, wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status})
-		} // others, such as cancelled, are no longer steps
+		} // skip others, such as cancelled steps
 	}
 	return steps
 }
@@ -335,7 +335,7 @@ func (n *narrator) titleOf(e *event.Call) string {
 	return text.OneLine(name, 200)
 }
 
-// places returns the files that a call is about.
+// places returns the files that a call reads or changes.
 func (n *narrator) places(e *event.Call) []string {
 	if e.Path == "" {
 		return nil

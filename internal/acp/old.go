@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, with a line for each update
-// that the client got. It is converted to a journal when its session is first needed; the file is kept until the
+// ledger is the record that version 0.1 wrote of a session with an installed agent: DIR/ID.jsonl, with a line for each
+// update to the client. It is converted to a journal when its session is first needed. The file is kept until the
 // session is deleted.
 type ledger struct {
 	id       string
@@ -29,7 +29,7 @@ type ledger struct {
 	messages []model.Message
 }
 
-// ledgerLine is a line of a ledger: one of its members.
+// ledgerLine is a line of a ledger. One field is set.
 type ledgerLine struct {
 	Begin  *ledgerBegin  `json:"begin"`
 	Resume string        `json:"resume"`
@@ -100,10 +100,10 @@ func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
 	return all, nil
 }
 
-// longestLine is more than a line of a ledger had.
+// longestLine exceeds any line of a ledger.
 const longestLine = 64 << 20
 
-// ledger reads a ledger. brief: no further than its title. It skips a line that cannot be read, because its writer may
+// ledger reads a ledger, or if brief is true only up to its title. It skips unreadable lines, because the writer may
 // have been killed.
 func (p Past) ledger(id string, brief bool) (ledger, error) {
 	l := ledger{id: id}
@@ -111,7 +111,7 @@ func (p Past) ledger(id string, brief bool) (ledger, error) {
 	if session.CheckID(id) != nil {
 		return l, missing
 	}
-	info, err := os.Lstat(p.ledgerFile(id)) // before it is opened: a pipe would block
+	info, err := os.Lstat(p.ledgerFile(id)) // check before opening it: a pipe would block
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return l, missing
 	}
@@ -140,9 +140,9 @@ func (p Past) ledger(id string, brief bool) (ledger, error) {
 	return l, nil
 }
 
-// take adds a line.
+// take handles a line.
 func (l *ledger) take(line ledgerLine) {
-	if line.Begin != nil { // each opening wrote one: the last one counts
+	if line.Begin != nil { // each opening wrote one; the last one counts
 		l.begin = *line.Begin
 	}
 	if line.Resume != "" {
@@ -185,7 +185,7 @@ func (l *ledger) tool(t *ledgerTool) {
 			input = json.RawMessage("{}")
 		}
 		if term := t.Terminal; term != nil && term.Command != "" && object["command"] == nil {
-			input, _ = json.Marshal(map[string]string{"command": term.Command}) // a text
+			input, _ = json.Marshal(map[string]string{"command": term.Command}) // strings always encode
 		}
 		l.say(model.Assistant, model.Block{Kind: model.Call, ID: t.ID, Name: t.Name, Input: input})
 	}
@@ -202,7 +202,7 @@ func (l *ledger) tool(t *ledgerTool) {
 	l.say(model.User, result)
 }
 
-// say adds a block to the last message if that is of the same side.
+// say adds a block, to the last message if that has the same role.
 func (l *ledger) say(role model.Role, b model.Block) {
 	if n := len(l.messages); n > 0 && l.messages[n-1].Role == role {
 		l.messages[n-1].Blocks = append(l.messages[n-1].Blocks, b)
@@ -211,8 +211,8 @@ func (l *ledger) say(role model.Role, b model.Block) {
 	l.messages = append(l.messages, model.Message{Role: role, Blocks: []model.Block{b}})
 }
 
-// adopt converts a ledger to a journal. begun: a journal without messages exists, whose writer may have been killed
-// while converting. The messages are written last and all at once, so such a journal can be recognised.
+// adopt converts a ledger to a journal. If begun is true, a journal without messages exists, because a conversion may
+// have been killed. The messages are written last and all at once, so that such a journal can be recognised.
 func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 	id := l.id
 	held, err := p.lockLedger(ctx, id)
@@ -241,7 +241,7 @@ func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 	return journal.Adopt(session.Adopted{From: p.ledgerFile(id)}, l.messages)
 }
 
-// lockLedger takes a ledger for this process, as version 0.1 does while it writes one.
+// lockLedger locks a ledger, as version 0.1 does while it writes.
 func (p Past) lockLedger(ctx context.Context, id string) (*workspace.FileLock, error) {
 	return workspace.Lock(ctx, filepath.Join(p.Old, id+".lock"), 0)
 }

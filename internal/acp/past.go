@@ -18,15 +18,15 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Past lists the sessions of one agent that can be resumed: journals, and what version 0.1 kept of installed agents.
+// Past finds the sessions of one agent that can be resumed: journals, and the ledgers of version 0.1.
 type Past struct {
 	Store session.Store
-	Agent string          // as journals name it; empty: the native agent
-	Tools []toolspec.Tool // of the native agent: what their calls do
-	Old   string          // the directory of the ledgers of version 0.1; empty: there are none
+	Agent string          // its name in journals; empty for the native agent
+	Tools []toolspec.Tool // the native agent's tools, to describe their calls
+	Old   string          // the directory of the ledgers of version 0.1; may be empty
 }
 
-// find makes sure that there is a session which the agent can resume.
+// find returns an error unless the agent can resume the session.
 func (p Past) find(ctx context.Context, id string) error {
 	begin, empty, err := p.look(id)
 	if empty || errors.Is(err, fault.NotFoundCode) {
@@ -34,7 +34,7 @@ func (p Past) find(ctx context.Context, id string) error {
 		switch {
 		case wrong != nil && !errors.Is(wrong, fault.NotFoundCode):
 			return wrong
-		case wrong != nil || len(l.messages) == 0: // only a journal exists, or neither
+		case wrong != nil || len(l.messages) == 0: // there is only a journal, or neither
 		case l.begin.Agent == p.Agent:
 			begin.Agent, err = p.Agent, p.adopt(ctx, l, err == nil)
 		default:
@@ -59,7 +59,7 @@ func (p Past) look(id string) (session.Begin, bool, error) {
 	return v.State.Begin, v.State.Messages == 0, nil
 }
 
-// list returns the sessions that have messages, most recently used first; dir: only those in that directory.
+// list returns the sessions that have messages, the most recently used first. dir, if not empty, selects a directory.
 func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	all, _, _, err := p.Store.List(ctx, session.Filter{})
 	if err != nil {
@@ -97,20 +97,20 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 // stamp formats a time so that it sorts.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// remove removes a session. What an installed agent itself keeps of it is not touched.
+// remove removes a session, but not the installed agent's own records of it.
 func (p Past) remove(ctx context.Context, id string) error {
 	if err := p.find(ctx, id); err != nil {
 		return err
 	}
-	if err := p.removeLedger(ctx, id); err != nil { // the journal last: until then the removal can be repeated
+	if err := p.removeLedger(ctx, id); err != nil { // remove the journal last, so that a failed removal can be repeated
 		return err
 	}
 	return p.Store.Delete(ctx, id)
 }
 
 // replay sends the client the messages of a session, including those that a compaction removed, because the person has
-// seen them. The messages do not have everything: which files a call changed and how, exit codes, costs, questions and
-// their answers, and the thinking of installed agents are lost.
+// seen them. Some things are not recorded in messages: changes of files, exit codes, costs, questions and answers, and
+// the thinking of installed agents.
 func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 			return ctx.Err()
 		}
 		m, is := e.Record.(session.Message)
-		if err != nil || !is { // one that cannot be read does not hide the others
+		if err != nil || !is { // skip unreadable ones
 			continue
 		}
 		message := "r" + strconv.FormatInt(e.Number, 10)
@@ -139,13 +139,13 @@ func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) err
 			tell(u)
 		}
 	}
-	for _, call := range slices.Sorted(maps.Keys(n.calls)) { // its process was killed
+	for _, call := range slices.Sorted(maps.Keys(n.calls)) { // calls whose process was killed
 		tell(wire.Update{Kind: wire.ToolCall, Tool: &wire.Tool{ID: call, Status: wire.FailedCall}})
 	}
 	return nil
 }
 
-// userBlocks returns what the user said in a message; nil if it has only results.
+// userBlocks returns the user's own blocks of a message; nil if it has only results.
 func userBlocks(m model.Message) []wire.Block {
 	if m.Role != model.User {
 		return nil
@@ -185,7 +185,7 @@ func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
 	return updates
 }
 
-// call is a call of which only the input was kept.
+// call returns a call of which only the input was recorded.
 func (p Past) call(b model.Block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
 	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")

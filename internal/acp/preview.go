@@ -13,10 +13,10 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// longestShown is the size of the largest file whose changes are shown.
+// longestShown limits the size of a file whose changes are shown.
 const longestShown = 1 << 20
 
-// edit is a replacement, with the names that agents use for its parts.
+// edit is a replacement, with all names that agents use for its members.
 type edit struct {
 	Old     *string `json:"old_string"`
 	New     *string `json:"new_string"`
@@ -45,8 +45,8 @@ type change struct {
 	FileText *string `json:"file_text"`
 }
 
-// preview returns what a call would change in a file, as far as is known. The tool may be running already, so edits
-// that do not fit the file are shown as the pieces that the call names.
+// preview returns the change that a call would make to a file, as far as is known. The tool may already be running, so
+// edits that do not fit the file are shown as excerpts.
 func (n *narrator) preview(e *event.Call) []wire.Content {
 	var in change
 	if e.Kind != event.Write || e.Path == "" || json.Unmarshal(e.Input, &in) != nil {
@@ -118,7 +118,7 @@ func (n *narrator) file(path string) (content string, there, readable bool) {
 	return string(data), true, true
 }
 
-// apply makes the replacements. ok: the result is certain, even if they may have been made already.
+// apply makes the replacements. ok reports whether the result is certain; the replacements may already have been made.
 func apply(text string, edits []edit) (after string, ok bool) {
 	for _, one := range edits {
 		old, new, has := one.texts()
@@ -134,7 +134,7 @@ func apply(text string, edits []edit) (after string, ok bool) {
 			continue
 		case times == 0, times > 1 && !one.All && !one.AllCase:
 			return "", false
-		case strings.Contains(new, old) && strings.Contains(text, new): // perhaps made already
+		case strings.Contains(new, old) && strings.Contains(text, new): // may already have been made
 			return "", false
 		}
 		text = strings.ReplaceAll(text, old, new)

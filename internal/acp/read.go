@@ -32,7 +32,7 @@ func (s *clientSession) read(events *conversation.Events) {
 	}
 }
 
-// next returns the next event. It waits no longer than a call may last before the client is told that it runs.
+// next returns the next event. If there are unannounced calls, it waits no longer than patience.
 func (s *clientSession) next(events *conversation.Events) (event.Event, error) {
 	ctx := context.Background()
 	if s.narrator.unannounced() {
@@ -43,13 +43,13 @@ func (s *clientSession) next(events *conversation.Events) (event.Event, error) {
 	return events.Next(ctx)
 }
 
-// finish answers messages that have no end, which happens only if the journal could not be written.
+// finish answers messages without an end. There are some only if the journal could not be written.
 func (s *clientSession) finish() {
 	s.mu.Lock()
 	prompts, expected := s.prompts, s.closing
 	s.prompts = nil
 	s.mu.Unlock()
-	_, err := s.talk.Close(context.Background()) // already over: this only returns the reason
+	_, err := s.talk.Close(context.Background()) // it is already over; this only returns the reason
 	if !expected {
 		s.host.Log("the session %s has ended by itself: %v", s.id, err)
 	}
@@ -77,7 +77,7 @@ func (s *clientSession) tell(updates ...wire.Update) {
 	}
 }
 
-// state sends the session's state, in the protocol version that has one.
+// state sends the session's state, in version 2 of the protocol.
 func (s *clientSession) state(state, stop string, e *jsonrpc.Error) {
 	s.tell(wire.Update{Kind: wire.Conditions, State: state, Stop: stop, Error: e})
 }
@@ -86,7 +86,7 @@ func (s *clientSession) state(state, stop string, e *jsonrpc.Error) {
 func (s *clientSession) event(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
-		s.sending.Lock() // from here on its turn has a prompt
+		s.sending.Lock() // wait until the prompt of the turn is known
 		s.sending.Unlock()
 	case event.TurnBegan:
 		s.begin(e.Turn)
@@ -123,7 +123,7 @@ func (s *clientSession) event(e event.Event) {
 	}
 }
 
-// begin handles the beginning of a turn, by a message of the client or by the agent itself.
+// begin handles the beginning of a turn, for a message of the client or by the agent itself.
 func (s *clientSession) begin(turn int64) {
 	s.turns[turn] = true
 	s.narrator.boundary()
@@ -134,7 +134,7 @@ func (s *clientSession) begin(turn int64) {
 		s.mu.Unlock()
 		s.title(p.blocks)
 	}
-	if s.encoder.Version == wire.V1 { // the client shows what it sent
+	if s.encoder.Version == wire.V1 { // the client shows its own message
 		return
 	}
 	if p != nil {
@@ -145,7 +145,7 @@ func (s *clientSession) begin(turn int64) {
 	s.state("running", "", nil)
 }
 
-// title names the session after its first message, as a list of sessions does.
+// title names the session after its first message, as session/list does.
 func (s *clientSession) title(blocks []wire.Block) {
 	if s.hasTitle {
 		return
@@ -162,7 +162,7 @@ func (s *clientSession) title(blocks []wire.Block) {
 	}
 }
 
-// end handles the end of a turn, also of one that never began.
+// end handles the end of a turn, which may never have begun.
 func (s *clientSession) end(e event.Event) {
 	p, began := s.of(e.Turn), s.turns[e.Turn]
 	delete(s.turns, e.Turn)
@@ -195,7 +195,7 @@ func (s *clientSession) end(e event.Event) {
 	}
 }
 
-// stopOf returns the protocol's reason why a turn ended, or the error.
+// stopOf returns the protocol's stop reason for a turn, or an error.
 func stopOf(p *prompt, end *event.End, failure *jsonrpc.Error, reason string) (string, *jsonrpc.Error) {
 	switch {
 	case p.cancelled || end.Reason == event.Cancelled:

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/proto/jsonrpc"
 )
 
-// message handles one message. Messages are handled in order.
+// message handles one message. It is called for the messages in order.
 func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 	switch {
 	case m.Wrong != nil && !m.Silent:
@@ -29,7 +29,7 @@ func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 		h.otherMessages = agreed
 		h.mu.Unlock()
 		if !agreed {
-			h.refuse(m, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%s: initialize comes first", m.Method))
+			h.refuse(m, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%s: initialize must come first", m.Method))
 			return
 		}
 		wanted, wrong := wire.Decode(version, m.Method, m.Params)
@@ -58,7 +58,7 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	}
 	h.mu.Lock()
 	if wrong == nil && (h.otherMessages || h.initialized && version != h.encoder.Version) {
-		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
+		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d is already in use", h.encoder.Version)
 	}
 	if wrong == nil {
 		h.initialized, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
@@ -98,7 +98,7 @@ func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 	case wire.Fork:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.fork(ctx, w) })
 	case wire.List:
-		// it is short, and answered even at the end
+		// it is short, and answered even while the host ends
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) })
 	case wire.Delete:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) {
@@ -143,7 +143,7 @@ func noSession(id string) *jsonrpc.Error {
 	return e
 }
 
-// aside carries out a slow request in a goroutine of its own, and answers it.
+// aside handles a slow request in a new goroutine, and answers it.
 func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Context) (any, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
@@ -156,7 +156,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 	if full {
 		cancel()
 		h.put(jsonrpc.Failure(id,
-			jsonrpc.Errorf(jsonrpc.InternalError, "too much is asked for at once, or all is being ended")))
+			jsonrpc.Errorf(jsonrpc.InternalError, "too many requests at once, or the host is ending")))
 		return
 	}
 	go func() {
@@ -169,7 +169,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 		cancel()
 		switch {
 		case err != nil && gone:
-			h.put(jsonrpc.Failure(id, jsonrpc.Errorf(wire.RequestCancelled, "it was given up")))
+			h.put(jsonrpc.Failure(id, jsonrpc.Errorf(wire.RequestCancelled, "the request was cancelled")))
 		case err != nil:
 			h.put(jsonrpc.Failure(id, errorOf(err)))
 		default:
@@ -189,7 +189,7 @@ type opened struct {
 	session *clientSession
 }
 
-// cancelRequest cancels a request: an opening, or a message.
+// cancelRequest cancels a request that opens a session or sends a message.
 func (h *Host) cancelRequest(id json.RawMessage) {
 	h.mu.Lock()
 	cancel := h.requests[string(id)]
@@ -210,7 +210,7 @@ func (h *Host) ready(ctx context.Context) error {
 	return h.Ready(ctx)
 }
 
-// begin makes a new session.
+// begin starts a new session.
 func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 	spec, err := h.spec(place)
 	if err != nil {
@@ -224,7 +224,7 @@ func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 	return opened{s.encoder.Opened(s.id, s.options()), s}, nil
 }
 
-// spec returns the spec of a conversation in that place.
+// spec returns the spec for a conversation in a place.
 func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	for _, dir := range append([]string{place.Dir}, place.Dirs...) {
 		info, err := os.Stat(dir)
@@ -238,7 +238,7 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	return s, nil
 }
 
-// converse opens a conversation and listens to it. tell: the client first gets its past messages.
+// converse opens a conversation and forwards its events. If tell is true, the client first gets its past messages.
 func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bool) (*clientSession, error) {
 	h.mu.Lock()
 	_, there := h.sessions[id]
@@ -269,7 +269,7 @@ func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bo
 	return s, nil
 }
 
-// start opens the conversation, which outlives ctx unless ctx ends meanwhile.
+// start opens the conversation. It outlives ctx, unless ctx ends before start returns.
 func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wire.Encoder, tell bool) (*clientSession,
 	error,
 ) {
@@ -298,7 +298,7 @@ func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wi
 	return s, nil
 }
 
-// load resumes a session. If it is open here, it is closed first: the client may want other servers.
+// load resumes a session. If it is open here, it is closed first, because the client may want other servers.
 func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 	spec, err := h.spec(w.Place)
 	if err != nil {
@@ -329,7 +329,7 @@ func missing(id string, err error) error {
 	return err
 }
 
-// fork creates a session from the past of another, which is not changed.
+// fork creates a session with the history of another, which is not changed.
 func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	spec, err := h.spec(w.Place)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 //	client ── request ──▶ listen ── requests ──▶ work ── Send, Set ──▶ conversation ──▶ journal
 //	client ◀── lines ──── put ◀──── narrator ◀── read ◀─────────────── events ◀────────────┘
 //
-// work handles the client's requests in order; what cannot wait for them, such as a cancellation, bypasses it. read
-// sends the client what is in the journal, so a client that reads slowly only delays read.
+// work handles the client's requests in order. Urgent requests, such as a cancellation, bypass it. read sends the
+// events in the journal, so a slow client only delays read.
 type clientSession struct {
 	host     *Host
 	id       string
@@ -30,26 +30,26 @@ type clientSession struct {
 	talk     *conversation.Conversation
 	spec     agent.Spec // what it began with
 	requests chan func()
-	ended    chan struct{} // closed when everything is sent
+	ended    chan struct{} // closed when everything has been sent
 
-	sending sync.Mutex // held from a Send until the number of its turn is noted
+	sending sync.Mutex // held from a Send until the number of its turn is recorded
 
 	mu      sync.Mutex
 	prompts []*prompt // requests whose turns are not over
-	model   string    // the name by which it was chosen; the agent's name may differ
+	model   string    // the name that the client chose; the agent's name may differ
 	over    bool      // no more requests are accepted
 	closing bool
 
 	reading // owned by read
 }
 
-// reading is what read knows from the events so far.
+// reading is the state of read.
 type reading struct {
 	narrator  narrator
 	hasTitle  bool
-	turns     map[int64]bool   // that began and are not over
-	questions map[string]int64 // open questions, and our requests to the client
-	failure   *jsonrpc.Error   // with which the turn ends
+	turns     map[int64]bool   // turns in progress
+	questions map[string]int64 // open questions, to our requests to the client
+	failure   *jsonrpc.Error   // the error that ends the turn
 	reason    string           // why the model stopped
 }
 
@@ -63,13 +63,13 @@ type reading struct {
 type prompt struct {
 	id        json.RawMessage
 	blocks    []wire.Block
-	turn      int64 // 0: not sent yet
+	turn      int64 // 0 if not yet sent
 	begun     bool
 	cancelled bool
 }
 
-// mostRequests is how many requests of a client may be queued: more than the conversation queues messages, so that the
-// conversation is the one to refuse.
+// mostRequests limits the queued requests of a client. It exceeds the conversation's own queue, so that the
+// conversation refuses messages first.
 const mostRequests = 2 * conversation.MostWaiting
 
 func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.Spec, encoder wire.Encoder,
@@ -96,7 +96,7 @@ func (s *clientSession) post(do func()) *jsonrpc.Error {
 	case s.requests <- do:
 		return nil
 	default:
-		return jsonrpc.Errorf(jsonrpc.InvalidRequest, "%d requests of the session %s wait already", mostRequests, s.id)
+		return jsonrpc.Errorf(jsonrpc.InvalidRequest, "%d requests of the session %s are waiting", mostRequests, s.id)
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *clientSession) work() {
 		s.mu.Unlock()
 		for {
 			select {
-			case do := <-s.requests: // the last ones are answered as well
+			case do := <-s.requests: // answer the last ones too
 				do()
 			default:
 				return
@@ -123,7 +123,7 @@ func (s *clientSession) work() {
 	}
 }
 
-// prompt handles a message. read answers its request when its turn is over or, in version 2, begins.
+// prompt handles a message. read answers its request when its turn is over or, in version 2, when it begins.
 func (s *clientSession) prompt(id json.RawMessage, blocks []wire.Block) {
 	p := &prompt{id: id, blocks: blocks}
 	s.mu.Lock()
@@ -187,7 +187,7 @@ func (s *clientSession) dropped(p *prompt) {
 		return
 	}
 	s.host.put(jsonrpc.Failure(p.id,
-		jsonrpc.Errorf(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
+		jsonrpc.Errorf(wire.RequestCancelled, "the message was cancelled before its turn began")))
 }
 
 // of returns the prompt that began a turn, or nil.
@@ -220,7 +220,7 @@ func (s *clientSession) cancelled(turn int64) bool {
 	return slices.ContainsFunc(s.prompts, func(p *prompt) bool { return p.turn == turn && p.cancelled })
 }
 
-// giveUp marks all messages as cancelled: their turns end so, whatever the agent reports.
+// giveUp marks all messages as cancelled. Their turns then end as cancelled, whatever the agent reports.
 func (s *clientSession) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,8 +235,8 @@ func (s *clientSession) cancel() {
 	s.talk.Interrupt(true)
 }
 
-// cancelRequest cancels one message by the id of its request. In version 2 that request is answered once its turn has
-// begun.
+// cancelRequest cancels one message by the id of its request. In version 2 that works only until its turn has begun,
+// because the request is then answered.
 func (s *clientSession) cancelRequest(id json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,8 +250,8 @@ func (s *clientSession) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// set changes an option. It calls the conversation even if the client was shown the same value, because only the
-// conversation knows the current one.
+// set changes an option. It calls the conversation even if the value seems unchanged, because only the conversation
+// knows the current one.
 func (s *clientSession) set(id json.RawMessage, option, value string) {
 	change, choices := agent.Change{Mode: setting.Approval(value)}, s.host.Modes
 	switch option {
@@ -260,7 +260,7 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 		change, choices = agent.Change{Model: value}, s.host.Models
 	default:
 		s.host.put(jsonrpc.Failure(id,
-			jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no option %q; there are mode and model",
+			jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no option %q; the options are mode and model",
 				option)))
 		return
 	}
@@ -296,7 +296,7 @@ func (s *clientSession) options() wire.Options {
 	return o
 }
 
-// offered returns the list with the current value in it.
+// offered returns the list, including the current value.
 func offered(list []wire.Choice, now string) []wire.Choice {
 	if now == "" || slices.ContainsFunc(list, func(o wire.Choice) bool { return o.ID == now }) {
 		return list
@@ -304,7 +304,7 @@ func offered(list []wire.Choice, now string) []wire.Choice {
 	return append(slices.Clone(list), wire.Choice{ID: now, Name: now})
 }
 
-// shut ends the conversation. When it returns, every message has ended and the client was told.
+// shut ends the conversation. When it returns, every message has ended, and the client knows.
 func (s *clientSession) shut() {
 	s.mu.Lock()
 	s.closing = true
@@ -318,5 +318,5 @@ func (s *clientSession) shut() {
 	<-s.ended
 }
 
-// closing is how long a conversation may take to end by itself.
+// closing is the time for a conversation to end by itself.
 const closing = 10 * time.Second
