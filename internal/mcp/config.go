@@ -15,9 +15,9 @@ import (
 
 const maxConfig = 1 << 20
 
-// ReadServers reads a file of servers in Claude's format and expands variables of the environment. The file must be the
-// user's own, because its commands are run. problems are about single servers, which are left out; a missing file has
-// none.
+// ReadServers reads a file of servers in Claude's format, and expands environment variables in it. The file must be the
+// user's own, because its commands are run. problems are about single servers, which are left out. A missing file has
+// no servers.
 func ReadServers(path string, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	data, err := workspace.ReadFile(path, maxConfig)
 	if errors.Is(err, fault.FileMissing) {
@@ -26,9 +26,9 @@ func ReadServers(path string, lookup func(string) (string, bool)) (servers []Ser
 	if err != nil {
 		return nil, nil, err
 	}
-	servers, problems, err = ParseServers(data, lookup)
+	servers, problems, err = parseServers(data, lookup)
 	if err != nil {
-		err = fault.New(fault.ConfigInvalid, "%s has no servers that can be read", path).Because(err).
+		err = fault.New(fault.ConfigInvalid, "%s has no readable servers", path).Because(err).
 			Hint(`It must look like {"mcpServers": {"NAME": {"command": "…", "args": []}}}.`)
 	}
 	return servers, problems, err
@@ -47,7 +47,7 @@ type Entry struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// Entries returns the servers of a host unparsed, from the object mcpServers itself or an object that contains only it.
+// Entries returns the servers of a host unparsed, from the object mcpServers, or an object that contains only that.
 func Entries(data []byte) (all map[string]json.RawMessage, err error) {
 	if err = json.Unmarshal(data, &all); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func Entries(data []byte) (all map[string]json.RawMessage, err error) {
 	return all, err
 }
 
-// ParseHosted reads the servers of a host. Those of type sdk are part of the host.
+// ParseHosted reads the servers of a host. Servers of type sdk are part of the host.
 func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	all, err := Entries(data)
 	if err != nil {
@@ -68,8 +68,8 @@ func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Ser
 	return parse(all, lookup, true)
 }
 
-// ParseServers reads the content of a file of servers. The servers are sorted by name.
-func ParseServers(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
+// parseServers reads the content of a file of servers. The servers are sorted by name.
+func parseServers(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
@@ -153,7 +153,7 @@ func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, 
 	return s, nil
 }
 
-// expander expands ${NAME} and ${NAME:-default}. A bare $NAME is not expanded, and neither are values.
+// expander expands ${NAME} and ${NAME:-default}. It expands neither a bare $NAME nor the values.
 type expander struct {
 	lookup  func(string) (string, bool)
 	missing []string

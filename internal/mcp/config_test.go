@@ -20,7 +20,7 @@ func lookup(name string) (string, bool) {
 
 func TestParseServers(t *testing.T) {
 	t.Parallel()
-	servers, problems, err := ParseServers([]byte(`{"other": 1, "mcpServers": {
+	servers, problems, err := parseServers([]byte(`{"other": 1, "mcpServers": {
 		"files": {"command": "${HOME_OF:-/opt}/bin/files", "args": ["--key=${TOKEN}", "$TOKEN", "${EMPTY:-other}", "${EMPTY}", "${NESTED}", "a${", "${a b}"],
 			"env": {"A": "x${TOKEN}y"}, "cwd": "/w", "timeout": 1500, "alwaysLoad": true},
 		"web": {"type": "http", "url": "https://h/mcp?k=${TOKEN}", "headers": {"Authorization": "Bearer ${TOKEN}"}},

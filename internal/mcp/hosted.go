@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Carry takes a message to a server inside the conversation's host, and returns its answer. The answer to a
+// Carry passes a message to a server inside the conversation's host, and returns the response. The response to a
 // notification is ignored.
 type Carry func(ctx context.Context, server string, message []byte) ([]byte, error)
 
@@ -26,7 +26,7 @@ type hosted struct {
 
 func newHosted(c *Conn) error {
 	if c.options.Carry == nil {
-		return fault.New(fault.Unsupported, "the MCP server %s lives in a host, and this one has none", c.server.Name)
+		return fault.New(fault.Unsupported, "the MCP server %s lives in the host, which cannot reach it", c.server.Name)
 	}
 	h := &hosted{conn: c, carry: c.options.Carry}
 	h.life, h.end = context.WithCancel(context.Background())
@@ -36,7 +36,7 @@ func newHosted(c *Conn) error {
 
 func (h *hosted) ready(string) {}
 
-// send passes a message on. The answer to a request is awaited in the background, as long as ctx lasts.
+// send passes on a message. It awaits the response to a request in the background, until ctx ends.
 func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	h.mu.Lock()
 	if h.life.Err() != nil {
@@ -54,20 +54,20 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 		case err != nil:
 			h.conn.failOne(id, err)
 		case len(answer) == 0:
-			h.conn.failOne(id, errors.New("the host brought no answer"))
+			h.conn.failOne(id, errors.New("the host returned no response"))
 		case len(answer) > maxMessage:
-			h.conn.failOne(id, fmt.Errorf("its answer has more than %d bytes", maxMessage))
+			h.conn.failOne(id, fmt.Errorf("its response has more than %d bytes", maxMessage))
 		default:
 			h.conn.receive(answer)
-			// No other answer will come. If this was the answer, the request is no longer pending.
-			h.conn.failOne(id, errors.New("the host brought another answer"))
+			// There will be no other response. If this was the right one, the request is no longer pending.
+			h.conn.failOne(id, errors.New("the host returned no matching response"))
 		}
 		done <- err
 	}()
 	if id != 0 {
 		return nil
 	}
-	select { // the next message may depend on it
+	select { // wait, because the next message may depend on this one
 	case err := <-done:
 		return err
 	case <-ctx.Done():
@@ -77,11 +77,11 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	}
 }
 
-// carryMessage calls Carry and survives a panic of the host.
+// carryMessage calls Carry, and recovers from a panic.
 func (h *hosted) carryMessage(ctx context.Context, m []byte) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the host failed inside: %v", r)
+			err = fmt.Errorf("the host panicked: %v", r)
 		}
 	}()
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,7 +90,7 @@ func (h *hosted) carryMessage(ctx context.Context, m []byte) (answer []byte, err
 	return h.carry(ctx, h.conn.server.Name, m)
 }
 
-// close waits for the host's calls to end, but not for a host that ignores the cancellation.
+// close waits for the calls of the host to end, unless the host ignores the cancellation.
 func (h *hosted) close() {
 	h.mu.Lock()
 	h.end()

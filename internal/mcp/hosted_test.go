@@ -82,15 +82,15 @@ func TestBadHosts(t *testing.T) {
 		want string
 	}{
 		"error":   {func(context.Context, json.RawMessage) ([]byte, error) { return nil, errors.New("gone") }, "gone"},
-		"panic":   {func(context.Context, json.RawMessage) ([]byte, error) { panic("oh") }, "failed inside: oh"},
-		"nothing": {func(context.Context, json.RawMessage) ([]byte, error) { return nil, nil }, "no answer"},
+		"panic":   {func(context.Context, json.RawMessage) ([]byte, error) { panic("oh") }, "panicked: oh"},
+		"nothing": {func(context.Context, json.RawMessage) ([]byte, error) { return nil, nil }, "no response"},
 		"garbage": {
 			func(context.Context, json.RawMessage) ([]byte, error) { return []byte("\x00{"), nil },
-			"another answer",
+			"no matching response",
 		},
 		"other": {func(context.Context, json.RawMessage) ([]byte, error) {
 			return []byte(`{"jsonrpc":"2.0","id":999,"result":{}}`), nil
-		}, "another answer"},
+		}, "no matching response"},
 		"huge": {func(_ context.Context, id json.RawMessage) ([]byte, error) {
 			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`, id,
 				strings.Repeat("x", maxMessage)), nil
@@ -151,7 +151,7 @@ func TestParseHosted(t *testing.T) {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	servers, problems, err := ParseServers([]byte(`{"mcpServers":{"a":{"type":"sdk","name":"a"}}}`), nil)
+	servers, problems, err := parseServers([]byte(`{"mcpServers":{"a":{"type":"sdk","name":"a"}}}`), nil)
 	if err != nil || len(servers) != 0 || len(problems) != 1 {
 		t.Errorf("a file names a server in a host: %v, %v, %v", servers, problems, err)
 	}

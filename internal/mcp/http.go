@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	maxResumes   = 5 // of one answer that was interrupted
+	maxResumes   = 5 // of one interrupted response
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
 
-// remote is a server that is reached by Streamable HTTP: each message is a request of its own, answered by one message
-// or a stream of them.
+// remote is a server over Streamable HTTP: each message is a separate request, answered by one message or a stream of
+// them.
 type remote struct {
 	conn   *Conn
 	url    string
@@ -63,7 +63,7 @@ func newHTTP(c *Conn) error {
 			TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
 		}
 	}
-	// The headers that the user configured may be secret, and are for this host only.
+	// The user's headers may be secret, and are only for this host.
 	r.client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		was := before[0]
 		if len(before) < 3 && next.URL.Host == was.URL.Host && next.URL.Scheme == was.URL.Scheme &&
@@ -79,7 +79,7 @@ func newHTTP(c *Conn) error {
 	return nil
 }
 
-// ready begins to listen for the server's own messages.
+// ready starts to listen for the server's own messages.
 func (r *remote) ready(protocol string) {
 	r.mu.Lock()
 	r.protocol = protocol
@@ -91,7 +91,7 @@ func (r *remote) ready(protocol string) {
 	}()
 }
 
-// send posts a message. The answer to a request is read in the background, as long as ctx lasts.
+// send posts a message. It reads the response to a request in the background, until ctx ends.
 func (r *remote) send(ctx context.Context, id int64, m []byte) error {
 	if r.life.Err() != nil {
 		return r.conn.Err()
@@ -109,12 +109,13 @@ func (r *remote) send(ctx context.Context, id int64, m []byte) error {
 	return nil
 }
 
-// post sends a message and reads the response. renew allows a new session if the server has forgotten ours.
+// post sends a message and reads the response. If renew is true, it may begin a new session when the server has
+// forgotten ours.
 func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error {
 	ctx, cancel := r.bound(ctx)
 	defer cancel()
 	was := ""
-	if renew { // else it is part of beginning a session
+	if renew { // otherwise this request begins a session
 		was = r.settled()
 	}
 	response, err := r.do(ctx, http.MethodPost, m, "")
@@ -131,7 +132,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return r.refused(response)
 	}
-	if s := response.Header.Get("Mcp-Session-Id"); s != "" && !renew { // the answer to initialize
+	if s := response.Header.Get("Mcp-Session-Id"); s != "" && !renew { // the response to initialize
 		r.mu.Lock()
 		r.session = s
 		r.mu.Unlock()
@@ -142,7 +143,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.StatusCode == http.StatusAccepted:
-		return errors.New("it took the request and gives no answer")
+		return errors.New("it accepted the request but sent no response")
 	case kind == "text/event-stream":
 		return r.answerOf(ctx, id, response)
 	case kind == "application/json":
@@ -156,15 +157,15 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 		}
 		r.conn.receive(body)
 	default:
-		return fmt.Errorf("it answered with the content type %q, which MCP does not use", text.OneLine(kind, 60))
+		return fmt.Errorf("its response has the content type %q, which MCP does not use", text.OneLine(kind, 60))
 	}
 	if r.conn.waits(id) {
-		return errors.New("its answer is to something else")
+		return errors.New("its response is to another request")
 	}
 	return nil
 }
 
-// waits reports whether a request has no answer yet.
+// waits reports whether a request is still pending.
 func (c *Conn) waits(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,7 +221,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 		}
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
-			err = wrapped.Err // the address may have a secret in it
+			err = wrapped.Err // the address may contain a secret
 		}
 		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name,
 			r.host).Because(err)
@@ -228,7 +229,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 	return response, nil
 }
 
-// refused reports why a server does not answer.
+// refused returns the error for an unexpected HTTP status.
 func (r *remote) refused(response *http.Response) error {
 	name, status := r.conn.server.Name, response.StatusCode
 	if status >= 300 && status < 400 {
@@ -237,10 +238,10 @@ func (r *remote) refused(response *http.Response) error {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
 		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
-			text.OneLine(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+			text.OneLine(to, 300)).Hint("If you trust that address, put it into the configuration.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server",
+		return fault.New(fault.AuthRequired, "the MCP server %s needs a login (HTTP %d)", name, status).With("server",
 			name).
 			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
 	}
@@ -251,12 +252,12 @@ func (r *remote) refused(response *http.Response) error {
 	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
 		name).With("status", status)
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-		f = f.Hint("Check the url. Servers of the old kind, of type sse, are not supported.")
+		f = f.Hint("Check the url. Servers of the older type sse are not supported.")
 	}
 	return f
 }
 
-// renew begins a new session, once for all requests that need it.
+// renew begins a new session, once for all requests that need one.
 func (r *remote) renew(ctx context.Context, was string) error {
 	r.renewing.Lock()
 	defer r.renewing.Unlock()
@@ -268,12 +269,12 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	r.session, r.protocol = "", ""
 	r.mu.Unlock()
 	r.conn.log("it has forgotten the session, which is begun anew")
-	ctx, cancel := context.WithTimeout(ctx, r.conn.options.Open) // others wait for it
+	ctx, cancel := context.WithTimeout(ctx, r.conn.options.Open) // other requests wait for this
 	defer cancel()
 	hello, err := r.conn.hello(ctx)
 	if err != nil {
 		r.mu.Lock()
-		r.session, r.protocol = was, protocol // the next request finds it forgotten again, and retries
+		r.session, r.protocol = was, protocol // so that the next request retries
 		r.mu.Unlock()
 		return err
 	}
@@ -283,7 +284,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	return r.post(ctx, 0, jsonrpc.Notification("notifications/initialized", nil), false)
 }
 
-// answerOf reads a stream until the answer comes. It resumes an interrupted stream if the server numbers its events.
+// answerOf reads a stream up to the response. It resumes an interrupted stream if the server numbers its events.
 func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response) error {
 	at, pause := "", firstPause
 	for try := 0; ; try++ {
@@ -297,7 +298,7 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 		}
 		if at == "" || try >= maxResumes {
 			if err == nil {
-				err = errors.New("its stream ended before the answer")
+				err = errors.New("its stream ended before the response")
 			}
 			return err
 		}
@@ -311,16 +312,16 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 		}
 		if response.StatusCode != http.StatusOK {
 			_ = response.Body.Close()
-			return fmt.Errorf("its stream ended before the answer, and it cannot be taken up (HTTP %d)",
+			return fmt.Errorf("its stream ended before the response, and cannot be resumed (HTTP %d)",
 				response.StatusCode)
 		}
 	}
 }
 
-// listen reads the server's own messages as long as the connection lasts. Servers need not offer that.
+// listen reads the server's own messages until the connection is closed. Servers need not offer that.
 func (r *remote) listen() {
 	at, pause := "", firstPause
-	session, fresh := "", "" // the session that is listened to, and the new one that was begun for that
+	session, fresh := "", "" // the session that we listen to, and a new one that was begun for that
 	for r.life.Err() == nil {
 		began := time.Now()
 		if now := r.settled(); now != session {
@@ -335,7 +336,7 @@ func (r *remote) listen() {
 				pause = firstPause
 			}
 			pause = max(pause, min(told, longestPause))
-		case r.current() != session: // another one was begun meanwhile
+		case r.current() != session: // a new session was begun meanwhile
 		case status == http.StatusNotFound && session != "" && session != fresh:
 			if r.renew(r.life, session) == nil {
 				fresh = r.current()
@@ -368,14 +369,14 @@ func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
 	return response.StatusCode, nil
 }
 
-// settled returns the session, after any renewal is complete.
+// settled returns the session after any renewal.
 func (r *remote) settled() string {
 	r.renewing.Lock()
 	defer r.renewing.Unlock()
 	return r.current()
 }
 
-// stream reads server-sent events until enough, or their end.
+// stream reads server-sent events until enough reports true, or they end.
 func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough func() bool) error {
 	in := lines.NewReader(body, maxMessage+peek)
 	var data []byte

@@ -238,7 +238,7 @@ func TestHTTPServersThatDoNotOpen(t *testing.T) {
 			fault.Down,
 			"405",
 		},
-		"page": {fault.Down, "text/html"}, "accepted": {fault.Down, "no answer"}, "hangs": {
+		"page": {fault.Down, "text/html"}, "accepted": {fault.Down, "no response"}, "hangs": {
 			fault.TimedOut,
 			"within 300ms",
 		},
@@ -295,7 +295,7 @@ func TestHTTPStreamThatBreaksOff(t *testing.T) {
 	_, s := newWeb(t, "broken")
 	c := open(t, at(s), Options{})
 	_, err := c.Call(t.Context(), "echo", nil, nil)
-	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "ended before the answer") {
+	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "ended before the response") {
 		t.Errorf("got %v", err)
 	}
 }

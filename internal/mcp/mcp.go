@@ -1,10 +1,9 @@
 // Package mcp is the client side of the Model Context Protocol: the tools of servers that a user has configured.
 //
-// It promises that a server costs bounded time and memory, whatever it sends: every wait has a time limit, every line,
-// list and result a size limit, and omissions are reported; that a server which dies gives an error with the end of its
-// output; and that nothing of it is left after Close. It refuses what a server may request: to call the model, to ask
-// the user, and to see more than the directories that it was given. It starts nothing that a repository configured: the
-// caller decides whose configuration counts.
+// A server only costs bounded time and memory: every wait has a time limit, every line, list and result has a size
+// limit, and omissions are reported. If a server dies, the error has the end of its output. Close leaves nothing
+// running. Requests of a server to call the model or to ask the user are refused, and it only learns the directories in
+// Options.Roots. The caller decides whose configuration counts; servers of a repository should not.
 package mcp
 
 import (
@@ -24,16 +23,16 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Server is a configured server: a program, an address, or a part of the host.
+// Server is a configured server: a program, an address, or part of the host.
 type Server struct {
 	Name    string
 	Command []string          // the program and its arguments
-	Env     map[string]string // over Options.Environ
-	Dir     string            // empty: Options.Dir
-	URL     string            // of Streamable HTTP, in place of Command
+	Env     map[string]string // overrides Options.Environ
+	Dir     string            // empty for Options.Dir
+	URL     string            // address for Streamable HTTP, instead of Command
 	Header  map[string]string
 	Hosted  bool          // it is part of the host, and has neither Command nor URL
-	Call    time.Duration // time limit of a call; 0: Options.Call
+	Call    time.Duration // time limit of a call; 0 for Options.Call
 }
 
 // Child is a running program; process.Child implements it.
@@ -42,25 +41,25 @@ type Child interface {
 	End(os.Signal)
 }
 
-// Options are what all servers share.
+// Options are shared by all servers.
 type Options struct {
-	Start   func(process.Plan) (Child, error) // nil: process.Start
-	Environ []string                          // of programs; nil: what the function Environ selects from ours
-	Dir     string                            // where programs run; empty: our directory
-	Roots   []string                          // directories that a server may be told of; nil: none
+	Start   func(process.Plan) (Child, error) // nil for process.Start
+	Environ []string                          // of programs; nil for what the function Environ selects from ours
+	Dir     string                            // working directory of programs; empty for ours
+	Roots   []string                          // directories to report to servers
 	// gets messages for people, one line each; may be nil; may be called concurrently
 	Log     func(string)
-	Changed func(*Conn)  // the list of tools has changed; may be nil
-	HTTP    *http.Client // nil: a new client
-	Carry   Carry        // to servers in the host; nil: there are none
-	Version string       // our version, for servers
+	Changed func(*Conn)  // called if the list of tools changes; may be nil
+	HTTP    *http.Client // nil for a new client
+	Carry   Carry        // for servers in the host; may be nil
+	Version string       // our version, reported to servers
 
-	Open time.Duration // until a server has listed its tools; 0: 30 s
-	Call time.Duration // of a call; 0: 10 minutes
-	Rest time.Duration // from the end of a program's input to SIGTERM, and from there to SIGKILL; 0: 2 s
+	Open time.Duration // time limit until a server has listed its tools; 0 for 30 s
+	Call time.Duration // time limit of a call; 0 for 10 minutes
+	Rest time.Duration // from the end of a program's input to SIGTERM, and then to SIGKILL; 0 for 2 s
 }
 
-// The limits on what a server may send.
+// Limits of what a server may send.
 const (
 	maxMessage  = 10 << 20  // one message
 	maxText     = 256 << 10 // of a result
@@ -69,11 +68,11 @@ const (
 	maxPages    = 64
 	maxDescribe = 16 << 10 // of a tool's description
 	maxSchema   = 128 << 10
-	maxStderr   = 4 << 10  // the end is kept
-	maxLogged   = 32       // log lines about one server, so that it cannot flood
-	maxAnswers  = 64       // our answers to a server that does not read
+	maxStderr   = 4 << 10  // only the end is kept
+	maxLogged   = 32       // log lines about one server
+	maxAnswers  = 64       // queued responses to a server that does not read
 	maxProgress = 1 << 10  // of one progress message
-	maxHeader   = 64 << 10 // of HTTP, whose bodies have their own limits
+	maxHeader   = 64 << 10 // of HTTP headers
 )
 
 const (
@@ -82,7 +81,7 @@ const (
 	closeTakes = 2 * time.Second
 )
 
-// Conn is a connected server. Its methods may be called concurrently.
+// Conn is a connected server. It is safe for concurrent use.
 //
 //	Open: transport ── initialize ──▶ ready ── tools/list ──▶ in use ── Close ──▶ closed
 //	                                              ▲             │  └── the server ends: dead is set
@@ -92,16 +91,16 @@ type Conn struct {
 	options Options
 	wire    transport
 
-	Protocol string // the version that was agreed on; it does not change after Open
+	Protocol string // the agreed version; it does not change after Open
 
 	mu          sync.Mutex
 	tools       []toolspec.Tool
 	next        int64
 	pending     map[int64]*call
-	dead        error // why there will be no more answers
+	dead        error // why there will be no more responses
 	logged      int
 	listing     bool // a new list was requested
-	relistAgain bool // and another one after it
+	relistAgain bool // another one is needed after it
 	busy        int  // number of background tasks
 	stop        chan struct{}
 	group       sync.WaitGroup
@@ -109,15 +108,15 @@ type Conn struct {
 
 // transport carries messages to a server. It passes the server's messages to Conn.receive.
 type transport interface {
-	// send passes on one message; id is that of a request, or 0. It may return before the server has it.
+	// send passes on one message. id is the id of a request, or 0. It may return before the server has the message.
 	send(ctx context.Context, id int64, message []byte) error
 	// ready is called when the handshake is over.
 	ready(protocol string)
-	// close ends the server, and returns when nothing of it is left.
+	// close ends the server, and returns when everything has ended.
 	close()
 }
 
-// Open connects to a server and asks what tools it has.
+// Open connects to a server and lists its tools.
 func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	if o.Open <= 0 {
 		o.Open = openTakes
@@ -160,7 +159,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// Name returns what the configuration calls the server.
+// Name returns the name of the server in the configuration.
 func (c *Conn) Name() string { return c.server.Name }
 
 // Tools returns the server's current tools, in its order.
@@ -170,14 +169,14 @@ func (c *Conn) Tools() []toolspec.Tool {
 	return slices.Clone(c.tools)
 }
 
-// Err returns why the server gives no more answers, or nil.
+// Err returns why there will be no more responses, or nil.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dead
 }
 
-// Close ends the server. It takes a few seconds at most; open calls return an error.
+// Close ends the server, within a few seconds. Open calls return an error.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	first := c.stop != nil
@@ -197,7 +196,7 @@ func (c *Conn) Close() {
 // tools.
 func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05"} }
 
-// greeting is the server's answer to initialize.
+// greeting is the server's response to initialize.
 type greeting struct {
 	ProtocolVersion string `json:"protocolVersion"`
 }
@@ -224,14 +223,14 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
 	}, &answer)
 	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
-		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not understood",
+		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not supported",
 			c.server.Name, text.OneLine(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.",
 			strings.Join(versions(), ", "))
 	}
 	return answer, err
 }
 
-// log writes a line for people, up to a limit.
+// log writes a line for people. The number of lines is limited.
 func (c *Conn) log(line string) {
 	c.mu.Lock()
 	c.logged++

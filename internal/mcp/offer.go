@@ -13,7 +13,7 @@ import (
 // maxName is the longest tool name that every model API accepts.
 const maxName = 64
 
-// Offer is the tools of several servers under unique names: mcp__server__tool.
+// Offer gives the tools of several servers unique names: mcp__server__tool.
 type Offer struct {
 	Tools []toolspec.Tool
 	of    map[string]offered
@@ -24,7 +24,7 @@ type offered struct {
 	name string // the server's own name for the tool
 }
 
-// NewOffer names the tools that the servers have now. The same servers in the same order give the same names.
+// NewOffer names the current tools of servers. The same servers in the same order get the same names.
 func NewOffer(conns ...*Conn) *Offer {
 	o := &Offer{of: map[string]offered{}}
 	for _, c := range conns {
@@ -38,7 +38,7 @@ func NewOffer(conns ...*Conn) *Offer {
 	return o
 }
 
-// free returns the name, cut to the allowed length, with a number if it is taken.
+// free cuts a name to the allowed length, and adds a number if it is taken.
 func (o *Offer) free(name string) string {
 	try := name[:min(len(name), maxName)]
 	for n := 2; ; n++ {
@@ -50,7 +50,7 @@ func (o *Offer) free(name string) string {
 	}
 }
 
-// plain replaces characters that names may not have.
+// plain replaces characters that are not allowed in names.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

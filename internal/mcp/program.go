@@ -26,7 +26,7 @@ type program struct {
 	child Child
 	input *os.File
 	queue chan []byte
-	ended chan struct{} // closed when nothing of the child is left
+	ended chan struct{} // closed when the child and its output have ended
 	over  chan struct{} // closed when the writer has stopped
 	once  sync.Once
 }
@@ -43,7 +43,7 @@ func startProgram(c *Conn) error {
 	dir := cmp.Or(s.Dir, o.Dir)
 	path, err := process.Locate(s.Command, dir, env)
 	if err != nil {
-		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
+		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s does not exist", s.Name,
 			s.Command[0]).
 			With("server", s.Name).Because(err)
 	}
@@ -60,7 +60,7 @@ func startProgram(c *Conn) error {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
 	}
 	errs := &process.Tail{Most: maxStderr}
-	c.wire = p // the server may speak before Start returns
+	c.wire = p // the server may write before Start returns
 	p.child, err = start(process.Plan{
 		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
@@ -96,7 +96,7 @@ func ending(name string, e process.Ending, said string) error {
 
 func (p *program) ready(string) {}
 
-// send queues a message, because the server may not read.
+// send queues a message, because the server may be slow to read.
 func (p *program) send(ctx context.Context, _ int64, m []byte) error {
 	select {
 	case p.queue <- m:
@@ -118,11 +118,11 @@ func (p *program) write() {
 				return
 			}
 			if _, err := p.input.Write(m); err != nil {
-				// If the child has ended, that is the better reason.
+				// If the child has ended, its ending is the better reason.
 				select {
 				case <-p.ended:
 				case <-time.After(closeTakes):
-					p.conn.fail(fault.New(fault.Down, "the MCP server %s reads no more",
+					p.conn.fail(fault.New(fault.Down, "the MCP server %s has stopped reading",
 						p.conn.server.Name).Because(err))
 				}
 				_ = p.input.Close()
@@ -151,15 +151,15 @@ func (p *program) close() {
 		}
 	})
 	<-p.ended
-	_ = p.input.Close() // a process other than the child may hold the other end, and not read
+	_ = p.input.Close() // another process may hold the other end without reading
 	select {
 	case <-p.over:
 	case <-time.After(closeTakes):
 	}
 }
 
-// messages splits a server's output into messages. It skips a line that is too long, but looks for a response's id in
-// its beginning and end. That is why it cannot be a lines.Cutter.
+// messages splits a server's output into messages. It skips a line that is too long, but unlike lines.Cutter looks for
+// a response's id in its beginning and end.
 type messages struct {
 	conn *Conn
 	part []byte
@@ -203,8 +203,8 @@ func (l *messages) Write(data []byte) (int, error) {
 	return all, nil
 }
 
-// tooLarge fails the request that an oversized message answers, if its ends show the id. Otherwise it fails all pending
-// requests, because one of them would wait forever.
+// tooLarge fails the request that an oversized message answers, if the beginning or end shows its id. Otherwise it
+// fails all pending requests, because one of them would wait forever.
 func (c *Conn) tooLarge(head, end []byte) {
 	c.log(fmt.Sprintf("a message of more than %d MiB is passed over", maxMessage>>20))
 	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name,
@@ -234,13 +234,13 @@ func idIn(part []byte) (int64, bool) {
 	return number(rest[:n])
 }
 
-// printed returns the end of a server's standard error, fit to print.
+// printed returns the end of a server's standard error, cleaned for printing.
 func printed(t *process.Tail) string {
 	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
 }
 
-// Environ selects the variables that programs need to run at all. Keys are not among them: a server gets those from its
+// Environ selects the variables that programs need to run. They do not include keys, which a server gets from its
 // configuration.
 func Environ(all []string) []string {
 	names := []string{

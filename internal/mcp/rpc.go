@@ -16,19 +16,19 @@ import (
 	"omniagent/internal/text"
 )
 
-// slow is the cause when a time limit ended something.
+// slow is the cause of a context that a time limit ended.
 type slow struct{ what string }
 
 func (s slow) Error() string { return s.what }
 
-// call is a request that waits for its answer.
+// call is a pending request.
 type call struct {
 	answer   chan jsonrpc.Message // receives one message
-	failed   chan error           // receives one error, in its place
+	failed   chan error           // receives one error, instead of the message
 	progress chan string
 }
 
-// call sends a request and waits for the answer.
+// call sends a request and waits for the response.
 func (c *Conn) call(ctx context.Context, method string, params, into any) error {
 	return c.callWith(ctx, method, params, into, nil)
 }
@@ -54,7 +54,7 @@ func (c *Conn) callWith(ctx context.Context, method string, params, into any, pr
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return fault.New(fault.Internal, "the request to the MCP server %s cannot be written as JSON",
+		return fault.New(fault.Internal, "the request to the MCP server %s cannot be encoded",
 			c.server.Name).Because(err)
 	}
 	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
@@ -66,7 +66,7 @@ func (c *Conn) callWith(ctx context.Context, method string, params, into any, pr
 			return decode(m, into)
 		case err := <-one.failed:
 			select {
-			case m := <-one.answer: // it came before the server ended
+			case m := <-one.answer: // the response came before the server ended
 				return decode(m, into)
 			default:
 				return err
@@ -92,7 +92,7 @@ func decode(m jsonrpc.Message, into any) error {
 	return nil
 }
 
-// cancel tells the server that its answer is not needed any more. The first request may not be cancelled.
+// cancel tells the server that its response is no longer needed. The protocol does not allow that for initialize.
 func (c *Conn) cancel(id int64, method string) {
 	if method == "initialize" {
 		return
@@ -102,8 +102,8 @@ func (c *Conn) cancel(id int64, method string) {
 	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
 }
 
-// background does something in the background, with a time limit, until the connection is closed. A server that asks
-// faster than it reads gets no more answers.
+// background runs do in the background, with a time limit, until the connection is closed. A server that sends requests
+// faster than it reads gets no more responses.
 func (c *Conn) background(do func(context.Context)) {
 	c.aside(false, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, openTakes)
@@ -112,8 +112,8 @@ func (c *Conn) background(do func(context.Context)) {
 	})
 }
 
-// aside does something until the connection is closed. alone: it runs once at a time, and a flood of requests does not
-// keep it out.
+// aside runs do until the connection is closed. If alone is true, it runs even during a flood of requests; the caller
+// runs only one at a time.
 func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	c.mu.Lock()
 	stop, flood := c.stop, c.busy >= maxAnswers && !alone
@@ -148,7 +148,7 @@ func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	return true
 }
 
-// fail ends everything that waits. The first reason is kept.
+// fail ends all pending requests. It keeps the first reason.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +176,7 @@ func (c *Conn) failOne(id int64, err error) {
 	}
 }
 
-// receive handles what a server sent: one message, or a list of them, which one version of the protocol allows.
+// receive handles a message of the server, or a list of messages, which one version of the protocol allows.
 func (c *Conn) receive(data []byte) {
 	data = bytes.TrimSpace(data)
 	var all []json.RawMessage
@@ -205,7 +205,7 @@ func (c *Conn) receive(data []byte) {
 func (c *Conn) response(m jsonrpc.Message) {
 	id, ok := number(m.ID)
 	if m.Result == nil && m.Error == nil {
-		m.Error = jsonrpc.Errorf(0, "the answer has neither a result nor an error")
+		m.Error = jsonrpc.Errorf(0, "the response has neither a result nor an error")
 	}
 	c.mu.Lock()
 	one := c.pending[id]
@@ -221,7 +221,7 @@ func (c *Conn) response(m jsonrpc.Message) {
 	}
 }
 
-// number reads one of our ids. Servers may send it back as a string.
+// number parses one of our ids, which servers may return as a string.
 func number(raw json.RawMessage) (int64, bool) {
 	s := strings.Trim(string(raw), `"`)
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -292,7 +292,7 @@ func (c *Conn) notification(m jsonrpc.Message) {
 		if one != nil {
 			select {
 			case one.progress <- said:
-			default: // a slow listener misses some
+			default: // drop progress if the listener is slow
 			}
 		}
 	case "notifications/tools/list_changed":
@@ -300,7 +300,7 @@ func (c *Conn) notification(m jsonrpc.Message) {
 	}
 }
 
-// faultOf returns the fault for what ended a request.
+// faultOf returns the fault for an error that ended a request.
 func (c *Conn) faultOf(err error) error {
 	var f *fault.Fault
 	var s slow
@@ -314,9 +314,9 @@ func (c *Conn) faultOf(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.TimedOut, "the MCP server %s did not answer in time", name).With("server", name)
 	case errors.Is(err, context.Canceled):
-		return fault.New(fault.Interrupted, "the call to the MCP server %s was given up", name).With("server", name)
+		return fault.New(fault.Interrupted, "the call to the MCP server %s was cancelled", name).With("server", name)
 	case errors.As(err, &refused):
-		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s (%d)", name,
+		return fault.New(fault.AgentRefused, "the MCP server %s refused: %s (%d)", name,
 			text.OneLine(refused.Message, 500),
 			refused.Code).With("server", name)
 	}

@@ -86,7 +86,7 @@ func (c *Conn) list(ctx context.Context) error {
 	}
 }
 
-// readTool reads the description of a tool. why says what is wrong with it.
+// readTool reads the description of a tool. why is not empty if it is invalid.
 func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 	var d struct {
 		Name        string          `json:"name"`
@@ -114,7 +114,7 @@ func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 	}
 	switch string(schema["type"]) {
 	case `"object"`:
-	case "", "null": // omitted, which model APIs do not accept
+	case "", "null": // model APIs require a schema
 		schema["type"] = json.RawMessage(`"object"`)
 	default:
 		return t, "its input is not an object"
@@ -148,7 +148,7 @@ func (c *Conn) relist() {
 			if err == nil && c.options.Changed != nil {
 				c.options.Changed(c)
 			}
-			select { // a server that announces changes all the time is heard once a second
+			select { // list at most once a second
 			case <-ctx.Done():
 			case <-time.After(time.Second):
 			}
@@ -165,8 +165,8 @@ func (c *Conn) relist() {
 	}
 }
 
-// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed returns
-// a Result. progress may be nil; it is called while Call waits.
+// Call calls a tool by the server's own name. A failed tool returns a Result; an error means that there is no result.
+// progress may be nil; it is called before Call returns.
 func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	if input = bytes.TrimSpace(input); len(input) == 0 {
 		input = json.RawMessage("{}")
@@ -261,7 +261,7 @@ func (r *Result) add(raw json.RawMessage) string {
 	return "[a part of the kind " + text.OneLine(p.Type, 60) + ", which is not known here]"
 }
 
-// image keeps an image in a format that models accept. It returns a note about any other.
+// image keeps an image if models accept its format. Otherwise it returns a note.
 func (r *Result) image(media, data, what string) string {
 	decoded, err := base64.StdEncoding.DecodeString(data)
 	switch {

@@ -236,7 +236,7 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	for _, s := range servers {
 		if s.Hosted && o.Services.Serve == nil {
 			return nil, fault.New(fault.Unsupported,
-				"the MCP server %s lives in the host, which cannot pass on its messages", s.Name)
+				"the MCP server %s lives in the host, which cannot reach it", s.Name)
 		}
 	}
 	return servers, nil
