@@ -16,27 +16,26 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// blobs is the directory of the bodies that are too large for a journal's lines; empty: the journal has no such
-// directory.
+// blobs is the directory of the bodies that are too large for a journal's lines, or empty if the journal has none.
 type blobs string
 
 const (
 	blobsEnding = ".blobs"
 
-	// largestBody is the size from which on a record's data is stored in a file of its own.
+	// largestBody is the size above which a record's data is stored in a separate file.
 	largestBody = 256 << 10
 	blobHead    = `{"blob":"`
 )
 
 func (s Store) blobs(id string) blobs { return blobs(s.file(id, blobsEnding)) }
 
-// reference says where the data of a record is.
+// reference names the file with the data of a record.
 type reference struct {
 	Blob string `json:"blob"` // its SHA-256
 	Size int    `json:"size"`
 }
 
-// referenceOf parses a record's data as a reference. The data of our records never begins like one.
+// referenceOf parses a record's data as a reference. The data of a record itself never begins like one.
 func referenceOf(data []byte) (r reference, is bool) {
 	if !bytes.HasPrefix(data, []byte(blobHead)) || json.Unmarshal(data, &r) != nil {
 		return r, false
@@ -62,14 +61,14 @@ func (b blobs) put(body []byte) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// resolve returns the data that a reference stands for, and other data unchanged.
+// resolve returns the data that a reference names, and other data unchanged.
 func (b blobs) resolve(data []byte) ([]byte, error) {
 	r, is := referenceOf(data)
 	if !is {
 		return data, nil
 	}
 	if b == "" {
-		return nil, fmt.Errorf("its data, %s, lies elsewhere", r.Blob)
+		return nil, fmt.Errorf("its data, %s, is elsewhere", r.Blob)
 	}
 	body, err := readRegular(filepath.Join(string(b), r.Blob), r.Size)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,10 +5,10 @@ import (
 )
 
 // interrupted is the result of a call whose own result was never written: the tool may have run or not.
-const interrupted = "interrupted: the result of this call was lost, and what it did may or may not be done"
+const interrupted = "interrupted: the result of this call was lost, and it may or may not have run"
 
-// consistent makes a conversation that every API accepts: the sides alternate, each call has one result, which comes
-// first in the message after it, and there is no result without its call. The blocks are shared with the input.
+// consistent returns a conversation that every API accepts: the sides alternate, each call has one result at the
+// beginning of the next message, and there is no result without its call. The blocks are shared with the input.
 func consistent(messages []model.Message) []model.Message {
 	var whole []model.Message
 	var open []model.Block // calls of the last message
@@ -41,7 +41,7 @@ func join(all []model.Message, m model.Message) []model.Message {
 		return all
 	case n > 0 && all[n-1].Role == m.Role:
 		before := all[n-1].Blocks
-		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // leaves the caller's slice unchanged
+		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // do not change the caller's slice
 		return all
 	}
 	return append(all, m)
@@ -83,7 +83,7 @@ func answered(open, blocks []model.Block) []model.Block {
 	return append(all, rest...)
 }
 
-// inOrder reports whether nothing has to be repaired.
+// inOrder reports whether there is nothing to repair.
 func inOrder(open, blocks []model.Block) bool {
 	for i, b := range blocks {
 		if (b.Kind == model.Result) != (i < len(open)) || i < len(open) && b.ID != open[i].ID {

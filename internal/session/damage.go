@@ -8,12 +8,12 @@ import (
 // piece is a part of a line: a record, or damage if reason is set.
 type piece struct {
 	head   head
-	at     int // in the line
+	at     int // offset in the line
 	size   int
 	reason string
 }
 
-// The reasons of damage.
+// The reasons for damage.
 const (
 	notARecord = "it is not a record"
 	repeated   = "it repeats a record"
@@ -26,12 +26,11 @@ const (
 // escaped.
 const recordStart = `{"n":`
 
-// mostTries limits how many places of a damaged line are tried as the beginning of a record.
+// mostTries limits the places of a damaged line that are tried as the beginning of a record.
 const mostTries = 64
 
 // pieces divides a line, without its newline, into records and damage. An intact line is one record. In a damaged line,
-// only records with a matching checksum are used: tool arguments that look like a record are followed by the rest of
-// their own line.
+// only records with a matching checksum are used, because tool arguments may look like a record.
 func pieces(line []byte) []piece {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -65,7 +64,7 @@ func pieces(line []byte) []piece {
 	return found
 }
 
-// recordIn reads the record with a checksum at the beginning of a text, and returns its size, or 0.
+// recordIn reads a record with a checksum at the beginning of a text, and returns its size, or 0.
 func recordIn(text []byte) (head, int) {
 	h, ok := parseHead(text)
 	if !ok || h.sum == nil || h.number == 0 {
@@ -99,7 +98,8 @@ type order struct {
 	lost bool  // there was damage after it
 }
 
-// next adds a record. ok: it is in sequence. A gap is damage before it; otherwise the record itself is damaged.
+// next adds a record, and reports whether it is in sequence. If gap is not empty, there is damage before the record;
+// otherwise the record itself is damaged.
 func (o *order) next(number int64) (gap string, ok bool) {
 	if number <= o.last {
 		o.lost = true
@@ -115,8 +115,8 @@ func (o *order) next(number int64) (gap string, ok bool) {
 	return gap, true
 }
 
-// isUnfinishedRecord reports whether the end of a file is what a writer leaves that dies in the middle of a record, or
-// a file system that loses power: the beginning of the record with that number, and zeros in place of the rest.
+// isUnfinishedRecord reports whether a file ends as if its writer died in the middle of a record, or the machine lost
+// power: with the beginning of the record of that number, or zeros.
 func isUnfinishedRecord(end []byte, number int64) bool {
 	text := bytes.TrimRight(end, "\x00")
 	start := fmt.Appendf(nil, `{"n":%d,"p":`, number)

@@ -1,48 +1,46 @@
-// Package session keeps conversations on disk: for each a journal, which only grows, and a projection for other
+// Package session keeps conversations on disk. Each has a journal, which only grows, and a projection for other
 // programs.
 //
-// It promises that a record survives kill -9 of this process once Append returns; that any number of readers get the
-// same records from any number on, and a slow one delays no writer and takes no memory; that a journal whose writer was
-// killed at any moment loads with at most the last record missing, and with an adopted history completely or not at
-// all; that a session has one writer, and a second one is told the process of the first; that the messages for the
-// model are consistent, with a result for each call; and that a damaged file affects only itself. Files are private to
-// the user, and links are not followed.
+// Once Append returns, a record survives kill -9 of this process. Any number of readers get the same records, starting
+// at any record; a slow reader does not delay the writer and takes no memory. If the writer is killed at any moment, at
+// most the last record is missing, and an adopted history is complete or ignored. A session has one writer; a second
+// one gets an error that names the process of the first. The messages for the model are consistent, with a result for
+// each call. A damaged file affects only itself. Files are private to the user, and links are not followed.
 //
-// It never changes or removes what was recorded: going back is a new branch of the tree, compacting is a record that
-// says from where on messages count. It runs nothing, does not know what a model costs, and does not silently continue
-// a session under another provider, because thinking is useless to another model (see CheckProvider and Adopt).
+// Records are never changed or removed: going back is a new branch of the tree, and a compaction is a record that says
+// which messages still count. The package runs nothing, does not know prices, and does not silently continue a session
+// with another provider, because thinking is useless to another model (see CheckProvider and Adopt).
 //
 // # The journal
 //
-// <store>/<id>.jsonl has a line for each record, in one fixed order of members, so that a reader can go over a line
+// <store>/<id>.jsonl has a line for each record. The order of its members is fixed, so that a reader can skip a line
 // without decoding it:
 //
 //	{"n":7,"p":6,"k":"message","t":"2026-01-31T12:00:00.000Z","c":"29b3d8c5","d":{…}}
 //
-// n is the record's number: 1, 2, 3 and so on; p is the number of the one that it follows, 0 for the first; k is its
-// kind; t is when it was written; c is the CRC-32C of what stands before it and of the data d, in hexadecimal digits.
-// Records of version 0.1 have no c.
+// n is the record's number: 1, 2, 3 and so on; p is the number of its parent, 0 for the first; k is its kind; t is the
+// time of writing; c is the CRC-32C of everything before it and of the data d, in hexadecimal digits. Records of
+// version 0.1 have no c.
 //
-// Messages, ends, changes and their like follow one another: the last of them is where the conversation stands, and the
-// way from there back to the first is what it consists of. Events (Logged) lie between them. p of an event is the
-// record behind which it happened, and no record follows it.
+// Messages, ends, changes and similar records form a tree: the conversation is the path from the first record to the
+// current one. Events (Logged) are between them. The parent of an event is the record after which it happened; an event
+// is never a parent.
 //
-// Data of more than 256 KiB lies in <store>/<id>.blobs/<SHA-256>, and d says {"blob":…,"size":…}. That file is on the
-// disk before the line is written. A journal without a name (Unlinked) has no such files.
+// Data of more than 256 KiB is in <store>/<id>.blobs/<SHA-256>, and d is {"blob":…,"size":…}. That file is on the disk
+// before the line is written. A journal without a name (Unlinked) has no such files.
 //
-// A line that is not what was written is divided: records in it whose checksum holds are used, the rest is Damaged,
-// with its offset. A number that was there before is damage as well, and so is a gap. When a journal is opened to be
-// written, a last line without a newline is cut off if it begins as the next record would, or holds nothing but zeros;
-// anything else gets a newline and stays. To open a journal costs little because of an event no more than the head is
-// looked at; who reads it sees whether its checksum holds.
+// A damaged line is divided: records in it with a valid checksum are used, and the rest is Damaged, with its offset. A
+// repeated number and a gap are damage too. When a journal is opened for writing, a last line without a newline is cut
+// off if it begins like the next record, or has only zeros; anything else gets a newline and stays. Opening a journal
+// is cheap, because only the heads of events are read; readers verify their checksums.
 //
-// Kinds that this version does not know are kept: readers get them as Unknown, forks carry them along. A journal that
-// begins with a newer version is only read.
+// Records of unknown kinds are kept: readers get them as Unknown, and forks copy them. A journal of a newer version is
+// read-only.
 //
 // # The projection
 //
 // <store>/<id>.json is an object with id, provider, model, cwd, created, updated, history, usage and metadata. It is
-// written whole and put in place by a rename, at the end of each turn and when the session is closed. It loses:
+// replaced atomically, at the end of each turn and when the session is closed. It does not contain:
 //
 //   - everything that a compaction has put aside: history is what the model sees now, with the summary as its first
 //     message;

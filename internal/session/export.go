@@ -21,11 +21,11 @@ const (
 	// the records of the conversation, as in the journal, without abandoned branches; large bodies are included in
 	// their lines
 	JSONL    Form = "jsonl"
-	JSON     Form = "json"     // the projection, but with everything that was said
+	JSON     Form = "json"     // the projection, but with all messages
 	Markdown Form = "markdown" // for people
 )
 
-// Export writes a session in a form.
+// Export writes a session in a format.
 func (s Store) Export(id string, form Form, w io.Writer) error {
 	v, err := s.Show(id)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *printer) printf(format string, args ...any) {
 }
 
 func (p *printer) message(m model.Message) {
-	who := "" // printed once, if the message is more than results of tools
+	who := "" // printed once, unless the message has only results of tools
 	for _, b := range m.Blocks {
 		switch b.Kind {
 		case model.Thinking:

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// fit replaces whatever JSON cannot represent in a record.
+// fit replaces everything in a record that JSON cannot represent.
 func fit(r Record) Record {
 	switch r := r.(type) {
 	case Message:
@@ -67,8 +67,8 @@ func fitBlocks(blocks []model.Block) []model.Block {
 	return fixed
 }
 
-// loggable reports why an event cannot be recorded by itself. Kinds that change the conversation's state have records
-// of their own that hold more than the event, and the event alone would be mistaken for one.
+// loggable returns an error if an event cannot be recorded by itself. Kinds that change the conversation's state have
+// their own records, which contain more than the event.
 func loggable(e *event.Event) error {
 	if e == nil {
 		return fault.New(fault.Internal, "a record of no event")
@@ -79,7 +79,7 @@ func loggable(e *event.Event) error {
 	return nil
 }
 
-// fitEvent replaces whatever JSON cannot represent in an event.
+// fitEvent replaces everything in an event that JSON cannot represent.
 func fitEvent(e *event.Event) *event.Event {
 	fixed := *e
 	if e.Answer != nil {
@@ -112,7 +112,7 @@ func fitUsage(u *event.Usage) *event.Usage {
 	return &usage
 }
 
-// withEvent returns the record with another event in it.
+// withEvent returns the record with its event replaced.
 func withEvent(r Record, e *event.Event) Record {
 	switch r := r.(type) {
 	case Logged:

@@ -14,14 +14,14 @@ import (
 // State is the state of a session.
 type State struct {
 	Begin   Begin // the first record
-	Total         // Provider, Model, Mode and Title as they are now
+	Total         // with the current Provider, Model, Mode and Title
 	Todos   []Todo
 	Updated time.Time
 	Head    int64     // the parent of the next record
 	Damaged int       // damaged places, and records that could not be decoded
-	Damage  []Damaged // the first of them, and what was cut off when the session was opened for writing
+	Damage  []Damaged // the first of them, and a line that was cut off when the session was opened for writing
 
-	// At the time the journal was opened.
+	// As of the opening of the journal.
 	LastTurn   int64
 	Unfinished []Unfinished
 	Questions  []event.Ask // unanswered, in unfinished turns
@@ -33,16 +33,16 @@ type Numbered struct {
 	model.Message
 }
 
-// fold is a journal seen from one of its records: the state there, and which messages the model sees.
+// fold is the view of a journal at one of its records: the state, and the messages that the model sees.
 type fold struct {
 	journal *journal
 	state   State
-	visible []int // places of messages
+	visible []int // indexes of messages in the journal's places
 	summary *Numbered
 }
 
-// foldAt follows the path to a record. It only decodes what it needs: the first record, changes, what came after the
-// last end of a turn, and the compaction that applies.
+// foldAt follows the path to a record. It only decodes the first record, changes, everything after the last end of a
+// turn, and the compaction that applies.
 func foldAt(j *journal, number int64) (*fold, error) {
 	if len(j.places) == 0 {
 		return nil, errEmpty
@@ -64,13 +64,13 @@ func foldAt(j *journal, number int64) (*fold, error) {
 	f.branch(way)
 	f.unfinished()
 	f.state.Damaged, f.state.Damage = j.broken(), j.list()
-	if torn := j.size - j.end; torn > 0 { // perhaps it is just being written
+	if torn := j.size - j.end; torn > 0 { // it may just be being written
 		f.state.Damage = append(f.state.Damage, Damaged{j.end, int(torn), tornEnd})
 	}
 	return f, nil
 }
 
-var errEmpty = errors.New("there is no record in it")
+var errEmpty = errors.New("it has no records")
 
 // entry decodes a record; the journal counts failures.
 func (f *fold) entry(i int) (Entry, bool) {
@@ -78,7 +78,7 @@ func (f *fold) entry(i int) (Entry, bool) {
 	return e, err == nil
 }
 
-// sumTotals adds up what never goes back: the totals of the last end of a turn, and what came after it in a turn that
+// sumTotals adds the totals that never decrease: those of the last end of a turn, and those of a turn after it that
 // never ended.
 func (f *fold) sumTotals() {
 	places := f.journal.places
@@ -107,7 +107,7 @@ func (f *fold) sumTotals() {
 	}
 }
 
-// spend adds what a record other than an End took.
+// spend adds the usage of a record other than an End.
 func (t *Total) spend(r Record) {
 	switch r := r.(type) {
 	case Message:
@@ -130,7 +130,7 @@ func calls(m model.Message) (n int) {
 	return n
 }
 
-// branch follows the path and applies what depends on it.
+// branch applies the records on the path.
 func (f *fold) branch(way []int) {
 	places := f.journal.places
 	from, todos, shortened := 0, -1, -1
@@ -166,7 +166,7 @@ func (f *fold) branch(way []int) {
 			c := e.Record.(Compacted)
 			keep, f.summary = c.Keep, &Numbered{e.Number, c.Summary}
 		} else {
-			from = 0 // better too much than nothing
+			from = 0 // rather too much than nothing
 		}
 	}
 	for at, i := range way {
@@ -218,7 +218,7 @@ func (s *State) change(c Changed) {
 	}
 }
 
-// messages decodes what the model sees.
+// messages decodes the messages that the model sees.
 func (f *fold) messages() []Numbered {
 	var all []Numbered
 	if f.summary != nil {

@@ -18,7 +18,7 @@ import (
 // mostHistory is the largest history file that is read.
 const mostHistory = 256 << 20
 
-// ReadHistory reads a conversation that was held elsewhere, to continue it here. It reads
+// ReadHistory reads a conversation from elsewhere, to continue it here. It reads
 //
 //   - an array of messages {role, content, tool_calls, tool_call_id}, or such messages one after the other;
 //   - an object with such an array as its history, as in our projections;
@@ -26,9 +26,8 @@ const mostHistory = 256 << 20
 //     compaction on;
 //   - one of our journals.
 //
-// A model's thinking is left out, because only that model can use it, and so are system messages, because the
-// instructions are ours. The result is consistent: each call has one result. An error names the file, the place and the
-// reason.
+// It leaves out a model's thinking, because only that model can use it, and system messages, because we have our own.
+// The result is consistent: each call has one result. An error names the file, the position and the reason.
 func ReadHistory(file string) ([]model.Message, error) {
 	data, err := workspace.ReadFile(file, mostHistory)
 	if err != nil {
@@ -69,7 +68,7 @@ type foreignMessage struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
 	Message   json.RawMessage `json:"message"`
-	Sidechain bool            `json:"isSidechain"` // of a sub-agent
+	Sidechain bool            `json:"isSidechain"` // from a sub-agent
 	Meta      bool            `json:"isMeta"`      // written by the program itself
 }
 
@@ -104,7 +103,7 @@ type foreignBlock struct {
 // historian collects messages.
 type historian struct {
 	messages []model.Message
-	names    map[string]string // of tools, by call
+	names    map[string]string // names of tools, by call
 }
 
 func parseHistory(data []byte) ([]model.Message, error) {
@@ -127,7 +126,7 @@ func parseHistory(data []byte) ([]model.Message, error) {
 	}
 	messages := consistent(h.messages)
 	if len(messages) == 0 {
-		return nil, errors.New("there is no message in it")
+		return nil, errors.New("it has no messages")
 	}
 	return messages, nil
 }
@@ -146,10 +145,10 @@ func brokenAt(data []byte, offset int64, err error) int64 {
 	return offset + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
 }
 
-// alone reports whether nothing follows.
+// alone reports whether only blanks follow.
 func alone(data []byte, offset int64) bool { return len(bytes.TrimSpace(data[offset:])) == 0 }
 
-// value reads one value of the file: an array, a session, or a message. alone: it is the only value.
+// value reads one value of the file: an array, a session, or a message. alone means that it is the only value.
 func (h *historian) value(value json.RawMessage, alone bool) error {
 	switch value[0] {
 	case '[':
@@ -204,7 +203,7 @@ func (h *historian) object(f foreignMessage) error {
 	}
 	switch {
 	case f.Type == "":
-		return errors.New("it has neither a role nor a type")
+		return errors.New("role or type is missing")
 	case f.Type == "system" && f.Subtype == "compact_boundary":
 		h.messages = nil
 	case f.Type != "user" && f.Type != "assistant", f.Sidechain, f.Meta:
@@ -243,7 +242,7 @@ func (h *historian) message(f foreignMessage) error {
 		h.add(model.Assistant, blocks)
 	case "tool":
 		if f.CallID == "" {
-			return errors.New("a tool's message has no tool_call_id")
+			return errors.New("tool_call_id is missing in a message of a tool")
 		}
 		h.add(model.User, []model.Block{h.result(f.CallID, blocks, false)})
 	default:
@@ -323,7 +322,7 @@ func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
 	return all, nil
 }
 
-// block reads one block; a block without a kind is left out.
+// block reads one block. It returns a block without a kind if it is to be left out.
 func (h *historian) block(f foreignBlock) (model.Block, error) {
 	switch f.Type {
 	case "text", "input_text", "output_text", "":
@@ -344,12 +343,12 @@ func (h *historian) block(f foreignBlock) (model.Block, error) {
 	case "image_url":
 		return f.dataURL()
 	case "thinking", "redacted_thinking", "reasoning", "server_tool_use", "web_search_tool_result":
-		return model.Block{}, nil // only useful to the model that wrote it
+		return model.Block{}, nil // useful only to the model that wrote it
 	}
 	if f.Text != "" {
 		return model.Block{Kind: model.Text, Text: f.Text}, nil
 	}
-	return model.Block{}, fmt.Errorf("blocks of the type %.40q are not known", f.Type)
+	return model.Block{}, fmt.Errorf("unknown type of block %.40q", f.Type)
 }
 
 func (f foreignBlock) data() (model.Block, error) {
@@ -370,7 +369,7 @@ func (f foreignBlock) data() (model.Block, error) {
 	return b, nil
 }
 
-// dataURL reads an image from a data URL. An image elsewhere is named, not fetched.
+// dataURL reads an image from a data URL. It does not fetch an image from elsewhere, but names its address.
 func (f foreignBlock) dataURL() (model.Block, error) {
 	var nested struct {
 		URL string `json:"url"`

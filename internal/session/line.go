@@ -30,7 +30,7 @@ func bodyOf(dst []byte, r Record) ([]byte, error) {
 	}
 	body, err := text.Line(r)
 	if ev := eventOf(r); err != nil && ev != nil {
-		body, err = text.Line(withEvent(r, fitEvent(ev))) // a number that JSON cannot hold must not lose the record
+		body, err = text.Line(withEvent(r, fitEvent(ev))) // a bad number must not lose the record
 	}
 	return append(dst, body...), err
 }
@@ -74,11 +74,11 @@ func checksum(before, data []byte) uint32 {
 type head struct {
 	number, parent int64
 	kind           kind
-	name           []byte // of the kind
+	name           []byte // name of the kind
 	time           []byte
-	// offset of the data in the line; 0: the line has another form and must be decoded to find it
+	// offset of the data in the line; 0 if the line has another form and must be decoded to find it
 	data int
-	sum  []byte // the checksum in hexadecimal digits; nil: a record of version 0.1, which had no checksum
+	sum  []byte // the checksum in hexadecimal digits; nil for a record of version 0.1, which has none
 }
 
 // when returns the time of the record, or the zero time if the line has no readable one.
@@ -149,13 +149,13 @@ func parseHead(line []byte) (h head, ok bool) {
 	return h, (h.kind != unknown || nameable(h.name)) && (h.sum != nil || isTime(h.time))
 }
 
-// isTime reports whether a line of version 0.1 has a time in the form that we write. A newer line that lost its end has
-// also lost its checksum, and must not be taken for one of version 0.1.
+// isTime reports whether a line of version 0.1 has a time in our format. A newer line that lost its end has also lost
+// its checksum, and must not be mistaken for one of version 0.1.
 func isTime(t []byte) bool {
 	return len(t) == len(timeLayout) && t[4] == '-' && t[10] == 'T' && t[19] == '.' && t[len(t)-1] == 'Z'
 }
 
-// nameable reports whether name could be a record kind that this version does not know.
+// nameable reports whether name could be an unknown kind of record.
 func nameable(name []byte) bool {
 	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
@@ -165,7 +165,7 @@ func nameable(name []byte) bool {
 	return len(name) > 0 && len(name) <= longestName
 }
 
-// longestName is longer than the name of any kind.
+// longestName exceeds the length of all names of kinds.
 const longestName = 20
 
 // slowHead reads a line of version 0.1 in another form, such as one that an editor has rewritten. A line with a
@@ -184,7 +184,7 @@ func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	for decoder.More() {
 		name, _ := decoder.Token()
 		text, _ := name.(string)
-		member := into[text] // nil: the member is missing, or present twice: one of them was the checksum
+		member := into[text] // nil if the member is missing or repeated; one member was the checksum
 		if delete(into, text); member == nil || decoder.Decode(member) != nil {
 			return head{}, nil, false
 		}

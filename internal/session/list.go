@@ -14,14 +14,14 @@ import (
 	"omniagent/internal/text"
 )
 
-// Info is what a list shows of a session: the State without Todos and Damaged. Messages, Compactions and Title are
-// taken from the last end of a turn, on any branch, and what followed it.
+// Info describes a session in a list: the State without Todos and Damaged. Messages, Compactions and Title come from
+// the last end of a turn, on any branch, and the records after it.
 type Info struct {
 	State
 	Size int64 // of the journal
 }
 
-// Skipped is a file that does not hold a session, or a session that cannot be read.
+// Skipped is a file that is not a session, or an unreadable session.
 type Skipped struct {
 	File string
 	Err  error
@@ -33,7 +33,7 @@ type Filter struct {
 	Provider string
 	Agent    string // the driver's name
 	Offset   int
-	Limit    int // 0: all
+	Limit    int // 0 for all
 }
 
 // List returns a page of the sessions, most recently used first, and the number of matches regardless of Offset and
@@ -50,7 +50,7 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 		}
 		info, err := s.info(id)
 		switch {
-		case errors.Is(err, fault.NotFoundCode): // deleted meanwhile
+		case errors.Is(err, fault.NotFoundCode): // it was deleted in the meantime
 		case err != nil:
 			skipped = append(skipped, Skipped{s.file(id, journalEnding), err})
 		case filter.passes(info):
@@ -71,7 +71,7 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 	return all[from:to], len(all), skipped, nil
 }
 
-// Dropped reports whether a directory is outside of the one that the filter names.
+// Dropped reports whether a directory is outside the filter's directory.
 func (f Filter) Dropped(dir string) bool {
 	rel, err := filepath.Rel(f.Dir, dir)
 	return f.Dir != "" && (err != nil || !filepath.IsLocal(rel))
@@ -103,13 +103,13 @@ func (s Store) ids() ([]string, error) {
 	return ids, nil
 }
 
-// Info returns what a list shows of one session.
+// Info returns the Info of one session.
 func (s Store) Info(id string) (Info, error) { return s.info(id) }
 
-// tail is how much of a journal's end a list reads at once. The end of a turn is seldom larger.
+// tail is the size of the end of a journal that a list reads at once. The end of a turn is seldom larger.
 const tail = 32 << 10
 
-// info reads the first line and the last ones, and the whole file only if those are not enough.
+// info reads the first and the last lines, and the whole file only if those are not enough.
 func (s Store) info(id string) (Info, error) {
 	f, err := s.open(id, os.O_RDONLY)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s Store) info(id string) (Info, error) {
 	return Info{State: state, Size: size}, nil
 }
 
-// glance builds the state from the first record, the last end of a turn, and what came after it.
+// glance builds the state from the first record, the last end of a turn, and the records after it.
 func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 	var s State
 	first, ok := firstLine(f, size)
@@ -184,7 +184,7 @@ func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 		}
 	}
 	s.Begin, s.Todos = b, nil
-	return s, adopting <= 0 // an incomplete history does not count, and finding that out takes a full read
+	return s, adopting <= 0 // detecting an incomplete history takes a full read
 }
 
 // firstLine returns the first line, unless it is very long.
@@ -204,7 +204,7 @@ func firstLine(f io.ReaderAt, size int64) ([]byte, bool) {
 // Hit is a session that contains the text searched for.
 type Hit struct {
 	Info
-	Found   int    // number of messages that contain it; 0: only the title does
+	Found   int    // number of messages that contain it; 0 if only the title does
 	Record  int64  // of the first match
 	Role    string // of the first match
 	Snippet string // the text and its surroundings, in one line
@@ -215,7 +215,7 @@ type Hit struct {
 func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []Skipped, err error) {
 	wanted = strings.ToLower(wanted)
 	if strings.TrimSpace(wanted) == "" {
-		return nil, nil, fault.New(fault.ArgError, "there is nothing to search for").Hint("give a text")
+		return nil, nil, fault.New(fault.ArgError, "the text to search for is empty").Hint("give a text")
 	}
 	page, _, skipped, err := s.List(ctx, filter)
 	if err != nil {
@@ -294,8 +294,8 @@ func plainest(wanted string) string {
 
 const around = 40
 
-// Snippet cuts a match out of its text. at and length are those of the match in the lower-case form: if lower-casing
-// changes the length of the text, it cuts out of that form.
+// Snippet cuts a match out of its text. at and length refer to the lower-case form of the text. If that has another
+// length, Snippet cuts out of that form.
 func Snippet(whole string, at, length int) string {
 	if lower := strings.ToLower(whole); len(lower) != len(whole) {
 		whole = lower

@@ -14,13 +14,13 @@ import (
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 	clean, err := maskedJSON(mask, body, func(clean []byte) bool { return fitsRecord(clean, r) })
 	if err != nil {
-		return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: masking breaks its form",
+		return nil, fault.New(fault.Internal, "cannot record %s: masking secrets breaks its form",
 			nameOf(r)).Because(err)
 	}
 	return clean, nil
 }
 
-// maskedJSON returns a JSON text without secrets that fits.
+// maskedJSON returns a JSON text without secrets for which fits returns true.
 func maskedJSON(mask func([]byte) []byte, body []byte, fits func([]byte) bool) ([]byte, error) {
 	clean := mask(body)
 	if bytes.Equal(clean, body) || fits(clean) {
@@ -55,7 +55,7 @@ func maskedValue(mask func([]byte) []byte, value any) any {
 	return value
 }
 
-// fitsRecord reports whether data is that of a record of the same kind, in one line.
+// fitsRecord reports whether data is valid for a record of the same kind, and is one line.
 func fitsRecord(data []byte, r Record) bool {
 	if bytes.ContainsAny(data, "\r\n\x00") || !json.Valid(data) || bytes.HasPrefix(data, []byte(blobHead)) {
 		return false

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// projection is the object that other programs read. The order of the members is that of the file.
+// projection is the object that other programs read. The members are in the order of the file.
 type projection struct {
 	ID       string         `json:"id"`
 	Provider string         `json:"provider"`
@@ -32,7 +32,7 @@ type projection struct {
 	} `json:"metadata"`
 }
 
-// HistoryEntry is an entry of a projection's history: what a user or the model said, or the result of a tool.
+// HistoryEntry is an entry of a projection's history: a text of the user or the model, or the result of a tool.
 type HistoryEntry struct {
 	Role    string        `json:"role"`
 	Content string        `json:"content"`
@@ -110,7 +110,7 @@ func inWords(b model.Block) string {
 
 // writeProjection replaces the projection.
 func (s *Session) writeProjection() error {
-	if s.lock == nil { // nothing of this session is kept
+	if s.lock == nil { // this session is not kept
 		return nil
 	}
 	s.decoded()
@@ -122,7 +122,7 @@ func (s *Session) writeProjection() error {
 		return err
 	}
 	text := b.Bytes()
-	if s.mask != nil { // what is in memory has the identifiers that the API gave
+	if s.mask != nil { // the messages in memory contain identifiers of the API
 		var err error
 		if text, err = maskedJSON(s.mask, text, json.Valid); err != nil {
 			return fault.New(fault.Internal,

@@ -13,33 +13,33 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Reader reads the records of a session in order, from any number on. Any number of readers, in any process, get the
-// same records. A slow one delays no writer and needs no memory: it reads from the file.
+// Reader reads the records of a session in order, starting at any number. Any number of readers, in any process, get
+// the same records. A slow reader does not delay the writer and needs no memory, because it reads from the file.
 type Reader struct {
 	own    *Session // the writer, if it is in this process
 	file   *sharedFile
 	blobs  blobs
-	lock   string // with follow: the lock file of the writer
+	lock   string // the lock file of the writer, if follow is set
 	follow bool   // wait for more at the end of the file
 
 	from    int64 // the number of the first record to return
-	order   order // of what was read
+	order   order // checks the numbers
 	at      int64 // where the next line begins
-	start   int64 // where pending was read from; at most at
+	start   int64 // where pending was read from; not after at
 	pending []byte
-	queue   []readItem // of the line before at
-	again   bool       // the line at at was damaged, and is read a second time
+	queue   []readItem // records of the line before at
+	again   bool       // the line at at was damaged, and is read again
 }
 
 // readItem is a record of a line, or the damage found there.
 type readItem struct {
-	line   []byte // of the record; nil: damage
+	line   []byte // of the record; nil for damage
 	number int64
 	damage Damaged
 }
 
-// sharedFile is a file that a session and its readers have open. The last of them closes it, so that a file without a
-// name can be read to its end.
+// sharedFile is a file that a session and its readers use. The last user closes it, so that a file without a name can
+// be read to its end.
 type sharedFile struct {
 	*os.File
 	mu    sync.Mutex
@@ -81,7 +81,7 @@ func (s *Session) Reader(from int64) *Reader {
 	} else if f, err := s.store.open(s.id, os.O_RDONLY); err == nil && s.lock != nil {
 		r.file = share(f)
 	}
-	if i := s.journal.index(r.from - 1); i >= 0 { // what comes before it does not matter
+	if i := s.journal.index(r.from - 1); i >= 0 { // skip the records before it
 		r.order.last, r.at = s.journal.places[i].number-1, s.journal.places[i].at
 	}
 	r.start = r.at
@@ -113,7 +113,7 @@ func (r *Reader) Close() error {
 	return file.leave()
 }
 
-// Next returns the next record. Damage is returned as Damaged, with the number that a record in its place would have.
+// Next returns the next record. Damage is returned as Damaged, with the number that the record would have.
 func (r *Reader) Next(ctx context.Context) (Entry, error) {
 	e, _, err := r.next(ctx)
 	return e, err
@@ -160,7 +160,7 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 		case over || gone:
 			return Entry{}, nil, io.EOF
 		case r.own == nil && time.Since(idle) > lookForWriter:
-			idle, gone = time.Now(), r.writerGone() // its last records still have to be read
+			idle, gone = time.Now(), r.writerGone() // there may still be last records to read
 		default:
 			if err := wait(ctx, changed); err != nil {
 				return Entry{}, nil, err
@@ -196,7 +196,7 @@ func (r *Reader) writerGone() bool {
 	}
 	ours, err := r.file.Stat()
 	there, missing := os.Lstat(r.file.Name())
-	return err != nil || missing != nil || !os.SameFile(ours, there) // deleted, and another one has its name
+	return err != nil || missing != nil || !os.SameFile(ours, there) // deleted, and replaced by another
 }
 
 func wait(ctx context.Context, changed <-chan struct{}) error {
@@ -213,7 +213,7 @@ func wait(ctx context.Context, changed <-chan struct{}) error {
 	return nil
 }
 
-// ahead gives r its next record if that is in memory. Otherwise it returns where the last record of the file ends, and
+// ahead gives r its next record if that is in memory. Otherwise it returns the end of the last record in the file, and
 // a channel to wait on.
 func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, found bool) {
 	s.mu.Lock()
@@ -239,8 +239,8 @@ func (s *Session) wake() {
 	}
 }
 
-// read reads the next line from the file into the queue. end is where the last complete line ends; -1: a line with a
-// newline is complete. It returns io.EOF if there is no complete line yet.
+// read reads the next line from the file into the queue. end is the end of the last complete line; if it is -1, a line
+// with a newline is complete. It returns io.EOF if there is no complete line yet.
 func (r *Reader) read(end int64) error {
 	line, size, err := r.line(end)
 	if err != nil {
@@ -273,7 +273,7 @@ func (r *Reader) read(end int64) error {
 		}
 		r.queue = append(r.queue, readItem{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
 	}
-	if len(line) < size-1 { // a line that is too long for a record
+	if len(line) < size-1 { // the line is too long for a record
 		r.order.lost = true
 		r.queue = append(r.queue[:0], readItem{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
 	}
@@ -281,7 +281,7 @@ func (r *Reader) read(end int64) error {
 	return nil
 }
 
-// line returns the line at r.at without its newline, and its size with the newline. Of a line that is longer than any
+// line returns the line at r.at without its newline, and its size with the newline. If the line is longer than any
 // record, it returns only the beginning.
 func (r *Reader) line(end int64) (line []byte, size int, err error) {
 	held := r.pending[min(r.at-r.start, int64(len(r.pending))):]
@@ -299,7 +299,7 @@ func (r *Reader) line(end int64) (line []byte, size int, err error) {
 		if want <= len(held) {
 			return nil, 0, io.EOF
 		}
-		// Read an unfinished line again: it may have been cut off since.
+		// Read an unfinished line again, because it may have been cut off since.
 		if cap(r.pending) < want || cap(r.pending) > 8*chunk && want < 2*chunk {
 			r.pending = make([]byte, want)
 		}
@@ -329,8 +329,7 @@ func (r *Reader) endless(end int64) (int, error) {
 	}
 }
 
-// recent holds the last lines of a session in memory, up to a limit, so that readers that keep up need not read the
-// file.
+// recent holds the last lines of a session in memory, up to a limit, so that fast readers need not read the file.
 type recent struct {
 	entries []cachedLine
 	size    int
@@ -338,7 +337,7 @@ type recent struct {
 
 type cachedLine struct {
 	number int64
-	at     int64  // in the file
+	at     int64  // offset in the file
 	line   []byte // without its newline
 }
 
@@ -352,7 +351,7 @@ const (
 func (r *recent) add(number, at int64, line []byte) {
 	if len(line) > largestRecent {
 		clear(r.entries)
-		r.entries, r.size = r.entries[:0], 0 // they have to be consecutive
+		r.entries, r.size = r.entries[:0], 0 // entries must be consecutive
 		return
 	}
 	for len(r.entries) > 0 && (len(r.entries) >= mostRecent || r.size+len(line) > recentBytes) {
@@ -363,8 +362,8 @@ func (r *recent) add(number, at int64, line []byte) {
 	r.entries, r.size = append(r.entries, cachedLine{number, at, bytes.Clone(line)}), r.size+len(line)
 }
 
-// get returns the record of that number for a reader that has read up to offset at. Bytes between at and the first
-// record in memory must be read from the file, because they may be damaged.
+// get returns a record for a reader that has read up to offset at. Bytes between at and the first record in memory must
+// be read from the file, because they may be damaged.
 func (r *recent) get(number, at int64) (cachedLine, bool) {
 	if len(r.entries) == 0 {
 		return cachedLine{}, false
@@ -383,5 +382,5 @@ func (s *Session) Last() int64 {
 	return s.journal.seq()
 }
 
-// Event returns the event that a record has, or nil.
+// Event returns the event in a record, or nil.
 func (e Entry) Event() *event.Event { return eventOf(e.Record) }

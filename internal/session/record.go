@@ -12,8 +12,8 @@ import (
 // version is the version of the records. A journal of a newer version is not changed.
 const version = 1
 
-// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged.
-// Readers also get Unknown and Damaged.
+// Record is a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged. Readers also get Unknown and
+// Damaged.
 type Record interface{ kind() kind }
 
 // kind is the kind of a record. It is a number, so that the garbage collector need not scan the index of a long
@@ -31,17 +31,17 @@ const (
 	kindTodos
 	kindDenied
 	kindLogged // an event that does not change the conversation's state; it is not part of the tree
-	// like kindLogged, but needed where a turn was not ended: a prompt, the beginning of a turn, a question and its
+	// like kindLogged, but needed for a turn without an end: a prompt, the beginning of a turn, a question and its
 	// outcome
 	kindMark
 )
 
-// String returns the kind's name in journals, where the kind alone decides it.
+// String returns the kind's name in journals, if the kind alone determines it.
 func (k kind) String() string {
 	return [...]string{"", "begin", "message", "end", "compacted", "adopted", "changed", "todos", "denied", "", ""}[k]
 }
 
-// inTree reports whether records of this kind have a parent and children. The others only lie between them.
+// inTree reports whether records of this kind can be parents.
 func (k kind) inTree() bool { return k != kindLogged && k != kindMark }
 
 // nameOf returns the name of a record's kind in journals.
@@ -89,19 +89,19 @@ func known(name []byte) kind {
 type Begin struct {
 	Version  int    `json:"v"` // set by Create
 	ID       string `json:"id"`
-	Agent    string `json:"agent,omitempty"` // the driver's name; empty: the native agent
+	Agent    string `json:"agent,omitempty"` // the driver's name; empty for the native agent
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Mode     string `json:"mode,omitempty"`
 	Address
 	Confinement
 	Cwd     string    `json:"cwd"`
-	Created time.Time `json:"created"` // zero: now
+	Created time.Time `json:"created"` // zero means now
 	Title   string    `json:"title,omitempty"`
 	Forked  *Origin   `json:"forked,omitempty"`
 }
 
-// AgentName returns the name of the agent that began the session.
+// AgentName returns the name of the session's agent.
 func (b Begin) AgentName() string {
 	if b.Agent == "" {
 		return "native"
@@ -112,14 +112,14 @@ func (b Begin) AgentName() string {
 // Origin is the session that a fork was made from.
 type Origin struct {
 	ID     string `json:"id"`
-	Record int64  `json:"record"` // the last one that was copied
+	Record int64  `json:"record"` // the last record that was copied
 }
 
-// Message is what one side said. The fields about an answer are empty for the user's messages.
+// Message is a message of one side. The fields about an answer are empty for the user's messages.
 type Message struct {
 	model.Message
 	Answer string       `json:"answer,omitempty"` // the API's id of the answer
-	Model  string       `json:"model,omitempty"`  // as the API calls it
+	Model  string       `json:"model,omitempty"`  // the API's name
 	Usage  *model.Usage `json:"usage,omitempty"`
 	Cost   float64      `json:"cost,omitempty"`
 	Turn   int64        `json:"turn,omitempty"` // set by Append
@@ -138,16 +138,16 @@ type End struct {
 	// Set by Append: the state of the session, so that a reader needs only this record.
 	Total Total `json:"total"`
 
-	Event *event.Event `json:"event,omitempty"` // as sent to hosts; nil: in records of version 0.1
+	Event *event.Event `json:"event,omitempty"` // as sent to hosts; nil in records of version 0.1
 }
 
-// Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never go back: money spent on an
-// abandoned branch is spent.
+// Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never decrease, because an
+// abandoned branch has its cost too.
 type Total struct {
 	Usage       model.Usage `json:"usage"`
 	Cost        float64     `json:"cost,omitempty"`
 	Turns       int         `json:"turns"`
-	Calls       int         `json:"calls"` // of tools
+	Calls       int         `json:"calls"` // tool calls
 	Denials     int         `json:"denials,omitempty"`
 	Messages    int         `json:"messages"` // of the branch, including those before a compaction
 	Compactions int         `json:"compactions,omitempty"`
@@ -155,38 +155,38 @@ type Total struct {
 	Provider    string      `json:"provider,omitempty"`
 	Model       string      `json:"model,omitempty"`
 	Mode        string      `json:"mode,omitempty"`
-	Session     string      `json:"agent_session,omitempty"` // the agent's own id of it
+	Session     string      `json:"agent_session,omitempty"` // the agent's own id of the session
 	Address
 	Confinement
 }
 
-// Address says where the native agent's model was asked, so that a resumed session asks there again.
+// Address is the address of the native agent's model, so that a resumed session uses it again.
 type Address struct {
 	Base     string `json:"api_base,omitempty"`
 	Declared string `json:"api_base_from,omitempty"` // a layer, as in provider.Layer
-	Profile  string `json:"profile,omitempty"`       // the profile of the user that named the model
+	Profile  string `json:"profile,omitempty"`       // the user's profile that named the model
 }
 
-// Confinement says what the session's commands were confined by. It is empty if that is unknown.
+// Confinement describes how the session's commands were confined. It is empty if that is unknown.
 type Confinement struct {
 	Sandbox string `json:"sandbox,omitempty"` // workspace-write, or off
 	Network string `json:"network,omitempty"` // off, on, or the reachable hosts, separated by commas
-	Walls   string `json:"walls,omitempty"`   // what was in force, as tried: namespaces, landlock, seatbelt, none
-	Holes   string `json:"holes,omitempty"`   // what they did not stop, one per line
-	// the network that was asked for, whether or not the walls could enforce it
+	Walls   string `json:"walls,omitempty"`   // the measured walls: namespaces, landlock, seatbelt, none
+	Holes   string `json:"holes,omitempty"`   // what the walls did not stop, one per line
+	// the requested network, whether or not the walls could enforce it
 	Wanted string `json:"wanted,omitempty"`
 }
 
-// Compacted says that the model sees a summary in place of what was before.
+// Compacted says that the model sees a summary instead of the messages before.
 type Compacted struct {
 	Summary model.Message `json:"summary"`
-	Keep    int64         `json:"keep,omitempty"` // record of the first message that it still sees; 0: none
+	Keep    int64         `json:"keep,omitempty"` // record of the first message that it still sees, or 0
 	Trigger string        `json:"trigger"`        // auto, manual
 	Before  int64         `json:"before"`         // tokens
 }
 
-// Adopted says that the messages before it do not count: those after it come from elsewhere. If a journal ends before
-// all of them, their writer was killed, and this record and its messages are ignored.
+// Adopted says that the messages after it come from elsewhere, and replace those before it. If some of them are
+// missing, the writer was killed, and this record and its messages are ignored.
 type Adopted struct {
 	From     string `json:"from,omitempty"` // the file
 	Provider string `json:"provider"`
@@ -194,7 +194,7 @@ type Adopted struct {
 	Messages int    `json:"messages,omitempty"` // number of messages that follow; set by Adopt
 }
 
-// Changed says what is different from now on. Empty members are unchanged.
+// Changed is a change of settings. Empty fields are unchanged.
 type Changed struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
@@ -207,7 +207,7 @@ type Changed struct {
 	Event *event.Event `json:"event,omitempty"` // as sent to hosts
 }
 
-// Todos is the whole list of things to do.
+// Todos is the complete list of tasks.
 type Todos struct {
 	Items []Todo `json:"items"`
 }
@@ -222,7 +222,7 @@ type Todo struct {
 // Denied is a call that was not allowed.
 type Denied struct {
 	Tool   string          `json:"tool"`
-	Call   string          `json:"call,omitempty"` // its id
+	Call   string          `json:"call,omitempty"` // id of the call
 	Input  json.RawMessage `json:"input,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 
@@ -232,30 +232,30 @@ type Denied struct {
 // Logged is an event as sent to hosts. Its effect on the conversation is in other records.
 type Logged struct{ Event *event.Event }
 
-// Unknown is a record of a kind that only a newer version knows.
+// Unknown is a record of a kind that this version does not know.
 type Unknown struct {
 	Kind string
 	Data json.RawMessage
 }
 
-// Damaged is a place of the file that does not hold a valid record.
+// Damaged is a place in the file without a valid record.
 type Damaged struct {
 	At     int64  `json:"at"`   // offset in the file
-	Size   int    `json:"size"` // in bytes; 0: something is missing there
+	Size   int    `json:"size"` // in bytes; 0 if something is missing there
 	Reason string `json:"reason"`
 }
 
 // MarshalJSON returns the event's own form.
 func (l Logged) MarshalJSON() ([]byte, error) {
 	body := *l.Event
-	body.Kind = "" // the record has it
+	body.Kind = "" // the record has the kind
 	return text.Line(body)
 }
 
-// MarshalJSON returns the record as it was written.
+// MarshalJSON returns the original data.
 func (u Unknown) MarshalJSON() ([]byte, error) { return u.Data, nil }
 
-// eventOf returns the event that a record has, or nil.
+// eventOf returns the event in a record, or nil.
 func eventOf(r Record) *event.Event {
 	switch r := r.(type) {
 	case Logged:

@@ -9,8 +9,7 @@ import (
 
 // AppendRow appends an entry as a line of JSON for programs, with its newline: the members seq, time, turn and kind,
 // then those of its event, or of the record if it has no event. The same record always has the same row. Damage has no
-// seq and no time. A record of a newer version has its data under one name, so that none of it is mistaken for our
-// members.
+// seq and no time. The data of an unknown record is in one member, so that it cannot be mistaken for our members.
 func (e Entry) AppendRow(dst []byte) ([]byte, error) {
 	if d, is := e.Record.(Damaged); is {
 		body, err := text.Line(d)
@@ -27,7 +26,7 @@ func (e Entry) AppendRow(dst []byte) ([]byte, error) {
 	return members(dst, body), nil
 }
 
-// members appends the members of an object to an object that has some already, and closes it.
+// members appends the members of an object to another object that already has some, and closes it.
 func members(dst, object []byte) []byte {
 	if len(object) > 2 {
 		dst = append(append(dst, ','), object[1:len(object)-1]...)

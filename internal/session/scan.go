@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// place is where a record is in its file, and what is known of it without decoding it.
+// place is the position of a record in its file, with the data in its head.
 type place struct {
 	number, parent int64
 	at             int64 // of the line
@@ -19,19 +19,19 @@ type place struct {
 	kind           kind
 }
 
-// journal is an index of a file; the records themselves are not kept in memory.
+// journal is an index of a file. It does not keep the records in memory.
 type journal struct {
 	file           io.ReaderAt
 	blobs          blobs
-	places         []place // of the tree, by number, which is the order in the file
-	marks          []place // of the kind kindMark, as far as they were read when the file was opened
+	places         []place // records of the tree, by number, which is the order in the file
+	marks          []place // records of kindMark that were read when the file was opened
 	latest         place   // the last record of any kind
 	order          order
 	end            int64          // after the last complete line
-	size           int64          // bytes read; more than end: the last line is torn
+	size           int64          // bytes read; if it exceeds end, the last line is torn
 	unverified     bool           // only the head of the last record was read
 	partialHistory bool           // part of a history that was being adopted follows end
-	damaged        int            // places that are damaged
+	damaged        int            // number of damaged places
 	damage         []Damaged      // the first of them
 	bad            map[int]string // places that could not be decoded, and why
 }
@@ -40,16 +40,16 @@ const (
 	chunk = 128 << 10
 	// usualLine is the size of a short typical line.
 	usualLine = 1 << 10
-	// peek is enough to hold the head of a line.
+	// peek is enough for the head of a line.
 	peek = 256
-	// longestLine is more than a record has. A longer line is damaged, and not held in memory.
+	// longestLine exceeds all records. A longer line is damaged, and not held in memory.
 	longestLine = 64 << 20
-	// mostDamage is how many damaged places are listed.
+	// mostDamage limits the list of damaged places.
 	mostDamage = 100
 )
 
-// readJournal reads a file once, in chunks. Neither it nor Reader can use lines.Reader: both need the offset of a line,
-// and the length of one that is too long.
+// readJournal reads a file once, in chunks. Like Reader, it cannot use lines.Reader, because it needs the offset of a
+// line, and the length of one that is too long.
 func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	j := &journal{file: file, blobs: blobs}
 	buffer := make([]byte, chunk)
@@ -97,7 +97,7 @@ func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	}
 }
 
-// endless skips a line that is longer than any record. What follows the line is left to the next read.
+// endless skips a line that is longer than any record. The next read continues after it.
 func (j *journal) endless(buffer []byte) error {
 	for {
 		n, err := j.file.ReadAt(buffer, j.size)
@@ -149,10 +149,10 @@ func decodeAtPlace(j *journal, p place) (Entry, error) {
 	return j.blobs.decode(line)
 }
 
-// line adds the line at the end, without its newline. Of an event in sequence it only reads the head: most records are
-// events, and readers verify their checksums.
+// line adds the line at the end, without its newline. It only reads the head of an event in sequence, because most
+// records are events, and readers verify their checksums.
 func (j *journal) line(line []byte) {
-	// the case of nearly all lines
+	// nearly all lines are like this
 	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' {
 		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
 			j.order.last, j.order.lost, j.unverified = h.number, false, unsure
@@ -160,7 +160,7 @@ func (j *journal) line(line []byte) {
 			return
 		}
 	}
-	if j.unverified && len(line) > 0 { // the next line was perhaps merged with it
+	if j.unverified && len(line) > 0 { // the next line may have been merged with it
 		j.lookAgain()
 	}
 	j.take(line, j.end)
@@ -187,7 +187,7 @@ func (j *journal) take(line []byte, start int64) {
 	}
 }
 
-// lookAgain adds the last line again, an event of which only the head was read.
+// lookAgain adds the last line again, because only its head was read.
 func (j *journal) lookAgain() {
 	j.unverified = false
 	line, err := j.rawAt(j.latest)
@@ -246,7 +246,7 @@ func (j *journal) path(number int64) []int {
 	way := make([]int, 0, len(j.places))
 	for i := j.index(number); i >= 0; {
 		way = append(way, i)
-		parent := min(j.places[i].parent, j.places[i].number-1) // the path ends, even if a line is wrong
+		parent := min(j.places[i].parent, j.places[i].number-1) // so that the path ends even if a line is wrong
 		switch {
 		case parent <= 0:
 			i = -1
@@ -283,7 +283,7 @@ func (j *journal) entry(i int) (Entry, error) {
 	return e, nil
 }
 
-// time returns when a record was written. Of a large record it only reads the head.
+// time returns when a record was written. It only reads the head of a large record.
 func (j *journal) time(p place) time.Time {
 	start := make([]byte, min(p.size, peek))
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
@@ -300,7 +300,7 @@ func (j *journal) time(p place) time.Time {
 	return h.when()
 }
 
-// broken returns how many places and records are known to be lost.
+// broken returns the number of places and records that are known to be lost.
 func (j *journal) broken() int { return j.damaged + len(j.bad) }
 
 // list returns the known damage in the order of the file.

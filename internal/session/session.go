@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Session is a conversation that this process has open for writing. Its methods may be called concurrently.
+// Session is a conversation that this process has open for writing. It is safe for concurrent use.
 type Session struct {
 	partialTail bool     // an incomplete line follows the last record
 	cutOff      *Damaged // the incomplete line that was cut off when the journal was opened
@@ -21,30 +21,30 @@ type Session struct {
 	lock        *workspace.FileLock
 
 	mu        sync.Mutex
-	file      *os.File    // nil: closed
-	handle    *sharedFile // of file, which readers use as well
+	file      *os.File    // nil if closed
+	handle    *sharedFile // of file, shared with readers
 	journal   *journal
 	state     State
 	buffer    []byte // for lines
 	spare     []byte // for their data
 	dirSynced bool   // the directory entry of the file is on disk
 
-	fold    *fold // until the messages are decoded
+	fold    *fold // nil once the messages are decoded
 	visible []Numbered
 	turn    Total // spent since the last end of a turn
-	stale   bool  // the projection
+	stale   bool  // the projection is out of date
 	project error // why the projection could not be written
 
-	mask      func([]byte) []byte // removes secrets from lines; nil: leaves them
-	number    int64               // of the running turn; messages are marked with it
+	mask      func([]byte) []byte // removes secrets from lines; may be nil
+	number    int64               // of the running turn; recorded in messages
 	recent    recent              // the last records, for readers in this process
-	changed   chan struct{}       // closed, and replaced, when there is more to read
-	hasWaiter bool                // a reader waits for changed
+	changed   chan struct{}       // closed and replaced when there is more to read
+	hasWaiter bool                // a reader is waiting for changed
 	over      bool
 }
 
 // Mask sets a function that removes secrets from every line before it is written. Its result is used if it is still a
-// record.
+// valid record.
 func (s *Session) Mask(mask func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Session) Turn(number int64) {
 	s.number = number
 }
 
-// Sync makes what was appended survive a crash of the machine.
+// Sync makes appended records survive a crash of the machine.
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	if s.file == nil {
@@ -87,7 +87,7 @@ func (s *Session) Sync() error {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// load sets the state to that after a record.
+// load sets the state as of a record.
 func (s *Session) load(number int64) error {
 	f, err := foldAt(s.journal, number)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Session) load(number int64) error {
 	return nil
 }
 
-// decoded makes sure that the messages are in memory.
+// decoded ensures that the messages are in memory.
 func (s *Session) decoded() {
 	if s.fold == nil {
 		return
@@ -110,7 +110,7 @@ func (s *Session) decoded() {
 	s.damaged()
 }
 
-// damaged copies the damage known so far into the state. What was cut off no longer counts as damage, but is reported.
+// damaged copies the known damage into the state. A line that was cut off is reported, but no longer counted.
 func (s *Session) damaged() {
 	s.state.Damaged, s.state.Damage = s.journal.broken(), s.journal.list()
 	if s.cutOff != nil {
@@ -121,7 +121,7 @@ func (s *Session) damaged() {
 // Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; an End,
 // and all before it, also survives a crash of the machine. If Append fails, the journal is unchanged.
 //
-// An End also writes the projection. Close reports if that failed; the journal has everything.
+// An End also writes the projection. If that fails, Close reports it.
 func (s *Session) Append(r Record) (int64, error) {
 	number, err := s.appendHere(r)
 	if err == nil && r.kind() == kindEnd {
@@ -162,7 +162,7 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 	return number, err
 }
 
-// put writes consecutive records, all or none, and returns the number of the last.
+// put writes consecutive records, all or none, and returns the number of the last one.
 func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	next, turn, now := s.state, s.turn, time.Now().UTC().Truncate(time.Millisecond)
 	entries := make([]Entry, len(records))
@@ -188,7 +188,7 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	return entries[len(entries)-1].Number, nil
 }
 
-// write appends the lines in one write. If a full disk leaves part of them, write removes it.
+// write appends the lines in a single write. If a full disk takes only part of them, it removes that.
 func (s *Session) write(entries []Entry) error {
 	text := s.buffer[:0]
 	sizes := make([]int, len(entries))
@@ -204,7 +204,7 @@ func (s *Session) write(entries []Entry) error {
 	if s.buffer = text; cap(text) > largestBody {
 		s.buffer = nil
 	}
-	if s.partialTail { // a partial line that could not be removed would merge with this one
+	if s.partialTail { // otherwise a partial line that could not be removed would merge with this one
 		if err := s.file.Truncate(s.journal.end); err != nil {
 			return unwritable(s.file.Name(), err)
 		}
@@ -230,7 +230,7 @@ func (s *Session) write(entries []Entry) error {
 	return nil
 }
 
-// body returns the data of a record as its line contains it: without secrets, and not too long.
+// body returns the data of a record for its line: without secrets, and not too long.
 func (s *Session) body(r Record) ([]byte, error) {
 	body, err := bodyOf(s.spare[:0], r)
 	if err != nil {
@@ -289,7 +289,8 @@ func (s *State) take(r *Record, turn Total) Total {
 	return turn
 }
 
-// subtract undoes what was added message by message, because the end of a turn has the usage of the whole turn.
+// subtract removes the usage that was added message by message, because the end of a turn has the usage of the whole
+// turn.
 func subtract(a, b model.Usage) model.Usage {
 	return model.Usage{
 		Input: a.Input - b.Input, CacheRead: a.CacheRead - b.CacheRead, CacheWrite: a.CacheWrite - b.CacheWrite,
@@ -298,7 +299,7 @@ func subtract(a, b model.Usage) model.Usage {
 	}
 }
 
-// updateVisible updates what the model sees.
+// updateVisible updates the messages that the model sees.
 func (s *Session) updateVisible(e Entry) {
 	switch r := e.Record.(type) {
 	case Message:
@@ -337,7 +338,7 @@ func (s *Session) isMessage(number int64) bool {
 	return i >= 0 && s.journal.places[i].number == number && s.journal.places[i].kind == kindMessage
 }
 
-// Messages returns what the model has to see now: the messages since the last compaction, after its summary. The result
+// Messages returns the messages for the model: the summary of the last compaction, and the messages since. The result
 // is consistent: the sides alternate, and a call whose result was lost gets one that says so. The caller must not
 // change it.
 func (s *Session) Messages() []model.Message {
@@ -378,13 +379,13 @@ func (s *Session) CheckProvider(provider string) error {
 	if provider == "" || now == "" || provider == now {
 		return nil
 	}
-	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot go on with %s", s.id, now,
+	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot continue with %s", s.id, now,
 		provider).With("session_id", s.id).With("provider", now).
 		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
 }
 
-// Adopt continues the session under a provider with a history from elsewhere, as ReadHistory returns it, in place of
-// its own messages. It is recorded completely or not at all, even if the process dies.
+// Adopt continues the session with a provider and a history from elsewhere, as ReadHistory returns it, instead of its
+// own messages. The history is recorded completely or not at all, even if the process dies.
 func (s *Session) Adopt(a Adopted, messages []model.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -411,7 +412,7 @@ func (s *Session) Close() error {
 	if s.stale {
 		err = s.writeProjection()
 	}
-	s.decoded() // later calls need them
+	s.decoded() // later calls need the messages
 	s.over = true
 	s.wake()
 	return errors.Join(err, s.abandon())
@@ -424,7 +425,7 @@ func (s *Session) abandon() error {
 		err = s.handle.leave()
 		s.file = nil
 	}
-	if s.lock == nil { // without a name, no other process can open it
+	if s.lock == nil { // a session without a name has no lock
 		return err
 	}
 	return errors.Join(err, s.lock.Unlock())

@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Store is a directory of sessions. Any number of processes may use it at once.
+// Store is a directory of sessions. Several processes may use it at once.
 type Store struct{ dir string }
 
 // Open returns a Store without touching the disk.
@@ -35,7 +35,7 @@ const (
 	lockEnding       = ".lock"
 	longestID        = 128
 
-	// lockWait covers a writer that has just closed or died: a child that it was starting holds the lock until it
+	// lockWait allows for a writer that has just closed or died: a child that it was starting holds the lock until it
 	// execs.
 	lockWait = 200 * time.Millisecond
 )
@@ -47,7 +47,7 @@ func NewID() string {
 	return "sess-" + ident.Hex(4)
 }
 
-// CheckID reports what is wrong with an id that a caller chose. The id becomes a file name.
+// CheckID checks an id that a caller chose, because it becomes a file name.
 func CheckID(id string) error {
 	bad := strings.TrimFunc(id, func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
@@ -65,7 +65,7 @@ func notFound(id string) *fault.Fault {
 		id).Hint("list what there is: omniagent session list")
 }
 
-// Create begins a session and locks it. If the id is empty, Create chooses one; an id that exists is
+// Create begins a session and locks it. If the id is empty, Create chooses one. If the id exists, it returns
 // fault.AlreadyExists.
 func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	chosen := b.ID == ""
@@ -81,7 +81,7 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	return made, err
 }
 
-// completed returns the first record of a new session.
+// completed fills in the first record of a new session.
 func (b Begin) completed() (Begin, error) {
 	if b.ID == "" {
 		b.ID = NewID()
@@ -111,7 +111,7 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	f, err := os.CreateTemp("", ".omniagent-tmp-")
 	if err != nil {
 		return nil, fault.New(codeOf(err),
-			"there is no room for the conversation").Because(err).Hint("set TMPDIR to a directory that can be written")
+			"cannot create a file for the conversation").Because(err).Hint("set TMPDIR to a writable directory")
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		_ = f.Close()
@@ -132,8 +132,8 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	return own, nil
 }
 
-// New begins a session for a conversation: on disk, or in a file without a name if keep is false. If the directory
-// cannot be written, told gets the reason and the session has no name; the conversation can still go on.
+// New begins a session for a conversation: on disk, or in a file without a name if keep is false. If the directory is
+// not writable, warn gets the reason, and the session has no name, but the conversation can continue.
 func (s Store) New(ctx context.Context, b Begin, keep bool, warn func(string, ...any)) (*Session, error) {
 	if !keep {
 		return s.Unlinked(b)
@@ -146,7 +146,7 @@ func (s Store) New(ctx context.Context, b Begin, keep bool, warn func(string, ..
 	return s.Unlinked(b)
 }
 
-// create makes a new journal atomically: it appears with all the records that write gives it, or not at all.
+// create creates a journal atomically: it appears with all records that write adds, or not at all.
 func (s Store) create(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
 	if err := workspace.MkdirAll(s.dir); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func IDTaken(id string) error {
 		id).Hint("resume it, or choose another id")
 }
 
-// Has reports whether an id is taken. A projection that another program left under that name counts as well, so it is
+// Has reports whether an id is taken. A projection that another program left with that name counts too, so that it is
 // not overwritten.
 func (s Store) Has(id string) bool {
 	for _, ending := range []string{journalEnding, projectionEnding} {
@@ -193,8 +193,8 @@ func (s Store) Has(id string) bool {
 	return false
 }
 
-// put writes a file under a temporary name and renames it. workspace.WriteFile sweeps what a killed process leaves of
-// that.
+// put writes a file with a temporary name and renames it. workspace.WriteFile removes the leftovers of a killed
+// process.
 func (s Store) put(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(s.dir, ".omniagent-tmp-")
 	if err != nil {
@@ -217,7 +217,7 @@ func (s Store) put(path string, write func(io.Writer) error) error {
 }
 
 // Resume opens an existing session for writing and locks it; fault.Conflicting names the process that has it open. If
-// the last line was torn when its writer was killed, Resume cuts it off and State.Damage says so.
+// the writer was killed and the last line is torn, Resume cuts it off, and State.Damage says so.
 func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -260,12 +260,12 @@ func (s Store) openLocked(id string, lock *workspace.FileLock) (_ *Session, err 
 	return own, own.load(own.journal.last())
 }
 
-// missing returns the error for a projection without its journal, as other programs leave it.
+// missing returns the error for a missing journal. Other programs may leave a projection without one.
 func (s Store) missing(id string) error {
 	f := notFound(id)
 	if file := s.file(id, projectionEnding); s.noLink(id, projectionEnding) == nil {
 		if _, err := os.Lstat(file); err == nil {
-			f.Hint("there is no journal of it, but a history: begin a session with --history-file %s", file)
+			f.Hint("it has a history but no journal: begin a session with --history-file %s", file)
 		}
 	}
 	return f
@@ -321,17 +321,17 @@ func (s Store) Delete(ctx context.Context, id string) error {
 		return lockedBy(id, err)
 	}
 	defer func() { _ = held.Unlock() }()
-	// Remove the journal last: until then the deletion can be repeated.
+	// Remove the journal last, so that a failed deletion can be repeated.
 	for _, ending := range []string{projectionEnding, journalEnding} {
 		if err := os.Remove(s.file(id, ending)); err != nil && !absent(err) {
 			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable",
 				s.dir)
 		}
 	}
-	if err := s.removeBlobs(id); err != nil { // nothing refers to them any more
+	if err := s.removeBlobs(id); err != nil { // nothing refers to them now
 		return err
 	}
-	_ = os.Remove(s.file(id, lockEnding)) // while we hold it: a process that waits for it tries again
+	_ = os.Remove(s.file(id, lockEnding)) // while we hold it; a waiting process tries again
 	return nil
 }
 
@@ -348,7 +348,7 @@ func (s Store) removeBlobs(id string) error {
 	return nil
 }
 
-// open opens a journal. It refuses everything but a regular file: links, and what could block.
+// open opens a journal. It refuses everything but a regular file, such as links, and pipes, which could block.
 func (s Store) open(id string, flags int) (*os.File, error) {
 	path := s.file(id, journalEnding)
 	info, err := os.Lstat(path)
@@ -417,7 +417,7 @@ func unwritable(path string, err error) error {
 	return fileFault(path, "written", err, "make room, and "+filepath.Dir(path)+" writable")
 }
 
-// fileFault returns an error that is not a fault yet as one about a file of a session.
+// fileFault converts an error to a fault about a file of a session, unless it is a fault.
 func fileFault(path, verb string, err error, hint string) error {
 	var known *fault.Fault
 	if err == nil || errors.As(err, &known) {

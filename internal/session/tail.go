@@ -6,7 +6,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// writable reports why this version must not write a journal.
+// writable returns an error if this version must not write the journal.
 func (j *journal) writable() error {
 	if len(j.places) == 0 {
 		return errEmpty
@@ -18,7 +18,7 @@ func (j *journal) writable() error {
 	return nil
 }
 
-// newer returns the error for a session that is read-only here.
+// newer returns the error for a session of a newer version, which is read-only here.
 func newer(b Begin) error {
 	return fault.New(fault.Unsupported,
 		"the session %s was written by a newer version (records of version %d; this program writes version %d), so "+
@@ -27,9 +27,8 @@ func newer(b Begin) error {
 		b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
 }
 
-// heal makes sure that the next write begins a line. An incomplete last line is cut off only if it is the beginning of
-// a record that a writer did not finish. A complete record that only lacks its newline is used, and everything else is
-// left in place.
+// heal ensures that the next write begins a line. It cuts off an incomplete last line only if it is the beginning of an
+// unfinished record. It uses a complete record that only lacks its newline, and leaves everything else in place.
 func (s *Session) heal() error {
 	j := s.journal
 	rest := j.size - j.end
@@ -64,7 +63,7 @@ func (s *Session) heal() error {
 	return s.endLine(line)
 }
 
-// cut removes a torn line, and records that.
+// cut removes a torn line, and reports it in the state.
 func (s *Session) cut(d Damaged) error {
 	if err := s.file.Truncate(d.At); err != nil {
 		return err

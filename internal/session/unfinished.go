@@ -7,11 +7,11 @@ import (
 	"omniagent/internal/event"
 )
 
-// Unfinished is a turn with an unknown outcome: the process died after it accepted the message, or began the turn, and
-// before the turn ended.
+// Unfinished is a turn with an unknown outcome: the process died after it had accepted the message or begun the turn,
+// and before the end.
 type Unfinished struct {
 	Turn    int64         `json:"turn"`
-	Message []event.Block `json:"-"` // nil: no message began it
+	Message []event.Block `json:"-"` // nil if no message began it
 }
 
 // unfinished finds the turns that have a prompt but no end, the unanswered questions in them, and the number of the
@@ -21,7 +21,7 @@ func (f *fold) unfinished() {
 	hasEnded := f.ends()
 	hasEnded(-1)
 	answered := map[string]bool{}
-	began := map[int64]bool{} // turns without an end, whose prompt was not seen yet
+	began := map[int64]bool{} // turns without an end whose prompt has not been seen
 	defer func() {
 		for turn := range began {
 			f.state.Unfinished = append(f.state.Unfinished, Unfinished{Turn: turn})
@@ -40,7 +40,7 @@ func (f *fold) unfinished() {
 		f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
 		switch {
 		case ev.Kind == event.Prompted && hasEnded(ev.Turn):
-			return // those before it ended too
+			return // earlier turns have ended too
 		case ev.Kind == event.TurnBegan && !hasEnded(ev.Turn):
 			began[ev.Turn] = true
 		case ev.Kind == event.Prompted:
@@ -57,7 +57,7 @@ func (f *fold) unfinished() {
 }
 
 // ends returns a function that reports whether a turn has ended. Turns end roughly in the order of their numbers, so it
-// reads the ends from the back and stops as soon as it can. Calling it with turn -1 reads the last end.
+// reads the ends from the last one on, and stops as soon as it can. Calling it with -1 reads the last end.
 func (f *fold) ends() func(turn int64) bool {
 	j := f.journal
 	ended := map[int64]bool{}
@@ -87,5 +87,5 @@ func (f *fold) ends() func(turn int64) bool {
 	}
 }
 
-// mostOpenTurns is more than the number of turns that a conversation lets wait.
+// mostOpenTurns exceeds the number of turns that may wait in a conversation.
 const mostOpenTurns = 128

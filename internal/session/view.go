@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// View is a read-only snapshot of a session. A writer may append meanwhile; the view does not change.
+// View is a read-only snapshot of a session. It does not change when a writer appends.
 type View struct {
 	State State
 	file  *os.File
@@ -55,7 +55,7 @@ func viewOf(f *os.File, blobs blobs) (*View, error) {
 // Close closes the view.
 func (v *View) Close() { _ = v.file.Close() }
 
-// Info returns what a list shows of the session.
+// Info returns the Info of the session.
 func (v *View) Info() Info { return Info{State: v.State, Size: v.fold.journal.size} }
 
 // Last returns the number of the last record.
@@ -66,8 +66,7 @@ func (v *View) Messages() []model.Message {
 	return plain(v.fold.messages())
 }
 
-// Check reads every record on every branch and returns what is damaged: lines, records, and the files that hold the
-// data of records.
+// Check reads every record on every branch, and returns damaged lines, records, and files with the data of records.
 func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	j := v.fold.journal
 	r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
@@ -91,8 +90,8 @@ func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	return all, nil
 }
 
-// Entries iterates over the records of the conversation from the first one on, including those that compactions removed
-// from the model's view. A record that cannot be read is yielded as an error; the others follow.
+// Entries iterates over the records of the conversation, including those that compactions removed from the model's
+// view. It yields an error for an unreadable record, and continues.
 func (v *View) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, i := range v.path {
@@ -107,7 +106,7 @@ func (v *View) Entries() iter.Seq2[Entry, error] {
 }
 
 // Fork creates a session that begins with the records of another one, and locks it. If newID is empty, Fork chooses an
-// id. The other session may be in use. The totals of both include what the conversation has cost so far.
+// id. The other session may be in use. The totals of both include the cost so far.
 func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	if newID == "" {
 		newID = NewID()
@@ -138,8 +137,7 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	})
 }
 
-// lines calls do for each line of the conversation in the order of the file: its records, and between them the events
-// and the records of newer versions.
+// lines calls do for each line of the conversation, in the order of the file: its records, events, and unknown records.
 func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) error {
 	ours := map[int64]bool{}
 	for _, i := range v.path {
@@ -159,7 +157,7 @@ func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) e
 			return nil
 		}
 		if _, damaged := e.Record.(Damaged); damaged || line == nil {
-			continue // the other session has lost it as well
+			continue // the other session has lost it too
 		}
 		if k := e.Record.kind(); !ours[e.Number] && (!ours[e.Parent] || k.inTree() && k != unknown) {
 			continue // on an abandoned branch
@@ -170,7 +168,7 @@ func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) e
 	}
 }
 
-// copying renumbers the records of a conversation, because the numbers in a journal have no gaps.
+// copying renumbers the records of a conversation, because the numbers in a journal must not have gaps.
 type copying struct {
 	w            io.Writer
 	from, to     blobs
