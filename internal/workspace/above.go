@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Above is a parent directory of another one. Small files in it are read by name, and never through a link.
+// Above is a parent directory of another one. It reads small files by name, never through a link.
 type Above struct {
 	Path string // absolute
 
@@ -14,9 +14,9 @@ type Above struct {
 }
 
 // Above calls visit for each parent of the directory name, from the root of the file system down, and returns the
-// absolute path of name itself, without links. Parents above the workspace, which its user does not control, are opened
-// by path; from the workspace on each is opened in its parent, never through a link. A directory that cannot be opened
-// is empty.
+// absolute path of name itself, without links. It opens parents above the workspace by path, because others do not
+// control them; from the workspace on, it opens each in its parent, never through a link. A directory that cannot be
+// opened counts as empty.
 func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	if own, rel := d.owner(name); own != d {
 		return own.Above(rel, visit)
@@ -64,11 +64,10 @@ func visitParent(path string, p place, err error, visit func(*Above)) {
 	}
 }
 
-// Has reports whether the directory has an entry of that name.
+// Has reports whether the directory has an entry with that name.
 func (a *Above) Has(name string) bool { return a.opened && a.place.has(name) }
 
-// ReadFile reads a regular file of at most limit bytes in or beneath the directory. No element of its name may be a
-// link.
+// ReadFile reads a regular file of up to limit bytes in or below the directory. No element of its name may be a link.
 func (a *Above) ReadFile(name string, limit int64) ([]byte, error) {
 	if !a.opened {
 		return nil, changedSince(a.Path)

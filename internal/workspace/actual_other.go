@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// actualPath is not available here.
+// actualPath is not supported on this system.
 func actualPath(*os.File) (string, error) { return "", errors.ErrUnsupported }

@@ -7,11 +7,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Append appends one line to a journal, which it creates with perm (0 means 0600) if necessary. line may end in a
-// newline; a newline in the middle is refused. The line is a single write, so that lines of several processes never
-// mix. If the last line is truncated because its writer died, the new line still begins on its own; readers find a line
-// that does not parse and, rarely, an empty one. The line survives the death of the process, but not a power failure:
-// that would need a sync for each line.
+// Append appends one line to a journal, which it creates with perm (0 means 0600) if necessary. line may end with a
+// newline, but must not contain another. The line is a single write, so that lines of several processes never mix. If
+// the last line is truncated because its writer died, the new line still begins on a new line. Readers find a line that
+// does not parse and, rarely, an empty one. The line survives the death of the process, but not a power failure: that
+// would need a sync for each line.
 func Append(path string, line []byte, perm os.FileMode) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	if bytes.IndexByte(line, '\n') >= 0 {
@@ -48,8 +48,8 @@ func appendLine(f *os.File, path string, line []byte) error {
 		if _, err := f.ReadAt(last, size-1); err != nil {
 			return err
 		}
-		// In the same write as the line, not before it: two writers at once leave an empty line and nothing worse,
-		// without a lock that a stopped process could hold for ever.
+		// Write it together with the line: two writers at once leave at worst an empty line, and need no lock, which a
+		// stopped process could hold forever.
 		if last[0] != '\n' {
 			text = append(text, '\n')
 		}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clone makes a file that shares its blocks with another one until either is written, where the file system can. On
-// failure nothing is left. A link at from is not followed.
+// Clone creates a file that shares its blocks with another one until either is written, if the file system supports
+// that. On failure it leaves nothing. It does not follow a link at from.
 func Clone(from, to string, perm fs.FileMode) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {

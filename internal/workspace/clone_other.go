@@ -7,5 +7,5 @@ import (
 	"io/fs"
 )
 
-// Clone fails: how files share blocks here is not known.
+// Clone is not supported on this system.
 func Clone(_, _ string, _ fs.FileMode) error { return errors.ErrUnsupported }

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// Copy makes a file with the content of another one. It refuses a name that is taken. On failure nothing is left.
+// Copy creates a file with the content of another one. It returns an error if the name is taken. On failure it leaves
+// nothing.
 func Copy(from, to string, perm fs.FileMode) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|openWithoutBlocking, 0)
 	if err != nil {

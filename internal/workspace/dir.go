@@ -16,12 +16,12 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Dir is a directory that a program works in. Every file is opened beneath it, by descriptor, whatever links it has and
-// whatever is moved meanwhile. Names have slashes and are relative to the root, which is ".". A link that leads out of
-// the root is refused; one that leads back into it is followed, even an absolute one.
+// Dir is a directory that a program works in. Every file is opened below it, by descriptor, whatever links there are
+// and whatever is moved meanwhile. Names have slashes and are relative to the root, which is ".". A link that leads out
+// of the root is refused. A link that leads back into it is followed, even if it is absolute.
 //
-// A Dir may have further directories that are read-only, and others that are like the root, each a Dir of its own. A
-// name there is an absolute path, with slashes. No link leads from one of them into another.
+// A Dir may have further read-only directories, and further roots, each with its own Dir. Names in them are absolute
+// paths with slashes. Links from one of them into another are refused.
 //
 // A refusal is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular, not-directory,
 // too-large, read-only, changed, full or, for any other error of the system, failed.
@@ -31,13 +31,13 @@ type Dir struct {
 	root         *os.Root
 	readOnly     []further
 	roots        []*Dir // further roots
-	out          error  // the error of os.Root for a name that leads out of it
+	out          error  // the error of os.Root for a name that leads outside
 	restrictions restrictions
-	// one replacement at a time: no other of ours comes between the last check of a file and its rename
+	// allows one replacement at a time, so that no other of ours comes between the last check of a file and its rename
 	replaceMu sync.Mutex
 }
 
-// OpenDir opens the directory root. The directories also are read-only; they need not exist yet.
+// OpenDir opens the directory root. The directories in also are read-only, and need not exist yet.
 func OpenDir(root string, also ...string) (*Dir, error) {
 	d := &Dir{}
 	var err error
@@ -81,7 +81,7 @@ func (d *Dir) Close() error {
 // Path returns the absolute path of the root.
 func (d *Dir) Path() string { return d.path }
 
-// Open opens a regular file for reading. It opens nothing else, so it never blocks on a FIFO or a device.
+// Open opens a regular file for reading. It refuses anything else, so it never blocks on a FIFO or a device.
 func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	if own, rel := d.owner(name); own != d {
 		return own.Open(rel)
@@ -99,7 +99,7 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, d.toFault("read", name, err)
 	}
-	// The check of the opened file is the one that counts.
+	// Only a check of the opened file is reliable.
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		err = notRegularFile(name, info)
 	}
@@ -141,14 +141,14 @@ func (d *Dir) lstat(name string) (os.FileInfo, error) {
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		return in(d, name, (*os.Root).Lstat)
 	}
-	// Only its parents may be links.
+	// Follow links in its parents only.
 	return in(d, path.Dir(name), func(r *os.Root, dir string) (os.FileInfo, error) {
 		return r.Lstat(filepath.Join(dir, path.Base(name)))
 	})
 }
 
-// ReadDir lists a directory, sorted by name. If it has more than limit entries, ReadDir lists some limit of them and
-// reports so; 0 means no limit.
+// ReadDir lists a directory, sorted by name. If it has more than limit entries, ReadDir returns limit of them and more
+// is true. 0 means no limit.
 func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	if own, rel := d.owner(name); own != d {
 		return own.ReadDir(rel, limit)
@@ -191,8 +191,8 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// in calls do with a name beneath the root or in one of the further directories. os.Root refuses absolute links even if
-// they lead back into the root, so a refused name is resolved and tried again, still beneath the root.
+// in calls do with a name below the root or in one of the further directories. os.Root refuses absolute links even if
+// they lead back into the root, so a refused name is resolved and tried again, still below the root.
 func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, error) {
 	if local := filepath.FromSlash(name); filepath.IsAbs(local) {
 		return inFurther(d, local, do)
@@ -214,10 +214,10 @@ func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, er
 // further is a read-only directory.
 type further struct {
 	path string // absolute, as it was given
-	real string // the same without links, if it existed
+	real string // path without links, if it existed
 }
 
-// open opens the directory, but not the target of a link that has replaced it.
+// open opens the directory. If a link has replaced it, it does not open the link's target.
 func (f further) open() (*os.Root, error) {
 	info, err := os.Lstat(f.real)
 	if err == nil && !info.IsDir() {
@@ -237,7 +237,7 @@ func (f further) open() (*os.Root, error) {
 	return root, nil
 }
 
-// openRoot opens a directory. The "/." makes anything else fail at once: os.OpenRoot alone would block on a FIFO.
+// openRoot opens a directory. With "/.", anything else fails at once, while os.OpenRoot alone would block on a FIFO.
 func openRoot(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 
 // openRootIn is openRoot in an open directory.
@@ -259,9 +259,9 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 	return value, d.outside(local)
 }
 
-// Resolve returns name without links: where it leads, or would lead if it existed. It examines one directory after the
-// other, always beneath the root. The result is only used beneath the root again, so moving a link meanwhile gains
-// nothing. A name in a further directory is returned unchanged.
+// Resolve returns name without links, even if the file does not exist. It examines one directory after the other,
+// always below the root. The result must only be used below the root again, so moving a link meanwhile gains nothing. A
+// name in a further directory is returned unchanged.
 func (d *Dir) Resolve(name string) (string, error) {
 	if own, rel := d.owner(name); own != d {
 		resolved, err := own.Resolve(rel)
@@ -330,12 +330,12 @@ func (d *Dir) resolve(name string) (string, error) {
 	return path.Join(append([]string{"."}, done...)...), nil
 }
 
-// relative returns an absolute path relative to the root, with slashes, if its name says that it is beneath. It does
-// not touch the file system: the author of a link chose the path, and even a stat may mount something or wait for a
-// server.
+// relative returns an absolute path relative to the root, with slashes, if it is below the root by its name. It does
+// not touch the file system, because the author of a link chose the path, and even a stat may mount something or wait
+// for a server.
 func (d *Dir) relative(abs string) (string, bool) {
 	fold := foldsCase(d.path)
-	// First without Clean: in link/../x the two dots go up from the target of the link.
+	// Try it without Clean first: in link/../x, the dots go up from the target of the link.
 	for _, abs := range []string{abs, filepath.Clean(abs)} {
 		for _, base := range []string{d.path, d.real} {
 			if rel, ok := beneathPath(base, abs, fold); ok {
@@ -346,13 +346,13 @@ func (d *Dir) relative(abs string) (string, bool) {
 	return "", false
 }
 
-// under returns a path from a model, absolute and clean, relative to the root.
+// under returns an absolute and clean path from a model, relative to the root.
 func (d *Dir) under(abs string) (string, bool) {
 	if rel, ok := d.relative(abs); ok {
 		return rel, true
 	}
 	fold := foldsCase(d.path)
-	// Links above the root may give it further names: on macOS /tmp is one.
+	// Links above the root, such as /tmp on macOS, may give it further names.
 	for dir, rest := abs, ""; ; {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			rel, ok := beneathPath(d.real, filepath.Join(real, rest), fold)
@@ -366,8 +366,8 @@ func (d *Dir) under(abs string) (string, bool) {
 	}
 }
 
-// beneathPath returns p relative to base, if it is beneath it by its name. Both are absolute and clean. /w-evil is not
-// beneath /w.
+// beneathPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
+// not below /w.
 func beneathPath(base, p string, fold bool) (string, bool) {
 	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }
 	if same(base, p) {
@@ -382,5 +382,5 @@ func beneathPath(base, p string, fold bool) (string, bool) {
 	return "", false
 }
 
-// foldsCase reports whether the file system there ignores case.
+// foldsCase reports whether the file system at root ignores case.
 func foldsCase(root string) bool { return runtime.GOOS == "windows" || mountedDrive(root) }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// identity returns the number of the inode and the time of its last change, in nanoseconds.
+// identity returns the inode's number and the time of its last change, in nanoseconds.
 func identity(info fs.FileInfo) (inode uint64, changed int64) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// printable makes a name fit for a message: somebody else chose it.
+// printable cleans a name for a message, because somebody else chose it.
 func printable(name string) string {
 	const most = 300
 	if len(name) > most {
@@ -19,7 +19,7 @@ func printable(name string) string {
 	return text.Name(name)
 }
 
-// cause returns an error of the system with its names made fit for a message.
+// cause returns an error of the system with its names cleaned for a message.
 func cause(err error) error {
 	switch e := err.(type) { //nolint:errorlint // only the outermost one is rewritten
 	case *fs.PathError:
@@ -50,7 +50,7 @@ func notRegularFile(name string, info fs.FileInfo) error {
 	return f.With("reason", "not-regular")
 }
 
-// toFault turns an error of the system about a name into a fault; verb completes "cannot …".
+// toFault converts an error of the system about a name to a fault. verb completes "cannot …".
 func (d *Dir) toFault(verb, name string, err error) error {
 	var known *fault.Fault
 	if errors.As(err, &known) {
@@ -64,8 +64,7 @@ func (d *Dir) toFault(verb, name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code, reason = fault.FileMissing, "missing"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EBUSY):
-		// EBUSY: something is mounted there, such as a file that a container got, which can only be written
-		// in place.
+		// EBUSY: something is mounted there, such as a single file in a container, which can only be written in place.
 		code, reason = fault.PermissionDenied, "blocked"
 	case errors.Is(err, syscall.ELOOP):
 		code, reason = fault.SymlinkLoop, "invalid"

@@ -7,7 +7,7 @@ import (
 )
 
 // Add adds a writable directory like the root and returns its Dir, so that the caller can withhold and restrict names
-// there. It returns nil if the directory is inside one that is known already. Call it before any other method.
+// there. It returns nil if the directory is inside one that is already known. Call it before any other method.
 func (d *Dir) Add(dir string) (*Dir, error) {
 	more, err := OpenDir(dir)
 	if err != nil {
@@ -15,7 +15,7 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 	}
 	if filepath.Dir(more.real) == more.real {
 		_ = more.Close()
-		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything",
+		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is a root",
 			printable(dir)).Hint("name the directory of a project")
 	}
 	for _, known := range append([]*Dir{d}, d.roots...) {
@@ -23,7 +23,7 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 			return nil, more.Close()
 		}
 	}
-	d.roots = append(d.roots, more) // it may contain others, but is never inside one: the inner ones are found first
+	d.roots = append(d.roots, more) // it may contain others, but is never inside one, so inner ones are found first
 	return more, nil
 }
 
@@ -50,7 +50,7 @@ func (d *Dir) owner(name string) (*Dir, string) {
 	return d, name
 }
 
-// outerName returns the name outside of an added directory for a name in it.
+// outerName returns the full name for a name in an added directory.
 func (d *Dir) outerName(rel string) string {
 	return filepath.ToSlash(filepath.Join(d.path, filepath.FromSlash(rel)))
 }

@@ -9,16 +9,16 @@ import (
 	"omniagent/internal/fault"
 )
 
-// longestName is the longest path that Linux accepts. Without a limit, a path of a million directories would be created
-// one by one.
+// longestName is Linux's limit for a path. Without a limit, a path of a million directories would be created one by
+// one.
 const longestName = 4096
 
-// Name returns the name of a path that a model wrote: relative to the root, or absolute and inside the root or a
-// further directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the
-// path are not part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
+// Name returns the name for a path that a model wrote: relative to the root, or absolute and inside the root or a
+// further directory. `~` has no special meaning. `..` goes up by name, not from the target of a link. Blanks around the
+// path are removed: write ./ a or a / for a file whose name begins or ends with one. The file need not exist.
 //
-// On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
-// Elsewhere src\a is src/a, unless there is a file of that very name.
+// On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a have their meaning there.
+// Elsewhere src\a is src/a, unless there is a file with exactly that name.
 func (d *Dir) Name(written string) (string, error) {
 	trimmed := strings.TrimSpace(written)
 	if trimmed == "" || strings.ContainsRune(written, 0) || len(written) > longestName {
@@ -31,7 +31,7 @@ func (d *Dir) Name(written string) (string, error) {
 	if i := strings.LastIndexByte(p, '\\'); i >= 0 {
 		literal := p
 		if end := strings.IndexByte(p[i:], '/'); end >= 0 {
-			literal = p[:i+end] // a new file in a directory of such a name is in that directory
+			literal = p[:i+end] // a new file in a directory with such a name
 		}
 		name, err := d.clean(written, literal)
 		if err == nil {
@@ -44,7 +44,7 @@ func (d *Dir) Name(written string) (string, error) {
 	return d.clean(written, p)
 }
 
-// clean returns the name of p, which is spelled as the system spells paths.
+// clean returns the name of p, which has the system's spelling.
 func (d *Dir) clean(written, p string) (string, error) {
 	if filepath.IsAbs(p) {
 		return d.absolute(written, filepath.Clean(p))
@@ -54,7 +54,7 @@ func (d *Dir) clean(written, p string) (string, error) {
 	case p == ".." || strings.HasPrefix(p, ".."+string(filepath.Separator)):
 		// It may leave the root and come back.
 		return d.absolute(written, filepath.Join(d.path, p))
-	case !filepath.IsLocal(p): // a device of Windows, or a path with a drive
+	case !filepath.IsLocal(p): // a Windows device, or a path with a drive
 		return "", invalid(written)
 	}
 	return filepath.ToSlash(p), nil
@@ -83,7 +83,7 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 	return "", d.outside(written)
 }
 
-// spell rewrites a path for the system goos with the workspace at root. It returns "" for a Windows path on a system
+// spell rewrites a path for the system goos and a workspace at root. It returns "" for a Windows path on a system
 // without drives.
 func spell(goos, root, written string) string {
 	slashed := strings.ReplaceAll(written, `\`, "/")
@@ -105,7 +105,7 @@ func spell(goos, root, written string) string {
 	return written
 }
 
-// mountedDrive reports whether p is where Linux under Windows mounts the drives: /mnt/c.
+// mountedDrive reports whether p is in a Windows drive mounted by WSL, such as /mnt/c.
 func mountedDrive(p string) bool {
 	return len(p) >= 6 && strings.HasPrefix(p, "/mnt/") && isLetter(p[5]) && (len(p) == 6 || p[6] == '/')
 }
@@ -113,7 +113,7 @@ func mountedDrive(p string) bool {
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 func invalid(written string) error {
-	f := fault.New(fault.ArgError, "%q is not a path of a file", printable(written))
+	f := fault.New(fault.ArgError, "%q is not a valid path", printable(written))
 	switch {
 	case strings.TrimSpace(written) == "":
 		f = fault.New(fault.ArgError, "the path is empty")

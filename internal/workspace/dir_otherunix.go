@@ -4,5 +4,5 @@ package workspace
 
 import "io/fs"
 
-// identity returns zeros: fingerprints are compared by their hash instead.
+// identity returns zeros. Fingerprints are compared by hash instead.
 func identity(fs.FileInfo) (inode uint64, changed int64) { return 0, 0 }

@@ -11,17 +11,16 @@ import (
 	"omniagent/internal/fault"
 )
 
-// racy is how long after a change another change may leave the same time on the file: clocks of file systems tick
-// slowly, on FAT every other second.
+// racy is the time within which two changes may leave the same time on a file, because clocks of file systems are
+// coarse: 2 s on FAT.
 const racy = 2 * time.Second
 
-// Fingerprint reports whether a file is still the one that was read. The zero value stands for a file that does not
-// exist.
+// Fingerprint identifies the content of a file, to detect changes. The zero value means that there is no file.
 type Fingerprint struct {
 	Hash     [sha256.Size]byte
 	size     int64
 	modified time.Time
-	changed  int64  // when the inode changed, if known: this time cannot be set back
+	changed  int64  // when the inode changed, if known; programs cannot set this time
 	inode    uint64 // 0 if the system does not report it
 	taken    time.Time
 }
@@ -29,24 +28,24 @@ type Fingerprint struct {
 // Exists reports whether there was a file.
 func (p Fingerprint) Exists() bool { return !p.taken.IsZero() }
 
-// Same reports whether both have the same content. Touching a file does not change it.
+// Same reports whether both have the same content, whatever their times.
 func (p Fingerprint) Same(other Fingerprint) bool {
 	return p.Exists() == other.Exists() && p.Hash == other.Hash && p.size == other.size
 }
 
-// untouched reports whether info alone proves that the file is still the same.
+// untouched reports whether info alone proves that the file has not changed.
 func (p Fingerprint) untouched(info fs.FileInfo) bool {
 	inode, changed := identity(info)
 	return p.Exists() && inode == p.inode && inode != 0 && changed == p.changed && changed != 0 &&
 		info.Size() == p.size && info.ModTime().Equal(p.modified) && p.taken.Sub(p.modified) > racy
 }
 
-// FingerprintOf returns the fingerprint of a file with that content.
+// FingerprintOf returns the fingerprint of a content.
 func FingerprintOf(data []byte) Fingerprint {
 	return Fingerprint{Hash: sha256.Sum256(data), size: int64(len(data)), taken: time.Now()}
 }
 
-// Reading is an open file that has a fingerprint when it was read to its end.
+// Reading is an open file that computes the fingerprint while it is read.
 type Reading struct {
 	file  *os.File
 	info  fs.FileInfo
@@ -82,7 +81,7 @@ func (r *Reading) Size() int64 { return r.info.Size() }
 // Close closes the file.
 func (r *Reading) Close() error { return r.file.Close() }
 
-// Fingerprint returns the fingerprint of what was read. It is the file's only if everything was read.
+// Fingerprint returns the fingerprint of the bytes that were read. It is the file's only if everything was read.
 func (r *Reading) Fingerprint() Fingerprint {
 	inode, changed := identity(r.info)
 	return Fingerprint{
@@ -91,7 +90,7 @@ func (r *Reading) Fingerprint() Fingerprint {
 	}
 }
 
-// Load reads a regular file of at most limit bytes and returns its fingerprint.
+// Load reads a regular file of up to limit bytes and returns its fingerprint.
 func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
 	r, err := d.Reading(name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
 	if r.Size() > limit {
 		return nil, Fingerprint{}, tooLargeFile(name, r.Size(), limit)
 	}
-	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
+	// The size is only a hint: it is 0 for files in /proc, and a file may grow while it is read.
 	data, err := readUpTo(r, r.Size(), limit+1)
 	if err != nil {
 		return nil, Fingerprint{}, d.toFault("read", name, err)
@@ -131,8 +130,8 @@ func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	}
 }
 
-// checkUnchanged reports whether the slot has the file of the fingerprint. It looks in the open directory of the coming
-// rename, and not by the full name, which may lead elsewhere by now.
+// checkUnchanged returns an error unless the slot has the file of the fingerprint. It looks in the open directory, not
+// by the full name, which may lead elsewhere by now.
 func (d *Dir) checkUnchanged(parent *os.Root, at slot, want Fingerprint) error {
 	info, err := parent.Lstat(at.base)
 	switch {

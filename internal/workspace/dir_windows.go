@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// renameIn retries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
+// renameIn retries for a while, because the target cannot be replaced while a reader or a virus scanner has it open.
 func renameIn(parent *os.Root, from, to string) error {
 	for gap := time.Millisecond; ; gap *= 2 {
 		err := parent.Rename(from, to)
@@ -24,9 +24,9 @@ func renameIn(parent *os.Root, from, to string) error {
 // syncIn does nothing, like syncDir.
 func syncIn(*os.Root) error { return nil }
 
-// abandonedIn returns false: files that are opened beneath a root can be removed here while a writer has them open.
-// Sweep removes them.
+// abandonedIn returns false, because here a file opened below a root can be removed while a writer has it open. Sweep
+// removes the leftovers.
 func abandonedIn(*os.Root, string) bool { return false }
 
-// identity returns zeros: the other properties of a file do not have it here.
+// identity returns zeros, because fs.FileInfo does not have it here.
 func identity(fs.FileInfo) (inode uint64, changed int64) { return 0, 0 }

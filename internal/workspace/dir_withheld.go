@@ -12,13 +12,13 @@ import (
 
 // restrictions are the restricted files of a Dir.
 type restrictions struct {
-	hidden    []string // real names beneath the root, with slashes; neither read nor written
-	protected []string // beneath the root; written only by their own name
+	hidden    []string // real names below the root, with slashes; neither read nor written
+	protected []string // names below the root; written only by their own name
 	never     Names    // never read
 	named     Names    // read only by their own name
 }
 
-// Names selects among the real names beneath a root, with slashes.
+// Names selects files by their real names below a root, with slashes.
 type Names func(real string) bool
 
 func (n Names) match(real string) bool { return n != nil && n(real) }
@@ -28,19 +28,19 @@ func (w *restrictions) empty() bool {
 	return len(w.hidden)+len(w.protected) == 0 && w.never == nil && w.named == nil
 }
 
-// Restrict keeps the files in never from being read, under any name and in any search, and the files in named unless
-// their own name is given: the decision about a call sees only that name. Either may be nil. Call it before any other
-// method.
+// Restrict protects files from reading: those in never under any name and in any search, those in named unless their
+// own name is given, because the decision about a call only sees the given name. Either may be nil. Call it before any
+// other method.
 func (d *Dir) Restrict(never, named Names) { d.restrictions.never, d.restrictions.named = never, named }
 
-// skips reports whether a search that began at start leaves a file out.
+// skips reports whether a search that began at start leaves out a file.
 func (w *restrictions) skips(start, real string) bool {
 	return w.isHidden(real) || w.never.match(real) || w.named.match(real) && !w.named.match(start)
 }
 
-// Withhold keeps the absolute paths hidden from being read and written at all, and the names protected, relative to the
-// root, from being written under another name: the decision about a call sees only its names, and a link must not make
-// them lie. Call it before any other method.
+// Withhold protects the absolute paths in hidden from reading and writing, and the names in protected, relative to the
+// root, from writing under another name: the decision about a call only sees its names, and a link must not falsify
+// them. Call it before any other method.
 func (d *Dir) Withhold(hidden, protected []string) {
 	for _, p := range hidden {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
@@ -57,11 +57,11 @@ func (d *Dir) Withhold(hidden, protected []string) {
 	}
 }
 
-// isHidden reports whether a real name beneath the root is hidden.
+// isHidden reports whether a real name below the root is hidden.
 func (w *restrictions) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
 
-// among returns a test whether real is a name or beneath it. It ignores case: on a file system that does not, it
-// withholds a few names too many.
+// among returns a function that reports whether real is a name or below it. It ignores case, which on other file
+// systems only withholds a few more names.
 func among(real string) func(string) bool {
 	return func(name string) bool {
 		return name == "." || strings.EqualFold(real, name) || len(real) > len(name) && real[len(name)] == '/' &&
@@ -81,13 +81,13 @@ func (d *Dir) mayRead(name string, f *os.File) error {
 	return d.restrictions.checkRead(real, name)
 }
 
-// checkRead returns why the file at real is not read under a name.
+// checkRead returns an error if the file at real must not be read under a name.
 func (w *restrictions) checkRead(real, name string) error {
 	switch {
 	case w.isHidden(real):
 		return hiddenFile(name)
 	case w.never.match(real):
-		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user keeps %s from being read", name), name,
+		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user forbids reading %s", name), name,
 			"blocked").Hint("Ask the user for what is needed of it.")
 	case w.named.match(real) && !w.named.match(path.Clean(name)):
 		return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which the user is asked about", name, real),
@@ -124,8 +124,7 @@ func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 	return nil
 }
 
-// placeOf returns the path of an open file or directory relative to the root. ok is false if it is elsewhere, such as
-// in a further directory.
+// placeOf returns the path of an open file or directory relative to the root. ok is false if it is not below the root.
 func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
 	return d.located(func() (string, error) { return actualPath(f) }, name)
 }
@@ -135,7 +134,7 @@ func (d *Dir) located(actual func() (string, error), name string) (rel string, o
 		return "", false
 	}
 	place, err := actual()
-	if err != nil { // the system does not report it: the current target of the name is the next best
+	if err != nil { // if the system does not report it, use the current target of the name
 		rel, err := d.resolve(name)
 		return rel, err == nil && !filepath.IsAbs(filepath.FromSlash(name))
 	}
@@ -144,7 +143,7 @@ func (d *Dir) located(actual func() (string, error), name string) (rel string, o
 }
 
 func hiddenFile(name string) error {
-	return reasoned(fault.New(fault.PermissionDenied, "%s holds credentials: no tool reads or writes it", name), name,
+	return reasoned(fault.New(fault.PermissionDenied, "%s has credentials: no tool may read or write it", name), name,
 		"blocked").
 		Hint("Ask the user for what is needed of it.")
 }

@@ -14,24 +14,24 @@ import (
 	"omniagent/internal/ident"
 )
 
-// ReplaceOptions controls Replace. The zero value replaces whatever is there.
+// ReplaceOptions controls Replace. The zero value replaces any regular file.
 type ReplaceOptions struct {
 	Mode   fs.FileMode  // of a new file, before the umask; 0 means 0666. An existing file keeps its own
-	Expect *Fingerprint // what must be there immediately before; the zero Fingerprint: no file
-	// the result of Resolve when the write was permitted; "": any
+	Expect *Fingerprint // what must be there immediately before; the zero Fingerprint means no file
+	// the result of Resolve when the write was permitted; may be empty
 	Target string
 }
 
-// Replace writes data to the file, atomically: whenever the process dies, the file has all of the old bytes or all of
-// the new ones. It creates missing parents. An existing file keeps its permissions and, if we may, its owner. A link
-// stays, and its target beneath the root is replaced. Replace refuses anything but a regular file, and a read-only
-// file, although a rename could replace that.
+// Replace writes data to the file atomically: whenever the process dies, the file has all of the old bytes or all of
+// the new ones. It creates missing parents. An existing file keeps its permissions and, if possible, its owner. A link
+// stays, and its target below the root is replaced. Replace refuses anything but a regular file, and a read-only file,
+// although a rename could replace that.
 //
-// It opens the directories one in the other, each by its name and none through a link: if an element becomes a link
-// after the name was resolved, that is fault.ConcurrentModification.
+// It opens each directory in its parent by name, never through a link. If an element becomes a link after the name was
+// resolved, it returns fault.ConcurrentModification.
 //
-// If a file has several hard links, this name gets the new content and the others keep the old. So a file outside that
-// is linked into the workspace is never changed. Extended attributes and set-user-id bits are lost.
+// If a file has several hard links, this name gets the new content and the others keep the old. So an outside file that
+// is linked into the workspace never changes. Extended attributes and set-user-id bits are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if own, rel := d.owner(name); own != d {
 		if o.Target != "" {
@@ -56,7 +56,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	case target == ".":
 		return notRegularDirectory(name)
 	}
-	if d.restrictions.isHidden(target) { // before a directory is created for it
+	if d.restrictions.isHidden(target) { // check before creating a directory for it
 		return hiddenFile(name)
 	}
 	base := path.Base(target)
@@ -66,7 +66,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	}
 	defer parent.Close()
 	named := name
-	if o.Target != "" { // the decision was about this target
+	if o.Target != "" { // the write was permitted for this target only
 		named = o.Target
 	}
 	if err := d.mayWrite(named, parent, target); err != nil {
@@ -81,7 +81,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	mode := o.Mode
 	switch {
 	case old != nil:
-		// until it is complete: users who may not read the old file must never read the new one
+		// users who may not read the old file must never be able to read the new one
 		mode = 0o600
 	case mode == 0:
 		mode = 0o666
@@ -89,7 +89,7 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	return d.replaceIn(diskIn(parent, mode), parent, slot{target, base, old}, data, o.Expect)
 }
 
-// reach opens a directory beneath the root, through no link. It creates missing ones.
+// reach opens a directory below the root, never through a link. It creates missing directories.
 func (d *Dir) reach(dir string) (*os.Root, error) {
 	at, err := d.root.OpenRoot(".")
 	if err != nil || dir == "." {
@@ -106,7 +106,7 @@ func (d *Dir) reach(dir string) (*os.Root, error) {
 	return at, nil
 }
 
-// step opens the directory name in another one, or creates it.
+// step opens or creates a directory in another one.
 func step(at *os.Root, name string) (*os.Root, error) {
 	info, err := at.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +133,8 @@ func step(at *os.Root, name string) (*os.Root, error) {
 
 // slot is the place of a file.
 type slot struct {
-	name string // beneath the root, without links
-	base string // the last part of it, in the open directory
+	name string // below the root, without links
+	base string // the last element of name
 	old  fs.FileInfo
 }
 
@@ -155,7 +155,7 @@ func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, erro
 	return old, nil
 }
 
-// diskIn returns the calls of a replacement that can fail, for names in an open directory.
+// diskIn returns the calls of a replacement that can fail, in an open directory.
 func diskIn(parent *os.Root, mode fs.FileMode) disk {
 	d := realDisk()
 	d.create = func(name string) (*os.File, error) {
@@ -174,7 +174,7 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	if err != nil {
 		return d.toFault("write", at.name, err)
 	}
-	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
+	// Do not use defer: tests simulate a kill with a panic, and a killed process does not clean up.
 	err = fillLike(k, f, data, at.old)
 	if err == nil && expect != nil {
 		err = d.checkUnchanged(parent, at, *expect)
@@ -193,11 +193,11 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	if err := k.syncDir("."); err != nil {
 		return d.toFault("write", at.name, err)
 	}
-	sweepIn(parent, sweptPerWrite) // the write has succeeded; leftovers are for the next one
+	sweepIn(parent, sweptPerWrite) // ignore errors: the write has succeeded
 	return nil
 }
 
-// fillLike fills the temporary file. It finally has the mode of the old file, or the one that it was created with.
+// fillLike fills the temporary file, and gives it the mode of the old file if there is one.
 func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	like := old
 	if like == nil {
@@ -210,8 +210,8 @@ func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	return k.fill(f, data, like.Mode().Perm(), old)
 }
 
-// settle gives the temporary file its name, unless another process has created that meanwhile, which a rename would not
-// notice.
+// settle gives the temporary file its final name. It fails if another process has created that meanwhile, which a
+// rename would not notice.
 func settle(k disk, parent *os.Root, temporary string, at slot) error {
 	switch err := parent.Link(temporary, at.base); {
 	case err == nil:
@@ -220,7 +220,7 @@ func settle(k disk, parent *os.Root, temporary string, at slot) error {
 	case errors.Is(err, fs.ErrExist):
 		return changedSince(at.name)
 	}
-	return k.rename(temporary, at.base) // a file system without hard links
+	return k.rename(temporary, at.base) // the file system has no hard links
 }
 
 func notRegularDirectory(name string) error {
@@ -228,7 +228,7 @@ func notRegularDirectory(name string) error {
 		"not-regular")
 }
 
-// sweepIn removes leftovers as sweep does, in an open directory.
+// sweepIn is sweep in an open directory.
 func sweepIn(parent *os.Root, limit int) {
 	f, err := parent.Open(".")
 	if err != nil {

@@ -4,5 +4,5 @@ package workspace
 
 import "io/fs"
 
-// Links is how many names a file has, where the system tells.
+// Links returns 1, because the number of a file's names is unknown here.
 func Links(fs.FileInfo) uint64 { return 1 }

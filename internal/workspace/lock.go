@@ -26,21 +26,20 @@ type FileLock struct {
 	file *os.File
 }
 
-// Holder is the content of the lock file while the lock is held. It only informs: the lock itself is the kernel's.
+// Holder is the content of the lock file while the lock is held. It is only information; the lock itself is the
+// kernel's.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"` // when it took the lock
-	// when the process began, in the system's own unit: process numbers are reused
+	// when the process began, in the system's own unit, because process ids are reused
 	Started string `json:"started,omitempty"`
 	Boot    string `json:"boot,omitempty"` // the boot of the system
 }
 
-// HolderOf reports whether a process holds the lock of the file at path, and which one if that is known. It changes
-// nothing.
+// HolderOf reports whether a process holds the lock of the file at path, and which one, if known. It changes nothing.
 //
-// A lock whose holder is gone may be held for a moment all the same: by a process that only looks, as this one does, or
-// by a child that the holder had just forked and that has not become its own program yet. HolderOf waits until that is
-// over, or a new holder is named.
+// A lock whose holder is gone may still be held for a moment: by a process that calls HolderOf, or by a child that the
+// holder had just forked and that has not called exec yet. HolderOf waits until that is over, or there is a new holder.
 func HolderOf(path string) (by Holder, held bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {
@@ -62,10 +61,10 @@ func HolderOf(path string) (by Holder, held bool) {
 	}
 }
 
-// passing is how long a lock may be held by a process that does not say so.
+// passing is how long HolderOf waits for such a process.
 const passing = 500 * time.Millisecond
 
-// gone reports whether the process is over. Where a system does not tell when a process began, none is.
+// gone reports whether the process has ended. It returns false on systems that do not report when a process began.
 func (h Holder) gone() bool {
 	if h.PID == 0 || h.Started == "" {
 		return h.PID == 0
@@ -88,9 +87,10 @@ func self() Holder {
 
 var ownStart = sync.OnceValues(func() (started, boot string) { return startOf(os.Getpid()) })
 
-// Lock takes the advisory lock of the file at path, which it creates and never removes: a lock file that is removed and
-// created again can be locked twice. It waits at most wait, where 0 means one try, and then returns fault.LockHeld with
-// holder_pid and holder_age_ms if they are known. It ends with ctx. Two Locks in one process exclude each other too.
+// Lock takes the advisory lock of the file at path. It creates the file, and never removes it, because a lock file that
+// is removed and created again can be locked twice. It waits up to wait, where 0 means one try, and then returns
+// fault.LockHeld with holder_pid and holder_age_ms if they are known. It also ends with ctx. Two Locks in one process
+// exclude each other too.
 func Lock(ctx context.Context, path string, wait time.Duration) (*FileLock, error) {
 	deadline := time.Now().Add(wait)
 	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
@@ -153,8 +153,7 @@ func lockOnce(path string) (*FileLock, error) {
 		}
 		return nil, err
 	}
-	// If the file was removed between open and lock, our lock excludes nobody, and the next try creates a new
-	// file.
+	// If the file was removed between open and lock, our lock is useless, and the next try creates a new file.
 	if there, err := os.Lstat(path); err != nil || !os.SameFile(info, there) {
 		_ = f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +161,7 @@ func lockOnce(path string) (*FileLock, error) {
 		}
 		return nil, nil
 	}
-	// The holder is only information: a full disk must not make the lock fail.
+	// The holder is only information, so a full disk must not make the lock fail.
 	if text, err := json.Marshal(self()); err == nil {
 		_ = f.Truncate(0)
 		_, _ = f.WriteAt(append(text, '\n'), 0)

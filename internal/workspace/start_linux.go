@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// startOf returns when a process began, in ticks since boot, and the boot of the system; nothing for one that is over,
-// whether its parent knows that or not.
+// startOf returns when a process began, in ticks since boot, and the id of the boot. It returns empty strings for a
+// process that has ended, even if it is a zombie.
 func startOf(pid int) (started, boot string) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

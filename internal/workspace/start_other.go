@@ -2,5 +2,5 @@
 
 package workspace
 
-// startOf returns nothing: the lock does not depend on it.
+// startOf returns empty strings, because the time is unknown here.
 func startOf(int) (started, boot string) { return "", "" }

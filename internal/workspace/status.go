@@ -2,19 +2,19 @@ package workspace
 
 import "io/fs"
 
-// Status is what the system tells about a file itself, never about the target of a link.
+// Status is the system's information about a file itself, never about the target of a link.
 type Status struct {
 	Mode     fs.FileMode
 	Size     int64
-	Modified int64 // in nanoseconds since 1970, as Changed
-	// Changed is when content, mode or links last changed. No program can set it. It is Modified where the system does
-	// not tell.
+	Modified int64 // in nanoseconds since 1970, like Changed
+	// Changed is when content, mode or links last changed. No program can set it. It is Modified if the system does not
+	// report it.
 	Changed int64
-	Inode   uint64 // 0 where the system does not tell, as Device
+	Inode   uint64 // like Device, 0 if the system does not report it
 	Device  uint64
 }
 
-// StatusOf returns the status in info, which comes from package os.
+// StatusOf returns the status in info, which must come from package os.
 func StatusOf(info fs.FileInfo) Status {
 	s := Status{Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime().UnixNano(), Device: device(info)}
 	if s.Inode, s.Changed = identity(info); s.Inode == 0 {
@@ -29,7 +29,7 @@ func (f *Folder) Status(name string) (s Status, err error) {
 	return s, err
 }
 
-// StatusAndLinks is Status, and tells how many names the file has.
+// StatusAndLinks returns the status, and the number of the file's names.
 func (f *Folder) StatusAndLinks(name string) (s Status, links uint64, err error) {
 	err = f.with(func(p place) error { s, links, err = p.status(name); return err })
 	return s, links, err

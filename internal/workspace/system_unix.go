@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	openWithoutBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY // and no terminal may become ours
+	openWithoutBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY // do not acquire a controlling terminal
 	openWithoutLinks    = syscall.O_NOFOLLOW
 )
 
-// syncDir makes a rename durable. File systems that cannot do that for a directory return EINVAL or ENOTSUP, which is
-// not a failed write.
+// syncDir makes a rename durable. It ignores EINVAL and ENOTSUP, which file systems return that cannot sync a
+// directory.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -31,8 +31,8 @@ func syncDir(dir string) error {
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// claim marks a temporary file as one whose writer lives. The kernel removes the mark with the process, in whatever PID
-// namespace it ran; a process id in the name could not tell.
+// claim marks a temporary file as one whose writer lives, with a lock. The kernel removes it with the process. A
+// process id in the name would not be valid in other PID namespaces.
 func claim(f *os.File) { _, _ = tryLock(f) }
 
 // abandoned reports whether no process has claimed the temporary file. It returns false if locks do not work.
@@ -46,7 +46,7 @@ func abandoned(path string) bool {
 	return free && err == nil
 }
 
-// keepOwner gives the new file to the owner of the old one if we may (root writing a user's file).
+// keepOwner gives the new file to the owner of the old one if permitted, as when root writes a user's file.
 func keepOwner(f *os.File, old fs.FileInfo) {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -88,6 +88,6 @@ func device(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// release releases the lock of an open file. Closing alone would leave it to a child with a copy of the descriptor,
-// which every child has between fork and exec.
+// release releases the lock of an open file. Closing the file is not enough, because every child has a copy of the
+// descriptor between fork and exec.
 func release(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

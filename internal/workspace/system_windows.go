@@ -17,7 +17,7 @@ const (
 // syncDir does nothing: Windows has no fsync of a directory, and NTFS journals the rename.
 func syncDir(string) error { return nil }
 
-// rename retries for a while: the target cannot be replaced while a reader or a virus scanner has it open.
+// rename retries for a while, because the target cannot be replaced while a reader or a virus scanner has it open.
 func rename(from, to string) error {
 	for gap := time.Millisecond; ; gap *= 2 {
 		err := os.Rename(from, to)
@@ -29,7 +29,7 @@ func rename(from, to string) error {
 	}
 }
 
-// claim does nothing: an open file cannot be removed here.
+// claim does nothing, because an open file cannot be removed here.
 func claim(*os.File) {}
 
 // abandoned leaves the decision to the removal, which fails while a writer has the file open.
@@ -37,8 +37,8 @@ func abandoned(string) bool { return true }
 
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it is on a byte beyond any
-// content: other processes must be able to read who holds it.
+// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it locks a byte beyond any
+// content: other processes must be able to read the holder.
 func tryLock(f *os.File) (bool, error) {
 	place := &windows.Overlapped{OffsetHigh: 0x7fffffff}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
@@ -54,8 +54,8 @@ func tryLock(f *os.File) (bool, error) {
 
 func sameFileSystem(fs.FileInfo, fs.FileInfo) bool { return true }
 
-// release does nothing: closing the file releases its lock.
+// release does nothing, because closing the file releases its lock.
 func release(*os.File) {}
 
-// device returns 0: a directory walk does not tell it here.
+// device returns 0, because a directory walk does not report it here.
 func device(fs.FileInfo) uint64 { return 0 }

@@ -15,24 +15,24 @@ import (
 
 const defaultDepth = 50
 
-// Walk bounds a walk through a tree. The zero value is the careful one.
+// Walk bounds a walk through a tree. The zero value is the strictest.
 type Walk struct {
 	MaxDepth int  // directories below the start; 0 means 50
-	NoFollow bool // do not examine links: then a link to a parent is not an error
+	NoFollow bool // do not examine links, so that a link to a parent is not an error
 }
 
-// Removed is what RemoveTree removed. Bytes counts regular files.
+// Removed counts what RemoveTree removed. Bytes counts regular files.
 type Removed struct {
 	Path  string
 	Bytes int64
 	Type  string
 }
 
-// RemoveTree deletes path, a file or a whole tree, which must be beneath root: absolute, or relative to root. It first
-// walks the tree without changing it, so that a tree stays untouched if it is too deep (fault.DepthExceeded), has a
-// link to a parent directory (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it
-// (fault.Unsafe). It removes links themselves and never follows them; a link among the parents of path is fault.Unsafe.
-// If the removal fails half-way, Removed has what is gone, and the fault has completed_count.
+// RemoveTree deletes path, a file or a whole tree, which must be below root: absolute, or relative to root. It first
+// walks the tree without changing it. It leaves the tree untouched if it is too deep (fault.DepthExceeded), has a link
+// to a parent directory (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it
+// (fault.Unsafe). It removes links themselves and never follows them. A link among the parents of path is fault.Unsafe.
+// If the removal fails half-way, Removed counts what was removed, and the fault has completed_count.
 func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	removed := Removed{Path: path}
 	parent, rel, err := openParent(root, path)
@@ -58,14 +58,13 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	if err != nil {
 		return removed, err
 	}
-	sweep.NoFollow = true // links were checked; now they are only removed
+	sweep.NoFollow = true // links have been checked
 	err = sweep.entry(parent, name, rel, info, 0)
 	removed.Bytes = sweep.bytes
 	return removed, err
 }
 
-// Usage adds up the regular files beneath root, each by its own name: it does not follow links. A root that does not
-// exist is empty.
+// Usage adds up the regular files below root. It does not follow links. A root that does not exist is empty.
 func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	top, err := openRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,10 +87,10 @@ func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	return w.bytes, w.files, err
 }
 
-// openParent opens the parent directory of path, going down from root one name at a time and through no link.
+// openParent opens the parent directory of path, going down from root one name at a time, never through a link.
 func openParent(root, path string) (*os.Root, string, error) {
 	outside := func() (*os.Root, string, error) {
-		return nil, "", fault.New(fault.Unsafe, "%s does not lie beneath %s, so it is not removed", path, root).
+		return nil, "", fault.New(fault.Unsafe, "%s is not below %s, so it is not removed", path, root).
 			With("path", path).With("root", root)
 	}
 	if root == "" || path == "" || filepath.Dir(filepath.Clean(root)) == filepath.Clean(root) {
@@ -133,8 +132,8 @@ func openParent(root, path string) (*os.Root, string, error) {
 	return at, rel, nil
 }
 
-// beneath returns path relative to base. If the names alone say that it is elsewhere, it resolves the links in both: on
-// macOS /tmp is one.
+// beneath returns path relative to base. If path is elsewhere by its name, it resolves the links in both, such as /tmp
+// on macOS.
 func beneath(base, path string) string {
 	rel, err := filepath.Rel(base, path)
 	if err == nil && filepath.IsLocal(rel) {
@@ -154,7 +153,7 @@ func beneath(base, path string) string {
 	return rel
 }
 
-// openSame opens the directory that info describes, and nothing that has replaced it since.
+// openSame opens the directory that info describes. It returns an error if something has replaced it.
 func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	dir, err := openRootIn(parent, name)
 	if err != nil {
@@ -162,7 +161,7 @@ func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) 
 	}
 	now, err := dir.Stat(".")
 	if err == nil && !os.SameFile(info, now) {
-		err = fault.New(fault.ConcurrentModification, "%s changed while it was looked at", name)
+		err = fault.New(fault.ConcurrentModification, "%s changed meanwhile", name)
 	}
 	if err != nil {
 		_ = dir.Close()
@@ -171,13 +170,13 @@ func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) 
 	return dir, nil
 }
 
-// walker walks a tree by open directories, so that nothing that is renamed or linked meanwhile leads it elsewhere.
+// walker walks a tree through open directories, so that it cannot be led elsewhere by renames or links.
 type walker struct {
 	Walk
 	remove            bool
 	acrossFileSystems bool
 	real              string        // the root without links
-	above             []fs.FileInfo // the parents, from the root, by inode
+	above             []fs.FileInfo // the parents, from the root on
 	bytes             int64
 	files             int
 	done              int // entries completed
@@ -257,7 +256,7 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 	for _, name := range names {
 		child, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone meanwhile
+			continue // it was removed in the meantime
 		}
 		if err == nil {
 			err = w.entry(dir, name, filepath.Join(path, name), child, depth+1)
@@ -269,8 +268,8 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 	return nil
 }
 
-// link checks the target of a link. A link to a parent directory is a loop. Any other is a leaf: a target outside of
-// the root is never followed, and one inside is walked by its own name.
+// link checks the target of a link. A link to a parent directory is a loop. Any other link is a leaf, because a target
+// outside the root is never followed, and one inside is walked by its own name.
 func (w *walker) link(path string) error {
 	full := filepath.Join(w.real, path)
 	info, err := os.Stat(full)
@@ -278,7 +277,7 @@ func (w *walker) link(path string) error {
 		return w.loop(path, path)
 	}
 	if err != nil || !info.IsDir() {
-		return nil // leads to a file, or nowhere
+		return nil // it leads to a file, or nowhere
 	}
 	for _, dir := range w.above {
 		if os.SameFile(dir, info) {
@@ -297,7 +296,7 @@ func (w *walker) loop(path, target string) error {
 		With("path", path).With("loop_target", target).With("completed_count", w.done)
 }
 
-// failed adds to the first error how far the walk had come.
+// failed adds the progress of the walk to the first error.
 func (w *walker) failed(path string, err error) error {
 	verb := "read"
 	if w.remove {

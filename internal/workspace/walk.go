@@ -14,23 +14,22 @@ import (
 
 const (
 	batch      = 2048 // entries of one directory in memory at a time
-	together   = 64   // files for one goroutine at a time
-	mostAtOnce = 8    // goroutines: more would only wait for the same disk
-	// open directories; beyond this, waiting ones are closed and reopened by name
+	together   = 64   // files that a goroutine takes at a time
+	mostAtOnce = 8    // goroutines; more would only wait for the same disk
+	// open directories; beyond this, waiting ones are closed, and reopened by name
 	keptOpen = 256
 )
 
-// Survey is a walk through a directory and everything beneath it, by several goroutines at once. It opens each
-// directory by its name in the parent and never through a link, so that nothing that is renamed or linked meanwhile
-// leads it elsewhere. It needs memory for some thousand names and a few hundred descriptors, however large the tree is.
-// The order of the calls is not defined.
+// Survey is a concurrent walk through a directory and everything below it. It opens each directory by its name in the
+// parent, never through a link, so that it cannot be led elsewhere by renames or links. However large the tree is, it
+// needs memory for some thousand names, and a few hundred descriptors. The order of the calls is not defined.
 type Survey struct {
-	// Enter is called for every directory, with its entries; for a large one more than once, sequentially. It selects
+	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
 	// entries with Descend and Take.
 	Enter func(f *Folder, entries []Entry)
-	// File is called for every selected file. worker is less than Workers, and one worker makes one call at a time.
+	// File is called for every selected file. worker is less than Workers, and each worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
-	// Missed, unless nil, is called for every directory that could not be read, or not completely.
+	// Missed, unless nil, is called for every directory that could not be read completely.
 	Missed func(path string, err error)
 }
 
@@ -61,15 +60,15 @@ type Folder struct {
 	tour     *surveyRun
 	opened   bool
 	batches  int
-	entries  []Entry // the entries for Enter
-	whole    bool    // these are all entries
+	entries  []Entry // for Enter
+	whole    bool    // entries has all entries
 	place    place
-	holders  atomic.Int32 // how many items need the open directory
+	holders  atomic.Int32 // number of items that need the open directory
 	descends []item
 	files    []string
 }
 
-// Descend selects a directory: Enter will be called for it, with the state.
+// Descend selects a directory, so that Enter is called for it, with the state.
 func (f *Folder) Descend(name string, state any) {
 	if f.isRestricted(name) {
 		return
@@ -77,7 +76,7 @@ func (f *Folder) Descend(name string, state any) {
 	f.descends = append(f.descends, item{folder: f, name: name, state: state})
 }
 
-// Take selects a file: File will be called for it.
+// Take selects a file, so that File is called for it.
 func (f *Folder) Take(name string) {
 	if !f.isRestricted(name) {
 		f.files = append(f.files, name)
@@ -101,7 +100,7 @@ func (f *Folder) Join(name string) string {
 // First reports whether this is the first call of Enter for the folder.
 func (f *Folder) First() bool { return f.batches == 1 }
 
-// Has reports whether the directory has an entry of that name. Only Enter may call it; it is cheap.
+// Has reports whether the directory has an entry with that name. It is cheap. Only Enter may call it.
 func (f *Folder) Has(name string) bool {
 	if f.whole {
 		return slices.ContainsFunc(f.entries, func(e Entry) bool { return e.Name == name })
@@ -111,20 +110,19 @@ func (f *Folder) Has(name string) bool {
 	return found
 }
 
-// Open opens a regular file of the directory, not through a link.
+// Open opens a regular file in the directory, not through a link.
 func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
 	err = f.with(func(p place) error { file, err = p.file(name); return err })
 	return file, err
 }
 
-// ReadFile reads a regular file of at most limit bytes in or beneath the directory. No element of its name may be a
-// link.
+// ReadFile reads a regular file of up to limit bytes in or below the directory. No element of its name may be a link.
 func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
 	err = f.with(func(p place) error { data, err = p.readFile(name, limit); return err })
 	return data, err
 }
 
-// readFile reads a regular file, through no link.
+// readFile reads a regular file, not through a link.
 func (p place) readFile(name string, limit int64) (data []byte, err error) {
 	dir, base := "", name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -151,7 +149,7 @@ func (f *Folder) Modified(name string) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// down opens the directory path, one name after the other.
+// down opens the directory path, one name after the other, and calls do with it.
 func (p place) down(path string, do func(place) error) error {
 	at := p
 	for path != "" {
@@ -172,7 +170,7 @@ func (p place) down(path string, do func(place) error) error {
 	return do(at)
 }
 
-// with calls do with the open directory, which it reopens if necessary.
+// with calls do with the open directory. It reopens the directory if necessary.
 func (f *Folder) with(do func(place) error) error {
 	if f.opened {
 		return do(f.place)
@@ -187,7 +185,7 @@ type surveyRun struct {
 	start   place
 	dir     *Dir
 	at      string // the start, relative to the root of dir
-	beneath bool   // the start is beneath the root
+	beneath bool   // the start is below the root
 	mu      sync.Mutex
 	more    sync.Cond
 	todo    []item
@@ -204,8 +202,8 @@ type item struct {
 	files  []string
 }
 
-// Survey walks through the directory name and everything beneath it. state is the State of the first folder. missed is
-// the number of directories that could not be read. It ends soon after ctx does, with its error, and then makes no more
+// Survey walks through the directory name and everything below it. state is the State of the first folder. missed is
+// the number of directories that could not be read. Soon after ctx ends, Survey returns its error, and makes no more
 // calls.
 func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
 	if own, rel := d.owner(name); own != d {
@@ -232,7 +230,7 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 	first.holders.Store(1)
 	t.todo = []item{{folder: first}}
 	stop := context.AfterFunc(ctx, func() {
-		t.mu.Lock() // otherwise a worker that has just checked would wait for ever
+		t.mu.Lock() // otherwise a worker that has just checked would wait forever
 		defer t.mu.Unlock()
 		t.more.Broadcast()
 	})
@@ -250,7 +248,7 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 
 func (t *surveyRun) ended() bool { return t.ctx.Err() != nil }
 
-// work does items until none is left, the latest first, so that memory is bounded.
+// work does items until there are none left, the latest first, which bounds the memory.
 func (t *surveyRun) work(worker int) {
 	list := newLister()
 	t.mu.Lock()
@@ -281,7 +279,7 @@ func (t *surveyRun) work(worker int) {
 	}
 }
 
-// do does one item and returns those that follow from it, the last first.
+// do does one item, and returns the resulting items in reverse order.
 func (t *surveyRun) do(worker int, list *lister, next item) []item {
 	defer t.release(next.folder)
 	switch {
@@ -325,7 +323,7 @@ func (t *surveyRun) enter(next item) (*Folder, error) {
 	return folder, nil
 }
 
-// read reads a batch of entries, or all of them if too many directories are open to come back to this one.
+// read reads a batch of entries, or all if too many directories are open to keep this one open.
 func (t *surveyRun) read(f *Folder, list *lister) []item {
 	t.mu.Lock()
 	crowded := t.open > keptOpen
@@ -351,7 +349,7 @@ func (t *surveyRun) read(f *Folder, list *lister) []item {
 	return made
 }
 
-// follow returns the selected entries as items, with the files at the end so that they come first.
+// follow returns the selected entries as items. The files come last, so that they are done first.
 func (f *Folder) follow(done bool) []item {
 	var made []item
 	if !done {

@@ -63,11 +63,11 @@ func (p place) has(name string) bool {
 	return unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// placeAt opens a directory by its path. Only its parents may be links.
+// placeAt opens a directory by its path. Links are only followed in its parents.
 func placeAt(path string) (place, error) { return place{unix.AT_FDCWD}.enter(path) }
 
-// file opens a regular file. It closes anything that has replaced the file since the directory was read: searching a
-// FIFO with a writer would never end.
+// file opens a regular file. It refuses anything that has replaced the file since the directory was read, because
+// searching a FIFO with a writer would never end.
 func (p place) file(name string) (io.ReadCloser, error) {
 	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p place) status(name string) (Status, uint64, error) {
 	}, uint64(stat.Nlink), nil //nolint:unconvert // it is smaller on some systems
 }
 
-// modeOf returns the mode as package os has it.
+// modeOf converts a mode to that of package os.
 func modeOf(mode uint32) fs.FileMode {
 	m := fs.FileMode(mode & 0o777)
 	switch mode & unix.S_IFMT {
@@ -137,7 +137,7 @@ func (p place) target(name string) (string, error) {
 	}
 }
 
-// descriptor reads without the overhead of os.File.
+// descriptor reads a file without the overhead of os.File.
 type descriptor int
 
 func (d descriptor) Read(b []byte) (int, error) {
@@ -156,12 +156,12 @@ func (d descriptor) Read(b []byte) (int, error) {
 
 func (d descriptor) Close() error { return unix.Close(int(d)) }
 
-// lister reads directories into its own buffer.
+// lister reads directories into a buffer.
 type lister struct{ buffer []byte }
 
 func newLister() *lister { return &lister{make([]byte, 64<<10)} }
 
-// read returns at least most further entries, or all that are left.
+// read returns at least most further entries, or all remaining ones.
 func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error) {
 	for len(entries) < most {
 		n, err := unix.Getdents(p.fd, l.buffer)
@@ -178,8 +178,8 @@ func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error
 	return entries, false, nil
 }
 
-// parse parses what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of
-// the record (2), the type (1) and the name with a terminating zero. All names of a buffer share one string.
+// parse parses the kernel's buffer. Each entry has the inode and the offset of the next one (8 bytes each), the length
+// of the record (2), the type (1) and the name with a terminating zero. All names of a buffer share one string.
 func (p *place) parse(entries []Entry, raw []byte) []Entry {
 	const lengthAt, typeAt, nameAt = 16, 18, 19
 	text := string(raw)

@@ -15,7 +15,7 @@ import (
 // place is an open directory.
 type place struct {
 	root *os.Root
-	list *os.File // nil until it is read
+	list *os.File // nil until the directory is read
 }
 
 func startAt(d *Dir, name string) (place, error) {
@@ -29,7 +29,7 @@ func placeAt(path string) (place, error) {
 	return place{root: root}, err
 }
 
-// actual returns the path of the directory, as far as the system reports it.
+// actual returns the path of the directory, if the system reports it.
 func (p place) actual() (string, error) {
 	f, err := p.root.Open(".")
 	if err != nil {
@@ -77,7 +77,7 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	}
 	now, err := f.Stat()
 	if err == nil && !os.SameFile(info, now) {
-		err = fault.New(fault.ConcurrentModification, "%s changed while it was looked at", name)
+		err = fault.New(fault.ConcurrentModification, "%s changed meanwhile", name)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -109,7 +109,7 @@ type lister struct{}
 
 func newLister() *lister { return &lister{} }
 
-// read returns at least most further entries, or all that are left.
+// read returns at least most further entries, or all remaining ones.
 func (*lister) read(p *place, most int) (entries []Entry, done bool, err error) {
 	if p.list == nil {
 		if p.list, err = p.root.Open("."); err != nil {
@@ -129,7 +129,7 @@ func (*lister) read(p *place, most int) (entries []Entry, done bool, err error) 
 			entries = append(entries, Entry{e.Name(), kind})
 		}
 		if errors.Is(err, io.EOF) {
-			_ = p.list.Close() // one descriptor of two
+			_ = p.list.Close() // each directory has two descriptors
 			p.list = nil
 			return entries, true, nil
 		}

@@ -1,16 +1,16 @@
 // Package workspace reads and changes files safely, although other programs change them too and the process may be
 // killed at any moment.
 //
-// It promises: a file written by WriteFile has the old bytes or the new ones at every point where the process can die;
-// a line written by Append is whole, or is recognisably truncated and never joined to the next one; a lock is free the
-// moment its holder is dead; RemoveTree deletes only beneath its root, whatever links are in the tree.
+// A file written by WriteFile has the old bytes or the new ones at every point where the process can die. A line
+// written by Append is complete, or is recognisably truncated and never joined to the next one. A lock is free as soon
+// as its holder is dead. RemoveTree deletes only below its root, whatever links are in the tree.
 //
-// It never waits without a limit: a FIFO or a device in place of a file is an error, not a read that blocks, and a lock
-// is awaited as long as the caller wants. It never follows a link in order to delete. Every error is a fault.
+// Nothing waits without a limit: a FIFO or a device in place of a file is an error, not a read that blocks, and the
+// caller limits the wait for a lock. Deletions never follow links. Every error is a fault.
 //
 // Dir is for names that somebody else chose, in a directory where somebody else moves links. It never checks a path and
 // then uses the same path: it works in open directories, and never writes through a link that appeared after the
-// decision. What it cannot ensure, and does not promise:
+// decision. It has these limits:
 //
 //   - What is mounted in the workspace belongs to it, because a user who can mount decided that; a bind mount of /
 //     would be /. A single mounted file can be read, but not replaced: it would have to be written in place.
@@ -45,11 +45,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// ReadFile reads a regular file of at most max bytes. Anything else is fault.Unsafe, and more bytes are
-// fault.FieldTooLarge; neither blocks nor is read.
+// ReadFile reads a regular file of up to max bytes. It returns fault.Unsafe for anything else, and fault.FieldTooLarge
+// for a larger file, without reading them.
 func ReadFile(path string, max int64) ([]byte, error) {
-	// The first check keeps us from opening a FIFO at all (which would wake its writer); the second one, of the
-	// opened file, is the one that counts.
+	// The first check avoids opening a FIFO, which would wake its writer. Only the second check, of the opened file, is
+	// reliable.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, toFault("read", path, err)
@@ -82,7 +82,7 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// MkdirAll creates the directory and its parents. New ones are only accessible by the user; existing ones keep their
+// MkdirAll creates the directory and its parents. New ones are accessible only to the user; existing ones keep their
 // mode.
 func MkdirAll(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -91,7 +91,7 @@ func MkdirAll(path string) error {
 	return nil
 }
 
-// toFault turns an error of the system into a fault; verb completes "cannot …".
+// toFault converts an error of the system to a fault. verb completes "cannot …".
 func toFault(verb, path string, err error) error {
 	var known *fault.Fault
 	if errors.As(err, &known) {
@@ -137,7 +137,7 @@ func tooLarge(path string, size, max int64) error {
 		With("path", path).With("size", size).With("max", max)
 }
 
-// typeOf names the type of a directory entry.
+// typeOf returns the name of a directory entry's type.
 func typeOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
@@ -156,7 +156,7 @@ func typeOf(mode fs.FileMode) string {
 	return "special file"
 }
 
-// SyncDir makes the entries of a directory durable: files that were created, renamed or removed in it.
+// SyncDir makes the creation, renaming and removal of files in a directory durable.
 func SyncDir(dir string) error {
 	if err := syncDir(dir); err != nil {
 		return toFault("sync", dir, err)

@@ -18,23 +18,23 @@ const (
 	temporaryEnding = ".new"
 	staleAfter      = time.Minute
 
-	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it
-	// nothing much.
+	// A write examines no more than this many names for leftovers, so that it stays cheap in a directory with a million
+	// files.
 	sweptPerWrite = 512
 
 	maxLinks = 40 // the limit of Linux for one path
 )
 
 // WriteFile replaces the content of path, or creates the file with exactly perm. Whenever the process or the machine
-// dies, path has all of the old bytes or all of the new ones. An existing file keeps its permissions; a symbolic link
+// dies, path has all of the old bytes or all of the new ones. An existing file keeps its permissions. A symbolic link
 // stays, and its target is replaced. WriteFile refuses anything but a regular file.
 //
-// Only one error can leave the new content visible: that of the last step, the fsync of the directory.
+// Only an error of the last step, the fsync of the directory, can leave the new content visible.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return realDisk().writeFile(path, data, perm)
 }
 
-// disk is every call of WriteFile that can fail, so that a test can fail each of them.
+// disk has every call of WriteFile that can fail, so that a test can make each of them fail.
 type disk struct {
 	create  func(name string) (*os.File, error)
 	claim   func(*os.File)
@@ -61,7 +61,7 @@ func realDisk() disk {
 	}
 }
 
-// createExclusively creates the temporary file, readable only by us; it gets the permissions of the target when the
+// createExclusively creates the temporary file, readable only by us. It gets the permissions of the target when its
 // content is complete.
 func createExclusively(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -108,7 +108,7 @@ func (d disk) fill(f *os.File, data []byte, perm os.FileMode, old fs.FileInfo) e
 	d.claim(f)
 	err := d.writeAll(f, data)
 	if err == nil && old != nil {
-		keepOwner(f, old) // before chmod, because a change of owner clears bits of the mode
+		keepOwner(f, old) // before chmod, because changing the owner clears bits of the mode
 	}
 	if err == nil {
 		err = d.chmod(f, perm)
@@ -136,14 +136,13 @@ func (d disk) writeAll(f *os.File, data []byte) error {
 	return nil
 }
 
-// resolve follows the links at the end of path, also to a file that does not exist yet, which filepath.EvalSymlinks
-// cannot do.
+// resolve follows the links at the end of path. Unlike filepath.EvalSymlinks, it accepts a target that does not exist.
 func resolve(path string) (string, error) {
 	target := path
 	for range maxLinks {
 		info, err := os.Lstat(target)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return target, nil // an error comes up again, in the call that needs the file
+			return target, nil // the call that uses the file will report an error
 		}
 		link, err := os.Readlink(target)
 		if err != nil {
@@ -157,8 +156,8 @@ func resolve(path string) (string, error) {
 	return "", fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", path).With("path", path)
 }
 
-// directoryOf returns the part of path before the name, ending in a separator. It does not clean: "link/../x" is next
-// to the target of link, but filepath.Dir would return the directory of link.
+// directoryOf returns the part of path before the name, with a separator at the end. It does not clean it: "link/../x"
+// is next to the target of link, but filepath.Dir would return the directory of link.
 func directoryOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" || dir == filepath.VolumeName(path) {
@@ -194,8 +193,8 @@ func sweep(dir string, limit int) error {
 	return nil
 }
 
-// WriteDerived writes a file that can be derived from another one again: it is WriteFile without waiting for the disk.
-// After a power failure the file may be the previous one.
+// WriteDerived is WriteFile without waiting for the disk, for a file that can be derived again. After a power failure
+// it may have the previous content.
 func WriteDerived(path string, data []byte, perm os.FileMode) error {
 	d := realDisk()
 	d.sync = func(*os.File) error { return nil }
@@ -203,8 +202,8 @@ func WriteDerived(path string, data []byte, perm os.FileMode) error {
 	return d.writeFile(path, data, perm)
 }
 
-// Replace is WriteDerived for a regular file that nobody else writes meanwhile: its temporary file always has the same
-// name, so nothing is looked for that an earlier process left. It takes a third of the time.
+// Replace is WriteDerived for a regular file with a single writer. Its temporary file always has the same name, so it
+// need not look for leftovers, and takes a third of the time.
 func Replace(path string, data []byte, perm os.FileMode) error {
 	temporary := path + temporaryEnding
 	err := os.WriteFile(temporary, data, perm)

@@ -49,7 +49,7 @@ func TestRefusedTerms(t *testing.T) {
 		"relative dir": {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
 		"everything": {func(o *native.Options) {
 			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}
-		}, fault.Unsafe, "everything"},
+		}, fault.Unsafe, "it is a root"},
 		"allow": {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
 		"deny":  {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
 		"helper": {

@@ -83,7 +83,7 @@ func (o *Options) directories() error {
 			return fault.New(fault.FileMissing, "%s is not a directory to work in", dir).Because(err)
 		}
 		if real, err := filepath.EvalSymlinks(dir); err != nil || filepath.Dir(real) == real {
-			return fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything", dir).Because(err)
+			return fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is a root", dir).Because(err)
 		}
 		o.Terms.Dirs[i] = filepath.Clean(dir)
 	}
