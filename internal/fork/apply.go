@@ -21,24 +21,24 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Outcome is what came of an Apply.
+// Outcome is the result of an Apply.
 type Outcome struct {
-	Turn      string     // by which undo takes it back; empty: nothing was changed, or with a dry run
-	Applied   []string   // paths that are in the workspace as in the fork
-	Merged    []string   // paths that have the changes of both
-	Conflicts []Conflict // what a person has to decide
-	Commits   int        // that were brought home
-	Branch    string     // which has them
-	InPlace   bool       // it is the one that is checked out
-	Resumed   bool       // an earlier Apply, whose process had died, was completed
-	Gaps      []tree.Gap // what undo could not bring back
+	Turn      string     // the turn to undo; empty if nothing was changed, or in a dry run
+	Applied   []string   // paths that are now the same as in the fork
+	Merged    []string   // paths that now have the changes of both
+	Conflicts []Conflict // paths that a person has to decide about
+	Commits   int        // number of commits that were applied
+	Branch    string     // the branch with these commits
+	InPlace   bool       // Branch is the checked out one
+	Resumed   bool       // completed an earlier Apply whose process had died
+	Gaps      []tree.Gap // what undo cannot restore
 }
 
-// Conflict is a path that is not as in the fork.
+// Conflict is a path that could not be made the same as in the fork.
 type Conflict struct {
 	Path   string
 	Reason string
-	Marked bool // the file has both, between marks
+	Marked bool // the file has both versions, between conflict markers
 }
 
 // The reasons.
@@ -53,53 +53,53 @@ const (
 	inTheWay    = "a directory that it lies in has become something else"
 )
 
-// journal says what an Apply is about to do. It is there as long as that is not done.
+// journal records what an Apply is about to do. It exists until that is done.
 type journal struct {
 	Turn    string            `json:"turn"`
 	InPlace bool              `json:"in_place"`
 	Results map[string]string `json:"results"`
-	Stage   string            `json:"stage"` // the name of files that are not whole yet
+	Stage   string            `json:"stage"` // the prefix of incomplete files
 	Ref     string            `json:"ref,omitempty"`
 }
 
 const journalFile = "apply.json"
 
-// step makes one path of the workspace what it shall be.
+// step brings one path of the workspace to its new state.
 type step struct {
 	name   string
-	theirs *side  // nil: nothing
-	mine   *side  // what is there; nil: nothing
-	data   []byte // of a merged file
+	theirs *side  // nil if the path is to be removed
+	mine   *side  // the current file; nil if there is none
+	data   []byte // content of a merged file
 	merged bool
 	perm   fs.FileMode
-	result string // what is there afterwards
+	result string // describes the new state
 	marked bool
-	before *appliedFileState // nil: what was there is not the base
+	before *appliedFileState // nil if the current file is not the base
 }
 
-// applying is an Apply.
+// applying is the state of an Apply.
 type applying struct {
 	*Fork
 	ctx   context.Context
 	root  *os.Root
 	was   *bases
 	steps []step
-	old   journal // of an Apply that was killed
+	old   journal // journal of an Apply that was killed
 	journal
 	out  Outcome
-	took map[string]appliedFileState // what counts as the base from now on
-	// what counted before, where that was still there
+	took map[string]appliedFileState // the new base
+	// the previous base, if it was still in place
 	before map[string]*appliedFileState
 }
 
-// Apply brings home what the fork has changed. A snapshot is taken before, by which undo takes it back.
+// Apply merges the changes of the fork into the workspace. It takes a snapshot first, so that undo can revert it.
 func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Outcome, error) {
 	held, err := f.lock(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer func() { _ = held.Unlock() }()
-	if !dryRun { // two forks of one workspace, one after the other
+	if !dryRun { // apply forks of the same workspace one after the other
 		alone, err := workspace.Lock(ctx, filepath.Join(f.store.Dir, ".apply-"+f.key()), lockWait)
 		if err != nil {
 			return Outcome{}, err
@@ -143,7 +143,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 	return a.out, a.carryOut(snapshots, move)
 }
 
-// resume finds out what an Apply that was killed was about to do, and removes its files that are not whole.
+// resume reads the journal of an Apply that was killed, and removes its incomplete files.
 func (a *applying) resume(dryRun bool) error {
 	err := readJSON(filepath.Join(a.dir, journalFile), &a.old)
 	if absent(err) {
@@ -197,7 +197,7 @@ func (a *applying) conflict(name, reason string) {
 	a.out.Conflicts = append(a.out.Conflicts, Conflict{Path: name, Reason: reason})
 }
 
-// decide finds out what has to be done with a path.
+// decide plans the step for a path.
 func (a *applying) decide(name string, m, t *side) error {
 	if t != nil && !t.isDir() && !t.isFile() && !t.isLink() {
 		a.conflict(name, "it is neither a file, a directory nor a link")
@@ -249,7 +249,7 @@ func (a *applying) decide(name string, m, t *side) error {
 	return a.merge(s, b)
 }
 
-// merge decides about a path that both have changed.
+// merge plans the step for a path that both have changed.
 func (a *applying) merge(s step, b base) error {
 	m, t := s.mine, s.theirs
 	switch {
@@ -291,7 +291,7 @@ func (a *applying) merge(s step, b base) error {
 	return nil
 }
 
-// describe says what is at a path, so that a later process recognises it.
+// describe describes a file, so that a later process recognises it.
 func describe(s *side) (string, error) {
 	switch {
 	case s == nil:
@@ -317,14 +317,14 @@ func (a *applying) reachable(name string) bool {
 	return true
 }
 
-// accept records that the base of a path is what the fork has now.
+// accept makes the fork's current file the new base of a path.
 func (a *applying) accept(name string, t *side) {
 	if s, err := a.stateOf(t); err == nil {
 		a.took[name] = *s
 	}
 }
 
-// stateOf describes a file, and keeps its content if that can be merged later.
+// stateOf describes a file, and stores its content if it can be merged later.
 func (a *applying) stateOf(f *side) (*appliedFileState, error) {
 	s := &appliedFileState{Gone: f == nil}
 	switch {
@@ -348,13 +348,13 @@ func (a *applying) stateOf(f *side) (*appliedFileState, error) {
 	return s, nil
 }
 
-// same reports whether two files are the same.
+// same reports whether two states are equal.
 func (s appliedFileState) same(o appliedFileState) bool {
 	s.Turn, s.Kept, o.Turn, o.Kept = "", false, "", false
 	return s == o
 }
 
-// foresee says what would be done.
+// foresee fills in the outcome of a dry run.
 func (a *applying) foresee() {
 	for _, s := range a.steps {
 		a.note(s)
@@ -372,7 +372,7 @@ func (a *applying) note(s step) {
 	}
 }
 
-// conclude makes what was brought home the base of what comes.
+// conclude makes the applied files the base of the next Apply.
 func (a *applying) conclude() error {
 	for name, s := range a.took {
 		if last, ok := a.was.lastApplied(name); ok && last.same(s) {
@@ -380,7 +380,7 @@ func (a *applying) conclude() error {
 		}
 		s.Turn = a.journal.Turn
 		if before := a.before[name]; before != nil && len(a.was.applied[name]) == 0 {
-			a.was.applied[name] = append(a.was.applied[name], *before) // which an undo brings back
+			a.was.applied[name] = append(a.was.applied[name], *before) // an undo restores this base
 		}
 		a.was.applied[name] = append(a.was.applied[name], s)
 	}

@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	baseFile    = "base"  // the index of what the workspace was
-	copyIndex   = "begin" // that of a copy
+	baseFile    = "base"  // the index of the workspace at the beginning
+	copyIndex   = "begin" // the index of a copy at the beginning
 	reposFile   = "repositories.json"
 	contentsDir = "contents"
 	appliedFile = "applied.json"
 	baseTime    = time.Minute
 	attempts    = 3
-	// tick is how far the clock that the system stamps files with may be behind.
+	// tick is how far the clock for file times may be behind.
 	tick = 20 * time.Millisecond
 )
 
-// repository is one whose index was kept.
+// repository is a repository whose index was kept.
 type repository struct {
 	Dir string `json:"dir"`
-	Top string `json:"top"` // of its working tree, relative to the workspace
+	Top string `json:"top"` // top of its working tree, relative to the workspace
 }
 
 func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
 
 func (f *Fork) contents() *tree.Store { return tree.OpenStore(filepath.Join(f.dir, contentsDir)) }
 
-// remember takes the base unless the fork has one. When several forks are made at once, one of them does it for all.
+// remember takes the base unless the fork has one. If several forks are made at once, one of them does it for all.
 func (f *Fork) remember(ctx context.Context) error {
 	to := filepath.Join(f.dir, baseFile)
 	if _, err := os.Lstat(to); err == nil {
@@ -70,7 +70,7 @@ type walked struct {
 	Began time.Time `json:"began"`
 }
 
-// borrow gives the files of another fork's base names of this one.
+// borrow links the files of another fork's base into this one.
 func (f *Fork) borrow(name string) error {
 	from := f.store.at(name)
 	files := []string{reposFile}
@@ -81,7 +81,7 @@ func (f *Fork) borrow(name string) error {
 			files = append(files, rel)
 		}
 	}
-	for _, rel := range append(files, baseFile) { // the last one says that there is a base
+	for _, rel := range append(files, baseFile) { // the last file marks the base as complete
 		to := filepath.Join(f.dir, rel)
 		_ = os.Remove(to)
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -94,7 +94,7 @@ func (f *Fork) borrow(name string) error {
 	return nil
 }
 
-// takeBase walks through the workspace. What git's index vouches for is not in the base, because that index is kept
+// takeBase walks through the workspace. The base leaves out files that git's index covers, because that index is kept
 // too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
 	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
@@ -119,10 +119,10 @@ func (f *Fork) takeBase(ctx context.Context, to string) error {
 	}
 }
 
-// key is a short name of the workspace.
+// key returns a short name for the workspace.
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
-// keepIndexes keeps the indexes of the repositories. It reports whether they were the same all the while.
+// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile.
 func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
 	var repos []repository
 	settled = true
@@ -151,10 +151,10 @@ func sameIndexFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) || a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// bases knows what the files of the workspace were.
+// bases knows the base of each file in the workspace.
 type bases struct {
 	fork     *Fork
-	index    *tree.Index // nil: it was never taken
+	index    *tree.Index // nil if it was never taken
 	contents *tree.Contents
 	store    *tree.Store
 	repos    []*tracked
@@ -170,7 +170,7 @@ type tracked struct {
 	files  git.Tracked
 }
 
-// appliedFileState is what a file of the fork was when it was brought home.
+// appliedFileState is the state of a file of the fork when it was applied.
 type appliedFileState struct {
 	Perm   fs.FileMode `json:"perm,omitempty"`
 	Sum    [32]byte    `json:"sum,omitzero"`
@@ -179,12 +179,12 @@ type appliedFileState struct {
 	Dir    bool        `json:"dir,omitempty"`
 	Gone   bool        `json:"gone,omitempty"`
 	Kept   bool        `json:"kept,omitempty"` // the store has the content
-	Turn   string      `json:"turn,omitempty"` // by which it can be taken back, and then does not count
+	Turn   string      `json:"turn,omitempty"` // the turn that applied it; ignored if that was undone
 }
 
 func (f *Fork) bases(ctx context.Context) (*bases, error) {
 	f.turns = nil
-	missing := f.remember(ctx) // the process that had begun it may have died
+	missing := f.remember(ctx) // the process that had started this may have died
 	if ctx.Err() != nil {
 		return nil, missing
 	}
@@ -193,7 +193,7 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 	var err error
 	b.index, err = tree.LoadFile(filepath.Join(f.dir, baseFile))
 	if err != nil {
-		b.index = nil // then less can be merged
+		b.index = nil // without an index, less can be merged
 	}
 	var repos []repository
 	_ = readJSON(filepath.Join(f.dir, reposFile), &repos)
@@ -216,19 +216,19 @@ func (b *bases) close() {
 	}
 }
 
-// base is what a file was.
+// base is the state of a file at the beginning, or after the last Apply.
 type base struct {
 	known bool
 	there bool
-	mine  *side // it is still that
+	mine  *side // if not nil, the workspace's file is still the base
 	perm  fs.FileMode
-	sum   [32]byte // with read
+	sum   [32]byte // set if read is
 	link  bool
 	dir   bool
-	read  func() ([]byte, error) // nil: the content is not known
+	read  func() ([]byte, error) // nil if the content is unknown
 }
 
-// of returns what a path was. mine is what it is in the workspace.
+// of returns the base of a path. mine is its current file in the workspace.
 func (b *bases) of(name string, mine *side) base {
 	if a, ok := b.lastApplied(name); ok {
 		return b.ofApplied(a)
@@ -236,7 +236,7 @@ func (b *bases) of(name string, mine *side) base {
 	still := base{known: true, there: true, mine: mine, dir: mine.isDir(), link: mine.isLink()}
 	if mine != nil {
 		still.perm = mine.status.Mode.Perm()
-		// a directory changes with everything in it; a file that a user made there is looked at by itself
+		// a directory changes with its content; files in it are checked separately
 		if mine.isDir() || mine.status.Changed < b.fork.Made.Add(-tick).UnixNano() {
 			return still
 		}
@@ -264,7 +264,7 @@ func (b *bases) of(name string, mine *side) base {
 	return b.ofTracked(name)
 }
 
-// lastApplied returns what was brought home last, and not taken back.
+// lastApplied returns the state of a file that was last applied and not undone.
 func (b *bases) lastApplied(name string) (a appliedFileState, ok bool) {
 	for _, a := range slices.Backward(b.applied[name]) {
 		if !b.fork.undone(a.Turn) {
@@ -274,7 +274,7 @@ func (b *bases) lastApplied(name string) (a appliedFileState, ok bool) {
 	return a, false
 }
 
-// undone reports whether a turn was taken back, after which what it brought home is not there any more.
+// undone reports whether a turn was undone, so that its changes are gone.
 func (f *Fork) undone(turn string) bool {
 	if turn == "" || f.store.Undone == nil {
 		return false
@@ -299,7 +299,7 @@ func (b *bases) ofApplied(a appliedFileState) base {
 	return out
 }
 
-// ofTracked returns what git's index of the beginning says.
+// ofTracked returns the base of a file from git's kept index.
 func (b *bases) ofTracked(name string) base {
 	for i := len(b.repos) - 1; i >= 0; i-- {
 		r := b.repos[i]
@@ -327,7 +327,7 @@ func (b *bases) ofTracked(name string) base {
 	return base{known: true}
 }
 
-// side is a file as it is now, in the workspace or in the fork.
+// side is a current file, in the workspace or in the fork.
 type side struct {
 	status workspace.Status
 	target string

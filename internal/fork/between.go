@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/tree"
 )
 
-// Between returns in which files two forks of one workspace differ, sorted by path. What a has counts as before.
+// Between returns the differences between two forks of one workspace, from a to b, sorted by path.
 func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 	if a.Workspace != b.Workspace {
 		return nil, fault.New(fault.Conflicting, "%s is a fork of %s, and %s of %s", a.Name, a.Workspace, b.Name,
@@ -36,7 +36,7 @@ func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 			return nil, unreadable(b, name, err)
 		}
 		if equal, err := same(was, is); err == nil && equal || was.isDir() && is == nil || was == nil && is.isDir() {
-			continue // a directory is listed by its files
+			continue // directories are listed by their files
 		}
 		from := base{known: true, there: was != nil, mine: was, link: was.isLink(), dir: was.isDir()}
 		c := Change{Path: name, Status: statusOf(from, is)}
@@ -46,7 +46,7 @@ func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 	return all, ctx.Err()
 }
 
-// at returns where the file is that the programs of the fork see at a path of the workspace; "": they see nothing.
+// at returns the file that programs of the fork see at a path of the workspace, or "".
 func (f *Fork) at(name string) string {
 	return f.Real(filepath.Join(f.Workspace, filepath.FromSlash(name)))
 }

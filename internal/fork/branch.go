@@ -17,9 +17,9 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Branch makes a branch of the workspace's repository that has what the fork has: its commits, and one more with what
-// it has not committed. Files that the repository ignores are left out. Neither the files of the workspace change, nor
-// its index, nor its HEAD. count is the number of commits that are new; 0: a branch had them.
+// Branch creates a branch in the workspace's repository with the content of the fork: its commits, and one more for its
+// uncommitted changes. It leaves out ignored files. It does not change the workspace's files, index or HEAD. count is
+// the number of new commits; it is 0 if a branch had them already.
 func (f *Fork) Branch(ctx context.Context, message string) (branch string, count int, err error) {
 	held, err := f.lock(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	return strings.TrimPrefix(ref, "refs/heads/"), count, nil
 }
 
-// commitOn makes a commit of what the fork has, and returns it; the parent, if there is nothing to commit.
+// commitOn commits the content of the fork and returns the commit, or parent if there is nothing to commit.
 func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, error) {
 	changes, err := f.Changes(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 	if was, err := g.git(ctx, nil, "rev-parse", parent+"^{tree}"); err == nil && was == root {
 		return parent, nil
 	}
-	if at, err := f.home().commit("refs/heads/fork/" + f.Name); err == nil && at != "" { // of an earlier call
+	if at, err := f.home().commit("refs/heads/fork/" + f.Name); err == nil && at != "" { // made by an earlier call
 		if is, err := g.git(ctx, nil, "rev-parse", at+"^{tree}", at+"^"); err == nil && is == root+"\n"+parent {
 			return at, nil
 		}
@@ -104,14 +104,14 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 	return g.git(ctx, []byte(message), "commit-tree", root, "-p", parent)
 }
 
-// staging calls git in the workspace, with an index of its own.
+// staging runs git in the workspace with a separate index.
 type staging struct {
 	fork *Fork
-	dir  string // for files that git reads
+	dir  string // directory for files that git reads
 	env  []string
 }
 
-// entries are the lines by which an index gets the changes of the fork. hash is the length of the name of an object.
+// entries returns the input for git that adds the fork's changes to an index. hash is the length of an object's name.
 func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byte, error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return g.nested(c.Path) })
 	ignored, err := g.ignored(ctx, changes)
@@ -131,7 +131,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 		}
 		mode := "100644"
 		switch {
-		case file == nil, file.isDir(): // where a directory is, a file or a link may have been
+		case file == nil, file.isDir(): // a directory may have replaced a file or a link
 			fmt.Fprintf(&lines, "0 %s\t%s\x00", strings.Repeat("0", hash), c.Path)
 			continue
 		case file.isLink():
@@ -139,7 +139,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 			err = os.WriteFile(path, []byte(file.target), 0o600)
 		case !file.isFile():
 			continue
-		case strings.ContainsAny(path, "\r\n"): // git reads a path a line
+		case strings.ContainsAny(path, "\r\n"): // git reads one path a line
 			from := path
 			path = filepath.Join(g.dir, fmt.Sprintf("file-%d", len(blobs)))
 			err = workspace.Copy(from, path, 0o600)
@@ -156,7 +156,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 	if len(blobs) == 0 {
 		return lines.Bytes(), nil
 	}
-	out, err := g.git(ctx, paths.Bytes(), "hash-object", "-w", "--no-filters", "--stdin-paths") // filters are programs
+	out, err := g.git(ctx, paths.Bytes(), "hash-object", "-w", "--no-filters", "--stdin-paths") // filters run programs
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +171,8 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 	return lines.Bytes(), nil
 }
 
-// ignored returns which of the changed paths the repository ignores. What decides are the files .gitignore of the fork:
-// git sees them in a directory that has nothing else, because in the workspace a part of a path may be a link.
+// ignored returns the changed paths that the repository ignores, according to the fork's .gitignore files. git sees
+// these files in an otherwise empty directory, because in the workspace part of a path may be a link.
 func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool, error) {
 	top := filepath.Join(g.dir, "ignore")
 	if err := os.Mkdir(top, 0o700); err != nil {
@@ -199,7 +199,7 @@ func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool
 	}
 	env := append(slices.Clone(g.env), "GIT_DIR="+g.fork.GitDir, "GIT_WORK_TREE="+top)
 	out, code, err := g.fork.callIn(ctx, top, names.Bytes(), env, "check-ignore", "-z", "--stdin")
-	if err != nil && code != 1 { // git ends with 1 if no path is ignored
+	if err != nil && code != 1 { // git exits with 1 if no path is ignored
 		return nil, err
 	}
 	ignored := map[string]bool{}
@@ -209,7 +209,7 @@ func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool
 	return ignored, nil
 }
 
-// nested reports whether a path is in a repository of its own.
+// nested reports whether a path is in a nested repository.
 func (g staging) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(g.fork.Workspace, filepath.FromSlash(dir), ".git")); err == nil {

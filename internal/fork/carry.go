@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/undo"
 )
 
-// carryOut takes the snapshot, writes the journal, and does everything.
+// carryOut takes the snapshot, writes the journal, and makes the changes.
 func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	turn, err := a.turn(snapshots)
 	if err != nil {
@@ -53,7 +53,7 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	return errors.Join(err, errEnd)
 }
 
-// turn begins the turn of undo, or takes up that of an Apply which was killed.
+// turn begins a turn of undo, or continues that of an Apply that was killed.
 func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	if a.old.Turn != "" {
 		if turn, err := snapshots.Resume(a.ctx, a.Workspace, a.old.Turn); err == nil {
@@ -63,7 +63,7 @@ func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	return snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
 }
 
-// removeAll removes what the fork has not: files first, then the directories that are empty by then.
+// removeAll removes everything that the fork does not have: files first, then empty directories.
 func (a *applying) removeAll() {
 	for _, dirs := range []bool{false, true} {
 		for _, s := range slices.Backward(a.steps) {
@@ -75,7 +75,7 @@ func (a *applying) removeAll() {
 				err = a.root.Remove(filepath.FromSlash(s.name))
 			}
 			if dirs && errors.Is(err, fs.ErrExist) {
-				err = nil // what is in it stays, and is listed if the fork had it
+				err = nil // it is not empty; its content stays
 			}
 			a.finish(s, err)
 		}
@@ -97,7 +97,7 @@ func (a *applying) finish(s step, err error) {
 
 var errChanged = errors.New(justChanged)
 
-// untouched returns an error if a path is not what it was when the plan was made.
+// untouched returns an error if a path has changed since the plan was made.
 func (a *applying) untouched(s step) error {
 	is, err := mine(a.root, s.name)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *applying) untouched(s step) error {
 	return nil
 }
 
-// put makes a path what it is in the fork, or what both have made of it. A file gets its name when it is whole.
+// put writes the fork's file or the merged file to a path. The file gets its name when it is complete.
 func (a *applying) put(s step) error {
 	name := filepath.FromSlash(s.name)
 	if err := a.untouched(s); err != nil {

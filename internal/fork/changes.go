@@ -20,17 +20,17 @@ import (
 type Change struct {
 	Path    string
 	Status  tree.Status
-	Added   *int // lines; nil: they cannot be counted
+	Added   *int // lines; nil if they cannot be counted
 	Removed *int
 	Meets   bool // the workspace has changed it too
 
 	was, is []byte
 	text    bool
-	dir     bool // a patch has no directories
+	dir     bool // a directory, which a patch leaves out
 }
 
-// touched are the paths that the fork may have changed, relative to the workspace, with the files that it has there;
-// "": it has nothing there. What is in a directory .git is not among them.
+// touched returns the paths that the fork may have changed, relative to the workspace, with its files there, or ""
+// where it has none. It leaves out the content of .git directories.
 func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	if f.Tier != Overlay {
@@ -51,7 +51,7 @@ func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
 	if err != nil {
 		return err
 	}
-	begin.Root = f.tree() // it was taken before the fork had its name
+	begin.Root = f.tree() // the index was made before the fork had its name
 	is, err := tree.Take(ctx, f.tree(), tree.Options{Since: begin})
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
 	return nil
 }
 
-// visit collects what a directory of a layer has, and what it hides.
+// visit collects the content of a directory in a layer, and the paths that it hides.
 func (f *Fork) visit(ctx context.Context, upper, lower string, all map[string]string) error {
 	entries, err := os.ReadDir(upper)
 	if err != nil || ctx.Err() != nil {
@@ -113,11 +113,12 @@ func (f *Fork) rel(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// lost collects what the workspace has at a path and beneath, and the fork does not: but for what is in its layer.
+// lost collects the paths of the workspace at and below a path that the fork does not have. It skips those in the
+// layer.
 func (f *Fork) lost(low, up string, all map[string]string) {
 	_ = filepath.WalkDir(low, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it vanishes just now
+			return nil // it was removed in the meantime
 		}
 		if e.Name() == ".git" {
 			if e.IsDir() {
@@ -134,8 +135,7 @@ func (f *Fork) lost(low, up string, all map[string]string) {
 	})
 }
 
-// Real returns where a file is that the programs of the fork see at a path of the workspace or its repository; "": they
-// see nothing there.
+// Real returns the file that programs of the fork see at a path of the workspace or its repository, or "".
 func (f *Fork) Real(path string) string {
 	if f.Tier != Overlay {
 		return f.Place(path)
@@ -158,7 +158,7 @@ func (f *Fork) Real(path string) string {
 	}
 }
 
-// Changes returns in what the fork differs from its base, sorted by path.
+// Changes returns the differences between the fork and its base, sorted by path.
 func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 	root, err := f.openRoot()
 	if err != nil {
@@ -192,7 +192,7 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 		}
 		c := Change{Path: name, Status: statusOf(b, t), dir: (t == nil || t.isDir()) && (!b.there || b.dir)}
 		if t == nil && !b.there {
-			continue // it came into the workspace later
+			continue // it was added to the workspace later
 		}
 		kept, _ := b.is(m)
 		arrived, _ := same(m, t)

@@ -20,18 +20,18 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// head is where a repository stands.
+// head is the state of a repository's HEAD.
 type head struct {
-	Ref    string `json:"ref,omitempty"` // such as refs/heads/main; empty: no branch is checked out
+	Ref    string `json:"ref,omitempty"` // such as refs/heads/main; empty if no branch is checked out
 	Commit string `json:"commit,omitempty"`
-	Index  string `json:"index,omitempty"` // the file that keeps what was staged then
-	Turn   string `json:"turn,omitempty"`  // by which it can be taken back, and then does not count
+	Index  string `json:"index,omitempty"` // the file with a copy of the index
+	Turn   string `json:"turn,omitempty"`  // the turn that applied it; ignored if that was undone
 }
 
-// at reports whether two heads are at the same place.
+// at reports whether two heads have the same branch and commit.
 func (h head) at(o head) bool { return h.Ref == o.Ref && h.Commit == o.Commit }
 
-// stood returns where the workspace stood at the beginning, or after commits were brought home.
+// stood returns the workspace's head at the beginning, or after the last commits were applied.
 func (f *Fork) stood() (h head, known bool) {
 	for _, h := range slices.Backward(f.Heads) {
 		if !f.undone(h.Turn) {
@@ -41,7 +41,7 @@ func (f *Fork) stood() (h head, known bool) {
 	return h, false
 }
 
-// standsNow records where the workspace stands once commits were brought home.
+// standsNow records the workspace's head after commits were applied.
 func (f *Fork) standsNow(m move, turn string) error {
 	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: "index-" + turn}
 	to := filepath.Join(f.dir, h.Index)
@@ -53,13 +53,13 @@ func (f *Fork) standsNow(m move, turn string) error {
 	return f.write()
 }
 
-// refs reads branches. A path is that of the workspace's repository.
+// refs reads branches. Paths are those of the workspace's repository.
 type refs struct {
 	gitDir, common string
 	at             func(path string) string
 }
 
-// home reads those of the workspace, and inside those that the programs of the fork see.
+// home reads the branches of the workspace, and inside those that programs of the fork see.
 func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
 
 func (f *Fork) inside() refs { return refs{f.GitDir, f.Common, f.Real} }
@@ -75,7 +75,7 @@ func (r refs) read(dir, name string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// head returns where HEAD points.
+// head reads HEAD.
 func (r refs) head() (h head, err error) {
 	text, err := r.read(r.gitDir, "HEAD")
 	if err != nil {
@@ -120,17 +120,17 @@ func checkCommit(name string) error {
 	return errors.New("a branch names no commit")
 }
 
-// move is how the commits of a fork become some of the workspace.
+// move describes how the commits of a fork are applied to the workspace.
 type move struct {
 	fork    *Fork
-	from    head   // of the workspace
-	to      string // the commit; empty: nothing was committed
-	ref     string // that gets it
+	from    head   // the workspace's head
+	to      string // the fork's commit; empty if it has none
+	ref     string // the ref that gets the commit
 	branch  string // its short name
 	count   int
 	inPlace bool
-	index   string // the file that becomes the index; empty: it stays
-	stage   string // the name of a file that is not whole yet
+	index   string // the file that becomes the index; empty to keep the index
+	stage   string // the name of an incomplete file
 }
 
 // considerSubmodules lists the submodules whose commit, which the fork's commits name, is in the fork alone.
@@ -159,7 +159,7 @@ func (a *applying) considerSubmodules(m move) error {
 	return nil
 }
 
-// commits finds out what the fork has committed, and brings its objects, which change nothing by themselves.
+// commits finds the fork's commits, and copies their objects, which has no effect by itself.
 func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	m := move{fork: f}
 	stood, known := f.stood()
@@ -168,7 +168,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	}
 	there, err := f.inside().head()
 	if err != nil || there.Commit == "" || there.at(stood) && !old.InPlace {
-		return m, nil // a fork that has removed its repository brings no commits
+		return m, nil // the fork has removed its repository
 	}
 	if m.from, err = f.home().head(); err != nil {
 		return m, fault.New(fault.Unsafe, "the repository of %s cannot be read: %v", f.Workspace, err)
@@ -201,13 +201,13 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	}
 	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
 	if !m.inPlace && m.ref == "" {
-		m.to, m.count = "", 0 // they are here already
+		m.to, m.count = "", 0 // the workspace already has them
 	}
 	return m, nil
 }
 
-// unmoved reports whether the workspace stands where it stood at the beginning, with the same things staged and nothing
-// under way in either, so that it can become what the fork is.
+// unmoved reports whether the workspace's head and index are the same as at the beginning, and no merge or rebase is in
+// progress in either, so that it can take over the fork's head.
 func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 	arrived := old.InPlace && here.at(there)
 	if there.Ref == "" || !here.at(stood) && !arrived {
@@ -240,7 +240,7 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 	return git.SameIndex(was, is, len(there.Commit)/2)
 }
 
-// freeBranch returns the ref for commits of the fork; "": it has them.
+// freeBranch returns a ref for the fork's commits, or "" if the ref already has them.
 func (f *Fork) freeBranch(ctx context.Context, commit string) (string, error) {
 	for n := 1; ctx.Err() == nil; n++ {
 		ref := "refs/heads/fork/" + f.Name
@@ -256,14 +256,14 @@ func (f *Fork) freeBranch(ctx context.Context, commit string) (string, error) {
 			return ref, nil
 		default:
 			if _, err := f.git(ctx, "merge-base", "--is-ancestor", at, commit); err == nil {
-				return ref, nil // it has earlier ones
+				return ref, nil // it has earlier commits
 			}
 		}
 	}
 	return "", ctx.Err()
 }
 
-// bringObjects copies the objects of the fork that the workspace has not, each with its hash checked.
+// bringObjects copies the objects that only the fork has, and checks their hashes.
 func (f *Fork) bringObjects() error {
 	to := filepath.Join(f.Common, "objects")
 	from := f.upper(to)
@@ -293,7 +293,7 @@ func (f *Fork) bringObjects() error {
 		if err := os.MkdirAll(filepath.Dir(home), 0o777); err != nil {
 			return err
 		}
-		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git removes such files
+		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git cleans up such files
 		_ = os.Remove(staged)
 		if err := workspace.Copy(path, staged, 0o444); err != nil {
 			return fault.New(fault.PermissionDenied, "an object cannot be brought home: %s", tree.Reason(err)).
@@ -303,7 +303,7 @@ func (f *Fork) bringObjects() error {
 	})
 }
 
-// countCommits returns how many commits are new, or -1 if they are not whole.
+// countCommits returns the number of new commits, or -1 if they are incomplete.
 func (f *Fork) countCommits(ctx context.Context, commit string) int {
 	if _, err := f.git(ctx, "rev-list", "--quiet", "--objects", commit, "--not", "--all"); err != nil {
 		return -1
@@ -355,8 +355,8 @@ func (m move) carryOut() error {
 	return nil
 }
 
-// swap replaces a file of git under the lock that git itself takes: the name with .lock behind it. The lock is another
-// name of the staged file, by which a later process knows that it is ours.
+// swap replaces a file of git while it holds git's own lock, the name with .lock appended. The lock is a hard link to
+// the staged file, so that a later process knows that it is ours.
 func (m move) swap(path string, data []byte, check func() error) error {
 	perm := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
@@ -407,7 +407,7 @@ func (m move) tidy() {
 	_ = os.Remove(m.staged())
 }
 
-// note writes a line into the log of a ref, where git keeps one.
+// note appends a line to the log of a ref, if git keeps one.
 func (m move) note(dir, ref, was string) {
 	path := filepath.Join(dir, "logs", filepath.FromSlash(ref))
 	if _, err := os.Stat(filepath.Join(dir, "logs")); err != nil || os.MkdirAll(filepath.Dir(path), 0o777) != nil {

@@ -1,4 +1,4 @@
-// Package fork makes private copies of a workspace in which programs work, and brings home what they did there.
+// Package fork makes private copies of a workspace for programs to work in, and merges their changes back.
 //
 //	f, err := store.Make(ctx, fork.Wanted{Dir: dir, Name: "try"}) // or store.Open("try")
 //	work, err := f.Start(ctx, plan, fork.Net{})                  // a program, in the fork
@@ -7,29 +7,28 @@
 //	out, err := f.Apply(ctx, snapshots)                           // three-way, into the workspace
 //	freed, err := f.Delete(ctx)
 //
-// A fork has everything that the workspace has when it is made: also what git does not track or ignores. There are
-// three ways to make one, its tier:
+// A fork begins with everything that the workspace has, including untracked and ignored files. There are three ways to
+// make one, called tiers:
 //
-//   - Overlay: the programs of the fork see, at the path of the workspace, a layer over it. The layer has what differs,
-//     so a fork costs nothing until something is written. Each fork has a network of its own. Linux alone has this,
-//     where users may make namespaces. What somebody changes in the workspace meanwhile is seen in the fork too, in
-//     the files that the fork has not changed.
+//   - Overlay: the programs of the fork see, at the path of the workspace, a layer over it. The layer only has the
+//     differences, so a fork costs nothing until something is written. Each fork has its own network. This needs Linux
+//     with namespaces for users. Later changes of the workspace are visible in the fork, in files that it has not
+//     changed.
 //   - Reflink: a copy of each file that shares its blocks with the original, where the file system can.
 //   - Copy: a copy of each file.
 //
-// A fork keeps mistakes away from a workspace. It does not contain them: what its programs do elsewhere, they really
-// do.
+// A fork protects the workspace from mistakes. It is not a sandbox: its programs can still change everything else.
 //
-// What belongs to a fork lies in one directory of the Store, after which it is named: the record, the layers or the
-// copy, and the base, which is what the workspace was. Delete removes that directory and nothing else. The base is an
-// index of what git's own index does not vouch for, with the contents, beside that index. It is taken while the first
-// program already works, because that cannot change the workspace.
+// Everything that belongs to a fork is in one directory of the Store, with the name of the fork: the record, the layers
+// or the copy, and the base, which is the state of the workspace at the beginning. Delete removes only that directory.
+// The base consists of a copy of git's index, and of an index with the contents of files that git's does not cover. It
+// is taken while the first program is already running, which cannot change the workspace.
 //
-// Apply merges file by file: base, workspace, fork. Of two changes in different places of a text both count; where they
-// meet, the text gets marks as git writes them. What cannot be merged is left as it is in the workspace. Commits become
-// commits of the workspace's branch if neither that nor the index has moved, else a branch of their own. The result of
-// each file is known before the first one is written, so an Apply that was killed is completed by the next one. What is
-// brought home counts as the base from then on.
+// Apply makes a three-way merge of each file: base, workspace, fork. Changes in different places of a text are
+// combined; conflicting ones get git's conflict markers. Files that cannot be merged stay unchanged in the workspace.
+// Commits are added to the workspace's branch if neither the branch nor the index has changed, and otherwise to a new
+// branch. All results are computed before the first file is written, so that the next Apply can complete one that was
+// killed. Applied files become the new base.
 package fork
 
 import (
@@ -55,7 +54,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Tier is the way in which a fork is made.
+// Tier is a way to make a fork.
 type Tier string
 
 // The tiers, the best first.
@@ -65,34 +64,34 @@ const (
 	Copy    Tier = "copy"
 )
 
-// Tiers returns all of them.
+// Tiers returns all tiers, the best first.
 func Tiers() []Tier { return []Tier{Overlay, Reflink, Copy} }
 
-// Store is the directory with all forks of a user. Any number of processes may use it.
+// Store is the directory of a user's forks. Several processes may use it at once.
 type Store struct {
 	Dir string // absolute
-	// Root returns the workspace in which a directory is, or why it cannot be forked.
+	// Root returns the workspace of a directory, or an error if it cannot be forked.
 	Root func(dir string) (string, error)
-	// Undone reports whether a turn of a workspace was taken back; nil: none was.
+	// Undone reports whether a turn of a workspace was undone. It may be nil.
 	Undone func(workspace, turn string) bool
 }
 
 // Wanted describes a fork to make.
 type Wanted struct {
-	Dir  string // in the workspace
-	Name string // empty: one is chosen
-	Tier Tier   // empty: the best that works
+	Dir  string // a directory in the workspace
+	Name string // empty to choose one
+	Tier Tier   // empty for the best that works
 }
 
-// Record is what is known of a fork.
+// Record is the stored description of a fork.
 type Record struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Workspace string    `json:"workspace"` // its top
+	Workspace string    `json:"workspace"` // its top directory
 	Tier      Tier      `json:"tier"`
 	Made      time.Time `json:"made"`
-	Applied   time.Time `json:"applied,omitzero"` // the last time
-	// of the workspace's repository: at the beginning, after an Apply
+	Applied   time.Time `json:"applied,omitzero"` // when it was last applied
+	// of the workspace's repository: at the beginning, and after each Apply
 	Heads  []head          `json:"heads,omitempty"`
 	GitDir string          `json:"git_dir,omitempty"`
 	Common string          `json:"common,omitempty"`
@@ -105,7 +104,7 @@ type Fork struct {
 	Record
 	store Store
 	dir   string
-	turns map[string]bool // that were taken back or not, as far as it is known
+	turns map[string]bool // whether turns were undone, if known
 }
 
 const (
@@ -113,15 +112,15 @@ const (
 	lockFile   = "lock"
 	layersDir  = "layers"
 	copyDir    = "tree"
-	openDir    = "open" // what runs in the fork
+	openDir    = "open" // records of the programs in the fork
 	gone       = ".deleted-"
 	making     = ".making-"
 	lockWait   = 30 * time.Second
 	jsonLimit  = 16 << 20
 )
 
-// CheckName returns what is wrong with the name of a fork.
-func CheckName(name string) error {
+// checkName checks the name of a fork.
+func checkName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name) && !strings.HasSuffix(name, ".lock") &&
 		!strings.Contains(name, "..") && !strings.HasSuffix(name, ".") {
 		return nil
@@ -131,9 +130,9 @@ func CheckName(name string) error {
 
 func (s Store) at(name string) string { return filepath.Join(s.Dir, name) }
 
-// Open returns the fork of a name.
+// Open returns the fork with a name.
 func (s Store) Open(name string) (*Fork, error) {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	f := &Fork{store: s, dir: s.at(name)}
@@ -165,7 +164,7 @@ func (s Store) List() ([]*Fork, error) {
 	return all, nil
 }
 
-// Around returns the fork in which this process works in a directory, or nil.
+// Around returns the fork that this process runs in, for a directory, or nil.
 func (s Store) Around(dir string) *Fork {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -188,19 +187,18 @@ func (s Store) Around(dir string) *Fork {
 	return nil
 }
 
-// mark is what mount tables call the layers.
+// mark returns the name of the layers in mount tables.
 func (f *Fork) mark() string { return markPrefix + f.ID }
 
 const markPrefix = "omniagent-fork-"
 
-// State is a directory for what belongs to the paths of the workspace, which are others in the fork: the record of
-// walls.
+// State returns a directory for records about the workspace's paths, whose content differs in the fork.
 func (f *Fork) State() string { return filepath.Join(f.dir, "state") }
 
-// tree is where a fork that is a copy lies.
+// tree returns the directory of the copy, for forks that are copies.
 func (f *Fork) tree() string { return filepath.Join(f.dir, copyDir) }
 
-// Place returns where a directory of the workspace is for the programs of the fork.
+// Place returns a directory of the workspace as the programs of the fork see it.
 func (f *Fork) Place(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -212,7 +210,7 @@ func (f *Fork) Place(dir string) string {
 	return filepath.Join(f.tree(), rel)
 }
 
-// Roots are the directories that are private, as the programs of the fork see them.
+// Roots returns the private directories, as the programs of the fork see them.
 func (f *Fork) Roots() (dirs []string) {
 	for _, l := range f.Layers {
 		dirs = append(dirs, l.Lower)
@@ -223,10 +221,10 @@ func (f *Fork) Roots() (dirs []string) {
 	return dirs
 }
 
-// Make makes a fork. If no tier is possible, the fault says why for each.
+// Make makes a fork. If no tier works, the fault says why for each.
 func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if w.Name != "" {
-		if err := CheckName(w.Name); err != nil {
+		if err := checkName(w.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -249,7 +247,7 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if opened, err := git.Open(root); err == nil {
 		f.GitDir, f.Common = opened.Dir(), opened.Common()
 		opened.Close()
-		if h, err := f.home().head(); err == nil { // else no commits can be brought home
+		if h, err := f.home().head(); err == nil { // otherwise commits cannot be applied
 			h.Index = gitIndex(0)
 			f.Heads = append(f.Heads, h)
 		}
@@ -276,7 +274,7 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 	if err := f.choose(ctx, w.Tier); err != nil {
 		return err
 	}
-	if f.GitDir != "" { // as long as nobody stages anything, it takes no room
+	if f.GitDir != "" { // takes no space until the index changes
 		_ = keepFile(filepath.Join(f.GitDir, "index"), filepath.Join(f.dir, gitIndex(0)))
 	}
 	base, names := slug(filepath.Base(f.Workspace)), []string{w.Name}
@@ -304,10 +302,10 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 		Hint("omniagent fork delete %s, or another name", f.Name)
 }
 
-// mostNames is how many names of a workspace's forks are tried.
+// mostNames limits how many names are tried.
 const mostNames = 10_000
 
-// slug is a name made fit to be that of a fork.
+// slug converts a name to a valid name of a fork.
 func slug(name string) string {
 	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"), "-_")
 	if name == "" {
@@ -316,7 +314,7 @@ func slug(name string) string {
 	return name[:min(len(name), 40)]
 }
 
-// lock keeps other processes away from the fork.
+// lock locks the fork against other processes.
 func (f *Fork) lock(ctx context.Context) (*workspace.FileLock, error) {
 	if _, err := os.Lstat(filepath.Join(f.dir, recordFile)); err != nil {
 		return nil, fault.New(fault.NotFoundCode, "the fork %s was deleted", f.Name).Hint("omniagent fork list")
@@ -350,7 +348,7 @@ func (f *Fork) Delete(ctx context.Context) (freed int64, err error) {
 	return freed, nil
 }
 
-// Size is how many bytes the fork takes on disk. What others have too, such as git's index, is not counted.
+// Size returns the bytes that the fork takes on disk. It does not count files with other names, such as git's index.
 func (f *Fork) Size() int64 {
 	var bytes int64
 	_ = filepath.WalkDir(f.dir, func(_ string, e fs.DirEntry, err error) error {
@@ -364,7 +362,7 @@ func (f *Fork) Size() int64 {
 	return bytes
 }
 
-// sweep removes what killed processes have left: forks half made, or half deleted.
+// sweep removes the leftovers of killed processes: incomplete or partly deleted forks.
 func (s Store) sweep() {
 	for _, prefix := range []string{gone, making} {
 		left, _ := filepath.Glob(filepath.Join(s.Dir, prefix+"*"))
@@ -381,7 +379,8 @@ func (s Store) sweep() {
 	}
 }
 
-// purge removes a directory with all in it, also what nobody may write, and what the kernel has made for overlays.
+// purge removes a directory with everything in it, including read-only directories, and those that the kernel makes for
+// overlays.
 func purge(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -395,12 +394,12 @@ func purge(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// absent reports whether an error says that there is nothing at a path, or a file above it.
+// absent reports whether an error means that a path does not exist, or a parent is a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// within reports whether a path is a directory or beneath it.
+// within reports whether a path is dir or below it.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -416,7 +415,7 @@ func readJSON(path string, to any) error {
 
 func writeJSON(path string, from any) error { return writeAs(path, from, workspace.Replace) }
 
-// writeSoon does not wait for the disk.
+// writeSoon is writeJSON without waiting for the disk.
 func writeSoon(path string, from any) error { return writeAs(path, from, workspace.WriteDerived) }
 
 func writeAs(path string, from any, write func(string, []byte, os.FileMode) error) error {
@@ -427,7 +426,7 @@ func writeAs(path string, from any, write func(string, []byte, os.FileMode) erro
 	return write(path, data, 0o600)
 }
 
-// Running are the processes that have started programs in the fork.
+// Running returns the processes that have started programs in the fork.
 func (f *Fork) Running() (pids []int) {
 	for _, m := range f.members() {
 		pids = append(pids, m.PID)
@@ -438,14 +437,14 @@ func (f *Fork) Running() (pids []int) {
 // member is a process that has started a program in the fork.
 type member struct {
 	PID     int    `json:"pid"`
-	Net     string `json:"net"`               // what was asked for
+	Net     string `json:"net"`               // the requested network
 	User    uint64 `json:"user,omitempty"`    // descriptors of its namespaces
 	Mount   uint64 `json:"mount,omitempty"`   //
-	Network uint64 `json:"network,omitempty"` // 0: that of the machine
+	Network uint64 `json:"network,omitempty"` // 0 for that of the machine
 	Proxy   int    `json:"proxy,omitempty"`
 }
 
-// members are the processes that live.
+// members returns the live processes.
 func (f *Fork) members() (all []member) {
 	files, _ := filepath.Glob(filepath.Join(f.dir, openDir, "*.json"))
 	for _, file := range files {
@@ -463,9 +462,9 @@ func (f *Fork) members() (all []member) {
 	return all
 }
 
-// Net says which network programs have.
+// Net describes the network of programs.
 type Net struct {
-	Word string // what was asked for, to tell it from another; empty: any
+	Word string // the requested network, for comparison; empty for any
 	sandbox.Network
 }
 
@@ -476,6 +475,6 @@ type Work struct {
 	spaces sandbox.Spaces
 	alive  *workspace.FileLock
 	file   string
-	over   chan struct{} // closed when it has ended
-	based  chan error    // why there is no base
+	over   chan struct{} // closed when the program has ended
+	based  chan error    // receives why there is no base, or nil
 }

@@ -10,19 +10,19 @@ import (
 	"omniagent/internal/process"
 )
 
-// git runs git in the workspace and returns what it writes.
+// git runs git in the workspace and returns its output.
 func (f *Fork) git(ctx context.Context, args ...string) (string, error) {
 	out, _, err := f.call(ctx, nil, nil, args...)
 	return out, err
 }
 
-// call is git with input and more variables.
+// call is git with input and additional variables.
 func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...string) (out string, code int, err error) {
 	return f.callIn(ctx, f.Workspace, input, env, args...)
 }
 
-// callIn is call in a directory. Nothing that the repository names is started, nothing is fetched, and
-// variables that name a repository do not count: a hook of another one may have called this program.
+// callIn is call in a directory. git starts no programs of the repository and fetches nothing. Variables that name a
+// repository are removed, because a hook of another repository may have started us.
 func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []string, args ...string) (
 	out string, code int, err error,
 ) {

@@ -4,8 +4,8 @@ package fork
 
 import "io/fs"
 
-// isWhiteout reports false: here are no layers.
+// isWhiteout returns false, because there are no layers here.
 func isWhiteout(fs.FileInfo) bool { return false }
 
-// isOpaque reports false: here are no layers.
+// isOpaque returns false, because there are no layers here.
 func isOpaque(string) bool { return false }

@@ -4,8 +4,8 @@ package fork
 
 import "io/fs"
 
-// sameOwner does nothing: here owners are not copied.
+// sameOwner does nothing, because owners are not copied here.
 func sameOwner(string, fs.FileInfo) error { return nil }
 
-// onDisk is how many bytes a file takes.
+// onDisk returns the bytes that a file takes.
 func onDisk(info fs.FileInfo) int64 { return info.Size() }

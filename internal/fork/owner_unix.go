@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// sameOwner gives a file the owner that another one has, if we are the superuser, who alone can.
+// sameOwner gives a file the owner of another one, if we are the superuser.
 func sameOwner(path string, like fs.FileInfo) error {
 	s, ok := like.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {
@@ -17,7 +17,7 @@ func sameOwner(path string, like fs.FileInfo) error {
 	return os.Lchown(path, int(s.Uid), int(s.Gid))
 }
 
-// onDisk is how many bytes a file takes: none if it has other names.
+// onDisk returns the bytes that a file takes, or 0 if it has other names.
 func onDisk(info fs.FileInfo) int64 {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	switch {

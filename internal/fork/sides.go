@@ -12,10 +12,10 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// mergeLimit is how many bytes a text has at most that is merged.
+// mergeLimit is the size of the largest text that is merged.
 const mergeLimit = 16 << 20
 
-// theirs looks at a file of the fork. An empty path is nothing.
+// theirs examines a file of the fork. It returns nil for an empty path.
 func theirs(path string) (*side, error) {
 	if path == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func theirs(path string) (*side, error) {
 	return s, err
 }
 
-// mine looks at a file of the workspace.
+// mine examines a file of the workspace.
 func mine(root *os.Root, name string) (*side, error) {
 	file := filepath.FromSlash(name)
 	info, err := root.Lstat(file)
@@ -74,7 +74,7 @@ func (s *side) digest() ([32]byte, error) {
 	return *s.sum, nil
 }
 
-// content returns the content of a file that is not too large to be merged.
+// content returns the content of a file, unless it is too large to be merged.
 func (s *side) content() ([]byte, error) {
 	f, err := s.open()
 	if err != nil {
@@ -117,7 +117,7 @@ func sameContent(a, b *side) (bool, error) {
 	return one == two, err
 }
 
-// is reports whether a side is still what the file was. Permissions count where those of the base are known.
+// is reports whether a side is the same as the base. It compares permissions if those of the base are known.
 func (b base) is(s *side) (bool, error) {
 	switch {
 	case !b.known:
@@ -148,13 +148,13 @@ func (b base) is(s *side) (bool, error) {
 	}
 	was, err := b.read()
 	if err != nil {
-		return false, nil // then it counts as changed, and is compared line by line
+		return false, nil // count it as changed; lines are compared later
 	}
 	sum, err := s.digest()
 	return sha256.Sum256(was) == sum, err
 }
 
-// text returns what a regular file was; known is false if nobody knows.
+// text returns the base content of a regular file. known is false if it is unknown.
 func (b base) text() (data []byte, known bool) {
 	switch {
 	case b.mine.isFile():

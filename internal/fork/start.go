@@ -16,11 +16,11 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// baseDelay is how long the base waits for the program to come up.
+// baseDelay gives the program time to start before the base is taken.
 const baseDelay = 300 * time.Millisecond
 
-// Start starts a program in the fork. Dir of the plan is a directory of the workspace. If programs run there already,
-// it joins them. If the fork has no base yet, it is taken meanwhile.
+// Start starts a program in the fork. The plan's Dir is a directory of the workspace. If other programs are running in
+// the fork, it joins them. If the fork has no base yet, it is taken meanwhile.
 func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) {
 	held, err := f.lock(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 		w.spaces.Close()
 		return nil, err
 	}
-	go func() { // but not in the way of its start
+	go func() { // without delaying the start
 		select {
 		case <-time.After(baseDelay):
 		case <-w.over:
@@ -70,13 +70,13 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	return w, nil
 }
 
-// enter starts the program in the namespaces of the fork, which it makes if nobody is there.
+// enter starts the program in the fork's namespaces, which it creates if no program is running.
 func (w *Work) enter(p process.Plan, n Net) error {
 	f := w.fork
 	for _, m := range f.members() {
 		s, err := m.spaces()
 		if err != nil {
-			continue // it ends just now
+			continue // it is just ending
 		}
 		if n.Word != "" && n.Word != m.Net {
 			s.Close()
@@ -104,7 +104,7 @@ func (w *Work) enter(p process.Plan, n Net) error {
 	return nil
 }
 
-// fresh is a program in new namespaces with the layers. Only one overlay at a time may have a layer.
+// fresh prepares a program in new namespaces with the layers. A layer can only be in one overlay at a time.
 func (f *Fork) fresh(p process.Plan, n sandbox.Network) (*sandbox.Entry, error) {
 	for _, l := range f.Layers {
 		if err := purge(l.Work); err != nil {
@@ -151,7 +151,7 @@ func (w *Work) register(ctx context.Context, n Net) (err error) {
 	return err
 }
 
-// spaces opens the namespaces that another process has open.
+// spaces opens the namespaces of another process.
 func (m member) spaces() (s sandbox.Spaces, err error) {
 	open := func(fd uint64) *os.File {
 		if err != nil || fd == 0 {
@@ -173,8 +173,8 @@ func (m member) spaces() (s sandbox.Spaces, err error) {
 	return s, err
 }
 
-// Wait waits for the end of the program, and until the base is taken. missing is why there is none: then files that
-// were changed in the workspace too are not merged but listed.
+// Wait waits for the end of the program and for the base. missing says why there is no base, in which case files that
+// were also changed in the workspace are reported as conflicts.
 func (w *Work) Wait() (ending process.Ending, missing error) {
 	ending = w.Child.Wait()
 	close(w.over)
@@ -185,7 +185,7 @@ func (w *Work) Wait() (ending process.Ending, missing error) {
 	return ending, <-w.based
 }
 
-// Dial begins to connect to an address in the network of the fork.
+// Dial prepares connections to an address in the fork's network.
 func (f *Fork) Dial(address string) (*sandbox.Dialer, error) {
 	members := f.members()
 	if len(members) == 0 {
@@ -212,7 +212,7 @@ func (f *Fork) Dial(address string) (*sandbox.Dialer, error) {
 	return nil, fault.New(fault.Conflicting, "what ran in the fork %s has just ended", f.Name)
 }
 
-// try returns why the layers cannot be used here; nil: they can.
+// try returns an error if the layers cannot be used here.
 func (f *Fork) try() error {
 	entry, err := f.fresh(process.Plan{
 		Argv: []string{"try"}, Path: "/", Dir: "/", Env: []string{}, Name: "the trial of the fork",

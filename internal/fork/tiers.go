@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// choose makes the content of the fork in the best tier that works, or in the one that is wanted.
+// choose creates the content of the fork in the wanted tier, or in the best one that works.
 func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 	var reasons []string
 	fixes := map[Tier]string{
@@ -57,7 +57,7 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 	return failed.Hint("mend what the message says of one of the tiers")
 }
 
-// overlay prepares the layers, and tries them where that has not been done since the machine was started.
+// overlay prepares the layers, and tries them unless that was done since the last boot.
 func (f *Fork) overlay() error {
 	f.Layers = f.layersIn(f.dir)
 	for _, l := range f.Layers {
@@ -80,8 +80,8 @@ func (f *Fork) overlay() error {
 	return workspace.WriteDerived(tried, []byte(key), 0o600)
 }
 
-// layersIn are the layers of a fork that lies in a directory: over the workspace, over what is mounted in it, and over
-// its repository if that is elsewhere.
+// layersIn returns the layers of a fork in dir: over the workspace, over file systems mounted in it, and over its
+// repository if that is elsewhere.
 func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
 	if f.Tier != "" && f.Tier != Overlay {
 		return nil
@@ -108,7 +108,7 @@ func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
 	return list
 }
 
-// kindOfLayers is what a trial of the layers depends on.
+// kindOfLayers returns a key for everything that a trial of the layers depends on.
 func (f *Fork) kindOfLayers() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	parts := []string{strings.TrimSpace(string(boot)), fmt.Sprint(os.Geteuid())}
@@ -122,7 +122,7 @@ func (f *Fork) kindOfLayers() string {
 	return strings.Join(parts, " ")
 }
 
-// upper returns the file of the layers that covers a path, whether it is there or not.
+// upper returns the place in the layers that covers a path, whether it exists or not.
 func (f *Fork) upper(path string) string {
 	best := -1
 	for i, l := range f.Layers {
@@ -137,8 +137,8 @@ func (f *Fork) upper(path string) string {
 	return filepath.Join(f.Layers[best].Upper, rel)
 }
 
-// keepRefs copies into the layers where the branches of the workspace stand: a commit there would else become the
-// parent of a commit of the fork that knows nothing of it.
+// keepRefs copies the workspace's branches into the layers. Otherwise a later commit in the workspace would become the
+// parent of an unrelated commit in the fork.
 func (f *Fork) keepRefs() error {
 	files := []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
 	_ = filepath.WalkDir(filepath.Join(f.Common, "refs"), func(path string, e fs.DirEntry, err error) error {
@@ -169,7 +169,7 @@ func (f *Fork) keepRefs() error {
 	return nil
 }
 
-// likeParents makes the directories above a path in its layer.
+// likeParents creates the parents of a path in its layer.
 func (f *Fork) likeParents(path string) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(f.upper(dir)); err == nil {
@@ -181,7 +181,7 @@ func (f *Fork) likeParents(path string) error {
 	return likeDir(dir, f.upper(dir))
 }
 
-// likeDir makes a directory that looks like another one: what a layer has of a directory is what is seen.
+// likeDir creates a directory with the attributes of another one, because those of the layer are visible.
 func likeDir(dir, to string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -214,7 +214,7 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && errors.Is(err, fs.ErrNotExist):
-			return nil // it has vanished meanwhile
+			return nil // it was removed in the meantime
 		case err != nil:
 			return err
 		}
@@ -240,8 +240,8 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 	return x.SaveFile(filepath.Join(f.dir, copyIndex))
 }
 
-// finishDirs gives the directories of the copy their modes and times, which writing into them would have changed or
-// prevented.
+// finishDirs sets the modes and times of the copied directories last, because the modes may forbid writing, and writing
+// changes the times.
 func (f *Fork) finishDirs() error {
 	var dirs []string
 	err := filepath.WalkDir(f.tree(), func(path string, e fs.DirEntry, err error) error {
@@ -264,7 +264,7 @@ func (f *Fork) finishDirs() error {
 	return err
 }
 
-// tryClone clones a file of the workspace.
+// tryClone returns an error if cloning a file of the workspace fails.
 func (f *Fork) tryClone() error {
 	var found string
 	_ = filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
@@ -287,7 +287,7 @@ func (f *Fork) tryClone() error {
 	return nil
 }
 
-// copyEntry copies a file, a link, or makes a directory. Sockets and devices are left out.
+// copyEntry copies a file or a link, or creates a directory. It skips sockets and devices.
 func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
 	info, err := e.Info()
 	if err != nil {
@@ -322,7 +322,7 @@ func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// keepFile gives a file another name, or else copies it.
+// keepFile links a file, or copies it if that fails.
 func keepFile(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
