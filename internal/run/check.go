@@ -11,17 +11,17 @@ import (
 	"omniagent/internal/shell"
 )
 
-// checkTail is how many bytes are kept of what a check writes.
+// checkTail limits the bytes kept of a check's output.
 const checkTail = 4000
 
-// check runs the check of the task where the agent has worked. If it does not succeed, neither has the run.
+// check runs the task's check in the agent's directory. If it fails, the run fails.
 func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 	r := o.Run
 	began := time.Now()
 	test := &Tested{Command: r.Check}
 	out, err := o.line(ctx, r.Check, r.CheckFor)
 	test.Output, test.DurationMS = tail(out.Stdout+out.Stderr), time.Since(began).Milliseconds()
-	if ctx.Err() != nil { // somebody ended the run, or its own clock has
+	if ctx.Err() != nil { // the run was cancelled, or timed out
 		v = verdictOf(Ending{Err: context.Cause(ctx)}, nil)
 		v.Tested = test
 		return v
@@ -49,7 +49,7 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 	}
 }
 
-// line runs a line that the person wrote, with the person's own environment.
+// line runs a command line by the user, with the user's own environment.
 func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (shell.Outcome, error) {
 	in, err := shell.New(shell.Options{
 		Root: o.Run.Dir, Env: process.Environment(o.Hooks.Env, process.EnvOptions{NoColor: true}), Grace: o.Grace,
@@ -61,7 +61,7 @@ func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (she
 	return in.Run(ctx, shell.Command{Line: line, Timeout: limit}, nil)
 }
 
-// tail is the end of what a program wrote.
+// tail returns the end of a program's output.
 func tail(output string) string {
 	if len(output) > checkTail {
 		output = output[len(output)-checkTail:]

@@ -18,11 +18,11 @@ import (
 	"omniagent/internal/lines"
 )
 
-// call is what another process asks of an owner, a line of JSON; the answer is a line with a fault, or without.
+// call is a request of another process to an owner: a line of JSON. The response is a line that may have a fault.
 type call struct {
 	Do    string       `json:"do"` // answer, cancel
 	Reply *event.Reply `json:"reply,omitempty"`
-	By    int          `json:"by,omitempty"` // the process that answers
+	By    int          `json:"by,omitempty"` // the answering process
 }
 
 type said struct {
@@ -31,22 +31,22 @@ type said struct {
 
 const (
 	maxCall   = 4 << 20
-	deskClock = 10 * time.Second // for one call
+	deskClock = 10 * time.Second // time limit of one call
 )
 
-// desk is where other processes reach the owner of a run: a socket in the directory of the run, which only the user may
-// enter.
+// desk lets other processes reach the owner of a run, through a socket in the directory of the run, which only the user
+// may enter.
 type desk struct {
 	run    *Run
 	socket net.Listener
 	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
-	talk *conversation.Conversation // nil: none at the moment
+	talk *conversation.Conversation // nil if there is none at the moment
 	by   map[string]int             // who answered, by question
 }
 
-// errCancelled is why a run ends that somebody cancels.
+// errCancelled returns the fault of a cancelled run.
 func errCancelled() *fault.Fault {
 	return fault.New(fault.Interrupted, "somebody cancelled the run").With("signal", "SIGINT")
 }
@@ -85,7 +85,7 @@ func (d *desk) close() {
 	}
 }
 
-// join makes a conversation reachable, leave takes it away.
+// join makes a conversation reachable, and leave undoes that.
 func (d *desk) join(c *conversation.Conversation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *desk) join(c *conversation.Conversation) {
 
 func (d *desk) leave() { d.join(nil) }
 
-// answerer is the process that answered a question.
+// answerer returns the process that answered a question.
 func (d *desk) answerer(question string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,7 +158,7 @@ func (d *desk) answer(r event.Reply, by int) error {
 	return err
 }
 
-// Tell hands an answer to the agent of a run, which waits for it. An empty id names the only open question.
+// Tell passes an answer to the waiting agent of a run. An empty id means the only open question.
 func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
 	q, err := r.Question(id)
 	if err != nil {
@@ -168,19 +168,19 @@ func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
 	return call{Do: "answer", Reply: &reply, By: a.By}.send(ctx, r)
 }
 
-// End ends a run. It waits until nothing of it is alive. It reports whether the run was under way.
+// End cancels a run, and waits until all its processes have ended. ended reports whether the run was in progress.
 func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err error) {
 	if r, err = s.Load(ctx, id); err != nil || r.State.Terminal() {
 		return r, false, err
 	}
-	if own, err := s.Own(ctx, id); err == nil { // it waits for an answer, and nobody carries it out
+	if own, err := s.Own(ctx, id); err == nil { // it waits for an answer, and has no owner
 		defer own.Release() //nolint:errcheck // the end is written
 		err = own.conclude(Verdict{State: Cancelled, Reason: CancelledBy, Fault: errCancelled()}, Ending{},
 			own.changed(ctx))
 		return own.Record, true, err
 	}
 	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {
-		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it ended by itself
+		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it has ended by itself
 			return again, false, nil
 		}
 		return r, false, err
@@ -189,7 +189,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 	return r, true, err
 }
 
-// Await waits until a run is over, or waits for a person with nobody carrying it out. See Followed for its failure.
+// Await waits until a run is over, or until it waits for a person without an owner. See Followed for its errors.
 func (s Store) Await(ctx context.Context, id string) (Record, error) {
 	tick, since := time.NewTicker(20*time.Millisecond), time.Now()
 	defer tick.Stop()

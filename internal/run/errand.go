@@ -16,50 +16,49 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Errand is one message to an agent, carried to the end of its turn.
+// Errand is one message to an agent, and its turn.
 type Errand struct {
 	Open     conversation.Opener
 	Agent    string
 	Spec     agent.Spec
 	Services agent.Services
-	Mode     setting.Approval // of this message: a resumed session may have another
+	Mode     setting.Approval // the mode for this message; a resumed session may have another
 	Prompt   string
-	Idle     time.Duration // without a sign of life; 0: any time
-	Busy     time.Duration // the same, while a tool runs; 0: any time
-	// Ask decides about a question. It returns an answer, or whether to wait for one; else the turn ends with the
-	// question. So it does when there is no answer within Patience.
+	Idle     time.Duration // longest silence of the agent; 0 for no limit
+	Busy     time.Duration // the same while a tool runs; 0 for no limit
+	// Ask decides about a question. It returns an answer, or whether to wait for one. Otherwise, or without an answer
+	// within Patience, the turn ends with the question.
 	Ask      func(event.Ask) (reply *event.Reply, wait bool)
 	Patience time.Duration
-	// Person asks a person a question for whose answer the turn waits. ok is false if nobody answers: then the turn
-	// ends with the question. It returns when its context ends, as it does with an answer from elsewhere. nil: answers
-	// come only from elsewhere.
+	// Person asks a person a question that the turn waits for. If ok is false, the turn ends with the question. Its
+	// context ends when the answer comes from elsewhere. It may be nil, so that answers only come from elsewhere.
 	Person func(context.Context, event.Ask) (reply event.Reply, ok bool)
-	Opened func(*conversation.Conversation) // nil: nobody wants to know
-	Sent   func(turn int64)                 // the agent has the message; nil: nobody wants to know
-	See    func(event.Event)                // gets each event of the turn; nil: nobody
-	Alive  func() bool                      // asked in silence: whether the agent's processes work; nil: unknown
-	// Waits looks for a prompt on the output of the agent, which nobody there would answer; nil: it has none.
+	Opened func(*conversation.Conversation) // may be nil
+	Sent   func(turn int64)                 // called when the agent has the message; may be nil
+	See    func(event.Event)                // gets each event of the turn; may be nil
+	Alive  func() bool                      // reports whether a silent agent works; may be nil
+	// Waits looks for a prompt in the agent's output, which nobody would answer; may be nil
 	Waits func(exited bool) *prompt.Signal
 }
 
-// Ending is all that is known of an errand that is over.
+// Ending is everything known about a finished errand.
 type Ending struct {
-	Session   string // empty: no conversation was opened
-	Own       string // the agent's own id of it
+	Session   string // empty if no conversation was opened
+	Own       string // the agent's own id of the session
 	Facts     event.Facts
-	Turn      int64 // 0: the message was not accepted
-	Began     bool  // the agent took it up
+	Turn      int64 // 0 if the message was not accepted
+	Began     bool  // the agent began the turn
 	Last      int64 // record of the session
 	End       *event.End
-	Concluded bool           // we ended the turn, so the agent may not have told all of its calls
-	Fault     *fault.Fault   // why the turn failed, as the agent or its driver tells
+	Concluded bool           // we ended the turn, so the agent may not have reported all calls
+	Fault     *fault.Fault   // why the turn failed, according to the agent or its driver
 	Text      string         // of the answer
-	Question  *event.Ask     // with which the turn ended
-	Prompt    *prompt.Signal // at which it was found
+	Question  *event.Ask     // the question that ended the turn
+	Prompt    *prompt.Signal // the prompt that ended the turn
 	Denials   []event.Denial
 	Tools     map[string]*ToolCall // by the id of the call
 	Outcome   agent.Outcome
-	Err       error // what kept it from beginning, or ended it: a clock, a cancellation
+	Err       error // why it could not begin, or what ended it: a timeout, a cancellation
 }
 
 // ToolCall is a tool that was called.
@@ -73,40 +72,40 @@ type ToolCall struct {
 	ExitCode      *int
 }
 
-// ErrIdle is the cause of an end for want of a sign of life.
-var ErrIdle = errors.New("there was no sign of life")
+// errIdle is the cause of an end for want of a sign of life.
+var errIdle = errors.New("there was no sign of life")
 
-// errUnanswered is the cause of an end for want of an answer.
+// errUnanswered is the cause if nobody answered a question.
 var errUnanswered = errors.New("nobody answered in time")
 
 const (
-	closing   = 10 * time.Second      // for an agent to end
-	lookEvery = 50 * time.Millisecond // at the clocks
-	stopped   = time.Second           // without a look at them we were stopped
+	closing   = 10 * time.Second      // time for an agent to end
+	lookEvery = 50 * time.Millisecond // interval for checking the time limits
+	stopped   = time.Second           // without a check for so long, this process was stopped
 )
 
-// errand is one that is under way.
+// errand is an Errand in progress.
 type errand struct {
 	Errand
 	ending  Ending
 	talk    *conversation.Conversation
-	waiting map[string]*event.Ask         // questions that are open
-	asking  map[string]context.CancelFunc // a person, about those
+	waiting map[string]*event.Ask         // open questions
+	asking  map[string]context.CancelFunc // calls of Person about them
 	persons sync.WaitGroup
 	give    context.CancelCauseFunc // ends the turn
-	running map[string]bool         // calls that have not ended
+	running map[string]bool         // calls without a result
 	cut     bool                    // the events ended before the turn
 
 	began   time.Time
 	mu      sync.Mutex
-	sign    time.Duration // uptime of the machine at the last sign of life
-	limit   time.Duration // how long the next one may take; 0: any time
-	waits   bool          // for the answer of a person
+	sign    time.Duration // the machine's uptime at the agent's last activity
+	limit   time.Duration // how long the next silence may last; 0 for no limit
+	waits   bool          // it waits for the answer of a person
 	telling bool          // See has not returned
 }
 
-// Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes. Nothing that it
-// started is alive when it returns.
+// Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes the
+// conversation. Nothing that it started is alive when it returns.
 func (e Errand) Do(ctx context.Context) Ending {
 	w := errand{
 		began:  time.Now(),
@@ -140,7 +139,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		err = w.listen(life, events)
 		w.give(nil)
 		w.persons.Wait()
-		w.Person = nil // the turn waits for nothing more
+		w.Person = nil // the turn no longer waits for answers
 	}
 	if errors.Is(err, errUnanswered) {
 		for _, ask := range w.waiting {
@@ -149,7 +148,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 	}
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if w.ending.Turn > 0 && w.ending.End == nil { // events after this belong to the answer
+	if w.ending.Turn > 0 && w.ending.End == nil { // from here on, events belong to the turn
 		question := w.ending.Question
 		w.ending.Question = nil
 		talk.Interrupt(true)
@@ -157,7 +156,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		w.ending.Question = question
 	}
 	outcome, lost := talk.Close(out)
-	if w.cut { // a journal that cannot be written ends the events, and with them the turn
+	if w.cut { // the journal could not be written, which ended the events and the turn
 		err = cmp.Or(lost, err)
 	}
 	w.ending.Outcome, w.ending.Err = outcome, cmp.Or(err, lost)
@@ -165,7 +164,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 	if errors.As(err, &at) {
 		w.ending.Prompt, w.ending.Err = at.signal, lost
 	} else if err == nil && w.ending.Question == nil {
-		w.ending.Prompt = w.prompted(true) // which the end of its input answered
+		w.ending.Prompt = w.prompted(true) // the end of its input answered the prompt
 	}
 	w.ending.Facts, w.ending.Own, w.ending.Last = talk.Facts(), talk.Own(), talk.Last()
 	w.evidence(outcome.Evidence)
@@ -184,7 +183,7 @@ func (w *errand) prompted(exited bool) *prompt.Signal {
 	return w.Waits(exited)
 }
 
-// evidence adds what only the agent's own records tell.
+// evidence adds the evidence from the agent's own records.
 func (w *errand) evidence(e agent.Evidence) {
 	for _, d := range e.Denials {
 		if !slices.ContainsFunc(w.ending.Denials, func(known event.Denial) bool {
@@ -195,9 +194,8 @@ func (w *errand) evidence(e agent.Evidence) {
 	}
 }
 
-// watched returns a context that ends with ErrIdle when the agent shows no sign of life for too long. Silence counts
-// while the machine sleeps, too: connections do not survive that. It does not count while we are stopped, or while See
-// blocks: then it is not the agent that is silent.
+// watched returns a context that ends with errIdle when the agent is silent for too long. Time counts while the machine
+// sleeps, because connections do not survive that. It does not count while this process is stopped or See blocks.
 func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
@@ -212,7 +210,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 			case <-tick.C:
 			}
 			w.mu.Lock()
-			if gap := time.Since(last); gap > stopped { // this clock stands while the machine sleeps
+			if gap := time.Since(last); gap > stopped { // this clock stops while the machine sleeps
 				w.sign += gap
 			}
 			silent, waits := w.limit > 0 && !w.telling && uptime(w.began)-w.sign >= w.limit, w.waits
@@ -232,7 +230,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 				if found := w.prompted(true); found != nil {
 					cancel(&prompted{found})
 				}
-				cancel(ErrIdle)
+				cancel(errIdle)
 				return
 			}
 		}
@@ -240,7 +238,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 	return life
 }
 
-// alive notes a sign of life. While a question is open, only its answer is waited for.
+// alive records activity. There is no idle limit while a question is open.
 func (w *errand) alive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -253,7 +251,7 @@ func (w *errand) alive() {
 	}
 }
 
-// listen reads events up to the end of the turn, or to a question that nobody here answers.
+// listen reads events up to the end of the turn, or to a question without an answer.
 func (w *errand) listen(ctx context.Context, events *conversation.Events) error {
 	for w.ending.End == nil && w.ending.Question == nil {
 		e, err := events.Next(ctx)
@@ -273,7 +271,7 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 	return nil
 }
 
-// tell tells an event, and waits until that is done.
+// tell passes an event to See, and waits for it.
 func (w *errand) tell(e event.Event) {
 	if w.See == nil {
 		return
@@ -288,7 +286,7 @@ func (w *errand) tell(e event.Event) {
 	w.See(e)
 }
 
-// take keeps what matters of an event. Of a sub-agent that is what it did.
+// take records an event. It only records the calls of a sub-agent.
 func (w *errand) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.TurnBegan:
@@ -330,7 +328,7 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	switch {
 	case reply != nil:
 		reply.Question = ask.ID
-		_, _ = w.talk.Answer(ctx, *reply) // too late: the question was withdrawn
+		_, _ = w.talk.Answer(ctx, *reply) // an error means that the question was withdrawn
 	case wait:
 		w.waiting[ask.ID] = ask
 		if w.Person != nil {
@@ -341,7 +339,7 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	}
 }
 
-// person asks a person, while the turn goes on.
+// person asks a person while the turn continues.
 func (w *errand) person(ctx context.Context, ask event.Ask) {
 	ctx, settled := context.WithCancel(ctx)
 	w.asking[ask.ID] = settled
@@ -351,7 +349,7 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 		case ctx.Err() != nil:
 		case ok:
 			reply.Question = ask.ID
-			_, _ = w.talk.Answer(ctx, reply) // too late: the question was withdrawn
+			_, _ = w.talk.Answer(ctx, reply) // an error means that the question was withdrawn
 		default:
 			w.give(errUnanswered)
 		}
@@ -367,8 +365,8 @@ func (w *errand) settled(id string) {
 	}
 }
 
-// Touched reports whether the errand may have changed something outside of the conversation: true if a tool ran that
-// can, nil if it is not known.
+// Touched reports whether the errand may have changed something outside the conversation: true if a tool ran that can,
+// nil if unknown.
 func (e Ending) Touched() *bool {
 	wrote, unclear := false, e.Concluded || e.End == nil
 	for id, t := range e.Tools {
@@ -395,7 +393,7 @@ func (e Ending) Answer() string {
 	return e.Text
 }
 
-// Usage returns what the agent used; nil: it does not tell.
+// Usage returns the agent's usage, or nil if it is unknown.
 func (e Ending) Usage() *event.Usage {
 	if e.End != nil && e.End.Usage != nil {
 		return e.End.Usage

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// family returns a process with its descendants, and the time of a processor that they have taken.
+// family returns a process and its descendants, and their total CPU time.
 func family(pid int) (pids []int, cpu time.Duration) {
-	const ticks = 100 // a second: the unit of /proc, on every Linux
+	const ticks = 100 // per second; the unit in /proc on every Linux
 	parents, spent := map[int]int{}, map[int]int64{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -21,13 +21,13 @@ func family(pid int) (pids []int, cpu time.Duration) {
 		if err != nil {
 			continue
 		}
-		// The name in parentheses may have spaces and parentheses of its own.
+		// The name in parentheses may itself contain spaces and parentheses.
 		fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 		if len(fields) < 15 {
 			continue
 		}
 		parents[id], _ = strconv.Atoi(string(fields[1]))
-		for _, f := range fields[11:15] { // its own, and that of the children that it waited for
+		for _, f := range fields[11:15] { // its own time, and that of children it waited for
 			n, _ := strconv.ParseInt(string(f), 10, 64)
 			spent[id] += n
 		}

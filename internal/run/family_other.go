@@ -4,5 +4,5 @@ package run
 
 import "time"
 
-// family is not known here.
+// family is not supported on this system.
 func family(int) ([]int, time.Duration) { return nil, 0 }

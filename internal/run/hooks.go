@@ -13,12 +13,12 @@ import (
 	"omniagent/internal/text"
 )
 
-// Hooks are the person's own programs around a run, each with its arguments.
+// Hooks are the user's own programs around a run, each with its arguments.
 type Hooks struct {
-	// Before and After get the run as JSON on their standard input. Before each attempt, an exit code of 2 forbids it;
-	// any other is a warning, and so is every one of After.
+	// Before and After get the run as JSON on standard input. If Before exits with 2, the attempt is forbidden. Any
+	// other exit code except 0, and any of After, is a warning.
 	Before, After []string
-	Notify        []string // runs at a question and at the end, without waiting for it longer than a moment
+	Notify        []string // runs at a question and at the end; we hardly wait for it
 	Env           []string
 }
 
@@ -27,7 +27,7 @@ const (
 	notifyClock = 10 * time.Second
 )
 
-// moment is what a hook gets.
+// moment is the input of a hook.
 type moment struct {
 	Event   string   `json:"hook_event_name"` // PreRun, PostRun, Notify
 	Run     string   `json:"run_id"`
@@ -53,7 +53,7 @@ func (r *Run) moment(event, agent string) moment {
 	return m
 }
 
-// before asks the person's hook whether an attempt may begin.
+// before asks the user's hook whether an attempt may begin.
 func (o *Owner) before(ctx context.Context, agent string) error {
 	code, words, err := o.Hooks.call(ctx, o.Hooks.Before, hookClock, o.Run.moment("PreRun", agent))
 	switch {
@@ -69,7 +69,7 @@ func (o *Owner) before(ctx context.Context, agent string) error {
 	return nil
 }
 
-// after tells the person's hooks that the run is over, or that it waits for an answer.
+// after tells the user's hooks that the run is over, or waits for an answer.
 func (o *Owner) after(agent string) {
 	if code, words, err := o.Hooks.call(context.Background(), o.Hooks.After, hookClock,
 		o.Run.moment("PostRun", agent)); err != nil {
@@ -89,8 +89,8 @@ func (o *Owner) notify(agent string) {
 	}
 }
 
-// Tell runs the Notify program for a conversation that waits for its person, as for a run. dir is its workspace, what
-// says why it waits.
+// Tell runs the Notify program for a conversation that waits for its person, as for a run. dir is its workspace, and
+// what says why it waits.
 func (h Hooks) Tell(ctx context.Context, conversation, agent, dir, what string) error {
 	m := moment{
 		Event: "Notify", Run: conversation, Tool: "external_cli:" + agent, Agent: agent, State: NeedsInput, Dir: dir,
@@ -103,7 +103,7 @@ func (h Hooks) Tell(ctx context.Context, conversation, agent, dir, what string) 
 	return err
 }
 
-// call runs a program. words is the first line that it wrote to standard error, or else to standard output.
+// call runs a program. words is the first line of its standard error, or else of its standard output.
 func (h Hooks) call(ctx context.Context, argv []string, clock time.Duration, m moment) (code int, words string,
 	err error,
 ) {

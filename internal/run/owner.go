@@ -23,35 +23,35 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Owner carries a run to its end, or to a question that waits for a person.
+// Owner carries out a run to its end, or to a question for a person.
 type Owner struct {
 	Run  *Run
 	Open conversation.Opener
-	// Spec returns what the host asks of an agent; this package adds the task's own.
+	// Spec returns the host's spec for an agent; this package adds the task's terms.
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
-	Parallel int           // runs at once; 0: any number
-	Lifetime time.Duration // of this process, whatever the run waits for; 0: any time
-	Apart    bool          // the agent gets a PID namespace of its own, where the system has them
-	Patience time.Duration // for the answer to a question while the agent waits for it; 0: it does not wait
+	Parallel int           // runs at once; 0 for any number
+	Lifetime time.Duration // time limit of this process, whatever the run waits for; 0 for none
+	Apart    bool          // the agent gets its own PID namespace, where the system has them
+	Patience time.Duration // how long the agent waits for an answer; 0 for not at all
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
-	Inside string // the agent that works in this process; empty: none does
-	// Tell gets each state of the run, and each event of its conversations; nil: nobody listens.
+	Inside string // the agent that works in this process, if any
+	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
 }
 
-// Progress is what an owner tells about its run.
+// Progress is a report of an owner about its run.
 type Progress struct {
-	State   State        // entered; empty: see Event
-	Attempt *Attempt     // that runs
-	Event   *event.Event // of its conversation
+	State   State        // the state that was entered; empty if Event is set
+	Attempt *Attempt     // the running attempt
+	Event   *event.Event // an event of its conversation
 }
 
-// Work carries the run out. It returns when the run is over, or when nothing goes on without a person. The record then
-// has the Result.
+// Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
+// the Result.
 func (o *Owner) Work(ctx context.Context) error {
 	r := o.Run
 	if len(r.Open()) > 0 {
@@ -76,18 +76,18 @@ func (o *Owner) Work(ctx context.Context) error {
 		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
-	if !r.Until.IsZero() { // an earlier owner waited
+	if !r.Until.IsZero() { // an earlier owner was waiting
 		if err := o.waitFor(ctx, 0); err != nil {
 			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
 	ready := o.prepare(ctx)
 	defer ready.standby.Dismiss()
-	i := max(0, slices.Index(r.Agents, r.agent())) // the one that asked goes on
+	i := max(0, slices.Index(r.Agents, r.agent())) // continue with the agent that asked
 	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk, ready)
-		ready.survey() // an attempt that failed may not have waited for it
+		ready.survey() // a failed attempt may not have waited for it
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))
 		if v.Reason == Idle {
@@ -119,8 +119,8 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 }
 
-// anew makes the next attempt begin a session of its own, with all answers, if the last one could not go on with an
-// earlier session. It reports whether that was so.
+// anew makes the next attempt begin a new session, with all answers, if the last one could not resume an earlier
+// session. It reports whether it did.
 func (r *Run) anew() bool {
 	last := r.Attempts[len(r.Attempts)-1]
 	if !last.Resumed {
@@ -134,17 +134,17 @@ func (r *Run) anew() bool {
 	return true
 }
 
-// passes reports whether the next agent is tried after such an end: this one could not begin.
+// passes reports whether to try the next agent, because this one could not begin.
 func passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
 }
 
-// limited reports whether the service says how long a limit of its lasts.
+// limited reports whether the service said how long its limit lasts.
 func limited(v Verdict) bool {
 	return (v.Reason == OutOfQuota || v.Reason == RateLimited) && v.Fault != nil && v.Fault.RetryAfter > 0
 }
 
-// waitFor waits for a limit of the service. Another process may take the wait up.
+// waitFor waits for a limit of the service. Another process may continue the wait.
 func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	r := o.Run
 	if r.Until.IsZero() {
@@ -153,7 +153,7 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	if err := o.enter(Queued); err != nil {
 		return err
 	}
-	for { // in steps: a timer does not count while the machine sleeps
+	for { // in steps, because a timer stops while the machine sleeps
 		left := time.Until(r.Until)
 		if left <= 0 {
 			r.Until = time.Time{}
@@ -167,9 +167,9 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryable reports whether the same agent may be tried again: the reason passes by itself, and nothing was done. An
-// agent that never showed a sign of life has not begun. One that fell silent has, and a second silence would let a
-// person wait twice as long: what comes next is for the person to say.
+// retryable reports whether the same agent may be tried again: the reason is temporary, and nothing was done. An agent
+// without any output has not begun. An agent that fell silent has, and a second silence would double the wait, so that
+// is left to the person.
 func retryable(v Verdict, e Ending) bool {
 	touched := e.Touched()
 	if touched == nil || *touched {
@@ -183,7 +183,7 @@ const (
 	longestWait = time.Minute
 )
 
-// wait waits before an attempt, as long as the service wants; else longer each time, and not all at the same moment.
+// wait waits before an attempt: as long as the service asks for, or else longer each time, with jitter.
 func wait(ctx context.Context, f *fault.Fault, n int) error {
 	d := min(firstWait<<n, longestWait)
 	d += rand.N(d / 4)
@@ -201,7 +201,7 @@ func wait(ctx context.Context, f *fault.Fault, n int) error {
 	}
 }
 
-// queue waits until fewer runs than Parallel are under way. Those that wait are taken in the order of their ids.
+// queue waits until fewer runs than Parallel are in progress. Waiting runs start in the order of their ids.
 func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	if o.Parallel <= 0 {
 		return func() {}, nil
@@ -212,7 +212,7 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 	told := false
 	for {
-		// One process at a time looks for a place, and the others wait for their turn.
+		// One process at a time looks for a place.
 		turn, err := workspace.Lock(ctx, filepath.Join(dir, "turn"), time.Minute)
 		if err != nil && !errors.Is(err, fault.LockHeld) {
 			return nil, err
@@ -227,7 +227,7 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 			}
 			if !told {
 				told = true
-				o.save() // a run that need not wait is saved when it starts
+				o.save() // otherwise the run is saved when it starts
 				o.tell(Progress{State: Queued})
 			}
 			select {
@@ -240,14 +240,14 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// preparation is what goes on while the first conversation is opened.
+// preparation is work that happens while the first conversation is opened.
 type preparation struct {
 	standby *process.Standby
-	survey  func() // returns when the workspace was looked at
+	survey  func() // waits until the workspace has been surveyed
 }
 
-// prepare begins what an agent needs that is a process. It waits for nothing, except where hooks of a person, or the
-// agent in this process, may touch the workspace before the task.
+// prepare starts the preparation for an agent that is a process. It only waits for it if the user's hooks, or the agent
+// in this process, may change the workspace before the task.
 func (o *Owner) prepare(ctx context.Context) preparation {
 	r := o.Run
 	ready := preparation{survey: sync.OnceFunc(func() {
@@ -283,7 +283,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
 		spec.Terms.Transport = agent.ByChoice
 	}
-	// Everywhere else a call may become a question, which waits for a person however long that takes.
+	// In other modes a call may become a question, which waits for a person.
 	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
@@ -308,7 +308,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Opened: func(c *conversation.Conversation) {
 			a.Walls = c.Facts().Walls
 			o.opened(a, c, desk)
-			ready.survey() // before the agent has the task, which starts it
+			ready.survey() // before the agent gets the task
 		},
 		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
 		See:  func(e event.Event) { o.see(a, e, desk) },
@@ -321,13 +321,13 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	return ending
 }
 
-// longCall is how long a tool may run without a sign of life.
+// longCall is how long a tool may run without activity.
 const longCall = 15 * time.Minute
 
-// asks reports whether an agent in this mode asks a person. The others decide by themselves.
+// asks reports whether an agent in this mode asks a person.
 func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != setting.DenyAll }
 
-// opened notes the conversation of an attempt.
+// opened records the conversation of an attempt.
 func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 	facts := c.Facts()
 	a.Session, a.First, a.Version, a.Resumes = c.ID(), c.Last(), facts.Version, c.Abilities().Resume
@@ -335,7 +335,7 @@ func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 	o.save()
 }
 
-// see notes what an event tells about the state.
+// see updates the state by an event.
 func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
@@ -351,7 +351,7 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	o.tell(Progress{Attempt: a, Event: &e})
 }
 
-// replied notes who answered what. The run works again when nothing else is open.
+// replied records an answer. The run continues when no other question is open.
 func (o *Owner) replied(reply event.Reply, by int) {
 	for i := range o.Run.Questions {
 		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
@@ -363,7 +363,7 @@ func (o *Owner) replied(reply event.Reply, by int) {
 	o.resume()
 }
 
-// withdrawn takes a question back that the agent does not ask any more.
+// withdrawn removes a question that the agent has withdrawn.
 func (o *Owner) withdrawn(id string) {
 	r := o.Run
 	r.Questions = slices.DeleteFunc(r.Questions, func(q Question) bool { return q.ID == id && q.Answer == nil })
@@ -376,7 +376,7 @@ func (o *Owner) resume() {
 	}
 }
 
-// decide answers a question that a person has answered before, and otherwise waits for a person or ends the turn.
+// decide answers a question that a person has answered before. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 	q := questionOf(ask)
 	for _, known := range o.Run.Questions {
@@ -406,14 +406,14 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 	a.Fingerprint = fingerprint(o.Run, *a)
 }
 
-// fingerprint identifies what was started: the agent, its version, how, where, and for what.
+// fingerprint identifies an attempt by the agent, its version, arguments, directory and task.
 func fingerprint(r *Run, a Attempt) string {
 	h := sha256.New()
 	parts := []string{a.Agent, a.Program, a.Version, r.Model, string(r.Approval), r.Transport, r.Dir, r.Text}
 	if r.Comments != "" {
 		parts = append(parts, r.Comments)
 	}
-	for _, part := range slices.Concat(parts, a.EnvKeys) { // arguments have ids that differ each time
+	for _, part := range slices.Concat(parts, a.EnvKeys) { // replace ids in arguments, which differ each time
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -428,7 +428,7 @@ func (o *Owner) rest(v Verdict) error {
 	return err
 }
 
-// conclude ends the run. What changed is looked for here where the caller has not.
+// conclude ends the run. If changed is nil, it looks for the changes.
 func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
 	if changed == nil {
@@ -440,7 +440,7 @@ func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	return err
 }
 
-// agent is the one that works, or worked last.
+// agent returns the current agent, or the last one.
 func (r *Run) agent() string {
 	if n := len(r.Attempts); n > 0 {
 		return r.Attempts[n-1].Agent
@@ -456,7 +456,7 @@ func (o *Owner) enter(s State) error {
 	return err
 }
 
-// must enters a state, unless the run is in it.
+// must enters a state, unless the run is already in it.
 func (o *Owner) must(s State) {
 	if o.Run.State != s {
 		if err := o.enter(s); err != nil {
@@ -477,13 +477,13 @@ func (o *Owner) tell(p Progress) {
 	}
 }
 
-// conclude ends the run. Nothing changes it afterwards.
+// conclude ends the run for good.
 func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
 	r.Result, r.Socket = r.result(v, e, changed), ""
 	return r.enter(v.State)
 }
 
-// result returns what a run came to.
+// result returns the result of a run.
 func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	now := time.Now().UTC()
 	worked, waited := r.Times(now)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// prompt returns what the agent is sent, and the session in which that continues the conversation.
+// prompt returns the message for the agent, and the session to resume, if any.
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
 	for _, a := range slices.Backward(r.Attempts) {
-		// After a failure it begins anew, because nothing was done.
+		// After a failure begin a new session, because nothing was done.
 		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
 			resume = a.Session
 			break
@@ -38,7 +38,7 @@ func (r *Run) prompt(agent string) (words, resume string) {
 	return "Go on with the task.", resume
 }
 
-// answers lists the answers: all, or only those since the last attempt.
+// answers lists all answers, or if fresh only those since the last attempt.
 func (r *Run) answers(fresh bool) string {
 	var b strings.Builder
 	for _, q := range r.Questions {

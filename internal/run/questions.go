@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// questionOf returns the question of an agent as a run keeps it.
+// questionOf converts a question of an agent to that of a run.
 func questionOf(ask event.Ask) Question {
 	q := Question{ID: ask.ID, Text: ask.Text, Asked: time.Now().UTC()}
 	if ask.Tool != nil && !ask.Form {
@@ -26,7 +26,7 @@ func questionOf(ask event.Ask) Question {
 		q.Options = ask.Options
 		return q
 	}
-	var form event.Form // it is filled in, not allowed
+	var form event.Form // a form is filled in, not allowed
 	if ask.Tool == nil || json.Unmarshal(ask.Tool.Input, &form) != nil || len(form.Questions) != 1 {
 		return q
 	}
@@ -37,7 +37,7 @@ func questionOf(ask event.Ask) Question {
 	return q
 }
 
-// question is what an errand ended with that only a person can answer; nil: nothing.
+// question returns the question for a person that ended an errand, or nil.
 func (e Ending) question() *Question {
 	switch p := e.Prompt; {
 	case e.Question != nil:
@@ -57,25 +57,25 @@ func (e Ending) question() *Question {
 
 const longestQuestion = 4000 // bytes
 
-// same reports whether two questions ask for the same.
+// same reports whether two questions are the same.
 func (q Question) same(other Question) bool {
 	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
 }
 
-// Ask adds a question to which the task needs the answer before anything begins.
+// Ask adds a question that must be answered before the task begins.
 func (r *Run) Ask(key, words string) {
 	r.Questions = append(r.Questions, Question{ID: key, Text: words, Required: true, Asked: time.Now().UTC()})
 }
 
-// Approve and Reject are the options of an Answer to the question whether a tool may run.
+// Approve and Reject are the options of an Answer about a tool call.
 const (
 	Approve = event.Allow
 	Reject  = event.Deny
 )
 
-// Question finds an open question; an empty id names the only one. It refuses one that is answered, with CONFLICT and
-// who answered it, and one that was never asked.
+// Question finds an open question. An empty id means the only one. It returns CONFLICT, with the answering process, if
+// the question was answered, and an error if it was never asked.
 func (r *Record) Question(id string) (*Question, error) {
 	open := r.Open()
 	switch {
@@ -102,7 +102,7 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
-// reply is an answer in the form in which the agent takes it.
+// reply converts an answer for the agent.
 func (q Question) reply(a Answer) event.Reply {
 	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text}
 	switch {
@@ -116,8 +116,8 @@ func (q Question) reply(a Answer) event.Reply {
 	return reply
 }
 
-// Answer records the answer to an open question; see Question for its id. A secret text is told to the agent, and kept
-// nowhere.
+// Answer records the answer to an open question; see Question for its id. A secret text is passed to the agent, but not
+// stored.
 func (r *Run) Answer(id string, a Answer) error {
 	q, err := r.Question(id)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *Run) Answer(id string, a Answer) error {
 	return r.save()
 }
 
-// Inherit records the answers that were given in another run, but for secret ones, which were kept nowhere.
+// Inherit records the answers of another run, except for secret ones, which were not stored.
 func (r *Run) Inherit(from Record) error {
 	for _, q := range from.Questions {
 		if q.Answer != nil && !q.Answer.Secret {
@@ -141,14 +141,14 @@ func (r *Run) Inherit(from Record) error {
 	return r.save()
 }
 
-// answeredBefore returns the fault of a second answer.
+// answeredBefore returns the fault for a second answer.
 func answeredBefore(id string, a Answer) error {
 	return fault.New(fault.Conflicting, "question %s was answered at %s by process %d", id, a.At.Format(time.RFC3339),
 		a.By).
 		With("answered_at", a.At).With("answered_by", a.By)
 }
 
-// ask records a question of the agent, once.
+// ask records a question of the agent, unless it is already recorded.
 func (r *Run) ask(q Question) {
 	for _, known := range r.Questions {
 		if known.ID == q.ID {
@@ -159,7 +159,7 @@ func (r *Run) ask(q Question) {
 	r.Questions = append(r.Questions, q)
 }
 
-// repeats reports whether a person has answered that question before.
+// repeats reports whether a person has already answered the question.
 func (r *Run) repeats(q Question) bool {
 	for _, known := range r.Questions {
 		if known.Answer != nil && known.same(q) {
@@ -177,7 +177,7 @@ func repeated(q Question) Verdict {
 	}
 }
 
-// missing is the verdict of a task that needs answers before anything begins.
+// missing returns the verdict of a task that needs answers first.
 func missing(r *Run) Verdict {
 	var keys []string
 	for _, q := range r.Open() {

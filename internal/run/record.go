@@ -11,22 +11,22 @@ import (
 	"omniagent/internal/tree"
 )
 
-// State says where a run is.
+// State is the state of a run.
 type State string
 
-// The states. Those from Succeeded on are ends.
+// The states. Those from Succeeded on are final.
 const (
-	Queued         State = "queued"      // waits until fewer others run
-	Starting       State = "starting"    // the agent has not taken up the task yet
-	Running        State = "running"     // it works
+	Queued         State = "queued"      // it waits until fewer others run
+	Starting       State = "starting"    // the agent has not begun the task
+	Running        State = "running"     // the agent works
 	NeedsInput     State = "needs_input" // it waits for the answer of a person
 	Succeeded      State = "succeeded"
 	Failed         State = "failed"
-	Blocked        State = "blocked"   // a tool was denied, or a question came again
-	Stalled        State = "stalled"   // it was ended because it showed no sign of life
+	Blocked        State = "blocked"   // a tool was denied, or a question was repeated
+	Stalled        State = "stalled"   // it was ended because the agent was silent
 	TimedOut       State = "timed_out" // it was ended because it took too long
 	Cancelled      State = "cancelled"
-	UnknownOutcome State = "unknown_outcome" // nobody saw how its turn ended
+	UnknownOutcome State = "unknown_outcome" // the end of its turn was not observed
 )
 
 // Terminal reports whether a run in this state is over.
@@ -38,73 +38,73 @@ func (s State) Terminal() bool {
 	return true
 }
 
-// Task is what was asked for. It never changes.
+// Task is the request. It never changes.
 type Task struct {
 	Text      string           `json:"task"`
-	Agents    []string         `json:"agents"` // the first that can work does; the others wait behind it
+	Agents    []string         `json:"agents"` // the first one that can start is used
 	Model     string           `json:"model,omitempty"`
 	Approval  setting.Approval `json:"approval"`
-	Sandbox   setting.Sandbox  `json:"sandbox,omitempty"`   // empty: the agent's default
-	Transport string           `json:"transport,omitempty"` // acp, stream; empty: what suits the agent
+	Sandbox   setting.Sandbox  `json:"sandbox,omitempty"`   // empty for the agent's default
+	Transport string           `json:"transport,omitempty"` // acp, stream, or empty for the agent's default
 	Dir       string           `json:"dir"`
-	Timeout   time.Duration    `json:"timeout_ns"` // for the whole run; 0: none
+	Timeout   time.Duration    `json:"timeout_ns"` // for the whole run; 0 for none
 	Idle      time.Duration    `json:"idle_timeout_ns"`
 	First     time.Duration    `json:"first_output_ns"`
 	Retries   int              `json:"retries"`
-	WaitQuota bool             `json:"wait_quota,omitempty"` // a limit of the service is waited for
+	WaitQuota bool             `json:"wait_quota,omitempty"` // wait for a limit of the service
 	Detached  bool             `json:"detached,omitempty"`
-	Of        string           `json:"retry_of,omitempty"` // the run that this one repeats
-	Fork      string           `json:"fork,omitempty"`     // in which it works; empty: in the workspace itself
-	Network   string           `json:"network,omitempty"`  // of the fork, as --network says it; empty: as for all agents
-	Check     string           `json:"check,omitempty"`    // a command of a shell that has to succeed afterwards
+	Of        string           `json:"retry_of,omitempty"` // the run that this one retries
+	Fork      string           `json:"fork,omitempty"`     // the fork it works in; empty for the workspace itself
+	Network   string           `json:"network,omitempty"`  // network of the fork, as in --network; empty for the default
+	Check     string           `json:"check,omitempty"`    // a shell command that must succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
-	// what is said to the agent of the run that this one repeats, in the same session if that goes on
+	// comments for the agent of the retried run, in the same session if possible
 	Comments string `json:"comments,omitempty"`
 	Session  string `json:"session,omitempty"`
 }
 
-// Record is a run as it is kept on disk.
+// Record is the stored description of a run.
 type Record struct {
 	Version int       `json:"v"`
 	ID      string    `json:"run_id"`
 	Created time.Time `json:"created"`
 	Task
 	State State     `json:"state"`
-	Since time.Time `json:"since"` // of the state
-	// how long it was in the state NeedsInput before; see Times
+	Since time.Time `json:"since"` // when it entered the state
+	// time spent in NeedsInput before; see Times
 	Waited    time.Duration `json:"waited_ns,omitempty"`
-	Until     time.Time     `json:"until,omitzero"` // it waits for a limit of the service
+	Until     time.Time     `json:"until,omitzero"` // the end of a limit of the service that it waits for
 	Socket    string        `json:"socket,omitempty"`
 	Attempts  []Attempt     `json:"attempts"`
 	Questions []Question    `json:"questions"`
-	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is an end
+	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is
 }
 
 // Attempt is one conversation of a run.
 type Attempt struct {
 	Agent       string         `json:"agent"`
-	Session     string         `json:"session,omitempty"` // empty: none was opened
-	First       int64          `json:"first,omitempty"`   // record of the session with which it began
-	Last        int64          `json:"last,omitempty"`    // and ended; 0: it runs
-	Resumes     bool           `json:"resumes,omitempty"` // the agent can go on with the session
-	Resumed     bool           `json:"resumed,omitempty"` // it was to go on with a session
-	Turn        int64          `json:"turn,omitempty"`    // in which the task was given; 0: it was not
+	Session     string         `json:"session,omitempty"` // empty if none was opened
+	First       int64          `json:"first,omitempty"`   // record of the session at its beginning
+	Last        int64          `json:"last,omitempty"`    // and at its end; 0 while it runs
+	Resumes     bool           `json:"resumes,omitempty"` // the agent can resume the session
+	Resumed     bool           `json:"resumed,omitempty"` // it was to resume a session
+	Turn        int64          `json:"turn,omitempty"`    // the turn with the task; 0 if it was not sent
 	Version     string         `json:"agent_version,omitempty"`
 	Program     string         `json:"executable,omitempty"`
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
-	Apart       *bool          `json:"pid_namespace,omitempty"` // it had one of its own; nil: nothing was started
-	Walls       *event.Walls   `json:"walls,omitempty"`         // what stood around it, or its commands; nil: not known
+	Apart       *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
+	Walls       *event.Walls   `json:"walls,omitempty"`         // the walls around it, or around its commands; nil if unknown
 	EnvKeys     []string       `json:"env_keys,omitempty"`
-	Policies    []agent.Policy `json:"policies,omitempty"` // what holds, and what was only asked for
+	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only wanted
 	Fingerprint string         `json:"fingerprint,omitempty"`
-	Worked      bool           `json:"worked,omitempty"` // it called a tool, or said something
+	Worked      bool           `json:"worked,omitempty"` // it called a tool, or wrote text
 	Began       time.Time      `json:"began"`
 	Ended       time.Time      `json:"ended,omitzero"`
 	FirstOutput time.Time      `json:"first_output,omitzero"`
 	State       State          `json:"state,omitempty"` // its verdict
 	Reason      Reason         `json:"reason,omitempty"`
-	ExitCode    *int           `json:"exit_code,omitempty"` // of the agent's process
+	ExitCode    *int           `json:"exit_code,omitempty"` // exit code of the agent's process
 	Signal      string         `json:"signal,omitempty"`
 }
 
@@ -113,22 +113,22 @@ type Question struct {
 	ID       string          `json:"id"`
 	Text     string          `json:"text"`
 	Options  []string        `json:"options,omitempty"`
-	Tool     string          `json:"tool,omitempty"`  // the question is whether this tool may run
-	Input    string          `json:"input,omitempty"` // with what
-	Form     json.RawMessage `json:"form,omitempty"`  // it is this call of a tool, with the answer filled in
+	Tool     string          `json:"tool,omitempty"`  // set if the question is whether this tool may run
+	Input    string          `json:"input,omitempty"` // input of that tool
+	Form     json.RawMessage `json:"form,omitempty"`  // input of a tool call that the answer completes
 	Required bool            `json:"required,omitempty"`
-	Attempt  int             `json:"attempt,omitempty"` // that asked; 0: nobody, it was asked before anything began
+	Attempt  int             `json:"attempt,omitempty"` // the asking attempt; 0 if it was asked before the first
 	Asked    time.Time       `json:"asked"`
 	Answer   *Answer         `json:"answer,omitempty"`
 }
 
-// Answer is what a person said to a Question.
+// Answer is a person's answer to a Question.
 type Answer struct {
-	Text   string    `json:"text,omitempty"` // not kept if it is secret
+	Text   string    `json:"text,omitempty"` // not stored if it is secret
 	Option string    `json:"option,omitempty"`
 	Secret bool      `json:"secret,omitempty"`
 	At     time.Time `json:"at"`
-	By     int       `json:"by"` // the process that brought it
+	By     int       `json:"by"` // the process that sent it
 }
 
 // Open returns the questions without an answer.
@@ -142,7 +142,7 @@ func (r *Record) Open() []Question {
 	return open
 }
 
-// Times returns how long a run has lasted up to now, and apart from that how long it has waited for a person.
+// Times returns how long a run has worked up to now, and how long it has waited for a person.
 func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
 	if waited = r.Waited; r.State == NeedsInput {
 		waited += now.Sub(r.Since)
@@ -150,19 +150,19 @@ func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
 	return now.Sub(r.Created) - waited, waited
 }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	State      State        `json:"status"`
 	Reason     Reason       `json:"reason"`
-	Fault      *fault.Fault `json:"fault,omitempty"` // nil: it succeeded
+	Fault      *fault.Fault `json:"fault,omitempty"` // nil if it succeeded
 	Text       string       `json:"text"`            // of the answer
-	Changed    *Changes     `json:"changed"`         // nil: not known
+	Changed    *Changes     `json:"changed"`         // nil if unknown
 	Denials    []Denial     `json:"denials"`
 	Usage      *Usage       `json:"usage"`
-	Evidence   []string     `json:"evidence"`                 // what the verdict is drawn from
-	Asks       []string     `json:"open_questions,omitempty"` // with which the answer of a success ends
+	Evidence   []string     `json:"evidence"`                 // the basis of the verdict
+	Asks       []string     `json:"open_questions,omitempty"` // questions at the end of a successful answer
 	Checks     []Check      `json:"checks,omitempty"`
-	Tested     *Tested      `json:"check,omitempty"` // nil: the task names no check, or it was not reached
+	Tested     *Tested      `json:"check,omitempty"` // nil if the task has no check, or it was not reached
 	Tools      []ToolUse    `json:"tools,omitempty"`
 	Ended      time.Time    `json:"ended"`
 	DurationMS int64        `json:"duration_ms"`         // without WaitedMS
@@ -173,24 +173,24 @@ type Result struct {
 type Check struct {
 	Command  string `json:"command"`
 	OK       bool   `json:"ok"`
-	ExitCode *int   `json:"exit_code"` // nil: the agent does not tell it
+	ExitCode *int   `json:"exit_code"` // nil if the agent does not report it
 }
 
-// Tested is what came of the check of a task.
+// Tested is the outcome of a task's check.
 type Tested struct {
 	Command    string `json:"command"`
-	ExitCode   *int   `json:"exit_code"` // nil: it has none, because it was ended or could not begin
-	Output     string `json:"output"`    // the end of it
+	ExitCode   *int   `json:"exit_code"` // nil if it was ended or could not begin
+	Output     string `json:"output"`    // the end of the output
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// Changes are the files that differ from before the run.
+// Changes describes the files that differ from before the run.
 type Changes struct {
 	Count   int           `json:"count"`
 	Files   []tree.Change `json:"files"`
-	Git     []string      `json:"git,omitempty"`     // what differs of the repository itself: HEAD, refs, hooks, …
-	Ignored int           `json:"ignored,omitempty"` // files that the repository ignores
-	Partial []string      `json:"partial,omitempty"` // what could not be looked at
+	Git     []string      `json:"git,omitempty"`     // changes of the repository itself: HEAD, refs, hooks, …
+	Ignored int           `json:"ignored,omitempty"` // number of ignored files
+	Partial []string      `json:"partial,omitempty"` // paths that could not be read
 }
 
 // Denial is a tool that was not allowed to run.
@@ -206,7 +206,7 @@ type ToolUse struct {
 	Failed int    `json:"failed,omitempty"`
 }
 
-// Usage is what the model was asked.
+// Usage is the usage of the model.
 type Usage struct {
 	Input   int64    `json:"input_tokens"`
 	Output  int64    `json:"output_tokens"`

@@ -18,12 +18,12 @@ import (
 	"omniagent/internal/tree"
 )
 
-// Runner is the sub-agent cli-runner: it carries out what the native agent delegates, each piece of work as a run.
+// Runner is the sub-agent cli-runner: it carries out each piece of work that the native agent delegates as a run.
 type Runner struct {
 	Store  Store
-	Agents func() []string // that may be started, the preferred one first
+	Agents func() []string // agents that may be started, the preferred one first
 	Limits Task            // of every run: Timeout, Idle, First, Retries
-	// Owner returns what carries a run out. This package adds what concerns the caller.
+	// Owner returns the owner for a run. This package adds the caller's part.
 	Owner func(*Run) Owner
 }
 
@@ -32,15 +32,15 @@ var _ tool.Agents = Runner{}
 // Names returns the agents that may be started.
 func (d Runner) Names() []string { return d.Agents() }
 
-// Report is what the model gets of a piece of work. Files, Validation and RunID are observed; the Summary and the
-// Acceptance are the agent's own words.
+// Report is the model's report of a piece of work. Files, Validation and RunID are observed; Summary and Acceptance are
+// the agent's own claims.
 type Report struct {
 	Chunk      string        `json:"chunk_id,omitempty"`
 	Goal       string        `json:"goal"`
 	Agent      string        `json:"agent"`
 	Status     string        `json:"status"` // Done, or Blocked(why)
 	Files      []tree.Change `json:"files_changed"`
-	More       int           `json:"further_files,omitempty"` // that Files leaves out
+	More       int           `json:"further_files,omitempty"` // number of files that Files leaves out
 	Partial    []string      `json:"not_looked_at,omitempty"` // places in which files may have changed
 	Validation []Check       `json:"validation"`
 	Acceptance []Criterion   `json:"acceptance"`
@@ -50,7 +50,7 @@ type Report struct {
 	RunID      string        `json:"run_id,omitempty"`
 }
 
-// Criterion is what has to hold at the end, and what the agent says of it.
+// Criterion is a criterion for the work, and the agent's claim about it.
 type Criterion struct {
 	Criterion string `json:"criterion"`
 	Status    string `json:"status"` // pass, blocked, not reported
@@ -62,8 +62,8 @@ const (
 	longestSummary = 8000 // bytes
 )
 
-// Carry carries out a piece of work, with the mode of the caller. A question of the agent becomes one of the caller's
-// conversation; if nobody answers it, the report has it.
+// Carry carries out a piece of work in the caller's mode. A question of the agent becomes a question in the caller's
+// conversation. If nobody answers it, it is in the report.
 func (d Runner) Carry(ctx context.Context, p tool.Packet, by tool.Caller) (report any, done bool) {
 	task := d.Limits
 	task.Text, task.Agents, task.Dir, task.Approval = p.Prompt(), []string{p.Agent}, p.Dir, by.Mode()
@@ -113,10 +113,10 @@ func (d Runner) Carry(ctx context.Context, p tool.Packet, by tool.Caller) (repor
 	return out, out.Status == doneStatus
 }
 
-// answerClock ends a question that the caller's conversation has not ended before.
+// answerClock limits a question, unless the caller's conversation ends it before.
 const answerClock = 24 * time.Hour
 
-// clarify has a person answer what the run ended with. It reports whether the run can go on.
+// clarify asks a person the questions that ended the run. It reports whether the run can continue.
 func (r *Run) clarify(ctx context.Context, agent string, by tool.Caller) bool {
 	for _, q := range r.Open() {
 		reply, ok := by.Ask(ctx, event.Ask{ID: q.ID, Text: agent + " asks: " + q.Text, Options: q.Options})
@@ -130,7 +130,7 @@ func (r *Run) clarify(ctx context.Context, agent string, by tool.Caller) bool {
 	return ctx.Err() == nil
 }
 
-// used is what the agent's records say of its usage; nil: nothing.
+// used returns the usage in the agent's records, or nil.
 func (r *Run) used() *event.Usage {
 	if r.Result == nil || r.Result.Usage == nil {
 		return nil
@@ -145,10 +145,10 @@ func ReadReport(r *event.Result) (out Report, ok bool) {
 	return out, ok
 }
 
-// mostLines is how many files the lines of a report name.
+// mostLines limits the files in the lines of a report.
 const mostLines = 20
 
-// Lines are the report for a person: who, how it ended, and what changed.
+// Lines returns the report for a person: the agent, how it ended, and what changed.
 func (out Report) Lines() []string {
 	lines := []string{out.Agent + ": " + out.Status}
 	for i, f := range out.Files {
@@ -173,7 +173,7 @@ const doneStatus = "Done"
 
 func blocked(why string) string { return "Blocked(" + text.OneLine(why, 500) + ")" }
 
-// fill adds what is known of a run.
+// fill adds the facts about a run.
 func (out *Report) fill(r *Run, p tool.Packet) {
 	out.RunID = r.ID
 	if r.Result == nil {
@@ -221,7 +221,7 @@ const (
 	notReported      = "not reported"
 )
 
-// criteria reads what the answer says of each criterion.
+// criteria reads the answer's claim about each criterion.
 func criteria(all []string, answer string) []Criterion {
 	out := []Criterion{}
 	for _, c := range all {

@@ -20,10 +20,10 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Store is the directory of the runs. Each run has a directory of its own in it, which only the user may enter.
+// Store is the directory of the runs. Each run has its own directory in it, which only the user may enter.
 type Store struct {
 	Dir      string
-	Sessions session.Store // where the conversations of the runs are
+	Sessions session.Store // the store of the runs' conversations
 }
 
 // The files of a run.
@@ -31,7 +31,7 @@ const (
 	recordFile = "run.json"
 	ownerFile  = "owner"  // locked by the owner
 	startFile  = "start"  // the index of the workspace before the run
-	outputFile = "stdout" // of the agent, every byte
+	outputFile = "stdout" // complete standard output of the agent
 	errorFile  = "stderr"
 	maxRecord  = 16 << 20
 )
@@ -40,7 +40,7 @@ const version = 1 // of the record
 
 const idPrefix = "run-"
 
-// NewID returns an id for a run. Ids sort by the time at which they were made.
+// NewID returns an id for a run. Ids sort by time.
 func NewID() string { return idPrefix + ident.Ordered() }
 
 // Path returns the directory of a run.
@@ -51,11 +51,11 @@ type Run struct {
 	Record
 	store   Store
 	held    *workspace.FileLock
-	secrets map[string]string // answers that are kept nowhere, by question
+	secrets map[string]string // answers that are not stored, by question
 }
 
-// Create begins a run, which this process owns. Others know of it when it is saved: at once if it is to be left to
-// another process, else by Work, or by Answer.
+// Create creates a run that this process owns. It is visible to others when it is saved: at once if another process is
+// to carry it out, or else by Work or Answer.
 func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	id := NewID()
 	if err := workspace.MkdirAll(s.Path(id)); err != nil {
@@ -76,17 +76,17 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	return r, err
 }
 
-// Abandon ends the ownership of a run that did not begin, and of which nobody is to know.
+// Abandon ends the ownership of a run that did not begin, and removes all traces of it.
 func (r *Run) Abandon() {
 	_ = r.held.Unlock()
 	_ = os.RemoveAll(r.Path())
 }
 
-// looked is how long a lock may be held by processes that only ask who the owner is.
+// looked is how long the lock may be held by processes that only check for an owner.
 const looked = 500 * time.Millisecond
 
-// Own makes this process the owner of a run that has none. It refuses a run that is over, with CONFLICT, and settles
-// one whose owner died, which then is over.
+// Own makes this process the owner of a run without one. It returns CONFLICT for a run that is over. It settles a run
+// whose owner died, which is then over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.read(id); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	return r, nil
 }
 
-// Free returns a run that this process could own. It refuses what Own refuses.
+// Free returns a run that this process could own. It returns the same errors as Own.
 func (s Store) Free(ctx context.Context, id string) (Record, error) {
 	r, err := s.Load(ctx, id)
 	switch {
@@ -130,13 +130,13 @@ func (s Store) Free(ctx context.Context, id string) (Record, error) {
 	return r, nil
 }
 
-// over is the fault of a call that would go on with a run that is over.
+// over returns the fault for continuing a run that is over.
 func over(r Record) error {
 	return fault.New(fault.Conflicting, "%s is over: it is %s", r.ID, r.State).With("run_id", r.ID).
 		Hint("omniagent runs retry %s", r.ID)
 }
 
-// owned is the fault of a call that would carry out a run that another process carries out.
+// owned returns the fault for a run that another process carries out.
 func owned(id string, cause error) error {
 	return fault.New(fault.Conflicting, "another process carries out %s", id).With("run_id", id).Because(cause)
 }
@@ -147,9 +147,8 @@ func (r *Run) Release() error { return r.held.Unlock() }
 // Path returns the directory of the run.
 func (r *Run) Path() string { return r.store.Path(r.ID) }
 
-// save writes the record. It survives the end of this process, and a crash of the machine where somebody may act on
-// what it says: on a question, an answer, or an end. What an agent was sent is in the journal, which is on the disk
-// before.
+// save writes the record. It survives the end of this process. A question, an answer and an end also survive a crash of
+// the machine, because somebody may act on them. Messages to an agent are in the journal, which is already on the disk.
 func (r *Run) save() error {
 	data, err := json.MarshalIndent(r.Record, "", "  ")
 	if err != nil {
@@ -162,7 +161,7 @@ func (r *Run) save() error {
 	return workspace.Replace(path, data, 0o600)
 }
 
-// enter changes the state. A run that is over stays as it is.
+// enter changes the state, unless the run is over.
 func (r *Run) enter(state State) error {
 	if r.State.Terminal() {
 		return fault.New(fault.Internal, "%s is over: it is %s and cannot become %s", r.ID, r.State, state)
@@ -173,7 +172,7 @@ func (r *Run) enter(state State) error {
 	return r.save()
 }
 
-// read reads a record as it is on disk.
+// read reads a record from disk.
 func (s Store) read(id string) (Record, error) {
 	var r Record
 	if err := session.CheckID(id); err != nil {
@@ -195,16 +194,16 @@ func (s Store) read(id string) (Record, error) {
 	return r, nil
 }
 
-// absent reports whether a file is not there. HOME may be a file.
+// absent reports whether a file does not exist, or a parent is a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Peek returns the state of a run as its owner wrote it.
+// Peek returns the record of a run as its owner wrote it.
 func (s Store) Peek(id string) (Record, error) { return s.read(id) }
 
-// Load returns the true state of a run. If its owner died, the run is over, and Load records that. If another process
-// is about to record it, Load waits for that.
+// Load returns the true state of a run. If its owner died, the run is over, and Load records that, or waits for another
+// process that is about to.
 func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	record, err := s.read(id)
 	for began := time.Now(); err == nil && s.settled(record) && time.Since(began) < settling && ctx.Err() == nil; {
@@ -219,10 +218,10 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	}
 	r, err := s.Own(ctx, id)
 	switch {
-	case err == nil: // it only waits for an answer
+	case err == nil: // the run only waits for an answer
 		defer r.Release() //nolint:errcheck // nothing was written
 		return r.Record, nil
-	case errors.Is(err, fault.Conflicting): // settled, or another process has it again
+	case errors.Is(err, fault.Conflicting): // it was settled, or has a new owner
 		return s.read(id)
 	}
 	return record, err
@@ -233,8 +232,8 @@ const (
 	settleGap = 2 * time.Millisecond
 )
 
-// settled reports whether a process records the end of a run whose owner died: it has the lock, but does not listen
-// where the owner did.
+// settled reports whether another process is recording the end of a run whose owner died: it has the lock, but does not
+// listen on the owner's socket.
 func (s Store) settled(r Record) bool {
 	if r.State.Terminal() || r.Socket == "" {
 		return false
@@ -260,24 +259,24 @@ func (s Store) orphaned(r Record) bool {
 	return r.State != NeedsInput && !r.untouched() || r.Socket != ""
 }
 
-// untouched reports whether no agent works for a run, nor has to be asked about: any process may take it up.
+// untouched reports whether any process may continue a run, because no agent is working on it.
 func (r *Record) untouched() bool {
 	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
 }
 
-// Rests reports whether nothing goes on until a person has answered.
+// Rests reports whether the run waits for a person, without an owner.
 func (r *Record) Rests() bool { return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0 }
 
-// answered reports whether a person has answered, and the agent does not know it yet.
+// answered reports whether a person has answered, but the agent does not have the answer yet.
 func (r *Record) answered() bool {
 	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) == 0
 }
 
-// ownerless is how long those who follow a run wait for a process that takes it up.
+// ownerless is how long followers of a run wait for a new owner.
 const ownerless = 2 * time.Second
 
-// Followed returns a fault if nothing will happen in a run: it is queued or answered, and no process has owned it since
-// then. A process that follows the run asks each time that it looks at it, with one and the same since.
+// Followed returns a fault if a run will not continue: it is queued or answered, but has had no owner for a while. A
+// process that follows the run calls it each time it reads the record, always with the same since.
 func (s Store) Followed(r Record, since *time.Time) error {
 	if _, held := s.Owner(r.ID); held || !r.untouched() && !r.answered() {
 		*since = time.Now()
@@ -290,12 +289,12 @@ func (s Store) Followed(r Record, since *time.Time) error {
 		Hint("omniagent runs continue %s", r.ID)
 }
 
-// Owner returns the process that carries a run out.
+// Owner returns the process that carries out a run.
 func (s Store) Owner(id string) (by workspace.Holder, alive bool) {
 	return workspace.HolderOf(filepath.Join(s.Path(id), ownerFile))
 }
 
-// settle ends a run whose owner died. One that only waited for an answer waits on.
+// settle ends a run whose owner died, unless it only waits for an answer.
 func (r *Run) settle() error {
 	if r.State.Terminal() || r.untouched() || r.State == NeedsInput && r.Socket == "" {
 		return nil
@@ -338,13 +337,13 @@ func (s Store) delivered(a Attempt) (began bool, last int64) {
 	}
 	v, err := s.Sessions.Show(a.Session)
 	if err != nil {
-		return true, 0 // it cannot be told, so nobody may claim that nothing happened
+		return true, 0 // unknown, so assume that something happened
 	}
 	defer v.Close()
 	return v.Last() > a.First, v.Last()
 }
 
-// Lost returns the runs whose owner died, as it left them. Load closes each.
+// Lost returns the runs whose owner died, without changing them. Load ends each.
 func (s Store) Lost() (all []Record) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
@@ -378,7 +377,7 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 			continue
 		}
 		r, err := s.Load(ctx, e.Name())
-		if errors.Is(err, fault.NotFoundCode) { // it is being made, or deleted
+		if errors.Is(err, fault.NotFoundCode) { // it is being created or deleted
 			continue
 		}
 		if err != nil {
@@ -393,7 +392,7 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 	return all, skipped, ctx.Err()
 }
 
-// Delete removes a run that is over, or that nobody carries out. Its conversations stay.
+// Delete removes a run that is over, or has no owner. Its conversations stay.
 func (s Store) Delete(ctx context.Context, id string) error {
 	if _, err := s.read(id); err != nil {
 		return err
@@ -407,7 +406,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	defer held.Unlock() //nolint:errcheck // the file is gone
-	// The record goes first: without it there is no run, so a run is not half deleted.
+	// Remove the record first: without it there is no run, so that no run is half deleted.
 	if err := os.Remove(filepath.Join(s.Path(id), recordFile)); err != nil {
 		return fault.New(fault.PermissionDenied, "%s cannot be removed", s.Path(id)).Because(err)
 	}
@@ -417,13 +416,13 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// pruned is how many runs Prune looks at, the oldest ones.
+// pruned is the number of runs that Prune examines, the oldest first.
 const pruned = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. A call looks at some of them only, and at
-// none that began later, so that it costs little.
+// Prune deletes the records of runs that have been over for longer than keep. To be cheap, a call only examines some of
+// the oldest.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
-	entries, err := os.ReadDir(s.Dir) // in the order of their names, which is that of their age
+	entries, err := os.ReadDir(s.Dir) // sorted by name, and so by age
 	if err != nil || keep <= 0 {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// mostChecks is how many commands a result lists, the last ones.
+// mostChecks limits the commands in a result to the last ones.
 const mostChecks = 20
 
 // tools counts the calls of each tool.
@@ -28,7 +28,7 @@ func tools(e Ending) []ToolUse {
 	return all
 }
 
-// checks lists the commands that were run, in their order.
+// checks lists the commands that the agent ran, in order.
 func checks(e Ending) []Check {
 	calls := []*ToolCall{}
 	for _, t := range e.Tools {

@@ -10,11 +10,11 @@ import (
 	"omniagent/internal/tree"
 )
 
-// survey takes the index of the workspace before the run, with the content that a diff will need. What cannot be kept
-// costs the figures and not the run.
+// survey makes an index of the workspace before the run, with the content that a diff will need. If that fails, the run
+// continues without a list of changes.
 func (r *Run) survey(ctx context.Context) error {
 	path := filepath.Join(r.Path(), startFile)
-	if _, err := os.Stat(path); err == nil { // an earlier owner has taken it
+	if _, err := os.Stat(path); err == nil { // an earlier owner has made it
 		return nil
 	}
 	store := r.store.contents(r.ID)
@@ -25,12 +25,12 @@ func (r *Run) survey(ctx context.Context) error {
 	return before.SaveFile(path)
 }
 
-// contents is the store of the contents that a run's diff needs.
+// contents returns the store of the contents for a run's diff.
 func (s Store) contents(id string) *tree.Store {
 	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
 }
 
-// changes compares the workspace with what it was before the run. The second index is kept for the diff.
+// changes compares the workspace with its state before the run. It keeps the second index for the diff.
 func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 	return changes, store, changes.Count(ctx, store)
 }
 
-// changed says what differs from before the run; nil: it is not known.
+// changed returns the changes since before the run, or nil if they are unknown.
 func (r *Run) changed(ctx context.Context) *Changes {
 	found, _, err := r.changes(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	}
 	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
 	for _, f := range found.Files {
-		if f.Status == tree.Git { // agents keep their own marks there
+		if f.Status == tree.Git { // agents write there too
 			out.Git = append(out.Git, f.Path)
 			continue
 		}
@@ -74,10 +74,10 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	return out
 }
 
-// mostFiles is how many changed files a record lists.
+// mostFiles limits the changed files in a record.
 const mostFiles = 1000
 
-// differ reports whether a file differs; nil: it is not known.
+// differ reports whether any file differs; nil if unknown.
 func differ(c *Changes) *bool {
 	if c == nil || c.Count == 0 && len(c.Partial) > 0 {
 		return nil
@@ -102,7 +102,7 @@ func unknownChanges(id string) *fault.Fault {
 	return fault.New(fault.FileMissing, "what %s has changed is not known", id).Hint("it is known when the run is over")
 }
 
-// Diff writes what a run has changed, as a unified diff.
+// Diff writes the changes of a run as a unified diff.
 func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if _, err := s.read(id); err != nil {
 		return err

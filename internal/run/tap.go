@@ -16,26 +16,26 @@ import (
 	"omniagent/internal/redact"
 )
 
-// tap keeps what an agent writes, byte by byte, and knows its process.
+// tap stores everything that an agent writes, and knows its process.
 type tap struct {
 	dir string // of the run
 
 	mu    sync.Mutex
-	first time.Time // it wrote something
+	first time.Time // first output
 	began agent.Beginning
-	cpu   time.Duration // of its processes, when it was last looked at
+	cpu   time.Duration // CPU time of its processes at the last check
 	ends  [2]end        // of its streams
-	lost  error         // why what it writes is not kept; nil: it is
+	lost  error         // why its output cannot be stored; nil if it is
 
-	looked time.Time // for a prompt
+	looked time.Time // last look for a prompt
 }
 
 // end is the end of a stream.
 type end struct {
 	process.Tail
-	at   time.Time // of the last byte; of the start, before the first
-	name string    // of the file that has all of it
-	file *os.File  // nil: nothing was written yet
+	at   time.Time // time of the last byte, or of the start
+	name string    // of the file with all output
+	file *os.File  // nil before the first output
 }
 
 // stream is one of the two streams.
@@ -66,7 +66,7 @@ func (s stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// file makes the file of a stream when something is written. It needs the lock.
+// file creates the file of a stream at the first output. The caller holds the lock.
 func (t *tap) file(e *end) (f *os.File, err error) {
 	if e.file == nil {
 		e.file, err = os.OpenFile(filepath.Join(t.dir, e.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
@@ -74,7 +74,7 @@ func (t *tap) file(e *end) (f *os.File, err error) {
 	return e.file, err
 }
 
-// unkept returns why something that the agent wrote is not kept, which also ends the agent; nil: all is.
+// unkept returns an error if some output could not be stored, which also ends the agent.
 func (t *tap) unkept(agent string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +137,7 @@ func (t *tap) services() *agent.Tap {
 	}
 }
 
-// fill adds what was started to the record of an attempt.
+// fill adds the started process to the record of an attempt.
 func (t *tap) fill(a *Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,16 +155,16 @@ func (t *tap) fill(a *Attempt) {
 	slices.Sort(a.EnvKeys)
 }
 
-// tailSize is how much of the end of a stream is looked at.
+// tailSize is the size of the end of a stream that is searched for a prompt.
 const tailSize = 8 << 10
 
-// promptGap lies between two looks for a prompt, because each asks the kernel about every process.
+// promptGap separates two looks for a prompt, because each asks the kernel about every process.
 const promptGap = 300 * time.Millisecond
 
-// busy is how much time of a processor the processes of a silent agent have to take between two looks to count as work.
+// busy is the CPU time that the processes of a silent agent must use between two checks to count as working.
 const busy = 2 * time.Second
 
-// alive reports whether the agent's processes have worked since the last look.
+// alive reports whether the agent's processes have worked since the last check.
 func (t *tap) alive() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,5 +4,5 @@ package run
 
 import "time"
 
-// uptime is the time since a moment. What the machine slept counts where the system's clock counts it.
+// uptime returns the time since since. It includes sleep if the system's clock does.
 func uptime(since time.Time) time.Duration { return time.Since(since) }

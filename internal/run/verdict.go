@@ -22,12 +22,12 @@ type Reason string
 // The reasons.
 const (
 	Done         Reason = "done"
-	Unchanged    Reason = "done_unchanged" // it succeeded, and no file differs
+	Unchanged    Reason = "done_unchanged" // it succeeded, but no file differs
 	Denied       Reason = "denied"         // a tool was not allowed to run
 	Asked        Reason = "question"
 	Repeated     Reason = "question_repeated"
-	Missing      Reason = "missing_input" // --require names an answer that was not given
-	Refused      Reason = "model_refused" // the model declined
+	Missing      Reason = "missing_input" // an answer for --require is missing
+	Refused      Reason = "model_refused" // the model refused to answer
 	NotInstalled Reason = "not_installed" //
 	NotAllowed   Reason = "not_allowed"   // the gate does not let programs start this agent
 	NotLoggedIn  Reason = "not_logged_in" //
@@ -36,35 +36,35 @@ const (
 	OutOfQuota   Reason = "out_of_quota"  //
 	ContextFull  Reason = "context_full"  //
 	Limited      Reason = "limit_reached" // of turns or cost
-	Unreachable  Reason = "unreachable"   // the model's service
+	Unreachable  Reason = "unreachable"   // the model's service is unreachable
 	CutStream    Reason = "cut_stream"    // the agent's output ended in the middle of its turn
 	Crashed      Reason = "crashed"       // its process failed
 	Killed       Reason = "killed"        // somebody else ended its process
-	NoOutput     Reason = "no_output"     // it never showed a sign of life
-	Idle         Reason = "idle"          // it showed none for too long
+	NoOutput     Reason = "no_output"     // it was silent from the start
+	Idle         Reason = "idle"          // it was silent for too long
 	TooLong      Reason = "max_duration"  //
 	CancelledBy  Reason = "cancelled"     //
-	NoAnswer     Reason = "no_answer"     // it reports success, and there is nothing
-	Unsupported  Reason = "unsupported"   // the agent cannot do what was asked for
+	NoAnswer     Reason = "no_answer"     // it reports success without an answer
+	Unsupported  Reason = "unsupported"   // the agent does not support the request
 	OwnerDied    Reason = "owner_died"    //
-	CheckFailed  Reason = "check_failed"  // the agent was done, and the task's check says otherwise
+	CheckFailed  Reason = "check_failed"  // the agent was done, but the task's check failed
 	Other        Reason = "failed"        //
 )
 
-// Verdict is what an errand came to.
+// Verdict is the judgement of an errand.
 type Verdict struct {
 	State    State
 	Reason   Reason
 	Fault    *fault.Fault // nil: it succeeded
-	Evidence []string     // what it is drawn from
+	Evidence []string     // the basis of the verdict
 	Asks     []string     // the answer ends with these questions, although the work was done
-	Question *Question    // with which it waits for a person
-	Tested   *Tested      // what the check of the task said
+	Question *Question    // the question for a person
+	Tested   *Tested      // the outcome of the task's check
 }
 
-// Judge draws the verdict on a turn from all that is known of it. Why the agent's process failed is one part of that,
-// and in e already: see cli.ProcessFault, which knows a process only. changed is whether files differ from before; nil:
-// nobody looked. The first that applies decides:
+// Judge returns the verdict on a turn, from everything known about it. e includes the reason why the agent's process
+// failed: see cli.ProcessFault, which only knows the process. changed reports whether files differ; nil if unknown. The
+// first match decides:
 //
 //	a clock of ours ─▶ stalled, timed_out        somebody cancelled it ─▶ cancelled
 //	it ended with a question ─▶ needs_input      nothing began ─▶ failed, for the fault's own reason
@@ -83,7 +83,7 @@ func Judge(e Ending, changed *bool) Verdict {
 func verdictOf(e Ending, changed *bool) Verdict {
 	f := e.Fault
 	switch {
-	case errors.Is(e.Err, ErrIdle):
+	case errors.Is(e.Err, errIdle):
 		f = fault.New(fault.Stalled, "the agent showed no sign of life for too long")
 		return Verdict{State: Stalled, Reason: Idle, Fault: f}
 	case isConnect(f) || isConnect(fault.Of(e.Err)):
@@ -96,7 +96,7 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
 	case e.Question != nil, e.Prompt != nil:
 		return asked(e)
-	case errors.Is(e.Err, fault.DiskFull) && (e.End == nil || !e.End.OK): // which ended its process, too
+	case errors.Is(e.Err, fault.DiskFull) && (e.End == nil || !e.End.OK): // a full disk also ended its process
 		return failed(e, fault.Of(e.Err))
 	case e.End == nil:
 		f = cmp.Or(f, e.Outcome.Evidence.Fault, fault.Of(e.Err),
@@ -114,17 +114,17 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	case len(e.Denials) > 0:
 		return Verdict{State: Blocked, Reason: Denied, Fault: cli.DenialFault(e.Denials)}
 	case e.Outcome.Evidence.Fault != nil && e.Outcome.Evidence.Answered == agent.No:
-		return failed(e, e.Outcome.Evidence.Fault) // the agent calls it done, and its records know better
+		return failed(e, e.Outcome.Evidence.Fault) // the agent reports success, but its records have an error
 	}
 	return answered(e, changed)
 }
 
-// isConnect reports whether the clock from the start to the first sign of life ended it.
+// isConnect reports whether the time limit for the first output ended it.
 func isConnect(f *fault.Fault) bool {
 	return f != nil && f.Code == fault.TimedOut && f.Detail["connect_timeout"] != nil
 }
 
-// asked judges a turn that ended with a question. A password, a login or trust is not for us to pass on.
+// asked judges a turn that ended with a question. Requests for a password, a login or trust are not passed on.
 func asked(e Ending) Verdict {
 	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
 		words := cmp.Or(p.Question, p.Text)
@@ -152,8 +152,7 @@ func asked(e Ending) Verdict {
 	return v
 }
 
-// answered judges a turn that ended well. An answer that is only a question waits for a person, unless the work was
-// done.
+// answered judges a successful turn. If its answer is only a question, it waits for a person, unless the work was done.
 func answered(e Ending, changed *bool) Verdict {
 	answer := e.Answer()
 	if strings.TrimSpace(answer) == "" && len(e.End.Structured) == 0 && len(e.Tools) == 0 {
@@ -171,7 +170,7 @@ func answered(e Ending, changed *bool) Verdict {
 	return v
 }
 
-// specific returns the fault that the agent told, unless only its records tell the reason.
+// specific returns the agent's fault, unless only its records have the reason.
 func specific(told, recorded *fault.Fault) *fault.Fault {
 	if recorded != nil && (told == nil || told.Code == fault.AgentFailed || told.Code == fault.APIError) {
 		return recorded
@@ -199,7 +198,7 @@ func failed(e Ending, f *fault.Fault) Verdict {
 		v.State, v.Reason = Blocked, Denied
 	case f.Code == fault.NotAllowed:
 		v.State, v.Reason = Blocked, NotAllowed
-	case f.Code == fault.AgentUsage: // our arguments, and not the caller's
+	case f.Code == fault.AgentUsage: // the arguments are ours, not the caller's
 		v.Fault = fault.New(fault.AgentFailed, "%s", f.Message).Because(f)
 	default:
 		v.Reason = cmp.Or(reasonOf(f), v.Reason)
@@ -248,7 +247,7 @@ func reasonOf(f *fault.Fault) Reason {
 	return ""
 }
 
-// evidenceOf names what a verdict can be drawn from, each with its source.
+// evidenceOf lists the facts for a verdict, each with its source.
 func evidenceOf(e Ending) []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }

@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		"nobody looked":           {Ending{End: ok}, nil, Succeeded, Done, ""},
 		"unchanged":               {Ending{End: ok}, &no, Succeeded, Unchanged, ""},
 		"denied beats an answer":  {Ending{End: ok, Denials: denied}, &yes, Blocked, Denied, fault.Blocked},
-		"a clock beats an answer": {Ending{End: ok, Err: ErrIdle}, &yes, Stalled, Idle, fault.Stalled},
+		"a clock beats an answer": {Ending{End: ok, Err: errIdle}, &yes, Stalled, Idle, fault.Stalled},
 		"too long":                {Ending{Err: context.DeadlineExceeded}, nil, TimedOut, TooLong, fault.TimedOut},
 		"cancelled":               {Ending{Err: errCancelled()}, nil, Cancelled, CancelledBy, fault.Interrupted},
 		"a question beats an end": {Ending{End: bad, Question: ask}, nil, NeedsInput, Asked, fault.NeedsInput},
