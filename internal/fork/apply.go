@@ -50,7 +50,7 @@ const (
 	justChanged = "it was changed while this was at work"
 	staysInFork = "the commits name a commit of this submodule that only the fork has; push it or fetch it from there " +
 		"before the fork is deleted"
-	inTheWay    = "a directory that it lies in has become something else"
+	inTheWay = "a directory that it lies in has become something else"
 )
 
 // journal records what an Apply is about to do. It exists until that is done.
