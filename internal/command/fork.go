@@ -89,7 +89,8 @@ func forkList() *contract.Command {
 		Path: "fork list", Summary: "list the forks of all workspaces", Danger: contract.Safe,
 		Output: contract.TypeOf[forkListData](), Volatile: []string{"forks"},
 		List: &contract.List{
-			Key: "forks", ID: "name", Order: "given", Columns: []string{"name", "tier", "bytes", "workspace"},
+			Key: "forks", ID: "name", Order: "given",
+			Columns: []string{"name", "tier", "made", "running", "bytes", "workspace"},
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
@@ -361,7 +362,7 @@ func forkDelete() *contract.Command {
 	})
 }
 
-// deleteForks deletes nothing if one of the names is wrong.
+// deleteForks deletes nothing if one of the names is wrong, or programs run in one of the forks.
 func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	store, err := forkStore(c)
 	if err != nil {
@@ -370,6 +371,9 @@ func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error)
 	var all []*fork.Fork
 	for _, name := range c.Strings("id") {
 		f, err := store.Open(name)
+		if err == nil {
+			err = f.Idle()
+		}
 		if err != nil {
 			return contract.Result{}, err
 		}

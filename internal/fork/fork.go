@@ -331,9 +331,8 @@ func (f *Fork) Delete(ctx context.Context) (freed int64, err error) {
 		return 0, err
 	}
 	defer func() { _ = held.Unlock() }()
-	if n := len(f.Running()); n > 0 {
-		return 0, fault.New(fault.Conflicting, "%d programs run in the fork %s", n, f.Name).
-			Hint("end them first; omniagent fork list shows their processes")
+	if err := f.Idle(); err != nil {
+		return 0, err
 	}
 	freed = f.Size()
 	away := f.store.at(gone + f.ID)
@@ -432,6 +431,19 @@ func (f *Fork) Running() (pids []int) {
 		pids = append(pids, m.PID)
 	}
 	return pids
+}
+
+// Idle returns a fault while programs run in the fork.
+func (f *Fork) Idle() error {
+	n, programs := len(f.Running()), "programs are"
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		programs = "program is"
+	}
+	return fault.New(fault.Conflicting, "%d %s still running in the fork %s", n, programs, f.Name).
+		Hint("end them first; omniagent fork list shows their processes")
 }
 
 // member is a process that has started a program in the fork.
