@@ -8,7 +8,7 @@ import (
 func wallsOf(w *event.Walls) string {
 	line := w.Name + ", network " + w.Network
 	if len(w.Holes) > 0 {
-		line += "; omniagent sandbox explain says what they do not stop"
+		line += "; omniagent doctor says what they do not stop"
 	}
 	return line
 }

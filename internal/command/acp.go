@@ -26,7 +26,7 @@ import (
 // acpCommand declares the command that serves any agent to an editor.
 func (p Parts) acpCommand() *contract.Command {
 	return &contract.Command{
-		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
+		Path: "acp", Summary: "act as an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
 		Danger: contract.Mutating,
 		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an " +
 			"installed one, and ends with its input.\n" +

@@ -51,7 +51,7 @@ func (p Parts) agentsAllow() *contract.Command {
 }
 
 func (p Parts) agentsDeny() *contract.Command {
-	cmd := p.decision("agents deny", "let nothing but calls without a command start these agents")
+	cmd := p.decision("agents deny", "forbid these agents, except in direct calls (omniagent --agent NAME)")
 	cmd.Detail = "Every host and every run refuses a denied agent. `agents allow` lifts it."
 	cmd.Examples = []contract.Example{{Description: "Deny gemini", Command: "omniagent agents deny gemini"}}
 	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) { return p.decide(c, denyAgent) }

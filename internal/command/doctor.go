@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
@@ -22,6 +23,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/text"
+	"omniagent/internal/workspace"
 )
 
 type check struct {
@@ -202,7 +204,7 @@ func (d doctorData) summary() (sentence, next string) {
 	}
 	switch {
 	case len(failed) > 0:
-		return fmt.Sprintf("Not ready: %s.", text.Either(failed)), cmp.Or(next, "mend what FAIL names above")
+		return fmt.Sprintf("Not ready: %s.", strings.Join(failed, ", ")), cmp.Or(next, "mend what FAIL names above")
 	case len(agents) == 0 && keys:
 		sentence, next = "Ready. There is a key for the built-in agent.", "omniagent chat"
 	case len(agents) == 0:
@@ -273,14 +275,46 @@ func checkPlaces(c *contract.Call) []check {
 	if c.Paths.Data == "" {
 		return []check{failed(log, fault.New(fault.NoHome, "no home directory is known"), "export HOME=~")}
 	}
-	if err := c.AuditLog().Check(); err != nil {
-		log = failed(log, err, "chmod u+rwx "+filepath.Dir(c.AuditPath()))
+	place := filepath.Dir(c.AuditPath())
+	if err := cmp.Or(c.AuditLog().Check(), tryWriting(place)); err != nil {
+		log = failed(log, err, placeFix(place, "XDG_DATA_HOME", err))
+	}
+	state := check{Name: "state", OK: true, Required: true}
+	if err := tryWriting(c.Paths.State); err != nil {
+		state = failed(state, err, placeFix(c.Paths.State, "XDG_STATE_HOME", err))
 	}
 	temp := check{Name: "temp", OK: true, Required: true, Detail: orNil(c.Paths.Temp)}
 	if _, err := c.Temp(); err != nil {
 		temp = failed(temp, err, "export TMPDIR="+filepath.Join(c.Paths.State, "tmp"))
 	}
-	return []check{log, temp}
+	return []check{log, state, temp}
+}
+
+// tryWriting writes a file into a directory, and removes it: nothing else shows that a disk is full.
+func tryWriting(dir string) error {
+	if err := workspace.MkdirAll(dir); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, 4096))
+	return cmp.Or(err, file.Close(), os.Remove(file.Name()))
+}
+
+// placeFix says how a directory that could not be written can be, or the variable that names another one.
+func placeFix(dir, variable string, err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "make room for " + dir + ", for example with: omniagent cleanup"
+	case errors.Is(err, fs.ErrPermission):
+		for !fileExists(dir) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+		}
+		return "chmod u+rwx " + text.Shell(dir)
+	}
+	return "set " + variable + " to a directory that can be written to"
 }
 
 const gitMinimum = "2.20"
@@ -297,8 +331,11 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 		return d, failed(k, err, d.FixCommand)
 	}
 	result, err := c.Spawn(ctx, git, "--version")
-	if err != nil {
+	if errors.Is(err, fault.NotInstalled) {
 		return d, failed(k, err, d.FixCommand)
+	}
+	if err != nil { // it is there, but could not be asked: the disk may be full
+		return d, failed(k, err, "")
 	}
 	m := regexp.MustCompile(d.VersionRegex).FindStringSubmatch(string(result.Stdout))
 	if m == nil {

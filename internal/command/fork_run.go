@@ -32,8 +32,8 @@ func forkRun() *contract.Command {
 	return &contract.Command{
 		Path: "fork run", Summary: "run a command in a private copy of the workspace", Class: contract.Terminal,
 		Danger: contract.Mutating,
-		Detail: "Streams and exit status are the command's. It has a loopback of its own, and can change all but the " +
-			"workspace. See docs/forks.md.",
+		Detail: "Streams and exit status are the command's. It has its own loopback network. It cannot change your " +
+			"workspace, but it can change anything else. See docs/forks.md.",
 		Scopes: []string{},
 		Params: []contract.Param{
 			{
@@ -65,6 +65,11 @@ func forkRun() *contract.Command {
 func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if _, err := chosenNetwork(c, c.String("network")); err != nil { // before a fork is made
 		return 0, err
+	}
+	if c.Given("name") {
+		if err := fork.CheckName(c.String("name")); err != nil {
+			return 0, err
+		}
 	}
 	standby := process.Prepare(false)
 	defer standby.Dismiss()
@@ -165,9 +170,8 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 		case w.net.Word == internet:
 			network += ", and the internet through a proxy"
 		}
-		logLine(c, "the fork %s of %s (%s, with %s); then: omniagent fork diff, apply or delete %s", f.Name,
-			f.Workspace,
-			f.Tier, network, f.Name)
+		logLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
+			"fork apply %[1]s or fork delete %[1]s", f.Name, f.Workspace, f.Tier, network)
 	}
 	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {
@@ -337,8 +341,8 @@ func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal
 	}
 	port, err := strconv.ParseUint(strings.TrimPrefix(c.String("port"), ":"), 10, 16)
 	if err != nil || port == 0 {
-		return 0, fault.New(fault.ArgError, "%s is not a port", c.String("port")).Hint("omniagent fork open %s :3000",
-			f.Name)
+		return 0, fault.New(fault.ArgError, "%s is not a port; ports are 1 to 65535", c.String("port")).
+			Hint("omniagent fork open %s :3000", f.Name)
 	}
 	dialer, err := f.Dial(fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

@@ -144,7 +144,7 @@ func (p Parts) mcpInstall() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Claude Code may ask the others", Command: "omniagent mcp install claude"},
 			{Description: "What would be written", Command: "omniagent mcp install claude --dry-run"},
-			{Description: "No longer", Command: "omniagent mcp install claude --remove"},
+			{Description: "Remove the entry", Command: "omniagent mcp install claude --remove"},
 		},
 	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {
 		if argv = append(argv, "mcp"); c.Given("allow-mode") {
@@ -195,7 +195,7 @@ func (p Parts) acpInstall() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "The native agent in Zed", Command: "omniagent acp install zed"},
 			{Description: "Codex in the IDEs of JetBrains", Command: "omniagent acp install jetbrains --agent codex"},
-			{Description: "No longer", Command: "omniagent acp install jetbrains --agent codex --remove"},
+			{Description: "Remove the entry", Command: "omniagent acp install jetbrains --agent codex --remove"},
 		},
 		Exits: []contract.Exit{{Code: contract.NotFound, When: "no such agent, or no directory of the editor"}},
 	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {

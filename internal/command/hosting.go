@@ -86,7 +86,11 @@ func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, e
 
 func logLine(c *contract.Call, format string, args ...any) {
 	clean, _ := text.Clean(fmt.Sprintf(format, args...))
-	_, _ = io.WriteString(c.Host.Stderr, "omniagent: "+strings.Join(strings.Fields(clean), " ")+"\n")
+	line := strings.Join(strings.Fields(clean), " ")
+	if !strings.HasPrefix(line, "hint: ") {
+		line = "omniagent: " + line
+	}
+	_, _ = io.WriteString(c.Host.Stderr, line+"\n")
 }
 
 func fromFlag[T comparable](v T) setting.Chosen[T] {

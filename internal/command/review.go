@@ -80,8 +80,8 @@ func (p Parts) review() *contract.Command {
 		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
 		Detail: "The diff comes from standard input. Without one it is what differs between the working tree and " +
 			"--base, or the last commit.\n" +
-			"The agent reads and changes nothing. A line of its answer that cannot be read is told and makes the " +
-			"review incomplete; a finding outside of the diff is marked.",
+			"The agent reads and changes nothing. Unreadable lines of the answer are reported, and the review " +
+			"then counts as incomplete; a finding outside of the diff is marked.",
 		Params: append(append([]contract.Param{
 			{
 				Name: "base", Kind: contract.Text, MaxLen: 256, Pattern: `^[^-].*$`,
@@ -91,7 +91,7 @@ func (p Parts) review() *contract.Command {
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
 				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", "never"},
-				Default: string(review.Warning), Help: "the mildest finding that fails",
+				Default: string(review.Warning), Help: "lowest severity that makes the command fail",
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},

@@ -260,7 +260,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	}
 	if len(t.Agents) == 0 {
 		return t, fault.New(fault.ArgError, "no agent is named").
-			Hint("--agent claude; omniagent agents list shows what is installed")
+			Hint("name one, such as --agent claude; omniagent agents list --installed shows which there are")
 	}
 	return t, nil
 }

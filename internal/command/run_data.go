@@ -177,10 +177,7 @@ func (d runData) PlainText() string {
 	if d.Text.Value != "" {
 		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(d.Text.Value))
 	}
-	fmt.Fprintf(&b, "%s: %s", d.Agent, statusWords(d.Status))
-	if d.Reason != "" && d.Reason != "done" {
-		fmt.Fprintf(&b, " (%s)", strings.ReplaceAll(d.Reason, "_", " "))
-	}
+	fmt.Fprintf(&b, "%s: %s", d.Agent, endWords(d.Status, d.Reason))
 	fmt.Fprintf(&b, " after %s", (time.Duration(d.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
 	if waited := time.Duration(d.WaitedMS) * time.Millisecond; waited >= time.Second {
 		fmt.Fprintf(&b, " and %s of waiting for an answer", waited.Round(time.Second))
@@ -262,6 +259,17 @@ func statusWords(status string) string {
 		"succeeded": "done", "needs_input": "waits for an answer", "timed_out": "ended by the time limit",
 		"stalled": "ended, because it showed no sign of life", "unknown_outcome": "nobody saw how it ended",
 	}[status], status)
+}
+
+// endWords are the words of a status and its reason for people.
+func endWords(status, reason string) string {
+	switch run.Reason(reason) {
+	case "", run.Done, run.Reason(status):
+		return statusWords(status)
+	case run.Unchanged:
+		return "done, nothing changed"
+	}
+	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }
 
 // plural writes a number and a noun.

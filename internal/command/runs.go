@@ -76,7 +76,7 @@ func runsList() *contract.Command {
 		},
 		Params: []contract.Param{
 			hereParam(),
-			{Name: "status", Kind: contract.ID, Help: "only in this status, such as needs_input"},
+			{Name: "status", Kind: contract.Enum, Enum: run.States(), Help: "only in this status"},
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{

@@ -75,8 +75,8 @@ func (d handedOver) PlainText() string {
 			who = text.OneLine(r.Task, 40) + "\t" + who
 		}
 		status := statusWords(r.Status)
-		if r.Reason != "" && r.Reason != string(run.Done) && r.Status != string(run.NeedsInput) {
-			status += " (" + strings.ReplaceAll(r.Reason, "_", " ") + ")"
+		if r.Status != string(run.NeedsInput) {
+			status = endWords(r.Status, r.Reason)
 		}
 		check, files, lines, cost := "-", "-", "-", "-"
 		if r.Check != nil {

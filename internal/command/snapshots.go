@@ -2,6 +2,9 @@ package command
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"time"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -14,40 +17,48 @@ type snapshotsData struct {
 }
 
 type snapshotRow struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	Workspace string `json:"workspace"`
-	Agent     string `json:"agent"`
-	Session   string `json:"session_id"`
-	Began     string `json:"began"`
-	Files     int    `json:"files"`
+	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`
+	Workspace string    `json:"workspace"`
+	Agent     string    `json:"agent"`
+	Session   string    `json:"session_id"`
+	Began     time.Time `json:"began"`
+	Files     int       `json:"files"`
 }
 
 func snapshotsList() *contract.Command {
 	return &contract.Command{
-		Path: "snapshots list", Summary: "list the turns of all workspaces that can be taken back, the newest first",
+		Path: "snapshots list", Summary: "list the turns that can be undone, in all workspaces",
 		Class: contract.Envelope, Version: "1.0.0", Scopes: []string{}, Danger: contract.Safe, LooseConfig: true,
 		Output: contract.TypeOf[snapshotsData](), Volatile: []string{"turns", "bytes"},
 		List: &contract.List{
-			Key: "turns", ID: "id", Order: "given", Columns: []string{"id", "kind", "files", "agent", "workspace"},
+			Key: "turns", ID: "id", Order: "given",
+			Columns: []string{"id", "began", "kind", "files", "agent", "workspace"},
 		},
+		Params: []contract.Param{hereParam()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "they are listed"},
 			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.PermissionDenied, When: "no access"},
 		},
-		Examples: []contract.Example{{Description: "All of them", Command: "omniagent snapshots list"}},
+		Examples: []contract.Example{
+			{Description: "All of them", Command: "omniagent snapshots list"},
+			{Description: "The IDs of this workspace", Command: "omniagent snapshots list --here --output id"},
+		},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := undoStore(c)
 			if err != nil {
 				return contract.Result{}, err
 			}
 			all, err := store.All()
+			if c.Bool("here") {
+				all, err = store.List(c.Dir())
+			}
 			rows := []contract.Foreign[snapshotRow]{}
 			for _, r := range all {
 				t := undoTurnOf(r)
 				rows = append(rows, contract.Foreign[snapshotRow]{Value: snapshotRow{
-					r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began.Format("2006-01-02 15:04:05"), r.Files,
+					r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, r.Files,
 				}})
 			}
 			return contract.Result{Data: snapshotsData{contract.RowsOf(rows), store.Size()}}, err
@@ -57,7 +68,7 @@ func snapshotsList() *contract.Command {
 
 type snapshotsDeleted struct {
 	IDs   []string `json:"ids"`
-	Bytes int64    `json:"bytes_freed"`
+	Bytes *int64   `json:"bytes_freed" doc:"null: not known, as with --dry-run"`
 }
 
 func snapshotsDelete() *contract.Command {
@@ -67,11 +78,13 @@ func snapshotsDelete() *contract.Command {
 		Output: contract.TypeOf[snapshotsDeleted](), Volatile: []string{"bytes_freed"},
 		Files: []contract.FileEffect{undoFiles()},
 		Params: []contract.Param{{
-			Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the turn",
+			Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true,
+			Help: "the turn, or how its name begins",
 		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is forgotten"},
 			{Code: contract.NotFound, When: "no such turn"},
+			{Code: contract.Conflict, When: "the name fits several, or an undo was interrupted"},
 			{Code: contract.PreconditionFailed, When: "no home"},
 			{Code: contract.PermissionDenied, When: "no access"},
 		},
@@ -86,18 +99,28 @@ func snapshotsDelete() *contract.Command {
 			id, d := c.String("id"), snapshotsDeleted{IDs: []string{}}
 			all, err := store.All()
 			for _, r := range all {
-				if r.ID == id && !r.Ended.IsZero() {
+				if strings.HasPrefix(r.ID, id) && !r.Ended.IsZero() {
 					d.IDs = append(d.IDs, r.ID)
 				}
 			}
-			if err == nil && len(d.IDs) == 0 {
+			if slices.Contains(d.IDs, id) {
+				d.IDs = []string{id}
+			}
+			switch {
+			case err != nil:
+			case len(d.IDs) == 0:
 				err = fault.New(fault.NotFoundCode, "there is no turn %s", id).Hint("omniagent snapshots list")
+			case len(d.IDs) > 1:
+				err = fault.New(fault.Conflicting, "%d turns begin with %s", len(d.IDs), id).
+					With("turns", d.IDs[:min(len(d.IDs), 5)]).Hint("omniagent snapshots list")
 			}
 			if err != nil {
 				return contract.Result{}, err
 			}
 			if !c.DryRun() {
-				_, d.Bytes, err = store.Delete(ctx, func(r undo.Record) bool { return r.ID == id })
+				var freed int64
+				_, freed, err = store.Delete(ctx, func(r undo.Record) bool { return r.ID == d.IDs[0] })
+				d.Bytes = &freed
 			}
 			return contract.Result{Data: d, Effect: contract.Deleted, Target: map[string]any{"turns": d.IDs}}, err
 		},

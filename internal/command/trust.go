@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"strings"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -42,6 +44,25 @@ type batchSummary struct {
 type trustData struct {
 	Summary batchSummary  `json:"summary"`
 	Results []trustResult `json:"results"`
+}
+
+// ForPeople makes the lines fit the screen.
+func (trustData) ForPeople() {}
+
+// PlainText names each file, and beneath it what the content changes.
+func (d trustData) PlainText() string {
+	var b strings.Builder
+	for _, r := range d.Results {
+		if r.Error != nil {
+			fmt.Fprintf(&b, "%-9s  %s: %s\n", r.Change, text.Visible(r.ID), text.Visible(r.Error.Message))
+			continue
+		}
+		fmt.Fprintf(&b, "%-9s  %s\n", strings.ReplaceAll(r.Change, "_", " "), text.Visible(r.ID))
+		for _, line := range r.Counts.Value.Lines {
+			fmt.Fprintf(&b, "%11s%s\n", "", text.Visible(line))
+		}
+	}
+	return b.String()
 }
 
 func (p Parts) trust() *contract.Command {

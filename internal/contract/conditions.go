@@ -61,7 +61,8 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a ans
 			Hint("%s does it without a question", c.line("--confirm-destructive"))}, false
 	}
 	command := c.line("--dry-run")
-	f := fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
+	f := fault.New(fault.ConfirmationRequired, "%s cannot be undone; confirm it with --confirm-destructive",
+		c.Command.Path).
 		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command)
 	f.Ways = []string{"to do it: " + c.line("--confirm-destructive")}
 	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command",

@@ -253,8 +253,11 @@ func (p Param) explain() string {
 	if p.Default != "" {
 		text += " (default " + p.Default + ")"
 	}
-	if p.Position > 0 {
-		text += "; also by its place"
+	switch {
+	case p.Variadic && p.Position > 0:
+		text += "; or as arguments"
+	case p.Position > 0:
+		text += "; or as the " + []string{"first", "second", "third", "fourth"}[p.Position-1] + " argument"
 	}
 	if p.Stdin {
 		text += "; - reads standard input"
@@ -364,7 +367,7 @@ func (p *Program) groupHelp(h *helpPage, group string) {
 	h.heading("Commands:")
 	p.groupList(h, group)
 	h.WriteString("\n")
-	h.broken("", p.Name+" help "+group+" COMMAND tells everything about one.")
+	h.broken("", "For details: "+p.Name+" help "+group+" COMMAND")
 }
 
 func (p *Program) groupList(h *helpPage, group string) {

@@ -212,6 +212,15 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		problem.Corrected = "--" + near
 	}
 	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, didYouMean(problem.Corrected))
+	var others []string
+	for _, other := range c.Program.Commands {
+		if slices.ContainsFunc(other.Params, func(p Param) bool { return p.Name == name }) {
+			others = append(others, other.Path)
+		}
+	}
+	if problem.Corrected == "" && len(others) > 0 && len(others) <= 5 {
+		problem.Message += " (it is one of " + text.Either(others) + ")"
+	}
 	return problem
 }
 

@@ -24,6 +24,13 @@ func (c *Call) prose(a *answer) []byte {
 		}
 		screen.whole, screen.null = c.Command.List.ID, c.Command.List.Null
 		writeTable(&b, rows, columns, screen)
+		rest := slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+			return m.name == c.Command.List.Key || nested(m.value) || cell(m.value) == ""
+		})
+		if len(rows) > 0 && len(rest) > 0 && columns != nil {
+			b.WriteString("\n")
+			writeObject(&b, rest, "", screen)
+		}
 		return []byte(b.String())
 	}
 	writeObject(&b, o, "", screen)

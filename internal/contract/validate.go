@@ -86,7 +86,8 @@ func (c *Call) checkRules() []fault.Problem {
 		for _, name := range rule.Not {
 			if c.Given(name) {
 				problems = append(problems,
-					wrong(name, fault.ArgError, c.String(name), "--%s and --%s exclude each other", rule.If, name))
+					wrong(name, fault.ArgError, c.String(name), "%s and %s exclude each other", c.typed(rule.If),
+						c.typed(name)))
 			}
 		}
 		for name, value := range rule.Default {
@@ -96,6 +97,15 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 	}
 	return problems
+}
+
+// typed returns a flag as it was typed, with its long name too.
+func (c *Call) typed(name string) string {
+	if short := "-" + c.params[name].Short; short != "-" &&
+		slices.ContainsFunc(c.words, func(w string) bool { return strings.HasPrefix(w, short) }) {
+		return short + " (--" + name + ")"
+	}
+	return "--" + name
 }
 
 // exclusions returns the groups of shared flags of which a call may have only one.

@@ -125,7 +125,8 @@ func checkName(name string) error {
 		!strings.Contains(name, "..") && !strings.HasSuffix(name, ".") {
 		return nil
 	}
-	return fault.New(fault.ArgError, "%q cannot name a fork: letters, digits, - and _ can, and dots in between", name)
+	return fault.New(fault.ArgError, "%q cannot name a fork: letters, digits, - and _ can, and dots in between", name).
+		Hint("a name such as fix-login")
 }
 
 func (s Store) at(name string) string { return filepath.Join(s.Dir, name) }

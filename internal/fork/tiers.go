@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/sandbox"
@@ -44,17 +45,29 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 		if ctx.Err() != nil {
 			return fault.New(fault.Interrupted, "the making of the fork was interrupted").Because(ctx.Err())
 		}
+		if errors.Is(err, syscall.ENOSPC) && f.full() {
+			return fault.New(fault.DiskFull, "no fork can be made of %s: the disk with %s is full", f.Workspace,
+				f.store.Dir).Hint("make room there, for example with omniagent cleanup, or set XDG_STATE_HOME")
+		}
 		why, fix := tree.Reason(err), fixes[t]
 		if f := fault.Of(err); f.Code == fault.Down {
 			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %s; to mend it: %s", t, why, fix))
+		reasons = append(reasons, fmt.Sprintf("%s: %s; fix: %s", t, why, fix))
 		failed = failed.With(string(t), why)
 		_ = purge(f.tree())
 		_ = purge(filepath.Join(f.dir, layersDir))
 	}
 	failed.Message += ": " + strings.Join(reasons, ". ")
-	return failed.Hint("mend what the message says of one of the tiers")
+	return failed.Hint("apply one of the fixes above")
+}
+
+// full reports whether the disk is full: the kernel says the same where there can be no more namespaces.
+func (f *Fork) full() bool {
+	path := filepath.Join(f.dir, "room")
+	err := os.WriteFile(path, make([]byte, 64<<10), 0o600)
+	_ = os.Remove(path)
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 // overlay prepares the layers, and tries them unless that was done since the last boot.

@@ -422,7 +422,7 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 
 const (
 	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
-	decidesLater     = " is protected: it decides what is run or obeyed later"
+	decidesLater     = " is protected, because it decides what is run or obeyed later"
 	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user " +
 		"what to do"
 )

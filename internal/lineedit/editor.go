@@ -290,7 +290,7 @@ func (e *Editor) insert(s string) { e.insertAtoms(split(s), true) }
 
 // paste inserts a paste: folded, if it is long.
 func (e *Editor) paste(s string) {
-	lines := strings.Count(s, "\n") + 1
+	lines := strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
 	if long := lines > e.options.Fold || len(s) > 200*e.options.Fold; long && !e.options.Secret {
 		e.insertAtoms([]atom{{text: s, shown: folded(s, lines)}}, false)
 		return

@@ -127,7 +127,7 @@ func TestFoldedPaste(t *testing.T) {
 	e := lineedit.New(lineedit.Options{Prompt: "> "})
 	paste := strings.Repeat("line of a paste\n", 60)
 	press(e, "see \x1b[200~"+paste+"\x1b[201~ now")
-	if got := look(e, 80); got != "> see [pasted 61 lines: line of a paste] now|" {
+	if got := look(e, 80); got != "> see [pasted 60 lines: line of a paste] now|" {
 		t.Error(got)
 	}
 	if e.Text() != "see "+paste+" now" {

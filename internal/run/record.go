@@ -29,6 +29,17 @@ const (
 	UnknownOutcome State = "unknown_outcome" // the end of its turn was not observed
 )
 
+// States are the words of all states.
+func States() []string {
+	var words []string
+	for _, s := range []State{
+		Queued, Starting, Running, NeedsInput, Succeeded, Failed, Blocked, Stalled, TimedOut, Cancelled, UnknownOutcome,
+	} {
+		words = append(words, string(s))
+	}
+	return words
+}
+
 // Terminal reports whether a run in this state is over.
 func (s State) Terminal() bool {
 	switch s {

@@ -132,7 +132,7 @@ func (s Store) Free(ctx context.Context, id string) (Record, error) {
 
 // over returns the fault for continuing a run that is over.
 func over(r Record) error {
-	return fault.New(fault.Conflicting, "%s is over: it is %s", r.ID, r.State).With("run_id", r.ID).
+	return fault.New(fault.Conflicting, "%s has already ended (%s)", r.ID, r.State).With("run_id", r.ID).
 		Hint("omniagent runs retry %s", r.ID)
 }
 

@@ -185,7 +185,7 @@ func (p Policy) reads(path string, t Tier) Effect {
 	if t == Namespaces {
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
 			if within(dir, path) && first(p.Read, path) == "" {
-				return Effect{"read", false, fmt.Sprintf("commands have a %s of their own", dir)}
+				return Effect{"read", false, fmt.Sprintf("commands see a private %s, not yours", dir)}
 			}
 		}
 	}

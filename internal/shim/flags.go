@@ -85,7 +85,10 @@ func Flags() []Flag {
 			Name: "resume", Value: "ID", takes: aValue, free: true, Common: true,
 			Help: "continue this session, by the agent's own id",
 		},
-		{Name: "provider", Value: "NAME", takes: aValue, free: true, Help: "the model API of the native agent"},
+		{
+			Name: "provider", Short: "P", Value: "NAME", takes: aValue, free: true,
+			Help: "the model API of the native agent",
+		},
 		{Name: "api-base", Value: "URL", takes: aValue, free: true, Help: "its address"},
 		{
 			Name: "output-schema", Value: "FILE|JSON", takes: aValue, free: true,

@@ -137,7 +137,7 @@ func (c *call) spec() (agent.Spec, error) {
 	}
 	state := filepath.Join(home, ".local", "state", filepath.Base(c.settings.State))
 	if err := c.settings.Trust.CopyInto(state); err != nil {
-		return s, notMade(state, err)
+		return s, notMade(state, "XDG_STATE_HOME", err)
 	}
 	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, c.dir, home)
 	if err != nil {

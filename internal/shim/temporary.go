@@ -31,7 +31,7 @@ func (t *temporary) path(base string) string {
 func (t *temporary) write(files []agent.File) error {
 	for _, f := range files {
 		if err := t.put(f); err != nil {
-			return notMade(f.Path, err)
+			return notMade(f.Path, "TMPDIR", err)
 		}
 	}
 	return nil
@@ -78,9 +78,10 @@ func (t *temporary) inside(path string) (dir, name string, ok bool) {
 	return "", "", false
 }
 
-func notMade(path string, err error) error {
+// notMade is the fault of a file or directory that cannot be written; the variable moves it elsewhere.
+func notMade(path, variable string, err error) error {
 	return fault.New(fault.Internal, "%s cannot be written",
-		printable(path)).Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
+		printable(path)).Because(cause(err)).Hint("set %s to a directory that can be written to", variable)
 }
 
 // home creates a private home for a rehearsal, outside the system's temporary directory, where codex refuses to work.
@@ -96,7 +97,7 @@ func (t *temporary) home(state string) (string, error) {
 		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil {
-		return "", notMade(dir, err)
+		return "", notMade(dir, "XDG_STATE_HOME", err)
 	}
 	t.named, t.made = append(t.named, dir), append(t.made, dir)
 	return dir, nil

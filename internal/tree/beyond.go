@@ -29,7 +29,7 @@ func (w *walk) note(s workspace.Status, links uint64) {
 }
 
 // OtherName is the reason of a gap.
-const OtherName = "it has another name outside of the workspace, and what is written into it reaches both"
+const OtherName = "it is hard-linked from outside the workspace, so writing to it would change that file too"
 
 const noContent = "it is neither a file, a directory nor a link"
 

@@ -266,7 +266,7 @@ func (r *reading) refusal(t *task) (why string) {
 func (r *reading) exhausted(size int64) string {
 	switch {
 	case r.full != nil:
-		return "the store cannot take it: " + Reason(r.full)
+		return "it could not be saved: " + Reason(r.full)
 	case r.bytes+size > r.options.TotalLimit:
 		return tooMuch
 	case r.files >= r.options.CountLimit:
@@ -336,7 +336,7 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 		r.mu.Unlock()
 	}
 	if err != nil {
-		r.gap(path, "the store cannot take it: "+Reason(err), false)
+		r.gap(path, "it could not be saved: "+Reason(err), false)
 	}
 	return err == nil
 }

@@ -23,11 +23,11 @@ func (k Kept) ByHand() bool { return strings.HasPrefix(k.Reason, changedSince) }
 // The reasons.
 const (
 	changedSince = "it was changed after the turn"
-	notHeld      = "its content was not kept"
+	notHeld      = "no copy of its content was saved"
 	notSaved     = "what is there now is too large for a snapshot, so it could not be brought back"
 	special      = "it is neither a file, a directory nor a link"
 	unreadable   = "it cannot be read"
-	notEmpty     = "the turn did not make everything in it"
+	notEmpty     = "it contains files that the turn did not create"
 )
 
 // action is what makes one path what it was.

@@ -389,8 +389,8 @@ func choose(records []Record, q Request, root string) (Record, error) {
 			return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
 		case r.Abandoned && !q.TakeOld:
 			return r, fault.New(fault.Conflicting,
-				"the process of the last turn, %s, died during it, so what others have changed since would be "+
-					"taken back too", r.ID).
+				"the agent's process died during turn %s, so changes made since then by others cannot be told "+
+					"apart and would be undone too", r.ID).
 				Hint("omniagent undo %s --dry-run shows what that is; without --dry-run it is taken back", r.ID)
 		default:
 			return r, nil

@@ -160,8 +160,8 @@ func (s Store) Root(dir string) (string, error) {
 		top = full
 	}
 	if s.tooWide(top) {
-		return "", fault.New(fault.Unsupported, "%s holds a whole home directory or system: undo does not cover it",
-			top).
+		return "", fault.New(fault.Unsupported,
+			"%s holds a whole home directory or system, which neither undo nor a fork covers", top).
 			With("path", top).Hint("work in a directory inside it")
 	}
 	return top, nil

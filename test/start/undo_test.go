@@ -368,3 +368,39 @@ func TestUndoWaitsForTheEndOfATurn(t *testing.T) {
 		t.Errorf("after the turn: exit %d, %+v", exit, a)
 	}
 }
+
+// TestSnapshots: turns are listed with their times and the room that they take, for scripts by their names alone, and
+// deleted by what their names begin with.
+func TestSnapshots(t *testing.T) {
+	needGit(t)
+	t.Parallel()
+	p := newPlace(t)
+	p.dirty(t)
+	p.wrecked(t, "rm -rf src")
+	call := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, append([]string{"snapshots"}, args...)...)
+		cmd.Env, cmd.Dir = p.env, p.work
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	id := strings.TrimSpace(call("list", "--here", "--output", "id"))
+	if len(id) < 8 || strings.Contains(id, "\n") {
+		t.Fatalf("the turns here: %q", id)
+	}
+	if got := call("list", "--output", "plain"); !strings.Contains(got, "BEGAN") || !strings.Contains(got, "\nbytes ") {
+		t.Errorf("%s", got)
+	}
+	if got := call("delete", id[:8], "--dry-run"); !strings.Contains(got, `"ids":["`+id+`"],"bytes_freed":null`) {
+		t.Errorf("%s", got)
+	}
+	if got := call("delete", id[:8], "--confirm-destructive"); strings.Contains(got, `"bytes_freed":null`) {
+		t.Errorf("%s", got)
+	}
+	if got := call("list", "--output", "id"); got != "" {
+		t.Errorf("left: %s", got)
+	}
+}
