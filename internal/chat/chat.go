@@ -224,6 +224,9 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 				c.Conversation().NobodyAnswers()
 				typed, leaves = nil, true
 			case in.Leave:
+				if !leaves && c.busy.Load() {
+					c.notice("Chat leaves when all is answered.")
+				}
 				leaves = true
 			case in.Long:
 				c.notice("A line of more than 64 MiB was passed over.")

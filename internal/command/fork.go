@@ -347,7 +347,8 @@ func forkDelete() *contract.Command {
 	several.Variadic, several.Help = true, "names of forks"
 	return forkCommand(contract.Command{
 		Path: "fork delete", Summary: "delete these forks and all changes not yet applied",
-		Danger: contract.Destructive, DryRun: true, Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"},
+		Danger: contract.Destructive, DryRun: true,
+		Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"},
 		Params: []contract.Param{several},
 		Files:  []contract.FileEffect{forkFiles()},
 		Exits: []contract.Exit{

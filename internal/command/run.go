@@ -196,6 +196,7 @@ func runStore(c *contract.Call) (run.Store, error) {
 	sessions, err := sessionStore(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
+		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},
 	}, err
 }
 

@@ -24,6 +24,7 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // the store of the runs' conversations
+	Ours     []string      // directories that this program writes while an agent works: no changes of a run
 }
 
 // The files of a run.

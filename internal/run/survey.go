@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
@@ -60,6 +62,12 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	}
 	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
 	for _, f := range found.Files {
+		path := filepath.Join(r.Dir, filepath.FromSlash(f.Path))
+		if slices.ContainsFunc(r.store.Ours, func(dir string) bool {
+			return dir != "" && strings.HasPrefix(path, dir+string(filepath.Separator))
+		}) {
+			continue
+		}
 		if f.Status == tree.Git { // agents write there too
 			out.Git = append(out.Git, f.Path)
 			continue

@@ -82,6 +82,22 @@ func TestALetterAnswers(t *testing.T) {
 	w.quits()
 }
 
+// TestLeavingWhileAsked: Ctrl-D at a question says that chat leaves behind the answer.
+func TestLeavingWhileAsked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"touch made"},{"say":"Said."}]`)
+	w := p.open("--approval", "prompt")
+	w.await("test-model")
+	w.enters("first")
+	w.await("y yes")
+	w.types("\x04")
+	w.await("Chat leaves when all is answered.")
+	w.enters("n")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
 // TestKeysOfATurn: Ctrl-C and Escape end it, what is typed meanwhile waits, and Ctrl-G reaches it.
 func TestKeysOfATurn(t *testing.T) {
 	t.Parallel()
