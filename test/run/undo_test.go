@@ -3,6 +3,7 @@
 package run
 
 import (
+	"strings"
 	"encoding/json"
 	"testing"
 
@@ -56,5 +57,19 @@ func TestARunIsTakenBack(t *testing.T) {
 	}
 	if between == was {
 		t.Error("the first run changed nothing")
+	}
+}
+
+// TestAtHome: what this program keeps in a home directory is no change of a run there.
+func TestAtHome(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("reader", `echo "All is well."`)
+	a := p.run("reader", "--yolo", "--cwd", p.home)
+	if a.Data.Changed == nil || a.Data.Changed.Count != 0 {
+		t.Errorf("%s", a)
+	}
+	cmd := p.command("run", "--agent", "reader", "-p", "the task", "--yolo", "--output", "plain")
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "reader: done, nothing changed after") {
+		t.Errorf("%v %s", err, out)
 	}
 }
