@@ -3,8 +3,8 @@
 package run
 
 import (
-	"strings"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"omniagent/internal/measure"
@@ -60,7 +60,7 @@ func TestARunIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAtHome: what this program keeps in a home directory is no change of a run there.
+// TestAtHome: what this program keeps in a home directory is not listed as changed by a run there.
 func TestAtHome(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).agent("reader", `echo "All is well."`)
