@@ -68,7 +68,7 @@ func runsApply() *contract.Command {
 			{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"},
 			{
 				Description: "As a patch",
-				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain | git apply",
+				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
 		Run: inRuns(applyRun),

@@ -48,8 +48,8 @@ const (
 	removedHere = "the workspace has removed it, and the fork has changed it"
 	removedFork = "the fork has removed it, and the workspace has changed it"
 	justChanged = "it was changed while this was at work"
-	staysInFork = "the commits name a commit of this submodule that only the fork has; push it or fetch it from there " +
-		"before the fork is deleted"
+	staysInFork = "the commits name a commit of this submodule that only the fork has; push it or fetch it " +
+		"from there before the fork is deleted"
 	inTheWay = "a directory that it lies in has become something else"
 )
 

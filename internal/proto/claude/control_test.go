@@ -258,7 +258,8 @@ func TestWords(t *testing.T) {
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.Word{}, ""},
 		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "must be approve or block"},
 		{
-			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{},
+			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`,
+			agent.Word{},
 			"must be allow, ask or deny",
 		},
 		{
