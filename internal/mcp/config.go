@@ -126,7 +126,7 @@ func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, 
 	case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return s, wrong(fmt.Sprintf("%q", name), "has no name that can be used")
 	case len(x.missing) > 0:
-		return s, wrong(name, "needs %s, which is not set",
+		return s, wrong(name, "needs %s in the environment",
 			strings.Join(x.missing, ", ")).Hint("Set it, or write ${%s:-something}.", x.missing[0])
 	case kind == "sse":
 		return s, wrong(name, "is of the type sse, which is not supported").Hint(

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -212,14 +211,13 @@ func TestCost(t *testing.T) {
 			p = p[i+1:]
 		}
 	}
-	var ratios []float64
-	for range 9 {
-		scan, relay := pass(scanned), pass(relayed)
-		ratios = append(ratios, float64(scan)/float64(relay))
+	scan, relay := pass(scanned), pass(relayed)
+	for range 20 { // the best of each: other programs disturb both
+		scan, relay = min(scan, pass(scanned)), min(relay, pass(relayed))
 	}
-	slices.Sort(ratios)
-	t.Logf("%.2f times the speed of scanning", ratios[4])
-	if ratios[4] < 0.5 && !raced {
-		t.Errorf("it has %.2f times the speed of scanning", ratios[4])
+	ratio := float64(scan) / float64(relay)
+	t.Logf("%.2f times the speed of scanning", ratio)
+	if ratio < 0.5 && !raced {
+		t.Errorf("it has %.2f times the speed of scanning", ratio)
 	}
 }

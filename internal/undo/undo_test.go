@@ -402,8 +402,8 @@ func TestADirectoryWithSomethingElseStays(t *testing.T) {
 	out := back(t, s, undo.Request{Dir: root})
 	sorted := cmpopts.SortSlices(strings.Compare)
 	want := []undo.Kept{
-		{Path: "a/b", Reason: "the turn did not make everything in it"},
-		{Path: "d/e", Reason: "the turn did not make everything in it"},
+		{Path: "a/b", Reason: "it contains files that the turn did not create"},
+		{Path: "d/e", Reason: "it contains files that the turn did not create"},
 	}
 	if diff := cmp.Diff(want, out.Kept) + cmp.Diff(said.Kept, out.Kept) +
 		cmp.Diff(said.Restored, out.Restored, sorted); diff != "" {

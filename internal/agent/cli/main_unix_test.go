@@ -200,7 +200,7 @@ func parse(data []byte) []event.Event {
 	return []event.Event{e}
 }
 
-const soon = 30 * time.Second // for what takes milliseconds
+const soon = 2 * time.Minute // for what takes milliseconds
 
 func within(t *testing.T) context.Context {
 	t.Helper()
