@@ -281,7 +281,7 @@ func TestWhatUndoDoesNotCoverIsSaid(t *testing.T) {
 	for _, k := range a.Data.Kept {
 		kept = append(kept, k.Path+": "+k.Reason)
 	}
-	if diff := cmp.Diff([]string{"dist/out: its content was not kept", "large: its content was not kept"},
+	if diff := cmp.Diff([]string{"dist/out: no copy of its content was saved", "large: no copy of its content was saved"},
 		kept); exit != 3 || diff != "" {
 		t.Errorf("exit %d, kept (-want +got):\n%s", exit, diff)
 	}
