@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // limit is how long any call may take before it counts as one that hangs.
@@ -144,7 +146,7 @@ func (b *box) run(t *testing.T, c call) outcome {
 		argv = append([]string{"/bin/sh", "-c", `exec "$@" ` + c.redir, "sh"}, argv...)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = b.project, b.environment(c), time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = b.project, b.environment(c), hermetic.Patience
 	if c.dir != "" {
 		cmd.Dir = c.dir
 	}
