@@ -98,13 +98,13 @@ func TestCodexTerms(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*agent.Spec){
-		"forbidden tools":     func(s *agent.Spec) { s.Terms.Deny = []string{"Bash"} },
-		"limit of model turn": func(s *agent.Spec) { s.Terms.MaxTurns = 3 },
-		"no mode deny":        func(s *agent.Spec) { s.Terms.Mode = setting.DenyAll },
-		"no mode auto-edit":   func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = setting.AutoEdit, off() },
-		"lives in the host":   func(s *agent.Spec) { s.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
-		"from the network":    func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = setting.Yolo, "off" },
-		"list of hosts":       func(s *agent.Spec) { s.Terms.Network = "a.example" },
+		"forbidden tools":   func(s *agent.Spec) { s.Terms.Deny = []string{"Bash"} },
+		"limit the turns":   func(s *agent.Spec) { s.Terms.MaxTurns = 3 },
+		"no mode deny":      func(s *agent.Spec) { s.Terms.Mode = setting.DenyAll },
+		"no mode auto-edit": func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = setting.AutoEdit, off() },
+		"live in the host":  func(s *agent.Spec) { s.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
+		"off the network":   func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = setting.Yolo, "off" },
+		"list of hosts":     func(s *agent.Spec) { s.Terms.Network = "a.example" },
 	} {
 		s := b.wanted(codex.New(), c.model)
 		change(&s)
