@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"omniagent/internal/contract"
-	"omniagent/internal/fault"
 	"omniagent/internal/undo"
 )
 
@@ -50,10 +48,11 @@ func snapshotsList() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			all, err := store.All()
+			list := store.All
 			if c.Bool("here") {
-				all, err = store.List(c.Dir())
+				list = func() ([]undo.Record, error) { return store.List(c.Dir()) }
 			}
+			all, err := list()
 			rows := []contract.Foreign[snapshotRow]{}
 			for _, r := range all {
 				t := undoTurnOf(r)
@@ -96,30 +95,19 @@ func snapshotsDelete() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			id, d := c.String("id"), snapshotsDeleted{IDs: []string{}}
 			all, err := store.All()
-			for _, r := range all {
-				if strings.HasPrefix(r.ID, id) && !r.Ended.IsZero() {
-					d.IDs = append(d.IDs, r.ID)
-				}
-			}
-			if slices.Contains(d.IDs, id) {
-				d.IDs = []string{id}
-			}
-			switch {
-			case err != nil:
-			case len(d.IDs) == 0:
-				err = fault.New(fault.NotFoundCode, "there is no turn %s", id).Hint("omniagent snapshots list")
-			case len(d.IDs) > 1:
-				err = fault.New(fault.Conflicting, "%d turns begin with %s", len(d.IDs), id).
-					With("turns", d.IDs[:min(len(d.IDs), 5)]).Hint("omniagent snapshots list")
-			}
 			if err != nil {
 				return contract.Result{}, err
 			}
+			over := slices.DeleteFunc(all, func(r undo.Record) bool { return r.Ended.IsZero() })
+			turn, err := undo.ByName(over, c.String("id"))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			d := snapshotsDeleted{IDs: []string{turn.ID}}
 			if !c.DryRun() {
 				var freed int64
-				_, freed, err = store.Delete(ctx, func(r undo.Record) bool { return r.ID == d.IDs[0] })
+				_, freed, err = store.Delete(ctx, func(r undo.Record) bool { return r.ID == turn.ID })
 				d.Bytes = &freed
 			}
 			return contract.Result{Data: d, Effect: contract.Deleted, Target: map[string]any{"turns": d.IDs}}, err

@@ -210,10 +210,12 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	if len(out.Restored) == 0 {
 		lines[1] = restored + "nothing."
 	}
-	for _, name := range out.Restored[:min(len(out.Restored), mostPathLines)] {
+	files := slices.Clone(out.Restored)
+	slices.SortStableFunc(files, func(a, b string) int { return inGit(a) - inGit(b) })
+	for _, name := range files[:min(len(files), mostPathLines)] {
 		lines = append(lines, "  "+text.Visible(name))
 	}
-	lines = append(lines, andMore(len(out.Restored))...)
+	lines = append(lines, andMore(len(files))...)
 	if len(out.Kept) > 0 {
 		lines = append(lines, kept)
 	}
@@ -222,6 +224,14 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	}
 	lines = append(lines, andMore(len(out.Kept))...)
 	return strings.Join(lines, "\n")
+}
+
+// inGit is 1 for what git keeps for itself, which says less to a person than the files.
+func inGit(path string) int {
+	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), ".git") {
+		return 1
+	}
+	return 0
 }
 
 // turnWords name a turn to a person.
@@ -390,7 +400,10 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
 		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
-			out.Turn.ID)
+			out.Turn.ID).Hint("data.kept says why; omniagent redo takes this undo back")
+		if q.Redo {
+			f = f.Hint("data.kept says why; omniagent undo takes this redo back")
+		}
 		if !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand) {
 			again := "omniagent redo, then omniagent undo " + out.Turn.ID
 			if q.Redo {

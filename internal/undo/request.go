@@ -401,28 +401,42 @@ func choose(records []Record, q Request, root string) (Record, error) {
 
 // named finds the record whose identifier was given, or how it begins.
 func named(fits []Record, q Request, root string) (r Record, err error) {
-	if exact := slices.IndexFunc(fits, func(r Record) bool { return r.ID == q.ID }); exact >= 0 {
-		fits = fits[exact : exact+1]
-	}
+	r, err = ByName(fits, q.ID)
 	switch {
-	case len(fits) == 0:
+	case errors.Is(err, fault.NotFoundCode):
 		return r, nothing(q, root)
-	case len(fits) > 1:
-		var ids []string
-		for _, r := range fits[:min(len(fits), 5)] {
-			ids = append(ids, r.ID)
-		}
-		return r, fault.New(fault.Conflicting, "%d turns begin with %s: %s", len(fits), q.ID, strings.Join(ids, ", ")).
-			With("turns", ids).Hint("omniagent undo --list")
-	}
-	switch r = fits[0]; {
+	case err != nil:
 	case r.Damaged:
 		return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
 	case r.UndoneBy != "":
 		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).
 			With("by", r.UndoneBy).Hint("omniagent redo takes that back")
 	}
-	return r, nil
+	return r, err
+}
+
+// ByName returns the record with an identifier, or the only one whose identifier begins so.
+func ByName(records []Record, id string) (Record, error) {
+	var ids []string
+	var found Record
+	for _, r := range records {
+		if r.ID == id {
+			return r, nil
+		}
+		if strings.HasPrefix(r.ID, id) {
+			ids, found = append(ids, r.ID), r
+		}
+	}
+	switch n := len(ids); n {
+	case 0:
+		return Record{}, fault.New(fault.NotFoundCode, "there is no turn %s", id).Hint("omniagent snapshots list")
+	case 1:
+		return found, nil
+	default:
+		ids = ids[:min(n, 5)]
+		return Record{}, fault.New(fault.Conflicting, "%d turns begin with %s: %s", n, id, strings.Join(ids, ", ")).
+			With("turns", ids).Hint("omniagent snapshots list")
+	}
 }
 
 // nothing is the error of a request that fits no record. It names what was asked for.
