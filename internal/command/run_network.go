@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"omniagent/internal/address"
@@ -44,7 +43,9 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 		logLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name, named)
 		return networkIn(c, f, "on")
 	}
-	refused := firstOf(func(host, why string) { logLine(c, "%s was kept from %s: %s", f.Name, host, why) })
+	refused := enclosure.OncePerHost(func(host, why string) {
+		logLine(c, "%s was kept from %s: %s", f.Name, host, why)
+	})
 	through, err := gate.New(gate.Options{
 		Any: true, Hosts: private,
 		Log: func(r gate.Request) {
@@ -62,14 +63,11 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	}}, nil
 }
 
-// firstOf returns a function that tells the first refusal of each host: programs try again.
-func firstOf(tell func(host, why string)) func(host, why string) {
-	var told sync.Map
-	return func(host, why string) {
-		if _, again := told.LoadOrStore(host, true); !again {
-			tell(host, why)
-		}
-	}
+// keptFrom says which hosts a command was kept from.
+func keptFrom(c *contract.Call) func(host, why string) {
+	return enclosure.OncePerHost(func(host, why string) {
+		logLine(c, "the command was kept from %s: %s", host, why)
+	})
 }
 
 // chosenNetwork is the network that a person chose for a fork.
@@ -77,7 +75,7 @@ func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
 		Home: home, Network: word, Lookup: c.Host.Lookup, Via: forkProxy(c),
-		Refused: firstOf(func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) }),
+		Refused: keptFrom(c),
 	}
 	through, err := w.Through()
 	return fork.Net{Word: w.Network, Network: through}, err

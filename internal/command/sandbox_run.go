@@ -112,7 +112,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	if err != nil {
 		return 0, err
 	}
-	w.Refused = firstOf(func(host, why string) { logLine(c, "the command was kept from %s: %s", host, why) })
+	w.Refused = keptFrom(c)
 	walls, err := enclosure.Open(w)
 	if err != nil {
 		return 0, err

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -109,6 +110,16 @@ func (w Wanted) Through() (n sandbox.Network, err error) {
 	}
 	n.Serve = func(l net.Listener) (stop func()) { return through.Serve(l) }
 	return n, nil
+}
+
+// OncePerHost returns a function that calls tell for the first refusal of each host: programs try again.
+func OncePerHost(tell func(host, why string)) func(host, why string) {
+	var told sync.Map
+	return func(host, why string) {
+		if _, again := told.LoadOrStore(host, true); !again {
+			tell(host, why)
+		}
+	}
 }
 
 // advice says how to allow a host.

@@ -79,6 +79,7 @@ type sight struct {
 	homes   []string
 	secrets []string // where credentials are kept in them
 	places  []sandbox.Place
+	caches  []string // see sandbox.Policy.Caches
 }
 
 func (w Wanted) sight(account string) sight {
@@ -103,8 +104,7 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 	if err := s.wanted(); err != nil {
 		return err
 	}
-	p.Homes, p.Places = s.homes, s.places
-	_, _, p.Caches = table()
+	p.Homes, p.Places, p.Caches = s.homes, s.places, s.caches
 	if w.Temp != "" {
 		p.Scratch = w.Temp + "-home"
 	}
@@ -185,7 +185,8 @@ func (s *sight) inside(path string) bool {
 // listed shows the places of the table. In the home directory of the account, where HOME is another one, nothing is
 // written.
 func (s *sight) listed() {
-	rows, moved, _ := table()
+	rows, moved, caches := table()
+	s.caches = caches
 	for i, home := range s.homes {
 		for _, r := range rows {
 			switch {
