@@ -42,7 +42,7 @@ type desk struct {
 	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
-	talk *conversation.Conversation // nil if there is none at the moment
+	talk *conversation.Conversation // nil between two attempts
 	by   map[string]int             // who answered, by question
 }
 

@@ -476,28 +476,3 @@ func (o *Owner) tell(p Progress) {
 		o.Tell(p)
 	}
 }
-
-// conclude ends the run for good.
-func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
-	r.Result, r.Socket = r.result(v, e, changed), ""
-	return r.enter(v.State)
-}
-
-// result returns the result of a run.
-func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
-	now := time.Now().UTC()
-	worked, waited := r.Times(now)
-	out := &Result{
-		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
-		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
-		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
-		Tested: v.Tested,
-	}
-	for _, d := range e.Denials {
-		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
-	}
-	if spent := e.Usage(); spent != nil {
-		out.Usage = &Usage{spent.Input, spent.Output, spent.CostUSD}
-	}
-	return out
-}

@@ -66,7 +66,7 @@ type Task struct {
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one retries
 	Fork      string           `json:"fork,omitempty"`     // the fork it works in; empty for the workspace itself
-	Network   string           `json:"network,omitempty"`  // network of the fork, as in --network; empty for the default
+	Network   string           `json:"network,omitempty"`  // of the fork, as in --network; empty for the default
 	Check     string           `json:"check,omitempty"`    // a shell command that must succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
 	// comments for the agent of the retried run, in the same session if possible
@@ -105,7 +105,7 @@ type Attempt struct {
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
 	Apart       *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
-	Walls       *event.Walls   `json:"walls,omitempty"`         // the walls around it, or around its commands; nil if unknown
+	Walls       *event.Walls   `json:"walls,omitempty"`         // around it, or around its commands; nil if unknown
 	EnvKeys     []string       `json:"env_keys,omitempty"`
 	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only wanted
 	Fingerprint string         `json:"fingerprint,omitempty"`

@@ -24,7 +24,7 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // the store of the runs' conversations
-	Ours     []string      // directories that this program writes while an agent works: no changes of a run
+	Ours     []string      // directories that this program writes while an agent works; they are no part of a workspace
 }
 
 // The files of a run.

@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/tree"
@@ -20,7 +18,7 @@ func (r *Run) survey(ctx context.Context) error {
 		return nil
 	}
 	store := r.store.contents(r.ID)
-	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store})
+	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: tree.Except(r.Dir, r.store.Ours)})
 	if err != nil {
 		return err
 	}
@@ -39,7 +37,9 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
 		return nil, nil, err
 	}
 	store := r.store.contents(r.ID)
-	after, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Since: before})
+	after, err := tree.Take(ctx, r.Dir, tree.Options{
+		Store: store, Since: before, Except: tree.Except(r.Dir, r.store.Ours),
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,12 +62,6 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	}
 	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
 	for _, f := range found.Files {
-		path := filepath.Join(r.Dir, filepath.FromSlash(f.Path))
-		if slices.ContainsFunc(r.store.Ours, func(dir string) bool {
-			return dir != "" && strings.HasPrefix(path, dir+string(filepath.Separator))
-		}) {
-			continue
-		}
 		if f.Status == tree.Git { // agents write there too
 			out.Git = append(out.Git, f.Path)
 			continue
