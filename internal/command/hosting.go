@@ -65,9 +65,12 @@ func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 }
 
 // logger writes lines without the secrets of the environment.
-func logger(c *contract.Call) func(format string, args ...any) {
+func logger(c *contract.Call) func(format string, args ...any) { return lineWriter(c, "omniagent: ") }
+
+// lineWriter is logger with another beginning of each line.
+func lineWriter(c *contract.Call, prefix string) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	return func(format string, args ...any) { logLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
+	return func(format string, args ...any) { writeLine(c, prefix, known.String(fmt.Sprintf(format, args...))) }
 }
 
 // quiet removes the secrets of the environment from an error.
@@ -85,12 +88,13 @@ func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, e
 }
 
 func logLine(c *contract.Call, format string, args ...any) {
-	clean, _ := text.Clean(fmt.Sprintf(format, args...))
-	line := strings.Join(strings.Fields(clean), " ")
-	if !strings.HasPrefix(line, "hint: ") {
-		line = "omniagent: " + line
-	}
-	_, _ = io.WriteString(c.Host.Stderr, line+"\n")
+	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
+}
+
+// writeLine writes one line to standard error, whatever the words are.
+func writeLine(c *contract.Call, prefix, words string) {
+	clean, _ := text.Clean(words)
+	_, _ = io.WriteString(c.Host.Stderr, prefix+strings.Join(strings.Fields(clean), " ")+"\n")
 }
 
 func fromFlag[T comparable](v T) setting.Chosen[T] {

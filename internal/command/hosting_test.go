@@ -7,16 +7,17 @@ import (
 	"omniagent/internal/contract"
 )
 
-// TestTold: what programs try again is said once for each host, and a hint looks as everywhere.
-func TestTold(t *testing.T) {
+// TestLines: what is said of one line, and how it begins.
+func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	c := &contract.Call{Host: contract.Host{Stderr: &b}}
-	tell := firstOf(func(host, why string) { logLine(c, "kept from %s: %s", host, why) })
+	tell := keptFrom(c)
 	for _, host := range []string{"a:443", "a:443", "b:443", "a:443"} {
-		tell(host, "no")
+		tell(host, "no\x1b[31m")
 	}
-	logLine(c, "hint: %s", "do that")
-	if got, want := b.String(), "omniagent: kept from a:443: no\nomniagent: kept from b:443: no\nhint: do that\n"; got != want {
+	lineWriter(c, "hint: ")("do %s", "that\nnow")
+	const start = "omniagent: the command was kept from "
+	if got, want := b.String(), start+"a:443: no\n"+start+"b:443: no\nhint: do that now\n"; got != want {
 		t.Errorf("%q", got)
 	}
 }

@@ -261,7 +261,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	}
 	if len(t.Agents) == 0 {
 		return t, fault.New(fault.ArgError, "no agent is named").
-			Hint("name one, such as --agent claude; omniagent agents list --installed shows which there are")
+			Hint("name one, such as --agent claude; omniagent agents list --installed lists them")
 	}
 	return t, nil
 }

@@ -71,7 +71,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
-	host.Log, host.Detail, host.Signals = log, detail, signals
+	host.Log, host.Hint, host.Detail, host.Signals = log, lineWriter(c, "hint: "), detail, signals
 	in, err := untilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, dialect, quit) })
 	if err != nil {
 		return 0, err

@@ -68,7 +68,8 @@ type Host struct {
 	Dialect      Dialect
 	Form         Form
 	Log          func(format string, args ...any) // for people, on standard error
-	Detail       func(format string, args ...any) // the same, only with --verbose
+	Hint         func(format string, args ...any) // what a person can do about it
+	Detail       func(format string, args ...any) // as Log, only with --verbose
 	Frames       <-chan Input                     // lines of the other side; nil: none
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
 	// that the conversation was opened with.
@@ -361,7 +362,7 @@ func (h *Host) event(e event.Event) {
 		h.Log("%s", e.Fault.Message)
 		for _, hint := range []string{e.Fault.Suggestion, e.Fault.FixCommand} {
 			if hint != "" {
-				h.Log("hint: %s", hint)
+				h.Hint("%s", hint)
 			}
 		}
 	case event.Ended:
