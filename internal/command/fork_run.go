@@ -40,7 +40,7 @@ func forkRun() *contract.Command {
 				Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
 				Help: "program and arguments, behind --",
 			},
-			{Name: "name", Kind: contract.Text, MaxLen: 64, Help: "its name; made if it does not exist"},
+			{Name: "name", Kind: contract.ID, MaxLen: 64, Help: "its name; made if it does not exist"},
 			{Name: "network", Kind: contract.Text, Help: "what it reaches: off, internet, packages, hosts, or on"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
@@ -65,11 +65,6 @@ func forkRun() *contract.Command {
 func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if _, err := chosenNetwork(c, c.String("network")); err != nil { // before a fork is made
 		return 0, err
-	}
-	if c.Given("name") {
-		if err := fork.CheckName(c.String("name")); err != nil {
-			return 0, err
-		}
 	}
 	standby := process.Prepare(false)
 	defer standby.Dismiss()

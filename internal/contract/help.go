@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -256,8 +257,10 @@ func (p Param) explain() string {
 	switch {
 	case p.Variadic && p.Position > 0:
 		text += "; or as arguments"
+	case p.Position == 1:
+		text += "; or as the first argument"
 	case p.Position > 0:
-		text += "; or as the " + []string{"first", "second", "third", "fourth"}[p.Position-1] + " argument"
+		text += "; or as argument " + strconv.Itoa(p.Position)
 	}
 	if p.Stdin {
 		text += "; - reads standard input"

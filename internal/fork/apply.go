@@ -48,8 +48,8 @@ const (
 	removedHere = "the workspace has removed it, and the fork has changed it"
 	removedFork = "the fork has removed it, and the workspace has changed it"
 	justChanged = "it was changed while this was at work"
-	staysInFork = "the commits name a commit of this submodule that only the fork has; push it or fetch it " +
-		"from there before the fork is deleted"
+	staysInFork = "the fork's commits use a commit of this submodule that exists only in the fork; push it or fetch " +
+		"it before you delete the fork"
 	inTheWay = "a directory that it lies in has become something else"
 )
 
@@ -68,7 +68,7 @@ const journalFile = "apply.json"
 type step struct {
 	name   string
 	theirs *side  // nil if the path is to be removed
-	mine   *side  // the current file; nil if there is none
+	mine   *side  // the current file; nil: no file
 	data   []byte // content of a merged file
 	merged bool
 	perm   fs.FileMode

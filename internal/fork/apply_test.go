@@ -261,7 +261,7 @@ func TestSubmodule(t *testing.T) {
 	}
 	g.run(f, "git commit -qam 'another part'")
 	if out := g.apply(f); out.Commits != 1 || len(out.Conflicts) != 1 || out.Conflicts[0].Path != "part" ||
-		!strings.Contains(out.Conflicts[0].Reason, "only the fork has") {
+		!strings.Contains(out.Conflicts[0].Reason, "exists only in the fork") {
 		t.Errorf("a commit with a submodule's that stays in the fork: %+v", out)
 	}
 }

@@ -133,7 +133,7 @@ type move struct {
 	stage   string // the name of an incomplete file
 }
 
-// considerSubmodules lists the submodules whose commit, which the fork's commits name, is in the fork alone.
+// considerSubmodules lists the submodules at a commit that only the fork has.
 func (a *applying) considerSubmodules(m move) error {
 	if m.to == "" {
 		return nil

@@ -119,8 +119,8 @@ const (
 	jsonLimit  = 16 << 20
 )
 
-// CheckName checks the name of a fork.
-func CheckName(name string) error {
+// checkName checks the name of a fork.
+func checkName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name) && !strings.HasSuffix(name, ".lock") &&
 		!strings.Contains(name, "..") && !strings.HasSuffix(name, ".") {
 		return nil
@@ -133,7 +133,7 @@ func (s Store) at(name string) string { return filepath.Join(s.Dir, name) }
 
 // Open returns the fork with a name.
 func (s Store) Open(name string) (*Fork, error) {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	f := &Fork{store: s, dir: s.at(name)}
@@ -225,7 +225,7 @@ func (f *Fork) Roots() (dirs []string) {
 // Make makes a fork. If no tier works, the fault says why for each.
 func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if w.Name != "" {
-		if err := CheckName(w.Name); err != nil {
+		if err := checkName(w.Name); err != nil {
 			return nil, err
 		}
 	}
