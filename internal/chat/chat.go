@@ -225,7 +225,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 				typed, leaves = nil, true
 			case in.Leave:
 				if !leaves && c.busy.Load() {
-					c.notice("Chat leaves when all is answered.")
+					c.notice("Chat ends when everything is answered.")
 				}
 				leaves = true
 			case in.Long:

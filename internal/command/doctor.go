@@ -204,7 +204,7 @@ func (d doctorData) summary() (sentence, next string) {
 	}
 	switch {
 	case len(failed) > 0:
-		return fmt.Sprintf("Not ready: %s.", strings.Join(failed, ", ")), cmp.Or(next, "mend what FAIL names above")
+		return fmt.Sprintf("Not ready: %s.", strings.Join(failed, ", ")), cmp.Or(next, "fix what FAIL names above")
 	case len(agents) == 0 && keys:
 		sentence, next = "Ready. There is a key for the built-in agent.", "omniagent chat"
 	case len(agents) == 0:

@@ -114,7 +114,7 @@ type Choice struct {
 	Login    string   // the credential that is sent, for people
 	Notes    []string // what a person should know about this choice
 	Known    model.Profile
-	Profile  string // the name of the profile that was used; empty if there is none, or it has no name
+	Profile  string // the name of the profile that was used; may be empty
 	Vendor   string // the vendor in that profile's words
 	Protocol string // how the model calls tools, in the profile's words: xnl, native, or empty
 

@@ -35,7 +35,7 @@ type Policy struct {
 	Homes    []string
 	Places   []Place
 	Identity string
-	Caches   []string // variables that name a cache; a command that could not write there does not get them
+	Caches   []string // variables that name caches; commands get them only if they can write there
 	Scratch  string   // a directory of the user (0700), out of reach of commands, for what they write in Copied places
 	// a directory of the user (0700): /tmp and /var/tmp of the commands if namespaces work, else their TMPDIR
 	Temp    string

@@ -138,8 +138,8 @@ func (v *veiled) hides(r *request, n *notification) bool {
 	return !v.finds(path) && v.reads(r) && !(opensNothing(n.number) && isEmpty(path))
 }
 
-// isEmpty reports whether there is a file without content. An agent's own sandbox puts such files where it wants none
-// to appear, and removes those that it finds; nobody can be taken over by what a file without content says.
+// isEmpty reports whether a path is an empty regular file. Claude Code's own sandbox creates empty files to keep others
+// from appearing, and removes those that it finds. An empty file cannot take over an agent.
 func isEmpty(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0

@@ -232,7 +232,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 	}
 }
 
-// considerDirs keeps the directories that the turn made and that have something in them that stays.
+// considerDirs keeps the directories that the turn made if something in them stays.
 func (c *comparison) considerDirs() {
 	made := map[string]bool{}
 	for _, a := range c.actions {

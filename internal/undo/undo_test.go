@@ -395,7 +395,8 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 func TestADirectoryWithSomethingElseStays(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
 	turn := begin(t, s, root)
-	sh(t, root, `mkdir -p a/b/c d/e repo; echo agent | tee a/b/c/made a/made d/e/made d/made > /dev/null; git init -q repo`)
+	sh(t, root, `mkdir -p a/b/c d/e repo; git init -q repo
+		echo agent | tee a/b/c/made a/made d/e/made d/made > /dev/null`)
 	end(t, turn)
 	sh(t, root, `echo mine > a/b/mine; mkdir -p d/e/f/g; echo mine > d/e/f/g/mine`)
 	said := back(t, s, undo.Request{Dir: root, DryRun: true})

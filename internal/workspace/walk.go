@@ -248,7 +248,7 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 
 func (t *surveyRun) ended() bool { return t.ctx.Err() != nil }
 
-// work does items until there are none left, the latest first, which bounds the memory.
+// work does all items, the latest first, which bounds the memory.
 func (t *surveyRun) work(worker int) {
 	list := newLister()
 	t.mu.Lock()

@@ -91,7 +91,7 @@ func TestLeavingWhileAsked(t *testing.T) {
 	w.enters("first")
 	w.await("y yes")
 	w.types("\x04")
-	w.await("Chat leaves when all is answered.")
+	w.await("Chat ends when everything is answered.")
 	w.enters("n")
 	if code := w.leaves(); code != 0 {
 		t.Errorf("exit %d", code)

@@ -213,7 +213,10 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{0, []string{"undo", "--list", "--session", "nobody"}, "There is no turn to take back.\n"},
 		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
 		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
-		{0, []string{"undo", "--dry-run"}, "\nWould restore 2 paths:\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: "},
+		{
+			0, []string{"undo", "--dry-run"},
+			"\nWould restore 2 paths:\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: ",
+		},
 		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
 		{0, []string{"undo", "--take-old"}, "Restored 3 paths:\n"},
@@ -281,7 +284,8 @@ func TestWhatUndoDoesNotCoverIsSaid(t *testing.T) {
 	for _, k := range a.Data.Kept {
 		kept = append(kept, k.Path+": "+k.Reason)
 	}
-	if diff := cmp.Diff([]string{"dist/out: no copy of its content was saved", "large: no copy of its content was saved"},
+	const notSaved = ": no copy of its content was saved"
+	if diff := cmp.Diff([]string{"dist/out" + notSaved, "large" + notSaved},
 		kept); exit != 3 || diff != "" {
 		t.Errorf("exit %d, kept (-want +got):\n%s", exit, diff)
 	}

@@ -169,7 +169,8 @@ func TestCacheElsewhere(t *testing.T) {
 		for cache, want := range map[string]string{g.base + "/cache": "", g.work + "/cache": g.work + "/cache"} {
 			must(t, os.Mkdir(cache, 0o700))
 			g.env = append(slices.Clone(env), "GOCACHE="+cache)
-			out, err := g.run(t, where, `at=$(go env GOCACHE) && mkdir -p "$at" && touch "$at/x" && echo "at <$GOCACHE>"`)
+			out, err := g.run(t, where,
+				`at=$(go env GOCACHE) && mkdir -p "$at" && touch "$at/x" && echo "at <$GOCACHE>"`)
 			if err != nil || !strings.Contains(out, "at <"+want+">") {
 				t.Errorf("%s: %v: %s", cache, err, out)
 			}

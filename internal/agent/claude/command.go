@@ -169,7 +169,7 @@ func refusals(l agent.Launch) []agent.Refusal {
 	if s.Machine.Root && bypasses(l.Args) && !deliberate(l.Env) {
 		out = append(out, agent.Refusal{
 			Reason:  "Claude Code refuses " + bypass + " to the superuser",
-			Fix:     "run it as another user, or, if this machine is a sandbox, say so and call again",
+			Fix:     "run it as another user, or if this machine is a sandbox, declare that",
 			Command: "export IS_SANDBOX=1",
 		})
 	}

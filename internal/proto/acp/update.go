@@ -98,7 +98,7 @@ type Diff struct {
 type Terminal struct {
 	Command string
 	Dir     string
-	Output  *string // all output; nil if there is none yet
+	Output  *string // all output; nil before the first of it
 	Exit    *int
 	Ended   bool
 }

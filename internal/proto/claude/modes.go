@@ -33,7 +33,7 @@ func Modes() []Mode {
 	}
 }
 
-// ModeOf finds a mode by Claude Code's word. If there is none, why says so.
+// ModeOf finds a mode by Claude Code's word. For an unknown word, why is the reason.
 func ModeOf(word string) (m Mode, why string) {
 	all := Modes()
 	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {
