@@ -214,7 +214,8 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
 		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
 		{
-			0, []string{"undo", "--dry-run"},
+			0,
+			[]string{"undo", "--dry-run"},
 			"\nWould restore 2 paths:\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: ",
 		},
 		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt\n" + kept},

@@ -324,15 +324,22 @@ func TestSilence(t *testing.T) {
 		t.Errorf("%s: %v", got, events[0].Fault)
 	}
 	for message, d := range map[string]agentOf{"stall": {}, "breathe": {}, "mute": {silent: true}} {
-		m := open(t, d, short)
-		g := m.begin(t, message)
-		select {
-		case <-g.ended:
-			t.Errorf("%s was ended: %s", message, told(m.all()))
-		case <-time.After(400 * time.Millisecond):
+		// A busy machine may need long for the first sign of life, so the limit grows until there is one in time.
+		lives := false
+		for limit := 100 * time.Millisecond; !lives && limit < soon/4; limit *= 2 {
+			m := open(t, d, func(_ *agent.Spec, sv *agent.Services) { sv.Connect = limit })
+			g := m.begin(t, message)
+			select {
+			case <-g.ended:
+			case <-time.After(4 * limit):
+				lives = true
+				g.interrupt()
+				g.rest()
+			}
 		}
-		g.interrupt()
-		<-g.ended
+		if !lives {
+			t.Errorf("%s was ended with every limit", message)
+		}
 	}
 }
 
