@@ -97,8 +97,18 @@ func converse(ctx context.Context, s Subject, w wish, log func(string, ...any)) 
 		return nil, err
 	}
 	spec.Resume = journal.State().Session
+	mind := s.Driver.Mind
+	if s.around != nil {
+		mind = func(ctx context.Context, spec agent.Spec, sv agent.Services) (agent.Mind, error) {
+			m, err := s.Driver.Mind(ctx, spec, sv)
+			if err != nil {
+				return nil, err
+			}
+			return s.around(m), nil
+		}
+	}
 	c, err := conversation.Open(ctx, conversation.Options{
-		Journal: journal, Mind: s.Driver.Mind, Spec: spec, Services: sv, Patience: w.patience, Log: log,
+		Journal: journal, Mind: mind, Spec: spec, Services: sv, Patience: w.patience, Log: log,
 	})
 	if err != nil {
 		_ = journal.Close()

@@ -3,8 +3,14 @@
 package agenttest
 
 import (
+	"context"
 	"os"
 	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
 // built is the built program.
@@ -35,5 +41,48 @@ func TestLaws(t *testing.T) {
 func TestStoppedReader(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.Name(), func(t *testing.T) { Heavy(t, s) })
+	}
+}
+
+// slowToReturn is a Mind whose turns return only when they are let go.
+type slowToReturn struct {
+	agent.Mind
+	letGo <-chan struct{}
+}
+
+func (m slowToReturn) Turn(ctx context.Context, message []event.Block) error {
+	err := m.Mind.Turn(ctx, message)
+	<-m.letGo
+	return err
+}
+
+// TestChangesAtTheEndOfATurn: who has read the end of a turn may change what only a restart changes, even if the agent
+// is not done yet.
+func TestChangesAtTheEndOfATurn(t *testing.T) {
+	letGo := make(chan struct{})
+	s := PerTurn(Direct())
+	s.around = func(m agent.Mind) agent.Mind { return slowToReturn{m, letGo} }
+	k := s.open(t, wish{mode: setting.Prompt})
+	k.endOf(k.say("say a"))
+	replies, left := make(chan error, 2), 2
+	for _, mode := range []setting.Approval{setting.AutoEdit, setting.Yolo} {
+		go func() { replies <- k.set(agent.Change{Mode: mode}) }()
+	}
+	select {
+	case err := <-replies:
+		left--
+		t.Errorf("a change did not wait for the return: %v", err)
+	case <-time.After(50 * time.Millisecond): // too short to notice a mistake each time, never wrong
+	}
+	close(letGo)
+	for range left {
+		if err := <-replies; err != nil {
+			t.Error(err)
+		}
+	}
+	second := k.say("where")
+	k.endOf(second)
+	if mode := facts(k.text(second))["mode"]; mode != "auto_edit" && mode != "yolo" {
+		t.Errorf("the agent is in mode %q", mode)
 	}
 }

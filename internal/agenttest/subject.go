@@ -18,8 +18,9 @@ type Subject struct {
 	Host   Host
 	Driver agent.Driver // nil: the engine
 
-	prepare   func(*place, *agent.Spec) // of an installed agent
-	installed bool                      // a real agent
+	prepare   func(*place, *agent.Spec)   // of an installed agent
+	around    func(agent.Mind) agent.Mind // what stands in front of its Mind, driven directly; nil: nothing
+	installed bool                        // a real agent
 	base      string
 	env       []string
 	lacks     map[int]string // laws that cannot be tried, and why

@@ -33,6 +33,12 @@ func With(s agent.Spec, change agent.Change) agent.Spec {
 
 // set implements Set. Changes are made one after the other.
 func (c *Conversation) set(change agent.Change, reply func(error)) {
+	c.changes = append(c.changes, func() { c.apply(change, reply) })
+	c.proceed()
+}
+
+// apply makes a change, or refuses it.
+func (c *Conversation) apply(change agent.Change, reply func(error)) {
 	switch {
 	case c.failure != nil:
 		reply(c.failure)
@@ -45,9 +51,6 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 			fault.New(fault.ArgError, "there is no mode %q", change.Mode).
 				Hint("deny, ask, plan, prompt, default, auto-edit or yolo"),
 		)
-		return
-	case c.changing:
-		c.changes = append(c.changes, func() { c.set(change, reply) })
 		return
 	}
 	if c.abandoned || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {
@@ -72,10 +75,19 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 	}()
 }
 
-// changed makes the next change that waits, or begins the next turn.
+// changed is called when a change is made or refused.
 func (c *Conversation) changed() {
 	c.changing = false
-	if len(c.changes) > 0 {
+	c.proceed()
+}
+
+// returning reports whether a turn has ended, but its Mind.Turn has not returned. Whoever has read the end may ask for
+// a change that is only possible between turns, so changes wait for the return.
+func (c *Conversation) returning() bool { return c.turn != nil && c.turn.ended }
+
+// proceed makes the changes that wait, then begins the next turn.
+func (c *Conversation) proceed() {
+	for !c.changing && !c.returning() && len(c.changes) > 0 {
 		next := c.changes[0]
 		c.changes = c.changes[1:]
 		next()
@@ -91,6 +103,9 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 		(change.Model == "" || change.Model == facts.Model):
 		reply(nil) // nothing to change
 		c.changed()
+		return
+	case c.returning(): // it ended while the Mind was asked for the change
+		c.changes = slices.Insert(c.changes, 0, func() { c.restartWith(change, reply) })
 		return
 	case c.turn != nil || c.unprompted != nil:
 		reply(

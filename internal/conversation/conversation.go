@@ -98,7 +98,7 @@ type Conversation struct {
 	questions   questions
 	assembly    assembly
 	transcript  transcript
-	changes     []func() // wait for the end of a restart
+	changes     []func() // those that wait
 	changing    bool
 	abandoned   bool // the Mind no longer responds
 	closing     bool

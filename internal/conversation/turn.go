@@ -159,7 +159,7 @@ func (c *Conversation) returned(t *turn, err error) {
 	}
 	c.turn = nil
 	t.cancel(nil)
-	c.next()
+	c.proceed()
 }
 
 // endWithout ends a turn whose Mind reported no end.
@@ -223,7 +223,7 @@ func (c *Conversation) giveUp(t *turn) {
 	c.generation++ // its events are ignored from now on
 	c.watch.end()
 	c.abandoned, c.turn = true, nil
-	c.next()
+	c.proceed()
 }
 
 // withdraw implements Withdraw.
