@@ -79,8 +79,8 @@ func (p *place) looseSums(repository string) map[string][32]byte {
 	return sums
 }
 
-// repair makes the pinned loose objects of a turn anew that are damaged. What cannot be repaired is noticed when it is
-// needed.
+// repair rewrites the pinned loose objects of a turn that are damaged. One that cannot be repaired is an error only
+// when it is needed.
 func (p *place) repair(id string) error {
 	lists, err := namesOf(p.turn(id), "objects-")
 	for _, list := range lists {

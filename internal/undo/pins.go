@@ -78,7 +78,7 @@ func (p *place) pin(commons []string, id string) error {
 	return nil
 }
 
-// prepare makes the files by which the objects can be read.
+// prepare writes the files that git needs to read the pinned objects.
 func prepare(common, to string) {
 	_ = workspace.MkdirAll(filepath.Join(to, "objects", "info"))
 	for _, name := range []string{"HEAD", "config"} {
@@ -100,7 +100,7 @@ func prepare(common, to string) {
 	renew(filepath.Join(to, "objects", "info", "alternates"), []byte(strings.Join(all, "\n")+"\n"))
 }
 
-// renew writes a file that does not have the content already.
+// renew writes a file, unless it has that content.
 func renew(path string, data []byte) {
 	if is, err := workspace.ReadFile(path, jsonLimit); err != nil || !bytes.Equal(is, data) {
 		_ = workspace.Replace(path, data, 0o600)
@@ -136,7 +136,7 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bringAll brings objects from one directory into another. A repository may have thousands of loose ones.
+// bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones.
 func bringAll(from, to string, names []string, mayShare func(name string, info fs.FileInfo) bool) error {
 	var left, next atomic.Int64
 	left.Store(copyLimit)
@@ -201,7 +201,7 @@ func write(from, to string, perm fs.FileMode, make func(from, to string, perm fs
 	return err
 }
 
-// objects are what a repository needs of the objects that it had when a turn was recorded.
+// objects are those that a repository had when a turn was recorded, and has to be given back.
 type objects struct {
 	gitDir string // relative to the root
 	pinned string // a directory of the store

@@ -55,7 +55,7 @@ func (p *plan) keepsStateOf(path string) bool {
 	})
 }
 
-// options say how a root is compared.
+// options say what may be restored.
 type options struct {
 	gitDir  bool // the root is itself a directory .git
 	takeOld bool // also what was changed after the turn
@@ -68,12 +68,12 @@ type options struct {
 	start *tree.Index
 	// lacking finds what a repository needs of the objects that it had.
 	lacking func(gitDir string, actions []action) (objects, error)
-	// lost tells of the objects of a repository that something of them is lost.
+	// lost reports whether a repository has lost objects.
 	lost  func(gitDir string) bool
 	limit int64 // bytes of a file that a snapshot keeps
 }
 
-// comparison finds out what a restore has to do in a root.
+// comparison makes the plan for a root.
 type comparison struct {
 	before, after, now *tree.Index
 	contents           *tree.Contents
@@ -81,7 +81,7 @@ type comparison struct {
 	*plan
 }
 
-// compare plans the restore of a root. Before and after are the snapshots of the turn, now is that of now.
+// compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
 func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
 	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
 	c := &comparison{before, after, now, contents, o, p}
@@ -142,8 +142,8 @@ func (c *comparison) unfinished(a action) bool {
 	return c.resumed && (a.is == nil || a.was != nil && a.was.Mode.IsDir() && a.is.Mode.IsDir())
 }
 
-// changed reports whether a path was changed after the turn; if that is wanted, whether it was changed after a restore
-// began which was killed.
+// changed reports whether a path was changed after the turn. If such paths are overwritten, it reports whether the path
+// was changed after the beginning of a restore that was killed.
 func (c *comparison) changed(a action, left *tree.File) bool {
 	if c.overwrites(a.path) {
 		return c.start != nil && !tree.SameFile(a.is, c.start.Find(a.path))
@@ -322,8 +322,8 @@ func repositoriesIn(dir string, actions []action) []string {
 	return all
 }
 
-// touched returns a file of .git that is neither as it was left nor as it was before the turn, and that says what state
-// the repository is in, or would be overwritten.
+// touched returns a file of .git that is neither as it was left nor as it was before the turn, if it belongs to the
+// state of the repository or would be overwritten.
 func (c *comparison) touched(dir string, left *tree.Index) (name string) {
 	tree.Each(left, c.now, func(path string, old, is *tree.File) {
 		at, ok := c.stateOf(path)
@@ -342,7 +342,7 @@ func (c *comparison) touched(dir string, left *tree.Index) (name string) {
 	return name
 }
 
-// decides reports whether a file of .git says what state the repository is in.
+// decides reports whether a file of .git belongs to the state of the repository.
 func decides(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
 	switch first {
@@ -353,7 +353,7 @@ func decides(rel string) bool {
 	return false
 }
 
-// transient reports whether a file of .git is one that a fetch or a mere look leaves, or a trace of another one.
+// transient reports whether git writes a file of .git while it fetches, only looks, or keeps a log.
 func transient(rel string) bool {
 	switch path.Base(rel) {
 	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
@@ -362,8 +362,8 @@ func transient(rel string) bool {
 	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
 }
 
-// sameState compares two files of .git, the second one as it is now. An index is the same if it lists the same: git
-// writes it anew to note what it saw of files.
+// sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
+// the same files: git status rewrites it with the times that it saw.
 func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 	if tree.SameFile(a, b) {
 		return true

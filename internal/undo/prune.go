@@ -88,7 +88,7 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	}
 	if exists(filepath.Join(p.dir, journalFile)) {
 		return nil, 0, fault.New(fault.Conflicting, "an undo of %s was interrupted and needs its snapshots",
-			strings.Join(doomed[0].Roots, ", ")).Hint("call omniagent undo there: it completes that one")
+			strings.Join(doomed[0].Roots, ", ")).Hint("run omniagent undo in that directory to complete it")
 	}
 	was := size(p.dir)
 	for _, r := range doomed {

@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Request says what is to be taken back.
+// Request says which turn to take back, and how.
 type Request struct {
 	Dir     string // in the workspace
 	ID      string // of the record, or how it begins; empty: the last turn that is not taken back
@@ -35,12 +35,12 @@ func (q Request) Fits(r Record) bool {
 		(q.Run == "" || r.Run == q.Run)
 }
 
-// Outcome is what came of it.
+// Outcome is the result of a Request.
 type Outcome struct {
 	Turn     Record   // what was taken back
 	Undo     Record   // the record of the restore; empty with Request.DryRun
-	Restored []string // paths
-	Kept     []Kept   // paths that are not as they were before the turn
+	Restored []string // paths that are as they were before the turn
+	Kept     []Kept   // paths that are not
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
 }
 
@@ -69,7 +69,7 @@ func (s Store) Undo(ctx context.Context, q Request) (Outcome, error) {
 	return meant.place.undo(ctx, q, meant.turn)
 }
 
-// undo is Undo in one workspace. meant is the turn that was the last one.
+// undo is Undo in one workspace. meant is the turn that was chosen before the lock was taken.
 func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome, err error) {
 	if err := p.lock(ctx); err != nil {
 		return out, err
@@ -140,7 +140,7 @@ func (p *place) busy(r Record) error {
 		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
 }
 
-// found is what a request is about.
+// found is the turn that a request means, and its workspace.
 type found struct {
 	place   *place
 	turn    Record
@@ -149,7 +149,7 @@ type found struct {
 	busy    *place   // where a turn is under way
 }
 
-// find finds what a request is about. It writes nothing, not even a lock.
+// find returns the turn that a request means. It writes nothing, not even a lock.
 func find(places []*place, q Request) (f found, err error) {
 	for _, p := range places {
 		j, interrupted, err := p.interrupted()
@@ -247,7 +247,8 @@ func damagedTurn(id string, err error) error {
 // settleTime is how long an undo waits for a turn that is about to end.
 const settleTime = 2 * time.Second
 
-// settle waits a moment for the second snapshot of a turn: an agent's last words come before it.
+// settle waits a moment for the second snapshot of a turn: people may have read an agent's last words before it is
+// complete.
 func (p *place) settle(ctx context.Context) {
 	for _, id := range p.open() {
 		if alive, err := workspace.Lock(ctx, p.alive(id), settleTime); err == nil {
@@ -284,8 +285,8 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	return p.conclude(out)
 }
 
-// foreignChanges tells of the paths that changed during a restore, but not by it: its record does not have them. c is
-// what it did.
+// foreignChanges returns a func that reports whether a path changed during a restore, but not because of it. The record
+// of the restore leaves such paths out. c is what the restore did.
 func foreignChanges(start, end *tree.Index, then snapshots, c *plan) func(path string) bool {
 	all := map[string]bool{}
 	at := slices.IndexFunc(then.before, func(x *tree.Index) bool { return x.Root == end.Root })
@@ -317,7 +318,8 @@ func (p *place) conclude(out *Outcome) error {
 	return os.Remove(filepath.Join(p.dir, journalFile))
 }
 
-// each plans for every root of out.Turn, and has the plans carried out. It returns them by root.
+// each makes a plan for every root of out.Turn, calls do with it, and adds the result to out. It returns the plans by
+// root.
 func (p *place) each(out *Outcome, then snapshots, is now,
 	do func(*plan, *tree.Index, *tree.Contents) (restored []string),
 ) map[string]*plan {
@@ -370,7 +372,7 @@ func (p *place) objectsOf(dir string) string {
 	return dir
 }
 
-// choose finds the record that is meant. With an error it returns the record that is the reason, if there is one.
+// choose returns the record that a request means. With an error it returns the record that caused it, if one did.
 func choose(records []Record, q Request, root string) (Record, error) {
 	fits := slices.DeleteFunc(slices.Clone(records), func(r Record) bool {
 		return !q.Fits(r) || r.Ended.IsZero()
@@ -399,7 +401,7 @@ func choose(records []Record, q Request, root string) (Record, error) {
 	return Record{}, nothing(q, root)
 }
 
-// named finds the record whose identifier was given, or how it begins.
+// named returns the record with the identifier of a request, or the only one whose identifier begins so.
 func named(fits []Record, q Request, root string) (r Record, err error) {
 	r, err = ByName(fits, q.ID)
 	switch {
@@ -439,7 +441,7 @@ func ByName(records []Record, id string) (Record, error) {
 	}
 }
 
-// nothing is the error of a request that fits no record. It names what was asked for.
+// nothing returns the error for a request that fits no record. It names what was asked for.
 func nothing(q Request, root string) error {
 	what := "turn to take back"
 	if q.Redo {

@@ -26,7 +26,7 @@ type restorer struct {
 	contents *tree.Contents
 	before   *tree.Index
 	staging  string                 // the file in which a content is written before it gets its name
-	opened   map[string]fs.FileMode // directories that were opened for writing, with their modes
+	opened   map[string]fs.FileMode // directories that were made writable, with their modes
 	cleared  map[string]bool        // paths at which there is nothing any more
 	inodes   map[inode]bool         // of files that lost a name, or got another mode
 	failed   map[string]bool

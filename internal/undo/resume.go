@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// journal says of a restore that is under way what was asked for.
+// journal is the request of a restore that is under way.
 type journal struct {
 	ID      string `json:"id"` // of the record of the restore
 	Of      string `json:"of"`
@@ -25,14 +25,14 @@ type journal struct {
 // staging is the file in the root in which a content is written before it gets its name.
 func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
 
-// interrupted returns what a restore was asked for whose process has died.
+// interrupted returns the journal of a restore whose process died.
 func (p *place) interrupted() (j journal, there bool, err error) {
 	err = readJSON(filepath.Join(p.dir, journalFile), &j)
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):
 		return j, false, nil
-	case errors.As(err, &syntax): // a power failure; the record says most of it
+	case errors.As(err, &syntax): // after a power failure; the record has most of it
 		records, err := p.list()
 		for _, r := range records {
 			if r.Kind != OfTurn && r.Ended.IsZero() {
@@ -44,7 +44,7 @@ func (p *place) interrupted() (j journal, there bool, err error) {
 	return j, err == nil, err
 }
 
-// now returns what the restore was asked for, with the indexes with which it begins.
+// now returns the options of the request, with the indexes with which the restore begins.
 func (j journal) now(indexes []*tree.Index) now {
 	return now{options: options{takeOld: j.TakeOld, overwrite: j.Overwrite}, indexes: indexes}
 }
@@ -56,7 +56,7 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	if out.Turn, err = p.read(j.Of); err == nil {
 		t.record, err = p.read(j.ID)
 	}
-	if err == nil && !t.record.Ended.IsZero() { // it died after the restore, and only its own undo needs its indexes
+	if err == nil && !t.record.Ended.IsZero() { // it died after the restore; its indexes matter only to its own undo
 		out.Undo = t.record
 		return out, p.conclude(&out)
 	}
@@ -86,8 +86,8 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	return out, err
 }
 
-// giveUp ends a restore that cannot be completed. What it has done stays, and can be taken back if its own snapshot is
-// whole.
+// giveUp ends a restore that cannot be completed. What it did stays, and can be taken back if its own snapshot is not
+// damaged.
 func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error {
 	t.record.ID = j.ID
 	f := fault.New(fault.Unsafe, "an undo that was interrupted cannot be completed: %v", why).Because(why)
@@ -98,7 +98,7 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 			p.tidy(x, j.staging())
 		}
 		_, err = t.end(ctx, nil)
-		f = f.Hint("omniagent undo %s takes back what it has done", j.ID)
+		f = f.Hint("omniagent undo %s takes back what it did", j.ID)
 	}
 	if err != nil || len(t.record.Roots) == 0 {
 		t.Drop()
@@ -109,7 +109,8 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 	return f
 }
 
-// tidy removes the staged file of a restore that was killed, and closes the directories that it had opened for writing.
+// tidy removes the staged file of a restore that was killed, and gives the directories that it made writable
+// their modes back.
 func (p *place) tidy(before *tree.Index, staging string) {
 	root, err := os.OpenRoot(before.Root)
 	if err != nil {

@@ -59,7 +59,7 @@ func (p *place) separate(from, to string) error {
 	return write(to, to, info.Mode().Perm(), workspace.Copy)
 }
 
-// noteShared notes in a snapshot which repositories have objects with other names, as git clone makes them of a
+// noteShared adds a gap to a snapshot for each repository whose objects have other names too, as after git clone of a
 // repository on the same disk.
 func (p *place) noteShared(commons []string, x *tree.Index) {
 	for _, common := range commons {
@@ -75,7 +75,7 @@ func (p *place) noteShared(commons []string, x *tree.Index) {
 	}
 }
 
-// mostLooked is how many objects of a repository are looked at. Who links some links all that there are.
+// mostLooked is how many objects of a repository are checked for other names. Programs that link some link all.
 const mostLooked = 512
 
 // shared reports whether objects have names that are neither in the repository nor in a store of snapshots.

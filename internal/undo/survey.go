@@ -64,7 +64,7 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 	return all, nil
 }
 
-// worthKeeping reports whether an index is worth to be kept in place of the other.
+// worthKeeping reports whether a new index should replace the old one on disk.
 func worthKeeping(old, is *tree.Index) bool {
 	if same, vague := tree.Same(old, is); same {
 		return vague > 0 // less has to be read with the new one
@@ -100,8 +100,8 @@ func linked(x *tree.Index) (gaps []tree.Gap) {
 	return gaps
 }
 
-// except tells of names in the workspace that are no part of it: the store itself, and the file of a restore that was
-// killed.
+// except returns a func that reports whether a name in the workspace does not belong to it: the store itself, or the
+// staged file of a restore that was killed.
 func (p *place) except() func(dir, name string) bool {
 	paths := []string{p.store.Dir}
 	if j, interrupted, _ := p.interrupted(); interrupted {
@@ -150,7 +150,7 @@ func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
 	return all, nil
 }
 
-// Sentence says of a turn's gaps what a person should know before the turn; empty: everything is covered.
+// Sentence returns what a person should know of a turn's gaps before the turn, or "" if undo covers everything.
 func Sentence(gaps []tree.Gap) string {
 	if len(gaps) == 0 {
 		return ""

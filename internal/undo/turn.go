@@ -120,7 +120,7 @@ func (t *Turn) lookAtPacks() {
 	}
 }
 
-// written tells of the objects in a repository that may have been written since the turn began.
+// written returns a func that reports whether an object of a repository may have been written since the turn began.
 func (t *Turn) written(common string) touched {
 	if t.began.IsZero() {
 		return writtenSince(t.record.Began)
@@ -134,7 +134,7 @@ func (t *Turn) written(common string) touched {
 	}
 }
 
-// lostObjects returns the directories of objects, as nameIn has them, of which the turn destroyed some.
+// lostObjects returns the directories, named by nameIn, in which the turn destroyed objects of git.
 func (t *Turn) lostObjects() (names []string) {
 	for i, x := range t.before {
 		for _, dir := range x.Repositories() {
@@ -198,13 +198,13 @@ func (t *Turn) Drop() {
 	t.over()
 }
 
-// over lets others know that the turn is not under way any more.
+// over marks the turn as no longer under way.
 func (t *Turn) over() {
 	_ = os.Remove(t.place.alive(t.record.ID))
 	t.release()
 }
 
-// release gives the turn up: if it has no end yet, another call makes it.
+// release lets another process end the turn, if it has no end yet.
 func (t *Turn) release() {
 	if t.leases != nil {
 		t.leases.close()
@@ -283,7 +283,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 	return *r, nil
 }
 
-// nameIn is how a path of a root is told.
+// nameIn returns the name by which people know a path of a root.
 func nameIn(i int, roots []string, path string) string {
 	if i == 0 || filepath.IsAbs(path) {
 		return path
@@ -306,7 +306,7 @@ func gaps(snapshot []*tree.Index) (all []tree.Gap) {
 	return all
 }
 
-// close ends the turns whose process has died. Their second snapshot is the state of now. It needs the lock.
+// close ends the turns whose process has died, with a second snapshot taken now. It needs the lock.
 func (p *place) close(ctx context.Context) {
 	for _, id := range p.open() {
 		alive, err := workspace.Lock(ctx, p.alive(id), 0)
@@ -323,7 +323,7 @@ func (p *place) close(ctx context.Context) {
 		case err != nil, !t.record.Ended.IsZero():
 			t.over()
 			continue
-		case t.record.Kind != OfTurn && exists(filepath.Join(p.dir, journalFile)): // Undo completes it
+		case t.record.Kind != OfTurn && exists(filepath.Join(p.dir, journalFile)): // the next Undo completes it
 			t.release()
 			continue
 		case t.record.Kind != OfTurn: // it died before it restored anything

@@ -1,4 +1,4 @@
-// Package undo keeps what a workspace was before and after each turn of an agent, and takes turns back.
+// Package undo takes snapshots of a workspace before and after each turn of an agent, and takes turns back.
 //
 //	turn, err := store.Begin(ctx, undo.Origin{Dir: dir, Session: id})
 //	// an agent works, with its own tools and through a shell
@@ -72,7 +72,7 @@ const (
 // longer until it acts.
 const Patience = 250 * time.Millisecond
 
-// Kind says what a record is of.
+// Kind says what was recorded.
 type Kind string
 
 // The kinds.
@@ -91,7 +91,7 @@ type Origin struct {
 	Run     string `json:"run_id,omitempty"`
 }
 
-// Record is what is known of a turn.
+// Record describes a turn, an undo or a redo.
 type Record struct {
 	ID string `json:"id"`
 	Origin
@@ -99,8 +99,8 @@ type Record struct {
 	Roots []string  `json:"roots"` // the first is the workspace, the others are repositories outside of it
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"`
-	Files int       `json:"files"` // that changed
-	// Some of them.
+	Files int       `json:"files"` // how many changed
+	// Some of those that changed.
 	Changed []string `json:"changed,omitempty"`
 	// Undoes is the record that this one took back; UndoneBy is the record that took back this one.
 	Undoes   string `json:"of,omitempty"`
@@ -121,7 +121,7 @@ const (
 	mostListed  = 100 // changed files and gaps in a record
 )
 
-// place is the part of the store that one workspace has.
+// place is the part of the store that belongs to one workspace.
 type place struct {
 	store Store
 	root  string
@@ -249,7 +249,7 @@ func key(path string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// lock keeps other processes away from the part.
+// lock keeps other processes away from this part of the store.
 func (p *place) lock(ctx context.Context) (err error) {
 	for _, name := range []string{"turns", openDir} {
 		if err = workspace.MkdirAll(filepath.Join(p.dir, name)); err != nil {
@@ -266,7 +266,7 @@ func (p *place) contents() *tree.Store { return tree.OpenStore(filepath.Join(p.d
 
 func (p *place) turn(id string) string { return filepath.Join(p.dir, "turns", id) }
 
-// alive is the file that the process locks which has the turn.
+// alive is the file that a process keeps locked as long as its turn is under way.
 func (p *place) alive(id string) string { return filepath.Join(p.dir, openDir, id) }
 
 // open are the turns that are under way, or whose process has died.
@@ -338,7 +338,7 @@ func (s Store) all() (places []*place, err error) {
 	return places, err
 }
 
-// namesOf returns the names in a directory of the store that begin so. The directory need not be there.
+// namesOf returns the names in a directory of the store that have a prefix. The directory need not exist.
 func namesOf(dir, prefix string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !missing(err) {
@@ -372,7 +372,7 @@ func (p *place) list() ([]Record, error) {
 	return all, nil
 }
 
-// damaged is what can be said of a turn whose record cannot be read.
+// damaged returns what is known of a turn whose record cannot be read.
 func (p *place) damaged(id string) Record {
 	made, _ := ident.Made(id)
 	r := Record{ID: id, Kind: OfTurn, Began: made, Ended: made, Damaged: true, Roots: []string{}}
@@ -391,7 +391,7 @@ func (p *place) write(r Record) error { return writeJSON(filepath.Join(p.turn(r.
 
 const jsonLimit = 16 << 20
 
-// exists reports whether there is something at a path. What cannot be looked at counts as there.
+// exists reports whether there is something at a path, or whether that cannot be found out.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !missing(err)
