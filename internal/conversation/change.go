@@ -81,8 +81,8 @@ func (c *Conversation) changed() {
 	c.proceed()
 }
 
-// returning reports whether a turn has ended, but its Mind.Turn has not returned. Whoever has read the end may ask for
-// a change that is only possible between turns, so changes wait for the return.
+// returning reports whether a turn has ended, but its Mind.Turn has not returned. A host that has read the end may
+// ask for a change that is only possible between turns, so changes wait for the return.
 func (c *Conversation) returning() bool { return c.turn != nil && c.turn.ended }
 
 // proceed makes the changes that wait, then begins the next turn.
