@@ -129,7 +129,8 @@ func TestOwnAdds(t *testing.T) {
 	at("home/.ssh")
 	a := AgentWanted{Wanted: w}
 	for _, entry := range []string{
-		"~", "~/", "/", at("home"), at("."), "~/src/..", "~/.ssh", "~/.config", "src", "", "/etc", "~/../other",
+		"~", "~/", "/", at("home"), at("."), "~/src/..", "~/.ssh", "~/.config", "src", "", "/etc",
+		"~" + strings.Repeat("/..", 20) + "/etc",
 	} {
 		a.Own = []string{entry}
 		if _, _, err := a.policy(); fault.Of(err) == nil || fault.Of(err).Code != fault.ConfigInvalid ||

@@ -51,6 +51,7 @@ type outcome struct {
 	made     []string              // inside, written, outside, hidden, beyond: which of the model's files exist
 	reached  bool                  // a command reached a port of this machine
 	marks    []string
+	limit    time.Duration // of the run
 	took     time.Duration
 
 	size, whole int  // bytes of the prompt, and how many of them arrived
@@ -70,7 +71,7 @@ func (o *outcome) trouble() string {
 		return o.skipped
 	case o.exit.ByUs == "timeout":
 		return fmt.Sprintf("it did not end within %s, and was killed with all that it had started",
-			o.took.Round(time.Second))
+			o.limit)
 	case o.exit.ByUs != "":
 		return "the call ended while it ran"
 	case o.exit.Failed != nil:
@@ -175,7 +176,7 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 		Env:   o.launch.Env,
 		Stdin: bytes.NewReader(prompt), Stdout: out, Stderr: errs, Grace: s.o.Grace,
 	})
-	o.took = time.Since(began)
+	o.limit, o.took = s.o.Clock, time.Since(began)
 	o.exit.Stderr, o.stdout = errs.Bytes(), out.bytes()
 	o.evidence = observer.After(o.exit)
 	o.fault = cli.ProcessFault(o.exit, o.evidence, o.launch.UsageCodes...)

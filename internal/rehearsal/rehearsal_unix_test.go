@@ -193,17 +193,25 @@ func TestTooLong(t *testing.T) {
 // TestOneRunHangs: what the others show is known all the same.
 func TestOneRunHangs(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
-	o := g.options()
-	o.Clock = 3 * time.Second
-	r := Run(t.Context(), []Subject{install(t, "hangs-at-edits")}, o)[0]
-	for _, f := range r.Findings {
-		hung := f.Feature == agent.Approval && f.Value == "auto-edit" || f.Feature == agent.Web && f.Value == "on"
-		if (f.Verdict == Unknown) != hung || hung && !strings.Contains(f.Observed, "it did not end within 3s") {
-			t.Errorf("%+v", f)
+	// On a busy machine the other runs may not end in time either; then all have more.
+	for clock := 3 * time.Second; ; clock *= 2 {
+		g := newGround(t)
+		o := g.options()
+		o.Clock = clock
+		r := Run(t.Context(), []Subject{install(t, "hangs-at-edits")}, o)[0]
+		wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
+			hung := f.Feature == agent.Approval && f.Value == "auto-edit" || f.Feature == agent.Web && f.Value == "on"
+			return (f.Verdict == Unknown) == hung &&
+				(!hung || strings.Contains(f.Observed, "it did not end within "+clock.String()))
+		})
+		g.clean(t)
+		if len(wrong) == 0 {
+			return
+		}
+		if clock > 20*time.Second {
+			t.Fatalf("%+v", wrong)
 		}
 	}
-	g.clean(t)
 }
 
 // TestWhatCannotBeTried: a sandbox that needs what is not here, or a container, or that cannot be told apart here.
