@@ -116,15 +116,15 @@ func (g Gate) listed(name string) error {
 func (g Gate) FromWorkspace(in agent.Install, env []string) string {
 	interpreter, _ := Interpreter(in.RealPath, env)
 	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
-		if path != "" && g.brings(path, env) {
+		if path != "" && g.fromWorkspace(path, env) {
 			return path
 		}
 	}
 	return ""
 }
 
-func (g Gate) brings(path string, env []string) bool {
-	return (shell.Inheritance{Roots: g.Roots}).Brings(path, env)
+func (g Gate) fromWorkspace(path string, env []string) bool {
+	return (shell.Inheritance{Roots: g.Roots}).FromWorkspace(path, env)
 }
 
 // Outside returns PATH of an environment without the directories that come with the workspace.
@@ -139,7 +139,7 @@ func (g Gate) Outside(env []string) string {
 
 // fit checks the program, its interpreter, and the one that is started in its place.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
-	if g.brings(in.Path, env) { // a link of the workspace can change its target at any moment
+	if g.fromWorkspace(in.Path, env) { // a link of the workspace can change its target at any moment
 		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path",
 			in.Path)
 	}
@@ -163,7 +163,7 @@ func (g Gate) sound(name, path string, env []string) error {
 	refuse := func(why string) error {
 		return fault.New(fault.Unsafe, "%s is not started: %s %s", name, path, why).With("path", path)
 	}
-	if g.brings(path, env) {
+	if g.fromWorkspace(path, env) {
 		return refuse("comes with the workspace")
 	}
 	if runtime.GOOS == "windows" { // mode bits mean nothing there

@@ -86,7 +86,7 @@ func (g Gate) entry(name string, env []string) (e allowlist.Entry, ok bool, err 
 	case err != nil || !ok:
 	case e.Denied:
 		err = refused(name, "`omniagent agents deny` refuses it")
-	case g.brings(g.List.File(), env):
+	case g.fromWorkspace(g.List.File(), env):
 		err = fault.New(fault.NotAllowed, "%s is not started: the list of agents %s comes with the workspace", name,
 			g.List.File()).With("path", g.List.File()).Hint("set XDG_STATE_HOME to another place")
 	}

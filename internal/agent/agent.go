@@ -58,18 +58,18 @@ type About struct {
 	Provides bool // its models have no API of their own, so --provider may name the agent
 	// names in a workspace from which it reads programs or settings; only a person may change them
 	Settings []string
-	// names below those that the agent creates while it works
-	Makes []string
+	// names below those that the agent itself creates while it works
+	OwnSettings []string
 	// places in the home directory with logins and conversations, which no tool may read
 	Private []string
 	// Keeps returns the places of the agent's own data, given the user's environment; nil if they are unknown
 	Keeps func(env []string) Keeps
 	Parts []string // files of the agent that its command line names, absolute
-	// Obeys describes what the agent does in a conversation with a trusted file of a repository, or returns "" if it
-	// ignores the file; nil if it obeys no files
-	Obeys func(file string) string
-	// Brings lists the files and directories of a repository that Obeys applies to
-	Brings []string
+	// RepoEffect describes what the agent does in a conversation with a trusted file of a repository, or returns ""
+	// if it ignores the file; nil if it ignores all files
+	RepoEffect func(file string) string
+	// RepoFiles lists the files and directories of a repository that RepoEffect describes
+	RepoFiles []string
 	// Traps returns repository files, by name, that try to start programs, widen permissions or give instructions. A
 	// rehearsal observes whether the agent obeys them. Each program leaves a mark in the directory that Marks stands
 	// for. No trap makes an agent download anything. nil if none are known

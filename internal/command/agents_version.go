@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/contract"
+	"omniagent/internal/shell"
 )
 
 // versionTakes limits how long an agent may take to print its version. The slowest of the five takes two seconds.
@@ -35,10 +36,15 @@ func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
 	return all
 }
 
+// installedIn reports whether a program belongs to the workspace.
+func installedIn(workspace shell.Inheritance, in agent.Install) bool {
+	return workspace.FromWorkspace(in.Path, os.Environ()) || workspace.FromWorkspace(in.RealPath, os.Environ())
+}
+
 // askVersion asks the program for its version, in an empty directory because some agents run code of the current one.
 // It returns "" if there is no answer. A program that comes with the workspace is not run.
 func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string {
-	if theirs := workspaceOf(c); theirs.Brings(in.Path, os.Environ()) || theirs.Brings(in.RealPath, os.Environ()) {
+	if installedIn(workspaceOf(c), in) {
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)
 		return ""
 	}

@@ -356,7 +356,7 @@ func ownGit(c *contract.Call) (string, error) {
 	for name := range process.Candidates("git", c.Host.Lookup) {
 		switch {
 		case !process.Runs(name):
-		case !theirs.Brings(name, env):
+		case !theirs.FromWorkspace(name, env):
 			return name, nil
 		default:
 			brought = name

@@ -121,7 +121,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
 				fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
 		case err != nil: // another check reports this
-		case theirs.Brings(install.Path, os.Environ()) || theirs.Brings(install.RealPath, os.Environ()):
+		case installedIn(theirs, install):
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0},
 				fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path),
 				"cd to another directory"))

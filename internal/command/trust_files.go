@@ -68,7 +68,7 @@ func (p Parts) brought() []string {
 		names = append(names, agentsdir.Default+"/"+name)
 	}
 	for _, d := range p.Agents {
-		names = append(names, d.Describe().Brings...)
+		names = append(names, d.Describe().RepoFiles...)
 	}
 	return names
 }

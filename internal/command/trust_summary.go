@@ -47,8 +47,8 @@ func (p Parts) effects(keys []config.Key, file string, content []byte) (lines []
 		lines = wholeText(partOf(file), content)
 	default:
 		for _, d := range p.Agents {
-			if obeys := d.Describe().Obeys; obeys != nil && obeys(file) != "" {
-				lines = wholeText(obeys(file), content)
+			if effect := d.Describe().RepoEffect; effect != nil && effect(file) != "" {
+				lines = wholeText(effect(file), content)
 			}
 		}
 	}

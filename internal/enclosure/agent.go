@@ -20,14 +20,14 @@ type AgentWanted struct {
 	Wanted
 	Env []string // of the agent, as far as it is known before its start
 	// Keeps returns what belongs to it; nil: nothing
-	Keeps    func(env []string) (dirs, files []string)
-	Files    string            // a directory of ours with files for it, which may not be there; empty: none
-	Own      []string          // further directories that it may change, absolute or with ~/
-	Programs []string          // files of its program, absolute
-	Parts    []string          // further files of it, absolute: what lies next to them is seen too
-	Veiled   []string          // names of a repository's configuration that it must not find
-	Makes    []string          // of them, what the agent makes itself
-	Reviewed map[string]string // of them, what a person has reviewed: see sandbox.AgentPolicy
+	Keeps       func(env []string) (dirs, files []string)
+	Files       string            // a directory of ours with files for it, which may not be there; empty: none
+	Own         []string          // further directories that it may change, absolute or with ~/
+	Programs    []string          // files of its program, absolute
+	Parts       []string          // further files of it, absolute: what lies next to them is seen too
+	Veiled      []string          // names of a repository's configuration that it must not find
+	OwnSettings []string          // names below those that the agent itself creates
+	Reviewed    map[string]string // of them, what a person has reviewed: see sandbox.AgentPolicy
 }
 
 // Agent is a sandbox around the processes of an agent.
@@ -69,7 +69,7 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 			return beneath(path, secret) || beneath(secret, path)
 		})
 	})
-	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, Makes: w.Makes, Reviewed: w.Reviewed}
+	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, OwnSettings: w.OwnSettings, Reviewed: w.Reviewed}
 	return policy, files, nil
 }
 

@@ -68,7 +68,7 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
 		Programs: []string{s.Install.Path, s.Install.Program},
 		Parts:    append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
-		Veiled:   append(slices.Clone(about.Settings), about.Brings...), Makes: about.Makes,
+		Veiled:   append(slices.Clone(about.Settings), about.RepoFiles...), OwnSettings: about.OwnSettings,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {
 		if about.Keeps != nil {

@@ -22,8 +22,8 @@ type AgentPolicy struct {
 
 	// Veiled are names of a repository's configuration: ".claude", ".github/hooks". No program of AgentNeeds.Readers
 	// finds them, whenever they appear, but for what is its own. Other programs do, such as git.
-	Veiled []string
-	Makes  []string // names beneath those that the agent makes, and finds
+	Veiled      []string
+	OwnSettings []string // names below those that the agent creates, and sees
 	// Reviewed are files beneath those names that it finds all the same, while they have that SHA-256: by paths without
 	// links, in hexadecimal.
 	Reviewed map[string]string
@@ -97,7 +97,7 @@ func (p AgentPolicy) veiledName(path string) string {
 		return at+len(all) <= len(elements) && slices.Equal(elements[at:at+len(all)], all)
 	}
 	for at := range elements {
-		if slices.ContainsFunc(p.Makes, func(name string) bool { return has(name, at) }) {
+		if slices.ContainsFunc(p.OwnSettings, func(name string) bool { return has(name, at) }) {
 			return ""
 		}
 		i := slices.IndexFunc(p.Veiled, func(name string) bool { return has(name, at) })

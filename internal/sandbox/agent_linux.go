@@ -120,7 +120,7 @@ func (w *AgentWalls) wrap(
 	}
 	o := w.homes.order(p, Network{Open: true})
 	o.To, o.Trial, o.Identity = toLodge, trial, nil
-	o.Veiled, o.Makes, o.Reviewed = w.policy.Veiled, w.policy.Makes, w.policy.Reviewed
+	o.Veiled, o.OwnSettings, o.Reviewed = w.policy.Veiled, w.policy.OwnSettings, w.policy.Reviewed
 	o.Readers = realPaths(needs.Readers)
 	made, err := makeDirs(needs.Own)
 	if err != nil {

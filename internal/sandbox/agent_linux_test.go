@@ -58,7 +58,7 @@ func newAgentHomeWith(t *testing.T, reviewed map[string]string, change func(home
 	}
 	a.walls, err = OpenAgent(AgentPolicy{
 		Policy: p, Veiled: []string{".claude", ".github/hooks", ".agent.json"},
-		Makes: []string{".claude/.own"}, Reviewed: files,
+		OwnSettings: []string{".claude/.own"}, Reviewed: files,
 	},
 		[]string{a.home + "/.agent.json"}, Options{State: g.state})
 	masked := os.Getenv(groundVariable) != "" && err != nil && strings.Contains(err.Error(), "/proc:")

@@ -40,7 +40,7 @@ func heldIn(state string, p AgentPolicy, files []string) held {
 		link("/proc/self/ns/user"), link("/proc/self/ns/mnt"), link("/proc/self/ns/pid"), link("/proc/self/root"),
 		text("/proc/sys/user/max_user_namespaces"), text("/proc/sys/kernel/unprivileged_userns_clone"),
 		text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"), text("/proc/self/attr/current"),
-		p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.Makes, files, filepath.Dir(p.Temp),
+		p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files, filepath.Dir(p.Temp),
 	})
 	if err != nil { // none of these can fail to be encoded
 		return held{}

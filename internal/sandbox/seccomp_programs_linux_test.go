@@ -123,7 +123,7 @@ func findFor(user, tool string) string {
 // ordinaryDir is a directory of any user's.
 func ordinaryDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "filter")
+	dir, err := os.MkdirTemp("/var/tmp", "filter")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func veil(o *order) error {
 	for _, name := range o.Veiled {
 		v.names = append(v.names, strings.Split(name, "/"))
 	}
-	for _, name := range o.Makes {
+	for _, name := range o.OwnSettings {
 		v.makes = append(v.makes, strings.Split(name, "/"))
 	}
 	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is

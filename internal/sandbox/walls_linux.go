@@ -67,13 +67,13 @@ type order struct {
 	Files    exact  // single files there that belong to it, see carrier
 	Farm     string // the home directory of the command, where nothing can be mounted
 
-	Mine     exact // directories that belong to an agent
-	Shown    exact // what it reads, wherever that lies
-	Veiled   exact // names that its program does not find, but for Reviewed
-	Makes    exact
-	Reviewed map[string]string
-	Readers  exact // files and directories of its program
-	ReadOnly bool  // the workspace cannot be written at first
+	Mine        exact // directories that belong to an agent
+	Shown       exact // what it reads, wherever that lies
+	Veiled      exact // names that its program does not find, but for Reviewed
+	OwnSettings exact
+	Reviewed    map[string]string
+	Readers     exact // files and directories of its program
+	ReadOnly    bool  // the workspace cannot be written at first
 
 	Temp    string
 	Network string

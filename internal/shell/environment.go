@@ -99,7 +99,7 @@ func Takeover(name string) bool {
 func (i Inheritance) path(value string, homes []string) string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(value) {
-		if filepath.IsAbs(dir) && !i.brings(dir, homes) {
+		if filepath.IsAbs(dir) && !i.fromWorkspace(dir, homes) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -109,10 +109,12 @@ func (i Inheritance) path(value string, homes []string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// Brings reports whether a file comes with the workspace, for an environment that names the home directory.
-func (i Inheritance) Brings(path string, base []string) bool { return i.brings(path, homesIn(base)) }
+// FromWorkspace reports whether a file belongs to the workspace, given an environment that names the home directory.
+func (i Inheritance) FromWorkspace(path string, base []string) bool {
+	return i.fromWorkspace(path, homesIn(base))
+}
 
-func (i Inheritance) brings(path string, homes []string) bool {
+func (i Inheritance) fromWorkspace(path string, homes []string) bool {
 	return slices.ContainsFunc(i.Roots, func(root string) bool {
 		return root != "" && within(path, root) &&
 			!slices.ContainsFunc(homes, func(home string) bool { return within(home, root) })

@@ -25,7 +25,7 @@ func newSixth() agent.Driver {
 		About: agent.About{
 			Title: "The Sixth", Binary: "sixth", Package: "sixth-agent", InstallCommand: "npm install -g sixth-agent",
 			Login: "sixth login", Settings: []string{".sixth"}, Private: []string{".config/sixth"},
-			Obeys: func(file string) string {
+			RepoEffect: func(file string) string {
 				if agent.Beneath(file, ".sixth") {
 					return "what the sixth does at its start"
 				}

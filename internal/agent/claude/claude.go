@@ -18,19 +18,19 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
-			Keeps:    keeps,
-			Archive:  archive,
-			Servers:  serverEntry,
-			Title:    "Claude Code",
-			Lasting:  true,
-			Binary:   "claude",
-			Package:  "@anthropic-ai/claude-code",
-			Obeys:    obeys,
-			Brings:   []string{".mcp.json", ".claude"},
-			Traps:    traps,
-			Settings: []string{".claude", ".claude.json"},
-			Makes:    []string{".claude/.cc-writes"}, // made by its own sandbox
-			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
+			Keeps:       keeps,
+			Archive:     archive,
+			Servers:     serverEntry,
+			Title:       "Claude Code",
+			Lasting:     true,
+			Binary:      "claude",
+			Package:     "@anthropic-ai/claude-code",
+			RepoEffect:  repoEffect,
+			RepoFiles:   []string{".mcp.json", ".claude"},
+			Traps:       traps,
+			Settings:    []string{".claude", ".claude.json"},
+			OwnSettings: []string{".claude/.cc-writes"}, // made by its own sandbox
+			Private:     []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
 			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",

@@ -231,7 +231,7 @@ func repositoryDirs(dir string) (all []string) {
 }
 
 // obeys describes what the CLI does with a trusted file.
-func obeys(file string) string {
+func repoEffect(file string) string {
 	name := filepath.Base(file)
 	switch {
 	case name == ".mcp.json":

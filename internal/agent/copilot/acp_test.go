@@ -26,7 +26,7 @@ func TestHooked(t *testing.T) {
 	if err := os.WriteFile(hook, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := refuseHooks(s); err == nil || obeys(hook) == "" {
+	if err := refuseHooks(s); err == nil || repoEffect(hook) == "" {
 		t.Error("it is started")
 	}
 	s.Trusted = func(path string, content []byte) bool { return string(content) == "{}" }

@@ -38,8 +38,8 @@ func New() agent.Driver {
 				Binary:         "copilot",
 				Provides:       true,
 				Package:        "@github/copilot",
-				Obeys:          obeys,
-				Brings:         []string{".github/hooks"},
+				RepoEffect:     repoEffect,
+				RepoFiles:      []string{".github/hooks"},
 				Traps:          traps,
 				Settings:       []string{".copilot"},
 				Private:        []string{".copilot", ".config/github-copilot"},
@@ -93,7 +93,7 @@ func refuseHooks(s agent.Spec) error {
 }
 
 // obeys describes what the CLI does with a trusted file.
-func obeys(file string) string {
+func repoEffect(file string) string {
 	if dir := filepath.Dir(file); filepath.Base(dir) == "hooks" && filepath.Base(filepath.Dir(dir)) == ".github" {
 		return "hooks that copilot runs as programs in a conversation over ACP"
 	}

@@ -60,7 +60,8 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		of := base.Describe()
 		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
 			of.Login
-		about.Keeps, about.Settings, about.Brings, about.Makes = of.Keeps, of.Settings, of.Brings, of.Makes
+		about.Keeps, about.RepoFiles = of.Keeps, of.RepoFiles
+		about.Settings, about.OwnSettings = of.Settings, of.OwnSettings
 		return alias{base, strings.ToLower(t.ID), about}
 	}
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {

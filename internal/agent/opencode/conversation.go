@@ -280,7 +280,7 @@ func refused(path, why, next string) error {
 }
 
 // obeys describes what the CLI does with a trusted file.
-func obeys(file string) string {
+func repoEffect(file string) string {
 	if agent.Beneath(file, ".opencode") || slices.Contains([]string{"opencode.json", "opencode.jsonc"},
 		filepath.Base(file)) {
 		return "what opencode runs in a conversation as a program, or takes the name of a program from"
