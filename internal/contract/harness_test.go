@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ const asProgram = "OMNIAGENT_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if os.Getenv(asProgram) == theWhole {
 		os.Exit(handedIn().Main(os.Args[1:]))

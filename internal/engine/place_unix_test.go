@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/agent"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	hermetic.InMemory()
 	os.Exit(m.Run())

@@ -18,6 +18,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/undo"
 )
@@ -249,6 +250,7 @@ func TestNoTier(t *testing.T) {
 
 // Another user of the machine does it all too.
 func TestOrdinaryUser(t *testing.T) {
+	hermetic.Unraced(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if sandbox.IsStage(os.Args) {
 		syscall.Exit(sandbox.Stage())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/process"
@@ -17,7 +18,7 @@ const stateVariable = "KEYRING_TEST_STATE"
 
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	switch filepath.Base(os.Args[0]) {
 	case "secret-tool":

@@ -23,7 +23,7 @@ const roleVariable = "OMNIAGENT_MCP_TEST_ROLE"
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	role := os.Getenv(roleVariable)
 	if role == "" {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // needsApart skips a test where there are no PID namespaces.
@@ -29,6 +31,7 @@ const ordinary = 54321
 // TestApart runs the tests of what this package promises of every child with children that are apart, and all tests
 // of such children as an ordinary user.
 func TestApart(t *testing.T) {
+	hermetic.Unraced(t)
 	if testing.Short() {
 		t.Skip("it runs the tests of this package once more")
 	}

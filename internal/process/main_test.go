@@ -30,7 +30,7 @@ const (
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if IsGuard(os.Args) {
-		os.Exit(Guard())
+		syscall.Exit(Guard())
 	}
 	roles := map[string]func(args []string) error{
 		"arguments": func(args []string) error { return json.NewEncoder(os.Stdout).Encode(args) },

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"os"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/process"
@@ -10,7 +11,7 @@ import (
 // TestMain lets the test binary be the guard of gcloud.
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	os.Exit(m.Run())
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // again runs tests of this program as somebody else, or in another place. Its arguments are those of a function of
@@ -62,6 +64,7 @@ const (
 
 // TestAsOrdinaryUser does it all without privileges.
 func TestAsOrdinaryUser(t *testing.T) {
+	hermetic.Unraced(t)
 	if testing.Short() {
 		t.Skip("it runs the tests of this package once more")
 	}

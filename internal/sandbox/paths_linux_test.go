@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -42,6 +43,7 @@ func plantings() []string {
 // TestEveryPlace: a workspace is protected wherever it lies, by whatever path it is reached, and also if commands may
 // write the directory that holds it.
 func TestEveryPlace(t *testing.T) {
+	hermetic.Unraced(t)
 	own, _ := os.UserHomeDir()
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		for _, base := range []string{"/tmp", "/var/tmp", own, "/var/lib", "/dev/shm"} {

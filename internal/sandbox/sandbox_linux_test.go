@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if IsStage(os.Args) {
 		syscall.Exit(Stage())

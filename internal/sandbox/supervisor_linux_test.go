@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 func inEachTier(t *testing.T, f func(t *testing.T, tier Tier)) {
@@ -161,6 +163,7 @@ func TestRace(t *testing.T) {
 
 // TestOrdinaryJobs in a workspace go as they do without walls: names, contents, modes and links are the same.
 func TestOrdinaryJobs(t *testing.T) {
+	hermetic.Unraced(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		for name, line := range map[string]string{
 			"modes": "umask 077; echo y > y; umask 022; (umask 007; echo w > w); echo v > v; umask 027; echo a > a; " +

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 )
 
 const longMessages = 10_000
@@ -27,7 +28,7 @@ func TestResumeIsAsFastAsReading(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for time")
 	}
-	if raced {
+	if hermetic.Raced {
 		t.Skip("the race detector slows one of the two only: it is measured without")
 	}
 	s := store(t)
@@ -172,7 +173,7 @@ func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for time")
 	}
-	if raced {
+	if hermetic.Raced {
 		t.Skip("the race detector slows one of the two only: it is measured without")
 	}
 	s := store(t)
@@ -308,7 +309,7 @@ func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
 		plain = min(plain, time.Since(start)/2000)
 	}
 	t.Logf("an event takes %v, encoding and writing it %v", best, plain)
-	if best > 4*plain && !raced {
+	if best > 4*plain && !hermetic.Raced {
 		t.Errorf("an event takes %v, and encoding and writing it only %v", best, plain)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,10 +25,10 @@ const holderVariable = "SHELL_TEST_HOLDER"
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if sandbox.IsStage(os.Args) {
-		os.Exit(sandbox.Stage())
+		syscall.Exit(sandbox.Stage())
 	}
 	if how := os.Getenv(holderVariable); how != "" {
 		hold(how, os.Args[1], os.Args[2])

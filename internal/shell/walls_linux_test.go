@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -45,6 +46,7 @@ func behindWalls(o *Options) (done func() error, err error) {
 
 // TestBehindWalls runs the tests of this package again, with every command behind walls.
 func TestBehindWalls(t *testing.T) {
+	hermetic.Unraced(t)
 	if os.Getenv(wallsVariable) != "" {
 		t.Skip("this is such a run already")
 	}

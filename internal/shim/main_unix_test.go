@@ -31,7 +31,7 @@ const stubName = "omniagent-shim-stub"
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if os.Args[0] == stubName {
 		os.Exit(stub(os.Args[1]))

@@ -32,7 +32,7 @@ const stubName = "omniagent-cli-stub"
 func TestMain(m *testing.M) {
 	hermetic.Signals()
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if os.Args[0] == stubName {
 		stub()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,10 +25,10 @@ import (
 // TestMain lets the test binary be what stands between walls and a command.
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
+		syscall.Exit(process.Guard())
 	}
 	if sandbox.IsStage(os.Args) {
-		os.Exit(sandbox.Stage())
+		syscall.Exit(sandbox.Stage())
 	}
 	hermetic.InMemory()
 	os.Exit(m.Run())

@@ -1,5 +1,0 @@
-//go:build race
-
-package relay
-
-const raced = true // everything is slower then, and not evenly
