@@ -110,7 +110,7 @@ func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, 
 func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) error {
 	if in := store.Around(c.Dir()); in != nil {
 		return fault.New(fault.Conflicting, "this is the fork %s already", in.Name).
-			Hint("call it outside of the fork, in %s", in.Workspace)
+			Hint("run it outside of the fork, in %s", in.Workspace)
 	}
 	root, err := store.Root(c.Dir())
 	if err != nil || root != f.Workspace {

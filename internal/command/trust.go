@@ -16,7 +16,7 @@ import (
 )
 
 type trustResult struct {
-	ID     string       `json:"id" doc:"the file"`
+	ID     string       `json:"id" doc:"the file, or a directory that brings none"`
 	OK     bool         `json:"ok"`
 	SHA256 string       `json:"sha256"`
 	Change string       `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
@@ -187,7 +187,7 @@ func (p Parts) filesAt(c *contract.Call, record *config.Trust, path string) []st
 		files = recordedBeneath(record, path)
 	}
 	if len(files) == 0 {
-		return []string{c.ProjectAt(path).File} // it is told that there is none
+		return []string{path} // trustOne says that there is nothing
 	}
 	return files
 }
@@ -215,13 +215,13 @@ func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (tr
 		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s",
 			c.TrustFile()).Hint("set XDG_STATE_HOME to another place")
 	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return result, fault.New(fault.FileMissing, "%s brings nothing that needs trust", file).
+			With("path", file).Hint("omniagent trust --help lists what can count")
+	}
 	content, err := workspace.ReadFile(file, maxTrusted)
 	if err != nil {
-		f := fault.Of(err)
-		if f.Code == fault.FileMissing {
-			f.Hint("omniagent config path shows where the configuration is looked for")
-		}
-		return result, f
+		return result, err
 	}
 	sum := sha256.Sum256(content)
 	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), p.whatCounts(c.Program.ConfigKeys(), file,

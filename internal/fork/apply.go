@@ -112,8 +112,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 	}
 	defer a.root.Close()
 	if f.store.Around(f.Workspace) != nil {
-		return a.out, fault.New(fault.Conflicting, "this is a fork, and %s has to be called outside of it",
-			"omniagent fork apply")
+		return a.out, fault.New(fault.Conflicting, "omniagent fork apply cannot run inside a fork")
 	}
 	if a.was, err = f.bases(ctx); err != nil {
 		return a.out, err
@@ -150,7 +149,7 @@ func (a *applying) resume(dryRun bool) error {
 		return nil
 	}
 	if err != nil {
-		return fault.New(fault.Unsafe, "the record of what was begun is damaged: %v", err).
+		return fault.New(fault.Unsafe, "the record of an interrupted apply is damaged: %v", err).
 			Hint("remove %s, and call this again", filepath.Join(a.dir, journalFile))
 	}
 	a.out.Resumed = true

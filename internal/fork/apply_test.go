@@ -202,9 +202,9 @@ func TestRefused(t *testing.T) {
 	}
 	g2.must(filepath.Dir(g.dir), "mv project elsewhere")
 	_, err = f.Apply(t.Context(), g.snapshots, false)
-	check("the workspace is gone", err, fault.FileMissing, "not there any more")
+	check("the workspace is gone", err, fault.FileMissing, "no longer exists")
 	_, err = f.Changes(t.Context())
-	check("the workspace is gone", err, fault.FileMissing, "not there any more")
+	check("the workspace is gone", err, fault.FileMissing, "no longer exists")
 	if _, err = f.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -28,11 +28,11 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	defer func() { _ = held.Unlock() }()
 	stood, known := f.stood()
 	if f.GitDir == "" || !known || stood.Commit == "" {
-		return "", 0, fault.New(fault.Conflicting, "%s has no commit on which a branch could begin", f.Workspace).
+		return "", 0, fault.New(fault.Conflicting, "%s has no commit to start a branch from", f.Workspace).
 			Hint("omniagent fork apply %s", f.Name)
 	}
 	if process.Find("git", os.LookupEnv) == "" {
-		return "", 0, fault.New(fault.NotInstalled, "there is no git to make a branch with").Hint("install git")
+		return "", 0, fault.New(fault.NotInstalled, "git, which makes the branch, is not installed").Hint("install git")
 	}
 	parent := stood.Commit
 	if there, err := f.inside().head(); err == nil && there.Commit != "" && !there.at(stood) {
@@ -43,7 +43,7 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	}
 	commit, err := f.commitOn(ctx, parent, message)
 	if err != nil {
-		return "", 0, fault.New(fault.Unsafe, "no branch can be made of the fork %s: %v", f.Name, err).
+		return "", 0, fault.New(fault.Unsafe, "cannot make a branch of the fork %s: %v", f.Name, err).
 			Hint("omniagent fork apply %s", f.Name)
 	}
 	if commit == stood.Commit {
@@ -58,7 +58,7 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	}
 	count = f.countCommits(ctx, commit)
 	if _, err := f.git(ctx, "update-ref", "-m", "omniagent runs apply", ref, commit); err != nil {
-		return "", 0, fault.New(fault.Conflicting, "the branch cannot be made: %v", err)
+		return "", 0, fault.New(fault.Conflicting, "cannot make the branch: %v", err)
 	}
 	return strings.TrimPrefix(ref, "refs/heads/"), count, nil
 }

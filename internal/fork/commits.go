@@ -177,7 +177,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 		return m, nil
 	}
 	if process.Find("git", os.LookupEnv) == "" {
-		return m, fault.New(fault.NotInstalled, "the fork %s has commits, and there is no git to bring them home",
+		return m, fault.New(fault.NotInstalled, "the fork %s has commits, and git, which brings them home, is not installed",
 			f.Name).Hint("install git, and call this again")
 	}
 	if err := f.bringObjects(); err != nil {
@@ -186,7 +186,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	m.to = there.Commit
 	m.count = f.countCommits(ctx, there.Commit)
 	if m.count < 0 {
-		return m, fault.New(fault.Unsafe, "the commits of the fork %s are not whole", f.Name).
+		return m, fault.New(fault.Unsafe, "the commits of the fork %s are incomplete", f.Name).
 			Hint("omniagent fork run --name %s -- git fsck", f.Name)
 	}
 	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace {
@@ -296,7 +296,7 @@ func (f *Fork) bringObjects() error {
 		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git cleans up such files
 		_ = os.Remove(staged)
 		if err := workspace.Copy(path, staged, 0o444); err != nil {
-			return fault.New(fault.PermissionDenied, "an object cannot be brought home: %s", tree.Reason(err)).
+			return fault.New(fault.PermissionDenied, "cannot copy an object of git: %s", tree.Reason(err)).
 				Because(err)
 		}
 		return os.Rename(staged, home)
@@ -348,7 +348,7 @@ func (m move) carryOut() error {
 		}
 	}
 	if err != nil {
-		return fault.New(fault.Conflicting, "the files are brought home, and the commits are not: %s",
+		return fault.New(fault.Conflicting, "the files were brought home, but the commits were not: %s",
 			tree.Reason(err)).
 			Hint("omniagent fork apply %s, again", f.Name).Because(err)
 	}

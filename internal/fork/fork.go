@@ -125,7 +125,7 @@ func checkName(name string) error {
 		!strings.Contains(name, "..") && !strings.HasSuffix(name, ".") {
 		return nil
 	}
-	return fault.New(fault.ArgError, "%q cannot name a fork: letters, digits, - and _ can, and dots in between", name).
+	return fault.New(fault.ArgError, "a fork cannot be named %q: use letters, digits, - and _, and dots in between", name).
 		Hint("a name such as fix-login")
 }
 
@@ -234,8 +234,8 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 		return nil, err
 	}
 	if in := s.Around(root); in != nil {
-		return nil, fault.New(fault.Conflicting, "this is the fork %s already, and a fork has no forks", in.Name).
-			Hint("call it outside of the fork, in %s", in.Workspace)
+		return nil, fault.New(fault.Conflicting, "this is the fork %s, and a fork cannot have forks", in.Name).
+			Hint("run it outside of the fork, in %s", in.Workspace)
 	}
 	if within(root, s.Dir) {
 		return nil, fault.New(fault.Unsafe, "forks of %s would lie in it, in %s", root, s.Dir).
@@ -299,7 +299,7 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 			return nil
 		}
 	}
-	return fault.New(fault.AlreadyExists, "there is a fork %s already", f.Name).
+	return fault.New(fault.AlreadyExists, "the fork %s already exists", f.Name).
 		Hint("omniagent fork delete %s, or another name", f.Name)
 }
 

@@ -134,7 +134,7 @@ func TestInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = work.Wait()
-		if got := out.String(); got != "this is the fork outer already, and a fork has no forks\n" {
+		if got := out.String(); got != "this is the fork outer, and a fork cannot have forks\n" {
 			t.Error(got)
 		}
 	})

@@ -28,7 +28,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	}
 	defer func() { _ = held.Unlock() }()
 	if info, err := os.Stat(f.Workspace); err != nil || !info.IsDir() {
-		return nil, fault.New(fault.FileMissing, "the workspace %s of the fork %s is not there any more", f.Workspace,
+		return nil, fault.New(fault.FileMissing, "the workspace %s of the fork %s no longer exists", f.Workspace,
 			f.Name).Hint("omniagent fork delete %s", f.Name)
 	}
 	if err := workspace.MkdirAll(filepath.Join(f.dir, openDir)); err != nil {
@@ -39,7 +39,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	if f.Tier != Overlay {
 		if !within(f.tree(), p.Dir) {
 			return nil, fault.New(fault.Conflicting, "%s does not lie in the fork %s", p.Dir, f.Name).
-				Hint("call it in %s", f.Workspace)
+				Hint("run it in %s", f.Workspace)
 		}
 		p.Env = append(slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
 			return strings.HasPrefix(entry, "PWD=")
@@ -80,7 +80,7 @@ func (w *Work) enter(p process.Plan, n Net) error {
 		}
 		if n.Word != "" && n.Word != m.Net {
 			s.Close()
-			return fault.New(fault.Conflicting, "programs run in the fork %s with the network %s, which all share",
+			return fault.New(fault.Conflicting, "programs in the fork %s share one network, which is now %s",
 				f.Name, m.Net).Hint("leave --network out, or end them first")
 		}
 		entry, err := sandbox.Join(p, s)
@@ -189,7 +189,7 @@ func (w *Work) Wait() (ending process.Ending, missing error) {
 func (f *Fork) Dial(address string) (*sandbox.Dialer, error) {
 	members := f.members()
 	if len(members) == 0 {
-		return nil, fault.New(fault.Conflicting, "nothing runs in the fork %s", f.Name).
+		return nil, fault.New(fault.Conflicting, "no program runs in the fork %s", f.Name).
 			Hint("omniagent fork run --name %s -- COMMAND", f.Name)
 	}
 	for _, m := range members {

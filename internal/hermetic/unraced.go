@@ -2,8 +2,8 @@ package hermetic
 
 import "testing"
 
-// Unraced skips a test that tries many things in processes of its own: with the race detector each of them takes several
-// times as long to start. scripts/test finds the calls of Unraced and runs those tests once more without it.
+// Unraced skips a test that tries many things in processes of its own: with the race detector each of them takes
+// several times as long to start. scripts/test finds the calls of Unraced and runs those tests once more without it.
 func Unraced(t testing.TB) {
 	t.Helper()
 	if Raced {

@@ -44,8 +44,8 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 	}
 	return Verdict{
 		State: Failed, Reason: CheckFailed, Tested: test, Evidence: append(v.Evidence, "the check: "+why),
-		Fault: fault.New(fault.CheckFailed, "the agent was done, and the check failed: %s", why).
-			Hint("omniagent runs show %s has what it wrote", r.ID),
+		Fault: fault.New(fault.CheckFailed, "the agent finished, but the check failed: %s", why).
+			Hint("omniagent runs show %s prints its output", r.ID),
 	}
 }
 

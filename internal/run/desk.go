@@ -68,7 +68,7 @@ func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = socket.Close()
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be kept to its owner", path).Because(err)
+		return nil, fault.New(fault.PermissionDenied, "cannot restrict %s to its owner", path).Because(err)
 	}
 	d := &desk{run: r, socket: socket, cancel: cancel, by: map[string]int{}}
 	r.Socket = path

@@ -172,7 +172,7 @@ func (r *Run) repeats(q Question) bool {
 func repeated(q Question) Verdict {
 	return Verdict{
 		State: Blocked, Reason: Repeated,
-		Fault:    fault.New(fault.Repeated, "the agent asks again what was answered: %s", q.Text),
+		Fault:    fault.New(fault.Repeated, "the agent repeats a question that was answered: %s", q.Text),
 		Evidence: []string{"question " + q.ID + " has the words of one that was answered"},
 	}
 }

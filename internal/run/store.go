@@ -139,7 +139,7 @@ func over(r Record) error {
 
 // owned returns the fault for a run that another process carries out.
 func owned(id string, cause error) error {
-	return fault.New(fault.Conflicting, "another process carries out %s", id).With("run_id", id).Because(cause)
+	return fault.New(fault.Conflicting, "another process is working on %s", id).With("run_id", id).Because(cause)
 }
 
 // Release ends the ownership.
@@ -286,7 +286,7 @@ func (s Store) Followed(r Record, since *time.Time) error {
 	if time.Since(*since) < ownerless {
 		return nil
 	}
-	return fault.New(fault.Down, "nobody carries out %s: it is %s", r.ID, r.State).With("run_id", r.ID).
+	return fault.New(fault.Down, "no process is working on %s, which is %s", r.ID, r.State).With("run_id", r.ID).
 		Hint("omniagent runs continue %s", r.ID)
 }
 
@@ -307,7 +307,7 @@ func (r *Run) settle() error {
 	now := time.Now().UTC()
 	v := Verdict{
 		State: Failed, Reason: OwnerDied,
-		Fault: fault.New(fault.AgentFailed, "the process that carried it out died before the agent had the task").
+		Fault: fault.New(fault.AgentFailed, "the process of the run died before the agent got the task").
 			Hint("omniagent runs retry %s", r.ID),
 		Evidence: []string{"no process owns the run", "no message reached an agent"},
 	}
@@ -319,7 +319,7 @@ func (r *Run) settle() error {
 			v = Verdict{
 				State: UnknownOutcome, Reason: OwnerDied,
 				Fault: fault.New(fault.UnknownOutcome,
-					"the process that watched %s died in the middle of its turn: nobody saw how that ended", a.Agent).
+					"the process that watched %s died in the middle of its turn, so how that ended is unknown", a.Agent).
 					Hint("look at what it changed, then: omniagent runs retry %s", r.ID),
 				Evidence: []string{
 					"no process owns the run", "the journal of " + a.Session + " has a message without an end",

@@ -81,7 +81,7 @@ func (t *tap) unkept(agent string) error {
 	if t.lost == nil {
 		return nil
 	}
-	return fault.New(fault.DiskFull, "what %s writes cannot be kept", agent).Because(t.lost)
+	return fault.New(fault.DiskFull, "cannot save the output of %s", agent).Because(t.lost)
 }
 
 // prompt looks for a prompt at the ends of the streams.

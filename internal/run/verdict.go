@@ -133,10 +133,10 @@ func asked(e Ending) Verdict {
 			State: Failed, Reason: NotLoggedIn,
 			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
 		}
-		v.Fault = fault.New(fault.AuthRequired, "the agent wants a login: %s", words)
+		v.Fault = fault.New(fault.AuthRequired, "the agent needs a login: %s", words)
 		if p.Kind == prompt.Trust {
 			v.Reason = NotTrusted
-			v.Fault = fault.New(fault.AgentRefused, "the agent wants to know whether this directory is trusted: %s",
+			v.Fault = fault.New(fault.AgentRefused, "the agent asks whether this directory is trusted: %s",
 				words)
 		}
 		v.Fault.Suggestion = "start the agent yourself in this directory once, and answer it there"

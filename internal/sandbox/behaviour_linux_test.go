@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -111,11 +112,15 @@ func TestAsked(t *testing.T) {
 					"",
 				},
 			} {
+				grace := hermetic.Patience
+				if strings.Contains(c.line, "trap '' TERM") { // it outlasts every grace
+					grace = 2 * time.Second
+				}
 				ours, theirs, err := os.Pipe()
 				must(t, err)
 				p, err := w.Plan(process.Plan{
 					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root,
-					Stdout: theirs, Grace: 700 * time.Millisecond,
+					Stdout: theirs, Grace: grace,
 				})
 				must(t, err)
 				child, err := process.Start(p)

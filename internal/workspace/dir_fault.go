@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"omniagent/internal/fault"
@@ -19,10 +21,15 @@ func printable(name string) string {
 	return text.Name(name)
 }
 
-// cause returns an error of the system with its names cleaned for a message.
-func cause(err error) error {
+// cause returns an error of the system for a message that already names a path: without that path, and with other names
+// cleaned.
+func cause(err error, path string) error {
 	switch e := err.(type) { //nolint:errorlint // only the outermost one is rewritten
 	case *fs.PathError:
+		const separator = string(filepath.Separator)
+		if strings.HasSuffix(separator+path, separator+e.Path) || strings.HasSuffix(e.Path, separator+path) {
+			return e.Err
+		}
 		return &fs.PathError{Op: e.Op, Path: printable(e.Path), Err: e.Err}
 	case *os.LinkError:
 		return &os.LinkError{Op: e.Op, Old: printable(e.Old), New: printable(e.New), Err: e.Err}
@@ -77,5 +84,5 @@ func (d *Dir) toFault(verb, name string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		code, reason = fault.DiskFull, "full"
 	}
-	return reasoned(fault.New(code, "cannot %s %s", verb, printable(name)).Because(cause(err)), name, reason)
+	return reasoned(fault.New(code, "cannot %s %s", verb, printable(name)).Because(cause(err, name)), name, reason)
 }

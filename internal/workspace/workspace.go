@@ -113,7 +113,7 @@ func toFault(verb, path string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		hint = "Free space on the disk that holds " + printable(filepath.Dir(path)) + "."
 	}
-	f := fault.New(code, "cannot %s %s", verb, printable(path)).With("path", path).Because(cause(err))
+	f := fault.New(code, "cannot %s %s", verb, printable(path)).With("path", path).Because(cause(err, path))
 	if hint != "" {
 		f.Hint("%s", hint)
 	}
