@@ -319,7 +319,7 @@ func (r *Run) settle() error {
 			v = Verdict{
 				State: UnknownOutcome, Reason: OwnerDied,
 				Fault: fault.New(fault.UnknownOutcome,
-					"the process that watched %s died in the middle of its turn, so how that ended is unknown", a.Agent).
+					"the process that watched %s died in the middle of its turn; how that ended is unknown", a.Agent).
 					Hint("look at what it changed, then: omniagent runs retry %s", r.ID),
 				Evidence: []string{
 					"no process owns the run", "the journal of " + a.Session + " has a message without an end",
