@@ -177,7 +177,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 		return m, nil
 	}
 	if process.Find("git", os.LookupEnv) == "" {
-		return m, fault.New(fault.NotInstalled, "the fork %s has commits, and git, which brings them home, is not installed",
+		return m, fault.New(fault.NotInstalled, "git is not installed, and the fork %s has commits to bring home",
 			f.Name).Hint("install git, and call this again")
 	}
 	if err := f.bringObjects(); err != nil {

@@ -125,7 +125,7 @@ func checkName(name string) error {
 		!strings.Contains(name, "..") && !strings.HasSuffix(name, ".") {
 		return nil
 	}
-	return fault.New(fault.ArgError, "a fork cannot be named %q: use letters, digits, - and _, and dots in between", name).
+	return fault.New(fault.ArgError, "%q cannot name a fork: use letters, digits, - and _, and dots in between", name).
 		Hint("a name such as fix-login")
 }
 
