@@ -159,8 +159,8 @@ func buffering(p *probe) {
 func pipeDeadlock(p *probe) {
 	const line = `{"_cmd":"version"}`
 	pad := func(n int) string { return line[:len(line)-1] + strings.Repeat(" ", n-len(line)-1) + "}\n" }
-	over := p.fastest(time.Second, call{args: []string{"exec"}, stdin: pad(65537)})
-	p.need(1, over.exit > 0 && over.took < time.Second, "more than 64 KiB on standard input does not hang")
+	over := p.fastest(p.s.second(), call{args: []string{"exec"}, stdin: pad(65537)})
+	p.need(1, over.exit > 0 && over.took <= p.s.second(), "more than 64 KiB on standard input does not hang")
 	p.need(2, over.failed(2, "STDIN_TOO_LARGE") && over.num("error/context/limit_bytes") == 65536 &&
 		over.num("error/context/received_bytes") == 65537, "STDIN_TOO_LARGE with both sizes")
 	p.need(2, p.do(call{args: []string{"exec"}, stdin: pad(65535)}).exit == 0, "65535 bytes are fine")
@@ -183,8 +183,8 @@ func editor(p *probe) {
 	quick := len(p.commands()) > 0
 	for _, c := range append(p.safeCalls(), []string{"config", "set"}, []string{"config", "set", "grace"},
 		[]string{"trust"}) {
-		r := p.fastest(time.Second, call{args: c, env: env})
-		quick = quick && r.exit >= 0 && r.took < time.Second
+		r := p.fastest(p.s.second(), call{args: c, env: env})
+		quick = quick && r.exit >= 0 && r.took <= p.s.second()
 	}
 	p.need(1, quick && !marked(), "no command starts the editor of the environment; what lacks a value ends within 1 s")
 	p.need(2, p.do(call{args: []string{"config", "set", "grace"}, env: env}).failed(2, ""), "with a structured error")
@@ -238,8 +238,8 @@ func symlinks(p *probe) {
 	state := filepath.Join(p.home, ".local/state/omniagent/loop")
 	_ = os.MkdirAll(state, 0o755)
 	_ = os.Symlink("..", filepath.Join(state, "up"))
-	sized := p.fastest(time.Second, call{args: []string{"status"}})
-	p.need(1, sized.succeeded() && sized.took < time.Second, "a walk over a loop ends within 1 s")
+	sized := p.fastest(p.s.second(), call{args: []string{"status"}})
+	p.need(1, sized.succeeded() && sized.took <= p.s.second(), "a walk over a loop ends within 1 s")
 	args := []string{"cleanup", "--scope", "cache", "--min-age", "0", "--live"}
 	far := p.run(args...)
 	p.need(2, far.exit > 0 && far.str("error/cause_code") == "DEPTH_EXCEEDED",

@@ -28,9 +28,10 @@ type subject struct {
 	name   string
 	argv   []string
 	env    []string
-	schema func() *result // of the whole program; asked for once
-	limit  time.Duration  // after which a call counts as hung
-	slots  int            // modes that are checked at once
+	schema func() *result       // of the whole program; asked for once
+	second func() time.Duration // a second of the specification, or more on a slow machine; measured once
+	limit  time.Duration        // after which a call counts as hung
+	slots  int                  // modes that are checked at once
 
 	patient bool // what seemed to hang is checked again
 }
@@ -48,6 +49,16 @@ func newSubject(name string, env []string, argv ...string) *subject {
 		defer func() { _ = os.RemoveAll(dir) }()
 		p := newProbe(context.Background(), s, dir)
 		return p.run("--schema", "--output", "json")
+	})
+	s.second = sync.OnceValue(func() time.Duration {
+		dir, err := os.MkdirTemp("", "evaluation-second-")
+		if err != nil {
+			return time.Second
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		// The least call, which does nothing, tells how fast the machine is: 10 ms on one for which the second is meant.
+		least := newProbe(context.Background(), s, dir).fastest(0, call{args: []string{"version"}, secret: true})
+		return max(time.Second, 100*least.took)
 	})
 	return s
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // What can be known and trusted: §21 to §35.
@@ -391,6 +390,6 @@ func hallucination(p *probe) {
 
 // quick reports whether a call that may not wait ended within a second.
 func (p *probe) quick(args ...string) (*result, bool) {
-	r := p.fastest(time.Second, call{args: args})
-	return r, r.exit >= 0 && r.took <= time.Second
+	r := p.fastest(p.s.second(), call{args: args})
+	return r, r.exit >= 0 && r.took <= p.s.second()
 }
