@@ -56,7 +56,7 @@ func newSubject(name string, env []string, argv ...string) *subject {
 			return time.Second
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		// The least call, which does nothing, tells how fast the machine is: 10 ms on one for which the second is meant.
+		// The least call tells how fast the machine is: it takes 10 ms where the second is meant.
 		least := newProbe(context.Background(), s, dir).fastest(0, call{args: []string{"version"}, secret: true})
 		return max(time.Second, 100*least.took)
 	})
