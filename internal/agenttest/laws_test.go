@@ -56,8 +56,8 @@ func (m slowToReturn) Turn(ctx context.Context, message []event.Block) error {
 	return err
 }
 
-// TestChangesAtTheEndOfATurn: who has read the end of a turn may change what only a restart changes, even if the agent
-// is not done yet.
+// TestChangesAtTheEndOfATurn: a host that has read the end of a turn may make changes that need a restart, although
+// Mind.Turn has not returned.
 func TestChangesAtTheEndOfATurn(t *testing.T) {
 	letGo := make(chan struct{})
 	s := PerTurn(Direct())
@@ -72,7 +72,7 @@ func TestChangesAtTheEndOfATurn(t *testing.T) {
 	case err := <-replies:
 		left--
 		t.Errorf("a change did not wait for the return: %v", err)
-	case <-time.After(50 * time.Millisecond): // too short to notice a mistake each time, never wrong
+	case <-time.After(50 * time.Millisecond): // a wrong one answers at once
 	}
 	close(letGo)
 	for range left {

@@ -56,7 +56,7 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 	}
 	var problems []fault.Problem
 	for i, v := range values {
-		// An empty name is that of a variable without a value. A further argument for another program may be empty.
+		// An empty ID comes from a shell variable without a value. A further argument for another program may be empty.
 		needed := p.Required && !(i > 0 && p.Variadic && p.Kind == Text) || p.Kind == ID && !p.Optional
 		if v == "" && needed {
 			problems = append(problems, wrong(p.Name, fault.ArgError, "", "--%s is empty", p.Name))

@@ -45,7 +45,7 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 	return Verdict{
 		State: Failed, Reason: CheckFailed, Tested: test, Evidence: append(v.Evidence, "the check: "+why),
 		Fault: fault.New(fault.CheckFailed, "the agent finished, but the check failed: %s", why).
-			Hint("omniagent runs show %s prints its output", r.ID),
+			Hint("omniagent runs show %s prints the output of the check", r.ID),
 	}
 }
 
