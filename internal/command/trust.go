@@ -54,7 +54,11 @@ func (d trustData) PlainText() string {
 	var b strings.Builder
 	for _, r := range d.Results {
 		if r.Error != nil {
-			fmt.Fprintf(&b, "%-9s  %s: %s\n", r.Change, text.Visible(r.ID), text.Visible(r.Error.Message))
+			why := r.Error.Message
+			if !strings.Contains(why, r.ID) {
+				why = r.ID + ": " + why
+			}
+			fmt.Fprintf(&b, "%-9s  %s\n", r.Change, text.Visible(why))
 			continue
 		}
 		fmt.Fprintf(&b, "%-9s  %s\n", strings.ReplaceAll(r.Change, "_", " "), text.Visible(r.ID))
