@@ -17,6 +17,11 @@ func (r *Run) survey(ctx context.Context) error {
 	if _, err := os.Stat(path); err == nil { // an earlier owner has made it
 		return nil
 	}
+	for _, dir := range r.store.Ours { // made first, so that a directory above it is not a change either
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
 	store := r.store.contents(r.ID)
 	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: tree.Except(r.Dir, r.store.Ours)})
 	if err != nil {
