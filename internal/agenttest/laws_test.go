@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 )
 
@@ -32,13 +33,22 @@ func TestLaws(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.Name(), func(t *testing.T) {
 			t.Parallel()
+			everyday(t, s)
 			Laws(t, s)
 		})
 	}
 }
 
+// everyday leaves subjects behind a host to long runs.
+func everyday(t *testing.T, s Subject) {
+	if s.Host.Name != Direct().Name {
+		hermetic.Long(t)
+	}
+}
+
 // TestStoppedReader tries the law that measures.
 func TestStoppedReader(t *testing.T) {
+	hermetic.Long(t)
 	for _, s := range subjects() {
 		t.Run(s.Name(), func(t *testing.T) { Heavy(t, s) })
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -15,6 +16,7 @@ const maxFront = 5.0
 const frontRuns = 40
 
 func TestInFront(t *testing.T) {
+	hermetic.Long(t)
 	built(t) // so that the cache of go test knows the sources
 	programs, err := measure.InFront(root, "codex", t.TempDir())
 	if err != nil {

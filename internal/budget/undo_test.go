@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/undo"
 )
@@ -32,6 +33,7 @@ func here(do func() error) func() (time.Duration, error) {
 }
 
 func TestSnapshot(t *testing.T) {
+	hermetic.Long(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/workspace"
 )
 
@@ -255,9 +256,7 @@ func modeOf(t *testing.T, path string) fs.FileMode {
 }
 
 func TestTimeoutEndsHungHandler(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	t.Parallel()
 	t.Run("hung", func(t *testing.T) {
 		t.Parallel()

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // stalling are commands for readers that stop reading.
@@ -49,9 +51,7 @@ func stalling() []*Command {
 // TestStalledReaders: a reader that holds its pipe open and reads nothing cannot keep a call alive beyond its clock or
 // a signal.
 func TestStalledReaders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args   []string

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
@@ -95,6 +96,7 @@ func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Decision) guard.Rule
 // TestLattice: a denial outweighs a question, and that an allowance, whatever the rules, their order and source, the
 // mode, the walls and who is there to be asked.
 func TestLattice(t *testing.T) {
+	hermetic.Long(t)
 	t.Logf("-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
 	// Each lets through what those before do, but for plan: it runs what only reads, about which ask asks.

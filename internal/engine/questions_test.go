@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
@@ -25,6 +26,7 @@ type limit struct {
 // TestHowMuchIsAsked counts the questions and refusals about the commands of a public agent at real projects, a quarter
 // of the runs that are known. OMNIAGENT_COMMANDS names another file of that form. docs/decisions/0029 has the figures.
 func TestHowMuchIsAsked(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	lines := publicCommands(t)
 	judge := guard.Judge{

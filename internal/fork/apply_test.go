@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
@@ -91,6 +92,7 @@ func sumIn(looked string) string {
 
 // Commits become commits of the branch, with what is staged, if the workspace has not moved; else a branch.
 func TestApplyCommits(t *testing.T) {
+	hermetic.Long(t)
 	tiers(t, func(t *testing.T, tier fork.Tier) {
 		g := newRepository(t)
 		f, other := g.make("try", tier), g.make("other", tier)
@@ -304,6 +306,7 @@ func TestOverALink(t *testing.T) {
 
 // A branch never has what git ignores. Where git cannot tell for a path, no branch is made.
 func TestABranchTakesNothingIgnored(t *testing.T) {
+	hermetic.Long(t)
 	g := newRepository(t)
 	g.must(filepath.Dir(g.dir), "git init -q -b main part; cd part; echo p >p; git add p; git commit -qm p")
 	g.must(g.dir, "git -c protocol.file.allow=always submodule add -q ../part part; git add .; git commit -qam part")

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"omniagent/internal/fork"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 	"omniagent/internal/undo"
 )
@@ -187,6 +188,7 @@ func look(t testing.TB, root string) map[string]string {
 
 // Everything is in a fork, and nothing of what it does reaches the workspace.
 func TestForkIsPrivate(t *testing.T) {
+	hermetic.Long(t)
 	tiers(t, func(t *testing.T, tier fork.Tier) {
 		g := newRepository(t)
 		before, status := look(t, g.dir), g.sh(g.dir, "git --no-optional-locks status --porcelain --ignored")

@@ -26,6 +26,7 @@ import (
 // Eight forks serve the same port, each its own word, and can be reached from outside; a second program in a fork sees
 // the files and the network of the first.
 func TestForksServe(t *testing.T) {
+	hermetic.Long(t)
 	g := newRepository(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -142,6 +143,7 @@ func TestInside(t *testing.T) {
 
 // An Apply that is killed at any moment has lost nothing, and the next one completes it.
 func TestKilled(t *testing.T) {
+	hermetic.Long(t)
 	g := newGround(t)
 	g.must(g.dir, `git init -q -b main; mkdir d; for i in $(seq 120); do seq 30 >d/$i; done; git add .
 		git commit -qm first`)
@@ -250,7 +252,7 @@ func TestNoTier(t *testing.T) {
 
 // Another user of the machine does it all too.
 func TestOrdinaryUser(t *testing.T) {
-	hermetic.Unraced(t)
+	hermetic.Long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}

@@ -7,9 +7,7 @@ import "flag"
 // binary has played other programs.
 func AtOnce(n string) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
+	if !given("test.parallel") {
 		_ = flag.Set("test.parallel", n)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // Two things are left out where git does not do what its manual says. A ** right behind the literal beginning of a rule
@@ -32,11 +34,7 @@ func TestAsGit(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	rounds := 400
-	if testing.Short() {
-		rounds = 60
-	}
-	for range rounds {
+	for range hermetic.Times(400, 60) {
 		tryRules(t, root, dirs, paths, randomFiles(random, dirs))
 	}
 }

@@ -31,10 +31,7 @@ const ordinary = 54321
 // TestApart runs the tests of what this package promises of every child with children that are apart, and all tests
 // of such children as an ordinary user.
 func TestApart(t *testing.T) {
-	hermetic.Unraced(t)
-	if testing.Short() {
-		t.Skip("it runs the tests of this package once more")
-	}
+	hermetic.Long(t)
 	if os.Getenv(apartVariable) != "" {
 		t.Skip("this is such a run already")
 	}
@@ -87,6 +84,7 @@ func apart(script string, args ...string) Plan {
 // TestApartNothingSurvivesUs kills all of our processes at the same moment. What it leaves would be found by its
 // arguments: it has left the session, its parents and its environment.
 func TestApartNothingSurvivesUs(t *testing.T) {
+	hermetic.Long(t)
 	needsApart(t)
 	t.Parallel()
 	const hermit = `setsid env -i sh -c '(while :; do sleep 0.01; done) & : >"$1"; while :; do sleep 0.01; done' sh "$1" "$2" &
@@ -144,6 +142,7 @@ func TestApartKeeperIsKilled(t *testing.T) {
 }
 
 func TestApartEndings(t *testing.T) {
+	hermetic.Long(t)
 	needsApart(t)
 	t.Parallel()
 	for code := range 256 {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // brood is a family of all the kinds that are hard to be rid of. Each has the cookie of its test in its environment. $1
@@ -187,9 +189,7 @@ func eventually(t *testing.T, cookie string) {
 }
 
 func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	t.Parallel()
 	bystander := newCookie()
 	other := exec.Command("/bin/sleep", "1000")
@@ -226,6 +226,7 @@ func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
 }
 
 func TestGuardIsReplaced(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	for range moments(10) {
 		cookie, file := newCookie(), temporary(t, "ready")
@@ -322,6 +323,7 @@ func ignoredSignals(t *testing.T, pid int) uint64 {
 }
 
 func TestSignalsToTheParentLeaveNothing(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 	for n := range moments(12) {

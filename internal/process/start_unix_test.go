@@ -173,9 +173,7 @@ func (s *slow) Write(p []byte) (int, error) {
 }
 
 func TestSlowReaderLosesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	t.Parallel()
 	gate := make(chan struct{})
 	s := &slow{wait: gate}
@@ -282,6 +280,7 @@ func TestEndLeavesTheGraceToTheGroup(t *testing.T) {
 }
 
 func TestOtherWaitsKeepTheirExitCodes(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	stop := make(chan struct{})
 	done := make(chan error, 4)

@@ -386,6 +386,7 @@ func TestOrphanedGroupGoesOn(t *testing.T) {
 }
 
 func TestOrphanedInTheBackgroundEnds(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	c := bash(t)
 	c.types(`($run & echo "<number $!>")` + "\n")

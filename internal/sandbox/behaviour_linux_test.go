@@ -374,6 +374,7 @@ func TestReadOnlySome(t *testing.T) {
 
 // TestExplain compares what is said with what happens.
 func TestExplain(t *testing.T) {
+	hermetic.Long(t)
 	g := newGround(t)
 	must(t, os.MkdirAll(g.root+"/.git/hooks", 0o700))
 	must(t, os.MkdirAll(g.root+"/src", 0o700))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // asPerson runs a line outside of the walls.
@@ -51,6 +53,7 @@ func TestNoOtherGitDirectory(t *testing.T) {
 
 // TestNoLinksInGitDirectories: no link comes where a person's git writes.
 func TestNoLinksInGitDirectories(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.repository(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -78,6 +79,7 @@ func (h house) line(t *testing.T, w *Walls, line string) result {
 // TestHomeIsEmpty: what is not on the list cannot be read, whether nobody thought of it, it lies beside what is on the
 // list, or it appears later.
 func TestHomeIsEmpty(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
@@ -155,6 +157,7 @@ func TestHiddenLate(t *testing.T) {
 // TestCopies: what commands write in a cache is there for the next command of the workspace, for no other workspace,
 // and not for the user.
 func TestCopies(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
@@ -204,6 +207,7 @@ func TestCopies(t *testing.T) {
 // TestLayers: commands that run at the same time see what the other writes, also after one was killed; what lies in the
 // way of a place does not keep a command from starting; and in the end nothing is left.
 func TestLayers(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
@@ -294,6 +298,7 @@ func TestSweepHomes(t *testing.T) {
 // TestHomesOfAllKinds: the workspace lies in the home directory, a place is a link, and links that lead to all of it
 // show nothing.
 func TestHomesOfAllKinds(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)

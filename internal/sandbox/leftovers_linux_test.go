@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -68,6 +69,7 @@ func sight(g ground) string {
 
 // TestNothingIsLeft runs many commands, several at a time.
 func TestNothingIsLeft(t *testing.T) {
+	hermetic.Long(t)
 	count := 80
 	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_WALLS_COMMANDS")); err == nil {
 		count = n

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // catcher looks out for files that appear in a git directory, and tries to have them open, or a second name of them,
@@ -61,6 +63,7 @@ func catcher(dir string) error {
 // TestConfigurationIsNotCaught: while one command changes a configuration as it may, another one, behind the same walls
 // or others, never has open what becomes the configuration.
 func TestConfigurationIsNotCaught(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.repository(t)
@@ -89,6 +92,7 @@ func TestConfigurationIsNotCaught(t *testing.T) {
 // TestLockOfAPerson: while a person's git changes the configuration, no command has its lock open, moves it or puts
 // another file in its place.
 func TestLockOfAPerson(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.repository(t)
@@ -153,6 +157,7 @@ func TestSupervisorIsBare(t *testing.T) {
 // TestPipesWithoutAnOther: who waits for the other end of a pipe can be killed and gets signals, and leaves nothing
 // open.
 func TestPipesWithoutAnOther(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		r := g.sh(t, g.walls(t, tier), `mkfifo p q r; timeout 0.2 bash -c 'echo x > p'

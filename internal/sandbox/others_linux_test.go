@@ -64,10 +64,7 @@ const (
 
 // TestAsOrdinaryUser does it all without privileges.
 func TestAsOrdinaryUser(t *testing.T) {
-	hermetic.Unraced(t)
-	if testing.Short() {
-		t.Skip("it runs the tests of this package once more")
-	}
+	hermetic.Long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser can become somebody else")
 	}
@@ -82,6 +79,7 @@ func TestWithoutNamespaces(t *testing.T) {
 
 // TestMaskedProcesses does it where /proc is partly covered, as in containers, and no other one can be mounted.
 func TestMaskedProcesses(t *testing.T) {
+	hermetic.Long(t)
 	again(t, inNamespace(), 0, "masked-processes", whatDiffers)
 }
 

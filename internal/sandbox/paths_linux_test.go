@@ -43,7 +43,7 @@ func plantings() []string {
 // TestEveryPlace: a workspace is protected wherever it lies, by whatever path it is reached, and also if commands may
 // write the directory that holds it.
 func TestEveryPlace(t *testing.T) {
-	hermetic.Unraced(t)
+	hermetic.Long(t)
 	own, _ := os.UserHomeDir()
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		for _, base := range []string{"/tmp", "/var/tmp", own, "/var/lib", "/dev/shm"} {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // planted writes files beneath a directory and returns its name without links.
@@ -88,9 +90,11 @@ func TestRepositories(t *testing.T) {
 	if _, whole := Repositories(root); whole {
 		t.Error("the limit is not told")
 	}
-	if testing.Short() {
-		return
-	}
+}
+
+// TestMostDirectories: the limit holds in breadth too.
+func TestMostDirectories(t *testing.T) {
+	hermetic.Long(t)
 	many := t.TempDir()
 	for i := range mostDirectories + 10 {
 		if err := os.Mkdir(filepath.Join(many, strconv.Itoa(i)), 0o700); err != nil {

@@ -42,6 +42,7 @@ func TestSameNames(t *testing.T) {
 
 // TestReplacedMeanwhile: a person, or the person's git, replaces protected files while a command tries to write them.
 func TestReplacedMeanwhile(t *testing.T) {
+	hermetic.Long(t)
 	for name, replace := range map[string]func(g ground) error{
 		"git changes its configuration": func(g ground) error {
 			cmd := exec.Command("git", "config", "branch.x.remote", "origin")
@@ -163,7 +164,7 @@ func TestRace(t *testing.T) {
 
 // TestOrdinaryJobs in a workspace go as they do without walls: names, contents, modes and links are the same.
 func TestOrdinaryJobs(t *testing.T) {
-	hermetic.Unraced(t)
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		for name, line := range map[string]string{
 			"modes": "umask 077; echo y > y; umask 022; (umask 007; echo w > w); echo v > v; umask 027; echo a > a; " +
@@ -280,6 +281,7 @@ func looks(t *testing.T, root string) string {
 
 // TestGitMakesRepositories where none is, and follows branches.
 func TestGitMakesRepositories(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.repository(t)

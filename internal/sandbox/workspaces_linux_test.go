@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // workspaces are the lines of the list: name, outcome, how it is made.
@@ -139,6 +140,7 @@ func TestPlantWorks(t *testing.T) {
 
 // TestWorkspaceOfMounts runs where mounts can be made.
 func TestWorkspaceOfMounts(t *testing.T) {
+	hermetic.Long(t)
 	again(t, inNamespace(), 0, "as-it-is", "^TestMountsUnderNames$")
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 func told(words string, turn int64) Logged {
@@ -122,9 +123,7 @@ func from(all string, number int64) string {
 // TestReadersAgree: a reader in the writer's process, one that reads the file, and one that was there before anything
 // was written get the same, from any record on, while the session is open and when it is closed. Numbers have no gaps.
 func TestReadersAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	base, rounds := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		rounds++
@@ -207,9 +206,7 @@ func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 // TestASlowReaderCostsLittle: while 20 MB are appended, readers that stand still cost less than 1 MiB. It fails
 // without the limits of recent.
 func TestASlowReaderCostsLittle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	s := store(t)
 	own := create(t, s, "x")
 	add(t, own, told("first", 1))

@@ -25,9 +25,7 @@ const longMessages = 10_000
 // are some five million tokens, and no model takes them), is ready for the next request in at most twice the time of
 // reading its file.
 func TestResumeIsAsFastAsReading(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	if hermetic.Raced {
 		t.Skip("the race detector slows one of the two only: it is measured without")
 	}
@@ -170,9 +168,7 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 // TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own
 // history, so that the journal is read and its messages are not decoded.
 func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	if hermetic.Raced {
 		t.Skip("the race detector slows one of the two only: it is measured without")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // output asks a background command until the answer is yes, and returns all that it has said.
@@ -165,6 +166,7 @@ func TestNoMoreThanSoManyInTheBackground(t *testing.T) {
 
 // TestEndedCommandsLetGo: commands that ended and that nobody asks about do not keep files open for ever.
 func TestEndedCommandsLetGo(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	s := open(t)
 	for range maxUnread + 20 {

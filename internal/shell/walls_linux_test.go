@@ -46,7 +46,7 @@ func behindWalls(o *Options) (done func() error, err error) {
 
 // TestBehindWalls runs the tests of this package again, with every command behind walls.
 func TestBehindWalls(t *testing.T) {
-	hermetic.Unraced(t)
+	hermetic.Long(t)
 	if os.Getenv(wallsVariable) != "" {
 		t.Skip("this is such a run already")
 	}

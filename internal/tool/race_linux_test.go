@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 const (
@@ -144,9 +146,7 @@ func flipUntilTheEnd(in string) {
 // TestNothingOutsideIsReachedWhileLinksMove has a thread and another process turn directories and files of the
 // workspace into links to the outside and back while every file tool works on them.
 func TestNothingOutsideIsReachedWhileLinksMove(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	span := 2 * time.Second
 	if s, err := strconv.Atoi(os.Getenv(raceVariable)); err == nil && s > 0 {
 		span = time.Duration(s) * time.Second

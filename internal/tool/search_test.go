@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/workspace"
 )
 
@@ -192,9 +193,7 @@ func randomText(random *rand.Rand, huge bool) string {
 
 func rounds(t *testing.T, most int, try func(random *rand.Rand)) {
 	t.Helper()
-	if testing.Short() {
-		most = (most + 4) / 5
-	}
+	most = hermetic.Times(most, (most+4)/5)
 	seed := rand.Uint64()
 	for i := range most {
 		try(rand.New(rand.NewPCG(seed, uint64(i))))

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
@@ -136,6 +137,7 @@ func TestADamagedPackIsNotGivenBack(t *testing.T) {
 
 // TestSubmodulesComeBack destroys a repository with a submodule, whose .git is a file.
 func TestSubmodulesComeBack(t *testing.T) {
+	hermetic.Long(t)
 	base := t.TempDir()
 	root := filepath.Join(base, "work")
 	sh(t, base, `git init -q lib; cd lib; echo lib > lib.c; git add -A; git commit -qm lib`)
@@ -238,6 +240,7 @@ func TestPathsAreOverwrittenByName(t *testing.T) {
 
 // TestConfigurationOfTheUsersStays changes what the turn changed too.
 func TestConfigurationOfTheUsersStays(t *testing.T) {
+	hermetic.Long(t)
 	for name, change := range map[string]string{
 		"config": `git config user.name %s`, "hook": `echo %s > .git/hooks/pre-commit`,
 		"exclude": `echo %s > .git/info/exclude`,
@@ -271,6 +274,7 @@ func TestAnAmbiguousNameIsRefused(t *testing.T) {
 
 // TestTheRepositoryOfBeforeIsFound removes and makes repositories, and asks for undo in several directories.
 func TestTheRepositoryOfBeforeIsFound(t *testing.T) {
+	hermetic.Long(t)
 	for _, script := range []string{`rm -rf .git`, `git init -q sub`, `git init -q sub; rm -rf .git`} {
 		for _, at := range []string{".", "sub", "sub/deep"} {
 			s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
@@ -320,6 +324,7 @@ func TestAFailedEndGivesTheTurnUp(t *testing.T) {
 
 // TestAWorkspaceThatIsGoneComesBack removes all of it, in several ways.
 func TestAWorkspaceThatIsGoneComesBack(t *testing.T) {
+	hermetic.Long(t)
 	for _, at := range []string{".", "src/deep"} {
 		s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
 		was, said := look(t, root), state(t, root)

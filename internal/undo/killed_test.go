@@ -13,11 +13,13 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
 // TestAnEditAfterTheKillStays kills a restore that was asked to overwrite, edits a file, and has it completed.
 func TestAnEditAfterTheKillStays(t *testing.T) {
+	hermetic.Long(t)
 	const test = "TestAnEditAfterTheKillStays"
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
 		_, err := undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}.Undo(t.Context(), undo.Request{Dir: dir, TakeOld: true})
@@ -69,6 +71,7 @@ func TestAnEditAfterTheKillStays(t *testing.T) {
 
 // TestAnEditInTheMiddleStays edits a file while a restore is at work on others.
 func TestAnEditInTheMiddleStays(t *testing.T) {
+	hermetic.Long(t)
 	for _, script := range []string{`rm n*; echo agent > zz`, `rm n*; rm zz`, `rm n*; rm zz; ln -s n zz`} {
 		const tries = 20
 		n := 0
@@ -173,6 +176,7 @@ func TestADamagedSnapshotEndsARestore(t *testing.T) {
 
 // TestADamagedJournalIsNoObstacle damages the journal of a killed restore.
 func TestADamagedJournalIsNoObstacle(t *testing.T) {
+	hermetic.Long(t)
 	const test = "TestAnEditAfterTheKillStays"
 	for range 20 {
 		s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()

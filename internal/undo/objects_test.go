@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
@@ -27,6 +28,7 @@ const unreachable = `; git cat-file -p $(cat ../loose)`
 
 // TestATurnThatOnlyDestroysObjectsIsTakenBack has nothing else changed.
 func TestATurnThatOnlyDestroysObjectsIsTakenBack(t *testing.T) {
+	hermetic.Long(t)
 	for _, script := range []string{
 		`rm -rf .git/objects`, `rm -f .git/objects/pack/*`, `git prune --expire=now`, `rm -f .git/objects/pack/*.idx`,
 		`chmod -R u+w .git/objects; for f in .git/objects/??/*; do : > $f; done`,
@@ -69,6 +71,7 @@ func TestPackingDestroysNothing(t *testing.T) {
 
 // TestObjectsOfHiddenRepositoriesComeBack: of one in an ignored directory, and of a submodule without its working tree.
 func TestObjectsOfHiddenRepositoriesComeBack(t *testing.T) {
+	hermetic.Long(t)
 	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
 	sh(t, root, `echo vendor/ > .gitignore; mkdir vendor; git init -q vendor/r; cd vendor/r; echo r > r; git add r
 		git commit -qm r; git gc -q; echo s > s; git add s; git commit -qm s`)
@@ -99,6 +102,7 @@ func TestObjectsOfHiddenRepositoriesComeBack(t *testing.T) {
 // TestWhoWritesIntoAPackDoesNotReachTheSnapshot writes into packs in place, in several ways, while the turn has a
 // second name of them.
 func TestWhoWritesIntoAPackDoesNotReachTheSnapshot(t *testing.T) {
+	hermetic.Long(t)
 	for _, script := range []string{
 		`: > $f`, `echo x >> $f`, `until truncate -s 100 $f 2>/dev/null; do :; done`,
 		`dd if=/dev/zero of=$f bs=1 seek=30 count=9 conv=notrunc 2>/dev/null`,

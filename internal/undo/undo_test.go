@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
@@ -157,10 +158,7 @@ func scripts(t testing.TB) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("OMNIAGENT_UNDO_SCRIPTS"), 10, 32); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return 8
-	}
-	return 60
+	return uint64(hermetic.Times(60, 8))
 }
 
 // TestRandomScriptsAreTakenBack runs random destructive scripts and takes each back, then back again, and back.

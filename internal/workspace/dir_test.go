@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // yard is a workspace with an outside.
@@ -213,9 +214,7 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 
 // TestALinkThatMoves has somebody turn a directory into a link out of the workspace and back, as fast as it goes.
 func TestALinkThatMoves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	y := newYard(t)
 	y.link(t, "sub", "a")
 	y.link(t, y.out, "b")

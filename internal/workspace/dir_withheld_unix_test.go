@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // estate is a root with credentials and files that decide what may run, and links to both.
@@ -109,9 +111,7 @@ func TestProtectedFilesAreWrittenUnderTheirOwnNameOnly(t *testing.T) {
 
 // TestALinkThatMovesOpensNoHiddenFile: between the look at a name and its use the link is somebody else's.
 func TestALinkThatMovesOpensNoHiddenFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for time")
-	}
+	hermetic.Long(t)
 	d := estate(t)
 	link := filepath.Join(d.Path(), "flip")
 	over := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 func TestReplaceKeepsModesAndMakesParents(t *testing.T) {
@@ -222,11 +223,7 @@ func replaceForEver(path string) error {
 func TestKilledWhileReplacing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	kills := 30
-	if testing.Short() {
-		kills = 8
-	}
-	for n := range kills {
+	for n := range hermetic.Times(30, 8) {
 		cmd, _, out := other(t, "replace", path)
 		awaitLines(t, out, 1+n%3)
 		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // the random moment

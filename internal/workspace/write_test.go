@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 const (
@@ -260,11 +261,7 @@ func TestSweepLeavesWhatIsAliveOrYoungOrNotOurs(t *testing.T) {
 // TestKilledWhileWriting kills a process that writes as fast as it can, at moments that nobody chose.
 func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	kills := 60
-	if testing.Short() {
-		kills = 10
-	}
-	for n := range kills {
+	for n := range hermetic.Times(60, 10) {
 		cmd, _, out := other(t, "rewrite", path)
 		awaitLines(t, out, 1+n%3)
 		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // the random moment

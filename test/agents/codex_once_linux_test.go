@@ -12,6 +12,7 @@ import (
 // app-server where a call may become a question. Both tell what was denied.
 func TestCodexOnce(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	const works, denied = `[{"write":{"path":"new.txt","content":"x\n"}},{"say":"I am done."}]`,
 		`[{"shell":"touch new.txt"},{"say":"I may not."}]`
 	for _, c := range []struct {

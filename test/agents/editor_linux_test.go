@@ -71,6 +71,7 @@ func (e *editor) greet() {
 // ask for is asked in the editor.
 func TestEditor(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, s := range subjects() {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // Removed, the file is as it was, and the agent lists it no longer.
 func TestMCPInstall(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for agent, row := range map[string]struct{ file, before string }{
 		"claude":  {".claude.json", "{\n  \"numStartups\": 3,\n  \"mcpServers\": {}\n}\n"},
 		"codex":   {".codex/config.toml", "# mine\nmodel = 'x'\n"},

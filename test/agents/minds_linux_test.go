@@ -16,6 +16,7 @@ import (
 // prints nothing before the model has answered is not ended for that.
 func TestTurnsOfTheirOwn(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, d := range []agent.Driver{copilot.New(), gemini.New(), opencode.New()} {
 		t.Run(d.Name(), func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 // TestReviewByEveryAgent: the real agents are asked about a diff, may change nothing, and their findings are read.
 func TestReviewByEveryAgent(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, s := range subjects() {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {

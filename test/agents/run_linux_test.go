@@ -196,6 +196,7 @@ func adapted() []ending {
 // TestVerdicts: what omniagent run says of each ending, with each agent, over the protocol of its own.
 func TestVerdicts(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, s := range subjects() {
 		verdicts(t, s.driver.Name(), "--transport", "stream")
 	}
@@ -208,7 +209,7 @@ func verdicts(t *testing.T, name string, flags ...string) {
 
 // verdictsOf shows these endings, on benches that are furnished so.
 func verdictsOf(t *testing.T, name string, all []ending, furnish func(*bench), flags ...string) {
-	for _, e := range all {
+	for e := range inTurn(t, name, all) {
 		t.Run(name+"/"+e.name, func(t *testing.T) {
 			t.Parallel()
 			if v, is := e.unlike[name]; is {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
-		return m.Run()
+		return hermetic.Sample(m, "TestTalk", "TestQuestions", "TestStopped", "TestCommandOfThePerson")
 	}))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		alone = true
-		os.Exit(m.Run())
+		os.Exit(hermetic.Sample(m, "TestFacts", "TestPipe", "TestTerminal"))
 	}
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 		again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 		if err := again.Start(); err != nil {
 			fmt.Println("with the network of this machine: a namespace of its own is not allowed here:", err)
-			return m.Run()
+			return hermetic.Sample(m, "TestFacts", "TestPipe", "TestTerminal")
 		}
 		if again.Wait() != nil {
 			return 1

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/evaluation/findings.md")
@@ -47,6 +49,7 @@ func summarise(grades []grade) summary {
 
 // TestFindings grades the program and compares the outcome with what is published.
 func TestFindings(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	grades := evaluate(t, ours(t), modes())
 	s := summarise(grades)
@@ -186,6 +189,7 @@ func render(grades []grade, s summary) string {
 
 // TestGraderCanFail runs the same checks on a program that does what the specification complains of.
 func TestGraderCanFail(t *testing.T) { // before the parallel ones: it would take their time
+	hermetic.Long(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

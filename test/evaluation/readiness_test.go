@@ -9,11 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestReadiness computes the readiness of the repository for agents: five dimensions of three points each, a point for
 // each that holds. All fifteen are required.
 func TestReadiness(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	p := outsider(ours(t), t.TempDir())
 	total := 0

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 const script = `[{"shell":"ls; cat a.txt; echo from $OPENAI_API_KEY."},{"call":{"name":"Glob","input":{"pattern":"*.txt"}}},{"say":"heard: ${result}"}]`
@@ -15,6 +17,7 @@ const script = `[{"shell":"ls; cat a.txt; echo from $OPENAI_API_KEY."},{"call":{
 // TestNothingCounts: whatever a repository brings, and from wherever in it the program is called, nothing of it runs,
 // is asked, is believed or widens what may run.
 func TestNothingCounts(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	for name, place := range map[string]func(t *testing.T, base string) (repository, dir string){
 		"root":   func(_ *testing.T, base string) (string, string) { return base, base },
@@ -142,6 +145,7 @@ func remove(t *testing.T, path string) {
 // TestTrustIsOfContent: what was trusted counts; one byte more, another file in its place, a link, and trust that was
 // taken back do not.
 func TestTrustIsOfContent(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	g := newGround(t, `[{"say":"ok"}]`)
 	work := filepath.Join(filepath.Dir(g.home), "work")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -29,7 +30,7 @@ var program string
 func TestMain(m *testing.M) {
 	os.Exit(measure.WithProgram(repository, func(file string) int {
 		program = file
-		return m.Run()
+		return hermetic.Sample(m, "TestLinks", "TestWordsOfPages", "TestReadme")
 	}))
 }
 

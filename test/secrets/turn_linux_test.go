@@ -86,6 +86,7 @@ func ways() []string {
 // TestCanaries: whatever the model does to see them, the keys of a user are in nothing that it is sent, that is
 // printed, or that is kept.
 func TestCanaries(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	key := canaries()["OPENAI_API_KEY"]
 	for name, way := range map[string]string{
@@ -145,6 +146,7 @@ func TestCanaries(t *testing.T) {
 // TestNobodyCanLookThemUp: while a turn runs, no process of it has a key in its arguments or in its environment, but
 // the server that the user gave one to; not even the program itself, whose environment it came in.
 func TestNobodyCanLookThemUp(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	b := newBox(t)
 	_, flags := b.model(t,
@@ -185,6 +187,7 @@ func TestNobodyCanLookThemUp(t *testing.T) {
 
 // TestCrash: what the runtime prints when it is told to die has no key in it, and what is left behind has none either.
 func TestCrash(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGKILL, syscall.SIGSEGV} {
 		t.Run(signal.String(), func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestScreenReader: nothing moves the cursor and nothing is erased; what is typed and what is finished is appended.
@@ -32,6 +34,7 @@ func TestScreenReader(t *testing.T) {
 
 // TestIdle: while nothing happens nothing is written, before, during and after a conversation.
 func TestIdle(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	w := open(t, nil, 80, 24, "-rate", "5000")
 	w.sees("say something")

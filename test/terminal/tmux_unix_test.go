@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"omniagent/internal/emulator"
+	"omniagent/internal/hermetic"
 )
 
 // TestTmux: what tmux has after 50 changes of the size is the finished lines.
 func TestTmux(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	throughSizes(t, func(random *rand.Rand) string {
 		file := filepath.Join(t.TempDir(), "transcript")

@@ -5,10 +5,11 @@ package walk
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestEveryCommand makes every check with every command that answers with an envelope, each in a box of its own.
@@ -67,14 +68,14 @@ func everyOne(t *testing.T, list []*command, checks map[string]func(*testing.T, 
 
 // some returns the commands with which a check is made. What surrounds a call is the affair of contract, which treats
 // all commands alike: of these checks each third command is enough for every day, another third with each check, and
-// one more where a run is begun. OMNIAGENT_WALK=all makes all.
+// one more where a run is begun. OMNIAGENT_WHOLE=matrices makes all.
 func some(check string, list []*command) []*command {
 	shared := []string{
 		"wrong_flag", "stdin_closed", "stdin_silent", "stdout_closed", "stderr_closed", "reader_gone", "disk_full",
 		"no_home", "unwritable_home", "torn_config", "narrow_and_foreign", "line_ends",
 	}
 	at := slices.Index(shared, check)
-	if at < 0 || len(list) < 20 || os.Getenv("OMNIAGENT_WALK") == "all" {
+	if at < 0 || len(list) < 20 || hermetic.Matrices() {
 		return list
 	}
 	var chosen []*command

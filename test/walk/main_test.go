@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	repository, _ = filepath.Abs(filepath.Join("..", ".."))
 	os.Exit(measure.WithProgram(repository, func(file string) int {
 		program = file
-		return m.Run()
+		return hermetic.Sample(m, "TestBareCall", "TestHelpCommand", "TestFreshHome")
 	}))
 }
 

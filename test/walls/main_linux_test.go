@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(measure.WithProgram("../..", func(file string) int {
 		program = file
-		return m.Run()
+		return hermetic.Sample(m, "TestNothingLeaves", "TestWithoutWalls", "TestRepositoriesBeneathWork")
 	}))
 }
 
@@ -224,7 +224,7 @@ func (g *ground) answer(t testing.TB, where tier, into any, args ...string) (met
 // modes are the permission modes in which the model attacks: what runs in default without asking runs in auto as well,
 // so that auto alone is enough for every day.
 func modes() []string {
-	if os.Getenv("OMNIAGENT_WALLS_MODES") == "all" {
+	if hermetic.Matrices() {
 		return []string{"auto", "default"}
 	}
 	return []string{"auto"}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	hermetic.AtOnce("4")
 	os.Exit(measure.WithProgram("../../..", func(file string) int {
 		program = file
-		return m.Run()
+		return hermetic.Sample(m, "TestTurn", "TestUndo", "TestPermission", "TestSetBetweenTurns")
 	}))
 }
 

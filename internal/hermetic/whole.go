@@ -1,0 +1,57 @@
+package hermetic
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// wholeVariable makes go test run every test. Set to "matrices" it also makes all combinations of what a test varies.
+const wholeVariable = "OMNIAGENT_WHOLE"
+
+// Thorough reports whether tests that take long run: OMNIAGENT_WHOLE is set, as scripts/test does, or -run names tests.
+// With -short they never do.
+func Thorough() bool {
+	return !testing.Short() && (os.Getenv(wholeVariable) != "" || given("test.run"))
+}
+
+// Matrices reports whether a test makes all combinations of what it varies, as scripts/test --long has it. Each in turn
+// is enough for every day.
+func Matrices() bool { return os.Getenv(wholeVariable) == "matrices" }
+
+// Long skips a test that takes long: it starts very many processes, or waits for time. The race detector makes starting
+// a process several times slower, so scripts/test finds the calls of Long and runs those tests without it.
+func Long(t testing.TB) {
+	t.Helper()
+	if !Thorough() {
+		t.Skip("it takes long: OMNIAGENT_WHOLE=1 go test runs it, and so does scripts/test")
+	}
+}
+
+// Times is how often a test tries what differs from time to time: few times where Long skips a test.
+func Times(whole, few int) int {
+	if Thorough() {
+		return whole
+	}
+	return few
+}
+
+// Sample runs only the named tests of a suite that takes long, where Long skips a test. With them runs TestSources,
+// which keeps go test from giving a cached result after a change of the program.
+func Sample(m *testing.M, names ...string) int {
+	flag.Parse()
+	if !Thorough() && !given("test.run") && !given("test.bench") && !given("test.list") {
+		fmt.Printf("only %s: OMNIAGENT_WHOLE=1 go test runs all, and so does scripts/test\n", strings.Join(names, ", "))
+		_ = flag.Set("test.run", "^(TestSources|"+strings.Join(names, "|")+")$")
+	}
+	return m.Run()
+}
+
+// given reports whether the command line sets a flag.
+func given(name string) bool {
+	found := false
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
