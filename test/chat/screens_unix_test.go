@@ -43,13 +43,25 @@ func (w *window) shows(what string, busy bool) emulator.Picture {
 		p := w.look.Look()
 		text := strings.Join(p.Screen, "\n")
 		there := strings.Contains(text, what) || strings.Contains(strings.Join(p.Screen, ""), what) // or broken
-		if there && ticking.MatchString(text) == busy {
+		if there && ticking.MatchString(text) == busy && drawn(p.Screen, what) {
 			return p
 		}
 		if time.Now().After(end) {
 			w.t.Fatalf("no %q:\n%s", what, text)
 		}
 	}
+}
+
+// drawn reports whether the screen ends as the program ends it: with what is typed, or with the answers to a question.
+// A look in the middle of a drawing finds less.
+func drawn(screen []string, what string) bool {
+	last := ""
+	for _, row := range screen {
+		if strings.TrimSpace(row) != "" {
+			last = row
+		}
+	}
+	return strings.HasPrefix(last, "> ") || strings.Contains(last, "why not") || strings.Contains(last, strings.TrimSpace(what))
 }
 
 // keeper writes down scenes, with what differs from one time to the next made equal.
