@@ -46,11 +46,11 @@ func wrong(param string, code fault.Code, value, format string, args ...any) fau
 
 func (c *Call) checkParam(p Param) []fault.Problem {
 	values := c.values[p.Name]
+	where := "--" + p.Name
+	if p.Position > 0 {
+		where = strings.ToUpper(p.Name)
+	}
 	if p.Required && len(values) == 0 {
-		where := "--" + p.Name
-		if p.Position > 0 {
-			where = strings.ToUpper(p.Name)
-		}
 		return []fault.Problem{wrong(p.Name, fault.MissingArgument, "", "%s needs %s: %s", c.Command.Path, where,
 			p.Help)}
 	}
@@ -59,7 +59,7 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		// An empty ID comes from a shell variable without a value. A further argument for another program may be empty.
 		needed := p.Required && !(i > 0 && p.Variadic && p.Kind == Text) || p.Kind == ID && !p.Optional
 		if v == "" && needed {
-			problems = append(problems, wrong(p.Name, fault.ArgError, "", "--%s is empty", p.Name))
+			problems = append(problems, wrong(p.Name, fault.ArgError, "", "%s is empty", where))
 			continue
 		}
 		found := p.check(v)

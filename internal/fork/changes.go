@@ -277,10 +277,12 @@ func (c Change) Patch(w io.Writer) error {
 
 func (f *Fork) openRoot() (*os.Root, error) {
 	root, err := os.OpenRoot(f.Workspace)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.FileMissing, "the workspace %s of the fork %s no longer exists", f.Workspace,
-			f.Name).With("path", f.Workspace).Because(err).
-			Hint("put it back, or read the fork itself in %s", f.dir)
+			f.Name).With("path", f.Workspace).Hint("put it back, or read the fork itself in %s", f.dir)
+	}
+	if err != nil {
+		return nil, fault.Of(err)
 	}
 	return root, nil
 }
