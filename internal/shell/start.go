@@ -112,8 +112,9 @@ func (s *Shell) begin(c Command, r *record) (*runningLine, error) {
 // finalDir returns the directory that the shell reported, or "". All processes with the pipe are dead.
 func (r *runningLine) finalDir() string {
 	defer r.dir.Close()
-	// The deadline only matters on systems where processes can escape.
-	_ = r.dir.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	// The deadline only matters on systems where processes can escape. It is long, since a busy machine may let it pass
+	// before the first read, and then the directory would be lost.
+	_ = r.dir.SetReadDeadline(time.Now().Add(5 * time.Second))
 	text, _ := io.ReadAll(io.LimitReader(r.dir, 64<<10))
 	dir, whole := strings.CutSuffix(string(text), "\n")
 	if !whole || !filepath.IsAbs(dir) {
