@@ -22,7 +22,8 @@ func Thorough() bool {
 func Matrices() bool { return os.Getenv(wholeVariable) == "matrices" }
 
 // Long skips a test that takes long: it starts very many processes, or waits for time. The race detector makes starting
-// a process several times slower, so scripts/test finds the calls of Long and runs those tests without it.
+// a process several times slower, so scripts/test runs what calls Long or Times without it. It finds the calls in the
+// test functions themselves.
 func Long(t testing.TB) {
 	t.Helper()
 	if !Thorough() {

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestGrepPatternAsLineByLine holds the search in whole texts against regexp on each line.
 func TestGrepPatternAsLineByLine(t *testing.T) {
 	found := 0
-	rounds(t, 400, func(random *rand.Rand) {
+	rounds(t, hermetic.Times(400, 80), func(random *rand.Rand) {
 		pattern, fold := randomPattern(random, 3), random.IntN(3) == 0
 		p, err := parseGrep(pattern, fold, false)
 		if err != nil {

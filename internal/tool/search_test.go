@@ -193,7 +193,6 @@ func randomText(random *rand.Rand, huge bool) string {
 
 func rounds(t *testing.T, most int, try func(random *rand.Rand)) {
 	t.Helper()
-	most = hermetic.Times(most, (most+4)/5)
 	seed := rand.Uint64()
 	for i := range most {
 		try(rand.New(rand.NewPCG(seed, uint64(i))))
@@ -244,7 +243,7 @@ func differ(ours, theirs []string) string {
 func TestGlobFindsWhatFdFinds(t *testing.T) {
 	fd := needs(t, "fd", "fdfind")
 	total := 0
-	rounds(t, 25, func(random *rand.Rand) {
+	rounds(t, hermetic.Times(25, 5), func(random *rand.Rand) {
 		s := plantSearched(t, random)
 		dir := s.someDir(random, s.others(t, ".", fd, "--strip-cwd-prefix", "-t", "f"))
 		result := use(t, Glob(s.env(t, dir)), map[string]any{"pattern": "**/*", "limit": 100_000})
@@ -293,7 +292,7 @@ func (s searched) listing(t *testing.T) string {
 func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
 	rg := needs(t, "rg")
 	total := 0
-	rounds(t, 15, func(random *rand.Rand) {
+	rounds(t, hermetic.Times(15, 3), func(random *rand.Rand) {
 		s := plantSearched(t, random)
 		env := s.env(t, ".")
 		for range 4 {

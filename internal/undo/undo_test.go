@@ -153,12 +153,12 @@ func steps() []string {
 	}
 }
 
-// scripts is how many random scripts are run: UNDO_SCRIPTS of scripts/test.
-func scripts(t testing.TB) uint64 {
+// scripts is how many random scripts are run: UNDO_SCRIPTS of scripts/test, or else that many.
+func scripts(times int) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("OMNIAGENT_UNDO_SCRIPTS"), 10, 32); err == nil {
 		return n
 	}
-	return uint64(hermetic.Times(60, 8))
+	return uint64(times)
 }
 
 // TestRandomScriptsAreTakenBack runs random destructive scripts and takes each back, then back again, and back.
@@ -173,7 +173,7 @@ func TestRandomScriptsAreTakenBack(t *testing.T) {
 			s := undo.Store{Dir: t.TempDir()}
 			root := workspaceOf(t)
 			said, was := state(t, root), look(t, root)
-			for seed := lane; seed < scripts(t); seed += lanes {
+			for seed := lane; seed < scripts(hermetic.Times(60, 8)); seed += lanes {
 				takeBack(t, s, root, seed, was, said)
 			}
 		})
