@@ -117,7 +117,7 @@ func TestHomeIsEmpty(t *testing.T) {
 }
 
 // TestHiddenLate: a secret that is made while a command runs is not seen, neither in a new directory, nor in one that
-// was there, nor beside what is on the list.
+// was there, nor beside what is on the list, nor where a directory or a file is moved in, nor over a new link.
 func TestHiddenLate(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestHiddenLate(t *testing.T) {
 			p, err := w.Plan(process.Plan{
 				Argv: []string{
 					"bash", "-c", "read _; cat $REAL/.config/new/hosts $REAL/.nobody-knows/late $REAL/.tool/token " +
-						"$REAL/late $REAL/.history ~/late; true",
+						"$REAL/late $REAL/.history ~/late $REAL/.moved/token $REAL/.tool/bin/late ~/.tool/bin/late; true",
 				}, Path: "/bin/bash", Dir: h.root, Env: []string{"HOME=" + h.home, "REAL=" + h.home},
 				Stdin: in, Stdout: &out,
 			})
@@ -138,11 +138,13 @@ func TestHiddenLate(t *testing.T) {
 			must(t, err)
 			for _, path := range []string{
 				".config/new/hosts", ".nobody-knows/late", ".tool/token", "late",
-				"replaced",
+				"replaced", "made/token",
 			} {
 				h.write(t, path, "secret")
 			}
 			must(t, os.Rename(h.home+"/replaced", h.home+"/.history"))
+			must(t, os.Rename(h.home+"/made", h.home+"/.moved"))
+			must(t, os.Symlink("../credentials", h.home+"/.tool/bin/late"))
 			_, err = answer.WriteString("now\n")
 			must(t, err)
 			c.Wait()

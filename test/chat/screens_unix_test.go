@@ -61,7 +61,8 @@ func drawn(screen []string, what string) bool {
 			last = row
 		}
 	}
-	return strings.HasPrefix(last, "> ") || strings.Contains(last, "why not") || strings.Contains(last, strings.TrimSpace(what))
+	return strings.HasPrefix(last, "> ") || strings.Contains(last, "why not") ||
+		strings.Contains(last, strings.TrimSpace(what))
 }
 
 // keeper writes down scenes, with what differs from one time to the next made equal.

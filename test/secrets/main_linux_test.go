@@ -45,7 +45,7 @@ func canaries() map[string]string {
 			"-Zt72-of-another-provider", "FOO_TOKEN": "canary" + "-Ar93-of-foo",
 		"AWS_SECRET_ACCESS_KEY": "canary" + "/Wq58+of/aws", "DATABASE_URL": "canary" +
 			"-Md26-of-a-database", "mcp": "canary" + "-Ux15-of-a-server",
-		"header": "canary" + "-Nb84-of-a-header",
+		"header": "canary" + "-Nb84-of-a-header", "profile": "canary" + "-Vy63-of-a-profile",
 	}
 }
 

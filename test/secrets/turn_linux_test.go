@@ -2,14 +2,20 @@ package secrets
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -141,6 +147,86 @@ func TestCanaries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKeyInIdentifiers: an API that names its answers, models, calls, tools or failures after the key brings it into no
+// output and no file, whichever wire it speaks, and wherever the user keeps the key.
+func TestKeyInIdentifiers(t *testing.T) {
+	hermetic.Long(t)
+	t.Parallel()
+	const (
+		identifiers = "id|model|call_id|item_id|tool_call_id|response_id|responseId|modelVersion"
+		acts        = `[{"read":"plain.txt"},{"say":"done"}]`
+	)
+	for name, c := range map[string]struct{ provider, base, key, members, script string }{
+		"chat":      {"openai", "/v1", "OPENAI_API_KEY", identifiers, acts},
+		"responses": {"codex", "/v1", "OPENAI_API_KEY", identifiers, acts},
+		"messages":  {"anthropic", "", "ANTHROPIC_API_KEY", identifiers, acts},
+		"gemini":    {"gemini", "", "GEMINI_API_KEY", identifiers, acts},
+		"tools":     {"openai", "/v1", "OPENAI_API_KEY", "name", acts},
+		"failure":   {"openai", "/v1", "OPENAI_API_KEY", "message|type|code|param", `[{"error":400}]`},
+		"file":      {"", "/v1", "profile", identifiers, `[{"say":"done"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t)
+			key := canaries()[c.key]
+			if c.key == "GEMINI_API_KEY" {
+				key = canaries()["OPENAI_API_KEY"]
+				b.env = append(b.env, c.key+"="+key)
+			}
+			server, _ := b.model(t, c.script)
+			base := reflecting(t, server.URL(), c.members, key) + c.base
+			flags := []string{"--provider", c.provider, "--model", "test-model", "--api-base", base}
+			if c.provider == "" {
+				flags = nil
+				b.write(t, filepath.Join(b.home, ".eidolon", "config.json"), fmt.Sprintf(`{"models":{"active":"one",
+					"profiles":[{"name":"one","provider":"siliconflow","model":"m","apiKey":%q,"baseUrl":%q}]}}`, key, base))
+			}
+			start := func(args ...string) string {
+				return b.run(t, append(append([]string{"start", "-p", "go", "--verbose"}, flags...), args...)...)
+			}
+			out := start("--session-id", "named")
+			if !strings.Contains(out, "[REDACTED]") || !strings.Contains(out, `"type":"result"`) ||
+				len(server.Requests()) == 0 {
+				t.Errorf("the key does not come back: %s", out)
+			}
+			clean(t, "what start printed", out)
+			clean(t, "what the next one printed", start("--resume", "named"))
+			for _, command := range []string{"show", "export"} {
+				clean(t, command, b.run(t, "session", command, "named"))
+			}
+			if n := b.search(t); n < 2 {
+				t.Errorf("%d files were kept", n)
+			}
+		})
+	}
+}
+
+// reflecting is an API in front of another one, which puts the key in front of the values of those members.
+func reflecting(t *testing.T, address, members, key string) string {
+	t.Helper()
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := regexp.MustCompile(`("(?:` + members + `)":\s*")`)
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(r *http.Response) error {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return err
+			}
+			body = values.ReplaceAll(body, []byte("${1}"+key+"-"))
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+			r.Header.Set("X-Request-Id", key)
+			return nil
+		},
+	})
+	t.Cleanup(front.Close)
+	return front.URL
 }
 
 // TestNobodyCanLookThemUp: while a turn runs, no process of it has a key in its arguments or in its environment, but

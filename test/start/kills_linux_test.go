@@ -152,3 +152,60 @@ func TestHostIsGoneWhileACommandRuns(t *testing.T) {
 		t.Errorf("not saved: %s", journal)
 	}
 }
+
+// TestLongInputIsNotHeld: input without an end takes memory for a few messages at most, in each form that is read, and
+// the limit is told.
+func TestLongInputIsNotHeld(t *testing.T) {
+	t.Parallel()
+	const most, sent = 450 << 10, 700 // KiB of memory at the peak, MiB of input
+	for name, c := range map[string]struct {
+		begin, text string
+		args        []string
+	}{
+		"one line":        {text: "a", args: []string{"--input-format", "text"}},
+		"blank lines":     {text: " \n"},
+		"like a frame":    {begin: `{"type":"user","content":"`, text: "a"},
+		"a frame":         {begin: `{"type":"user","content":"`, text: "a", args: []string{"--session-id", "s"}},
+		"with a prompt":   {text: "line\n", args: []string{"-p", "go", "--dialect", "claude"}},
+		"frame of Claude": {text: "a", args: []string{"--input-format", "stream-json", "--dialect", "claude"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			args, env, _ := wires()[0].scripted(t, `[{"say":"ok"}]`)
+			cmd := exec.Command(program, append(append([]string{"start", "--cwd", p.work}, args...), c.args...)...)
+			var out bytes.Buffer
+			cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = append(p.env, env...), p.home, &out, &out
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.WriteString(in, c.begin)
+			block, peak := strings.Repeat(c.text, 1<<20/len(c.text)), 0
+			for i := 0; i < sent && err == nil && peak <= most; i++ {
+				_, err = io.WriteString(in, block)
+				peak = max(peak, memoryOf(cmd.Process.Pid))
+			}
+			_ = in.Close()
+			if peak > most {
+				_ = cmd.Process.Kill()
+			}
+			_ = cmd.Wait()
+			if peak == 0 || peak > most || !strings.Contains(out.String(), "64 MiB") {
+				t.Errorf("%d KiB at the peak: %.2000s", peak, out.String())
+			}
+			t.Logf("%d KiB at the peak", peak)
+		})
+	}
+}
+
+// memoryOf is the peak memory of a process in KiB, or 0 when it has ended.
+func memoryOf(pid int) (peak int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if _, rest, ok := strings.Cut(string(text), "VmHWM:"); ok {
+		_, _ = fmt.Sscan(rest, &peak)
+	}
+	return peak
+}

@@ -162,10 +162,18 @@ os.rename(git + "/new", git + "/index")
 		},
 		{name: "the number of processes", lines: []string{manyThreads(4200)}, open: marked},
 		{
+			// Written, by names, reserved without a write, and held by a descriptor alone: a limit that counts one of
+			// them does not see the others.
 			name: "the space and the inodes of the disk", lines: []string{
-				"mkdir i && (cd i && seq 3000 | xargs touch) && head -c 64M /dev/zero > big && " +
-					"head -c 64M /dev/zero > $TMPDIR/big && touch {m}",
-			}, open: marked,
+				"head -c 64M /dev/zero > big && head -c 64M /dev/zero > $TMPDIR/big && touch {m}-written",
+				"mkdir i && (cd i && seq 3000 | xargs touch) && touch {m}-names",
+				"fallocate -l 64M kept && [ $(stat -c %b kept) -gt 100000 ] && touch {m}-reserved",
+				"exec 5> gone; rm gone; head -c 64M /dev/zero >&5 && touch {m}-nameless",
+			},
+			open: func(_ *testing.T, g *ground, _ outcome) bool {
+				ways, _ := filepath.Glob(g.work + "/marks/hole-*")
+				return len(ways) == 4
+			},
 		},
 		{
 			name: "the memory of commands",

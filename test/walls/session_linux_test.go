@@ -84,6 +84,37 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
+// TestLinksWithoutWalls: where nothing else holds a command, what a link of the repository leads to is judged as if it
+// were written there, however the line meets the link. What stays in the workspace runs.
+func TestLinksWithoutWalls(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	for name, to := range map[string]string{
+		"notes.txt": g.home + "/.ssh/id_ed25519", "chain": "notes.txt", "way": g.home + "/.ssh", "near": "a.txt",
+		"twin": "../home/plain",
+	} {
+		must(t, os.Symlink(to, filepath.Join(g.work, name)))
+	}
+	lines := []string{
+		"cat notes.txt", "cat chain", "cat n*s.txt", "head -n 1 < notes.txt", "cat way/id_ed25519",
+		"cd way && cat id_ed25519", "cat way/../plain", "cat twin", "grep -h user- notes.txt a.txt", "diff -r way sub",
+	}
+	var steps []string
+	for _, line := range append(lines, "cat near") {
+		steps = append(steps, bash(line))
+	}
+	steps = append(steps, call("Read", map[string]any{"file_path": "notes.txt"}))
+	o := g.turn(t, namespaces(), steps, "--permission-mode", "prompt", "--sandbox", "off")
+	if len(o.results) != len(steps) || !strings.Contains(o.results[len(lines)].Content, "plain") {
+		t.Fatalf("%s\n%s", o.out, o.stderr)
+	}
+	for i, r := range o.results {
+		if strings.Contains(r.Content, canary()) || strings.Contains(r.Content, "of the user") {
+			t.Errorf("%s: %s", steps[i], r.Content)
+		}
+	}
+}
+
 // TestRefusedHost: who runs into the network's walls is told how a person opens them, also over an encrypted
 // connection, which the program that is refused does not show.
 func TestRefusedHost(t *testing.T) {
