@@ -17,7 +17,12 @@ func (r *Run) survey(ctx context.Context) error {
 	if _, err := os.Stat(path); err == nil { // an earlier owner has made it
 		return nil
 	}
-	for _, dir := range r.store.Ours { // made first, so that a directory above it is not a change either
+	for _, dir := range r.store.Ours {
+		rel, err := filepath.Rel(r.Dir, dir)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		// It lies in the workspace. Made before the index, neither it nor a directory above it is a change.
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
