@@ -33,16 +33,11 @@ func TestLaws(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.Name(), func(t *testing.T) {
 			t.Parallel()
-			everyday(t, s)
+			if s.Host.Name != Direct().Name {
+				hermetic.Long(t)
+			}
 			Laws(t, s)
 		})
-	}
-}
-
-// everyday leaves subjects behind a host to long runs.
-func everyday(t *testing.T, s Subject) {
-	if s.Host.Name != Direct().Name {
-		hermetic.Long(t)
 	}
 }
 

@@ -58,7 +58,7 @@ func Check(root string) ([]string, error) {
 	for _, p := range t.packages {
 		t.checkPackage(p)
 		t.checkImports(p)
-		t.checkSamples(p)
+		t.checkTests(p)
 		for _, f := range p.files {
 			t.checkFile(f)
 			t.checkCalls(p, f)

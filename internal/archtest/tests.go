@@ -3,11 +3,12 @@ package archtest
 import (
 	"go/ast"
 	"strconv"
+	"strings"
 )
 
-// checkSamples looks for names in a call of hermetic.Sample that no test of the package has: a test that was renamed
-// would silently leave the sample.
-func (t *tree) checkSamples(p *pkg) {
+// checkTests looks for calls of hermetic that would silently do nothing: Sample with the name of a test that the
+// package does not have, and Long or Times in a function that is not a test, where scripts/test does not look for them.
+func (t *tree) checkTests(p *pkg) {
 	tests := map[string]bool{}
 	for _, f := range p.files {
 		for _, d := range f.syntax.Decls {
@@ -17,22 +18,42 @@ func (t *tree) checkSamples(p *pkg) {
 		}
 	}
 	for _, f := range p.files {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+		for _, d := range f.syntax.Decls {
+			function, ok := d.(*ast.FuncDecl)
+			if !ok || !f.test {
+				continue
 			}
-			if name, ok := call.Fun.(*ast.SelectorExpr); !ok || name.Sel.Name != "Sample" || len(call.Args) < 2 {
+			ast.Inspect(function, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					t.checkHermetic(call, function.Name.Name, tests)
+				}
 				return true
-			}
-			for _, arg := range call.Args[1:] {
-				if literal, ok := arg.(*ast.BasicLit); ok {
-					if name, err := strconv.Unquote(literal.Value); err == nil && !tests[name] {
-						t.problem(t.at(literal), "there is no test %s in this package", name)
-					}
+			})
+		}
+	}
+}
+
+func (t *tree) checkHermetic(call *ast.CallExpr, function string, tests map[string]bool) {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	if room, ok := selector.X.(*ast.Ident); !ok || room.Name != "hermetic" {
+		return
+	}
+	switch selector.Sel.Name {
+	case "Long", "Times":
+		if !strings.HasPrefix(function, "Test") {
+			t.problem(t.at(call), "%s calls hermetic.%s: call it in the test function, where scripts/test finds it",
+				function, selector.Sel.Name)
+		}
+	case "Sample":
+		for _, arg := range call.Args[1:] {
+			if literal, ok := arg.(*ast.BasicLit); ok {
+				if name, err := strconv.Unquote(literal.Value); err == nil && !tests[name] {
+					t.problem(t.at(literal), "there is no test %s in this package", name)
 				}
 			}
-			return true
-		})
+		}
 	}
 }

@@ -118,8 +118,8 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// inTurn yields each third of what is tried on an agent, another third from agent to agent, so that every kind of case
-// is tried on one of them. Of opencode, which starts the slowest, it is each sixth. OMNIAGENT_WHOLE=matrices tries all.
+// inTurn yields every third of an agent's cases, or every sixth for opencode, which starts the slowest. Each agent
+// begins with another case, so that every kind is tried on one of them. OMNIAGENT_WHOLE=matrices tries all.
 func inTurn[T any](t *testing.T, agent string, all []T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		at := slices.Index([]string{"claude", "codex", "gemini", "copilot", "opencode"}, agent)

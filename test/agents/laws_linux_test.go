@@ -44,7 +44,7 @@ func TestLaws(t *testing.T) {
 	for _, s := range all {
 		t.Run(s.Name(), func(t *testing.T) {
 			if !hermetic.Matrices() && !slices.Contains([]string{"claude", "codex", "gemini over ACP"}, s.Agent) {
-				t.Skip("it takes minutes, and is driven as another one is: OMNIAGENT_WHOLE=matrices tries it")
+				t.Skip("it takes minutes, and one that ran is driven in the same way: OMNIAGENT_WHOLE=matrices tries it")
 			}
 			agenttest.Laws(t, s)
 		})

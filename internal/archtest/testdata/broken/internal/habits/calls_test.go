@@ -18,3 +18,5 @@ func main() {
 }
 
 func TestThere(t *testing.T) {}
+
+func helper(t *testing.T) { hermetic.Long(t) }
