@@ -52,8 +52,8 @@ func (w *window) shows(what string, busy bool) emulator.Picture {
 	}
 }
 
-// drawn reports whether the screen ends as the program ends it: with what is typed, or with the answers to a question.
-// A look in the middle of a drawing finds less.
+// drawn reports whether the screen ends as the program ends it: with a line to type in, with the answers to a question,
+// or with what was typed, over several rows or not. A look in the middle of a drawing finds less.
 func drawn(screen []string, what string) bool {
 	last := ""
 	for _, row := range screen {
@@ -62,7 +62,7 @@ func drawn(screen []string, what string) bool {
 		}
 	}
 	return strings.HasPrefix(last, "> ") || strings.Contains(last, "why not") ||
-		strings.Contains(last, strings.TrimSpace(what))
+		strings.HasSuffix(strings.TrimSpace(strings.Join(screen, "")), strings.TrimSpace(what))
 }
 
 // keeper writes down scenes, with what differs from one time to the next made equal.
