@@ -63,8 +63,9 @@ type About struct {
 	// places in the home directory with logins and conversations, which no tool may read
 	Private []string
 	// Keeps returns the places of the agent's own data, given the user's environment; nil if they are unknown
-	Keeps func(env []string) Keeps
-	Parts []string // files of the agent that its command line names, absolute
+	Keeps  func(env []string) Keeps
+	Caches []string // names in the temporary directory under which it stores what it has compiled
+	Parts  []string // files of the agent that its command line names, absolute
 	// RepoEffect describes what the agent does in a conversation with a trusted file of a repository, or returns ""
 	// if it ignores the file; nil if it ignores all files
 	RepoEffect func(file string) string

@@ -17,11 +17,12 @@ type endless struct {
 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = e.text[(e.read+int64(i))%int64(len(e.text))]
+	n := copy(p, e.text[e.read%int64(len(e.text)):])
+	for n < len(p) {
+		n += copy(p[n:], e.text)
 	}
-	e.read += int64(len(p))
-	return len(p), nil
+	e.read += int64(n)
+	return n, nil
 }
 
 // TestEndlessInput is refused when the limit is reached, not when it has been read: in one line, in lines, in blank

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -55,6 +56,7 @@ func everyCode(t *testing.T) (got []coded) {
 
 func TestErrorObject(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	every := everyCode(t)
 	t.Run("catalogue", func(t *testing.T) {
 		t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 const twoContexts = "output = \"tsv\"\ncurrent_context = \"home\"\n[context.home]\ngrace = " +
@@ -13,6 +15,7 @@ const twoContexts = "output = \"tsv\"\ncurrent_context = \"home\"\n[context.home
 
 func TestConfigFlags(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	t.Run("only_file", func(t *testing.T) {
 		w := newWorld(t)
 		w.configure(t, "output = \"tsv\"\nlock_timeout = \"3s\"\n")
@@ -99,6 +102,7 @@ func TestConfigFlags(t *testing.T) {
 
 func TestCwd(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	w := newWorld(t)
 	sub := filepath.Join(w.dir, "sub")
 	if err := os.MkdirAll(filepath.Join(sub, "deep"), 0o700); err != nil {

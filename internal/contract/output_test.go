@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestFields(t *testing.T) {
@@ -41,6 +43,7 @@ func TestFields(t *testing.T) {
 
 func TestOutputFormats(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	w := newWorld(t)
 	terminal := func(h *Host) { h.StdoutTerminal = true }
 	output := func(t *testing.T, args ...string) string {
@@ -140,6 +143,7 @@ func TestOutputFormats(t *testing.T) {
 
 func TestStableOutput(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	w := newWorld(t)
 	for _, args := range [][]string{
 		{"ok"}, {"numbered", "--limit", "3"}, {"where"}, {"show", "many"}, {"fail"}, {"ok", "--no-such-flag"}, {

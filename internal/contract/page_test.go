@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestPagination(t *testing.T) {
@@ -174,6 +176,7 @@ func defaultOf(t *testing.T, schema, name string) string {
 
 func TestSizeCap(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	w := newWorld(t)
 	t.Run("whole_elements", func(t *testing.T) {
 		a := w.run(t, "numbered", "--limit", "0", "--count", "2048", "--pad", "1024").must(t, 0)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // runs are the names that the command make was carried out for.
@@ -172,6 +174,7 @@ func (w *world) batch(t *testing.T, lines string, args ...string) (answers []ans
 
 func TestExec(t *testing.T) {
 	t.Parallel()
+	hermetic.Long(t)
 	const mixed = `{"_cmd":"ok"}` + "\n" + `{"_cmd":"fail"}` + "\n" + `{"_cmd":"group.leaf"}` + "\n"
 	t.Run("stops", func(t *testing.T) {
 		w := newWorld(t)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestStrayPrints(t *testing.T) {
@@ -342,6 +344,7 @@ func TestInputWhileItComes(t *testing.T) {
 // TestManyLines: any number of lines is carried out, one by one. A line that is longer than the limit ends the batch,
 // and the lines before it have their answers.
 func TestManyLines(t *testing.T) {
+	hermetic.Long(t)
 	w := newWorld(t)
 	const line = `{"_cmd":"echo","text":"x"}` + "\n"
 	w.stdin = strings.Repeat(line, 5000) // 130 kB

@@ -23,6 +23,7 @@ type AgentWanted struct {
 	Keeps       func(env []string) (dirs, files []string)
 	Files       string            // a directory of ours with files for it, which may not be there; empty: none
 	Own         []string          // further directories that it may change, absolute or with ~/
+	Caches      []string          // names in /tmp that stay for its next conversations in the workspace
 	Programs    []string          // files of its program, absolute
 	Parts       []string          // further files of it, absolute: what lies next to them is seen too
 	Veiled      []string          // names of a repository's configuration that it must not find
@@ -69,6 +70,11 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 			return beneath(path, secret) || beneath(secret, path)
 		})
 	})
+	for _, name := range w.Caches {
+		p.Places = append(p.Places, sandbox.Place{
+			Path: filepath.Join("/tmp", name), Sight: sandbox.Owned, Why: "what the agent has compiled",
+		})
+	}
 	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, OwnSettings: w.OwnSettings, Reviewed: w.Reviewed}
 	return policy, files, nil
 }

@@ -67,6 +67,7 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
 		Programs: []string{s.Install.Path, s.Install.Program},
+		Caches:   about.Caches,
 		Parts:    append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
 		Veiled:   append(slices.Clone(about.Settings), about.RepoFiles...), OwnSettings: about.OwnSettings,
 	}

@@ -101,6 +101,7 @@ func (a *agentHome) says(t *testing.T, line string) string {
 
 // TestAgentDoes lists what an agent can do, and what it cannot.
 func TestAgentDoes(t *testing.T) {
+	hermetic.Long(t)
 	a := newAgentHome(t, nil)
 	for _, c := range []struct{ line, want string }{
 		{"cd; echo .[a-z]* *", ".agent .agent.json .gitconfig project tools"},
@@ -217,6 +218,7 @@ func TestAgentHasLinks(t *testing.T) {
 
 // TestAgentIsVeiled lets configuration appear in the middle, by the agent's hands and by others.
 func TestAgentIsVeiled(t *testing.T) {
+	hermetic.Long(t)
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("good")))
 	a := newAgentHome(t, map[string]string{".claude/agents/good": sum, ".claude/agents/changed": sum})
 	for name, text := range map[string]string{
@@ -334,6 +336,7 @@ func TestAgentLeavesNothing(t *testing.T) {
 
 // TestAgentExplains: what is explained is what happens.
 func TestAgentExplains(t *testing.T) {
+	hermetic.Long(t)
 	a := newAgentHome(t, nil)
 	must(t, os.MkdirAll(a.root+"/.claude", 0o700))
 	must(t, os.WriteFile(a.root+"/.claude/x", nil, 0o600))

@@ -24,6 +24,7 @@ import (
 
 // TestBehaviour looks at what a command sees, and how it ends.
 func TestBehaviour(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			g := newGround(t)
@@ -156,6 +157,7 @@ func git(t *testing.T, dir string, args ...string) {
 
 // TestGit commits, in a repository and in a linked worktree.
 func TestGit(t *testing.T) {
+	hermetic.Long(t)
 	const work = "echo x > file && git add file && git commit -qm one && git switch -qc other && git commit -q " +
 		"--allow-empty -m two && git stash list && git log --oneline | wc -l"
 	for _, tier := range tiers(t) {
@@ -331,6 +333,7 @@ func allocates() error {
 
 // TestLimits: a command that makes processes without end, or takes memory without end, is refused.
 func TestLimits(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		g := newGround(t)
 		w := g.walls(t, tier, func(p *Policy) { p.Limits = Limits{Processes: 400} })

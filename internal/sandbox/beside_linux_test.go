@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/hermetic"
 )
 
 // confinesItself does what a program does that wants to have no right to write.
@@ -33,6 +35,7 @@ func confinesItself() error {
 
 // TestNoWallsInside: what confines itself is told that it cannot, because the supervisor would act for it all the same.
 func TestNoWallsInside(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		w := g.walls(t, tier)

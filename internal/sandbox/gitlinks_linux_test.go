@@ -30,6 +30,7 @@ const becomes = `mkdir -p evil/objects evil/refs; cp -r .git/objects .git/refs e
 
 // TestNoOtherGitDirectory: a work tree does not become a git directory, so that a person's git runs nothing.
 func TestNoOtherGitDirectory(t *testing.T) {
+	hermetic.Long(t)
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.repository(t)

@@ -340,6 +340,7 @@ func TestHomesOfAllKinds(t *testing.T) {
 
 // TestExplainHome compares what is said with what happens.
 func TestExplainHome(t *testing.T) {
+	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		h := newHouse(t)
 		h.write(t, ".own/a", "")

@@ -74,6 +74,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 
 // TestWithoutNamespaces does it where no further namespace can be made.
 func TestWithoutNamespaces(t *testing.T) {
+	hermetic.Long(t)
 	again(t, inNamespace(), 0, "without-namespaces", whatDiffers)
 }
 

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestHostile: no schema and no value takes long, and each ends with an answer. The limits of time are generous: what
 // is not bounded takes hours.
 func TestHostile(t *testing.T) {
+	hermetic.Long(t)
 	nested := func(open, inside, end string, times int) string {
 		return strings.Repeat(open, times) + inside + strings.Repeat(end, times)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,27 @@ func TestWalledOwnSandbox(t *testing.T) {
 		"--auto-edit", "--sandbox", "workspace-write", "--walls")
 	if o.code != 0 || !b.took("inside") || b.took(outside) || b.took(".mcp.json") || o.report.Walls == nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestWalledCaches: what Copilot compiles of itself outlives its temporary directory, so its next start is as fast as
+// without walls.
+func TestWalledCaches(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "copilot")
+	compiled := func() (files []string) {
+		t.Helper()
+		o := b.run(`[{"say":"I am done."}]`, "--yolo", "--sandbox", "off", "--walls")
+		if o.code != 0 || o.report.Walls == nil {
+			t.Fatalf("%+v", o)
+		}
+		files, _ = filepath.Glob(filepath.Join(b.home, ".local/state/omniagent/walls/home-*/*/v*/*"))
+		return files
+	}
+	first := compiled()
+	if second := compiled(); len(first) == 0 || !slices.Equal(first, second) {
+		t.Errorf("%d compiled files, then %d", len(first), len(second))
 	}
 }
 

@@ -32,6 +32,7 @@ func New() agent.Driver {
 			ID: "copilot",
 			About: agent.About{
 				Keeps:          keeps,
+				Caches:         []string{"node-compile-cache"}, // without it a start takes 1.4 times as long
 				Archive:        archive,
 				Servers:        serverEntry,
 				Title:          "GitHub Copilot CLI",
