@@ -91,7 +91,7 @@ func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
 		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: forkProxy(c),
 	}
 	for _, path := range c.Strings("write") {
-		w.Write = append(w.Write, c.Abs(path))
+		w.Roots = append(w.Roots, c.Abs(path))
 	}
 	for _, path := range c.Strings("hide") {
 		w.Hide = append(w.Hide, c.Abs(path))

@@ -35,7 +35,6 @@ type Wanted struct {
 	Network string                 // off, on, or hosts separated by commas; empty: off
 	Temp    string                 // a directory of its own, accessible only by the user
 	State   string                 // where sandbox records what to clean up after a kill of this process
-	Write   []string               // further writable directories, absolute
 	Hide    []string               // further unreadable paths, absolute
 	Read    []string               // further readable paths in the home directory, absolute or with ~/
 	Memory  int64                  // bytes of data per process; 0: no limit
@@ -55,16 +54,9 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	}
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
-		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home),
+		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup),
 		Temp:   w.Temp,
 		Limits: sandbox.Limits{Memory: w.Memory},
-	}
-	for _, dir := range w.Write {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return p, fault.New(fault.FileMissing, "%s, which is to be written, is not there", dir).Because(err)
-		}
-		p.Write = append(p.Write, real)
 	}
 	for _, dir := range w.Roots {
 		real, err := filepath.EvalSymlinks(dir)

@@ -3,6 +3,7 @@ package enclosure
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,13 +23,19 @@ func Credentials(agents guard.Agents, home string) []string {
 	return all
 }
 
-// GitConfig returns the files in which git's configuration of a user and of the machine is.
-func GitConfig(home string) []string {
-	files := []string{"/etc/gitconfig"}
-	if home != "" {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+// GitConfig returns the files in which git's configuration of a user and of the machine is. lookup reads a variable of
+// the environment; nil: none is set.
+func GitConfig(home string, lookup func(name string) (string, bool)) []string {
+	variable := Wanted{Lookup: lookup}.variable
+	files := append([]string{"/etc/gitconfig"}, gitOf(home, "")...)
+	files = append(files, gitOf(home, variable("XDG_CONFIG_HOME"))...)
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		if path := variable(name); filepath.IsAbs(path) {
+			files = append(files, path)
+		}
 	}
-	return files
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 // checkHomes refuses to let commands write a home directory, or a directory that holds one: what starts with the next

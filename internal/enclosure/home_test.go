@@ -93,3 +93,15 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// TestGitConfig: the files are those that git reads, in whatever shell a person calls it.
+func TestGitConfig(t *testing.T) {
+	variables := map[string]string{
+		"XDG_CONFIG_HOME": "/x", "GIT_CONFIG_GLOBAL": "/g/config", "GIT_CONFIG_SYSTEM": "here",
+	}
+	got := GitConfig("/h", func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	want := []string{"/etc/gitconfig", "/g/config", "/h/.config/git/config", "/h/.gitconfig", "/x/git/config"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

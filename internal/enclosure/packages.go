@@ -100,7 +100,7 @@ func (w Wanted) lookup(name string) (string, bool) {
 // ofWorkspace reports whether a program lies where commands may write.
 func (w Wanted) ofWorkspace(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
-	return err != nil || slices.ContainsFunc(slices.Concat([]string{w.Root}, w.Roots, w.Write), func(dir string) bool {
+	return err != nil || slices.ContainsFunc(append([]string{w.Root}, w.Roots...), func(dir string) bool {
 		at, err := filepath.EvalSymlinks(dir)
 		return err != nil || beneath(at, real)
 	})

@@ -115,9 +115,7 @@ func (k kept) path() string { return filepath.Join(k.base, k.name) }
 func (p Policy) kept() []kept {
 	var all []kept
 	for _, root := range append([]string{p.Root}, p.Roots...) {
-		for _, dir := range p.repository(root) { // these first: they say more about a name
-			all = append(all, gitNames(root, dir)...)
-		}
+		all = append(all, p.git(root)...) // these first: they say more about a name
 		for _, name := range p.Protected {
 			all = append(all, kept{base: root, name: filepath.Clean(name)})
 		}
@@ -130,13 +128,10 @@ func (p Policy) kept() []kept {
 			all = append(all, p.nested(root, tree)...)
 		}
 	}
-	for _, dir := range p.Write {
-		if !isGitDir(dir) {
-			if _, ok := lineOf(filepath.Join(dir, "commondir"), ""); !ok {
-				continue
-			}
+	for _, dir := range p.Write { // such as those of a linked work tree
+		if _, linked := lineOf(filepath.Join(dir, "commondir"), ""); linked || isGitDir(dir) {
+			all = append(all, gitNames(dir, "")...)
 		}
-		all = append(all, gitNames(dir, "")...)
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(k kept) bool {
@@ -146,29 +141,69 @@ func (p Policy) kept() []kept {
 	})
 }
 
-// repository returns the git directory of a workspace relative to it: .git, what the file .git names, and what
-// commondir names there.
-func (p Policy) repository(root string) []string {
-	dirs := []string{".git"}
-	follow := func(file, beginning, from string) {
-		named, ok := lineOf(filepath.Join(root, file), beginning)
-		if !ok {
-			return
+// protectedPaths returns all names that commands cannot change, where these lead by links, and where the links in them
+// lead.
+func (p Policy) protectedPaths() (paths []string) {
+	for _, k := range p.kept() {
+		paths = append(paths, k.path())
+		for _, link := range append(linksIn(k.path(), deepLinks), k.path()) {
+			real, err := filepath.EvalSymlinks(link)
+			holds := func(root string) bool { return within(real, root) }
+			if err == nil && !slices.ContainsFunc(append([]string{p.Root}, p.Write...), holds) {
+				paths = append(paths, real)
+			}
 		}
-		dir := absolute(named, filepath.Join(root, from))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// repository returns the git directories of a work tree: .git, where it leads by a link or as a file, what commondir
+// names there, and the tree itself if it is a bare repository. All but the first are without links.
+func repository(tree string) []string {
+	dirs := []string{filepath.Join(tree, ".git")}
+	add := func(dir string) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
-		rel, err := filepath.Rel(root, dir)
-		if err == nil && filepath.IsLocal(rel) && rel != "." && !slices.Contains(dirs, rel) {
-			dirs = append(dirs, rel)
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
 		}
 	}
-	follow(".git", "gitdir: ", "")
+	add(dirs[0])
+	if named, ok := lineOf(dirs[0], "gitdir: "); ok {
+		add(absolute(named, tree))
+	}
 	for _, dir := range slices.Clone(dirs) {
-		follow(filepath.Join(dir, "commondir"), "", dir)
+		if named, ok := lineOf(filepath.Join(dir, "commondir"), ""); ok {
+			add(absolute(named, dir))
+		}
+	}
+	if isGitDir(tree) {
+		add(tree)
 	}
 	return dirs
+}
+
+// git returns the names that commands cannot change in the git directories of a work tree, as far as they could write
+// them.
+func (p Policy) git(tree string) (all []kept) {
+	for _, dir := range repository(tree) {
+		if base, rel, ok := p.locate(dir); ok && (dir != tree || rel != ".") {
+			all = append(all, gitNames(base, rel)...)
+		}
+	}
+	return all
+}
+
+// locate returns the writable directory in which a path lies.
+func (p Policy) locate(path string) (base, rel string, ok bool) {
+	for _, base := range append([]string{p.Root}, p.Write...) {
+		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
+			return base, rel, true
+		}
+	}
+	return "", "", false
 }
 
 // gitNames returns the names in a git directory from which git runs something, or which lead it elsewhere: a file
@@ -198,33 +233,42 @@ func gitNames(base, dir string) []kept {
 			}
 		}
 	}
-	for _, module := range modules(filepath.Join(base, dir, "modules"), 4) {
+	found, whole := modules(filepath.Join(base, dir, "modules"))
+	for _, module := range found {
 		if rel, err := filepath.Rel(base, module); err == nil {
 			add(rel)
 		}
 	}
+	if !whole {
+		all = append(all, kept{base: base, name: filepath.Join(dir, "modules")})
+	}
 	return all
 }
 
-// modules returns the git directories of submodules, whose names may have slashes.
-func modules(dir string, depth int) (found []string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil || depth == 0 {
-		return nil
-	}
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if !entry.IsDir() {
-			continue
+// mostModules is how many directories are looked at for submodules; where there are more, none of them can be changed.
+const mostModules = 4000
+
+// modules returns the git directories of submodules, whose names may have slashes. whole is false if there may be more.
+func modules(dir string) (found []string, whole bool) {
+	for next, seen := []string{dir}, 0; len(next) > 0; {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		entries, _ := os.ReadDir(at)
+		for _, entry := range entries {
+			path := filepath.Join(at, entry.Name())
+			switch {
+			case !entry.IsDir():
+			case isGitDir(path):
+				found, next = append(found, path), append(next, filepath.Join(path, "modules"))
+			default:
+				next = append(next, path)
+			}
 		}
-		if isGitDir(path) {
-			found = append(found, path)
-			found = append(found, modules(filepath.Join(path, "modules"), depth-1)...)
-			continue
+		if seen += len(entries); seen > mostModules {
+			return found, false
 		}
-		found = append(found, modules(path, depth-1)...)
 	}
-	return found
+	return found, true
 }
 
 // bareName keeps a work tree from becoming a git directory itself. Git takes any directory with HEAD, objects and refs
@@ -248,13 +292,10 @@ func bareName(root, tree string) []kept {
 
 // gitDirs returns the git directories of the workspaces, whether or not they are there.
 func (p Policy) gitDirs() (dirs []string) {
-	trees := slices.Concat([]string{p.Root}, p.Roots, p.Repositories)
-	for _, tree := range trees {
-		for _, dir := range p.repository(tree) {
-			dirs = append(dirs, filepath.Join(tree, dir))
-		}
+	for _, tree := range slices.Concat([]string{p.Root}, p.Roots, p.Repositories) {
+		dirs = append(dirs, repository(tree)...)
 	}
-	for _, dir := range slices.Concat(p.Write, []string{p.Root}, p.Roots) {
+	for _, dir := range p.Write {
 		if isGitDir(dir) {
 			dirs = append(dirs, dir)
 		}
@@ -264,7 +305,8 @@ func (p Policy) gitDirs() (dirs []string) {
 			dirs[i] = real
 		}
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // enclosing returns the relative path of the work tree in which a workspace lies that has no repository itself, or "".

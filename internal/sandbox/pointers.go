@@ -21,24 +21,30 @@ const (
 	fewRepositories  = 12      // in which all names are protected
 )
 
-// Repositories returns the work trees beneath root that have a git directory of their own, without root itself. whole
-// is false if there are more directories than it looks at. Packages that npm installed are passed over.
+// Repositories returns the work trees beneath root that have a git directory of their own, and bare repositories,
+// without root itself. whole is false if there may be more than it looked at. It looks at each package that npm
+// installed, but not at what is in it.
 func Repositories(root string) (found []string, whole bool) {
 	whole = true
 	seen := 0
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		dir := filepath.Dir(path)
 		switch {
 		case path == root || err != nil && entry == nil:
 			return nil
-		case entry.Name() == ".git" && entry.Type()&fs.ModeSymlink == 0:
-			if dir := filepath.Dir(path); dir != root {
+		case entry.Name() == ".git":
+			if dir != root {
 				found = append(found, dir)
 			}
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
+		case entry.Name() == "HEAD" && dir != root && isGitDir(dir):
+			found = append(found, dir)
+			return fs.SkipDir
 		case !entry.IsDir():
 		case entry.Name() == "node_modules":
+			found = append(found, packages(path)...)
 			return fs.SkipDir
 		case seen >= mostDirectories || strings.Count(path[len(root):], string(filepath.Separator)) > deepRepositories:
 			whole = false
@@ -51,18 +57,69 @@ func Repositories(root string) (found []string, whole bool) {
 	return found, whole
 }
 
-// GitPointers returns the paths beneath root that git's configuration there, or one of the user's, names as hooks,
-// configuration or programs.
-func GitPointers(root string, user []string) (paths []string) {
+// packages returns the installed packages that have a git directory, also those beneath other packages.
+func packages(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case !entry.IsDir():
+		case strings.HasPrefix(entry.Name(), "@"): // the packages of an organization
+			found = append(found, packages(path)...)
+		default:
+			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+				found = append(found, path)
+			}
+			found = append(found, packages(filepath.Join(path, "node_modules"))...)
+		}
+	}
+	return found
+}
+
+// Aliases returns the paths beneath root that only a person may change although their names do not say so: where .git
+// leads, what the links in protected directories lead to, and what git's configuration there, or one of the user's,
+// names as hooks, configuration or programs.
+func Aliases(root string, protected, user []string) (paths []string) {
 	p := Policy{Root: root, GitConfig: user}
-	all := p.pointers(root, "")
+	all := append(p.git(root), p.pointers(root, "")...)
 	if up := enclosing(root); up != "" {
 		all = append(all, p.pointers(root, up)...)
 	}
+	named := filepath.Join(root, ".git")
 	for _, k := range all {
-		paths = append(paths, k.path())
+		if path := k.path(); !within(named, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, name := range protected {
+		all = append(all, kept{base: root, name: name})
+	}
+	for _, k := range all {
+		for _, link := range linksIn(k.path(), deepLinks) {
+			if real, err := filepath.EvalSymlinks(link); err == nil && real != root && within(root, real) {
+				paths = append(paths, real)
+			}
+		}
 	}
 	return paths
+}
+
+// deepLinks is how many levels of a protected directory are searched for links.
+const deepLinks = 3
+
+// linksIn returns the links in a directory. A hook, for example, is often a link to a script of the work tree.
+func linksIn(dir string, levels int) (links []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			links = append(links, path)
+		case entry.IsDir() && levels > 1:
+			links = append(links, linksIn(path, levels-1)...)
+		}
+	}
+	return links
 }
 
 // many reports whether there are too many repositories to look for each protected name in each of them whenever a
@@ -76,13 +133,13 @@ func (p Policy) nested(root, tree string) (all []kept) {
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return nil
 	}
-	if info, err := os.Lstat(filepath.Join(tree, ".git")); err == nil && info.Mode().IsRegular() {
-		all = append(all, kept{base: root, name: filepath.Join(rel, ".git")})
-	}
-	for _, dir := range p.repository(tree) {
-		if info, err := os.Lstat(filepath.Join(tree, dir)); err == nil && info.IsDir() {
-			all = append(all, gitNames(root, filepath.Join(rel, dir))...)
+	if info, err := os.Lstat(filepath.Join(tree, ".git")); err == nil {
+		if info.Mode().IsRegular() {
+			all = append(all, kept{base: root, name: filepath.Join(rel, ".git")})
 		}
+		all = append(all, p.git(tree)...)
+	} else if isGitDir(tree) {
+		all = append(all, gitNames(root, rel)...)
 	}
 	for _, name := range p.Protected {
 		if strings.HasPrefix(name, ".git/") && name != ".git/info/attributes" {
@@ -100,34 +157,26 @@ func (p Policy) nested(root, tree string) (all []kept) {
 func (p Policy) pointers(root, rel string) (all []kept) {
 	tree := filepath.Join(root, rel)
 	files := slices.Clone(p.GitConfig)
-	for _, dir := range p.repository(tree) {
-		files = append(files, filepath.Join(tree, dir, "config"), filepath.Join(tree, dir, "config.worktree"))
+	for _, dir := range repository(tree) {
+		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
 	}
 	add := func(path string, lock bool) {
-		for _, base := range append([]string{root}, p.Write...) {
-			if name, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(name) {
-				all = append(all, kept{base: base, name: name, lock: lock})
-				return
-			}
+		if base, name, ok := p.locate(path); ok && name != "." {
+			all = append(all, kept{base: base, name: name, lock: lock})
 		}
 	}
 	for i := 0; i < len(files) && i < mostIncludes; i++ {
 		for _, s := range gitSettings(files[i]) {
 			switch {
-			case s.key == "core.hookspath":
-				add(homely(s.value, tree), false)
-			case s.key == "core.attributesfile":
+			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
 				add(homely(s.value, tree), false)
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
 				add(path, true)
 				files = append(files, path)
-			case runs(s.key):
-				for _, word := range words(s.value) {
-					path := homely(word, tree)
-					if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-						add(path, false)
-					}
+			case !isData(s.key):
+				for _, path := range filesOf(s.value, tree) {
+					add(path, false)
 				}
 			}
 		}
@@ -145,22 +194,51 @@ func homely(path, base string) string {
 	return absolute(path, base)
 }
 
-// runs reports whether the value of a key is a command.
-func runs(key string) bool {
-	if strings.HasPrefix(key, "alias.") || strings.HasPrefix(key, "pager.") {
+// isData reports whether git takes the value of a key as data, and runs nothing of it. Of all other keys it may.
+func isData(key string) bool {
+	section, name := key[:strings.IndexByte(key, '.')], key[strings.LastIndexByte(key, '.')+1:]
+	switch section {
+	case "branch", "user", "author", "committer":
 		return true
+	case "remote", "submodule":
+		return slices.Contains([]string{"fetch", "push", "url", "pushurl", "path", "branch"}, name)
 	}
 	return slices.Contains([]string{
-		"alternaterefscommand", "askpass", "clean", "cmd", "command", "difffilter", "driver", "editor", "external",
-		"fsmonitor", "gitproxy", "helper", "packobjectshook", "pager", "process", "program", "receivepack", "smudge",
-		"sshcommand", "textconv", "tocmd", "cccmd", "headercmd", "update", "uploadpack",
-	}, key[strings.LastIndexByte(key, '.')+1:])
+		"blame.ignorerevsfile", "commit.template", "core.excludesfile", "diff.orderfile", "fetch.fsck.skiplist",
+		"format.signaturefile", "fsck.skiplist", "mailmap.file", "receive.fsck.skiplist",
+	}, key)
 }
 
-// words returns the words of a command that may be files.
-func words(command string) []string {
-	return strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"!;|&()<>=`$", r) })
+// filesOf returns the files that the words of a command name: as they are, in a directory that another word names, and
+// behind a variable or a substitution, such as "$(git rev-parse --show-toplevel)/tools/x".
+func filesOf(command, tree string) (files []string) {
+	all := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"!;|&()<>=`$", r) })
+	if len(all) > mostWords {
+		all = all[:mostWords]
+	}
+	dirs := []string{tree}
+	for _, word := range all {
+		for _, dir := range dirs {
+			paths := []string{homely(word, dir)}
+			if _, rest, found := strings.Cut(word, "/"); found && dir == tree {
+				paths = append(paths, filepath.Join(tree, rest))
+			}
+			for _, path := range paths {
+				switch info, err := os.Stat(path); {
+				case err != nil:
+				case info.Mode().IsRegular():
+					files = append(files, path)
+				case info.IsDir() && path != tree && dir == tree:
+					dirs = append(dirs, path)
+				}
+			}
+		}
+	}
+	return files
 }
+
+// mostWords is how many words of a command are looked at.
+const mostWords = 64
 
 // setting is a line of a configuration; the key is in lower case.
 type setting struct{ key, value string }

@@ -30,8 +30,8 @@ func planted(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// TestGitPointers finds what a configuration names, in every way to write it, and nothing that it does not name.
-func TestGitPointers(t *testing.T) {
+// TestAliases finds what a configuration names, in every way to write it, and nothing that it does not name.
+func TestAliases(t *testing.T) {
 	root := planted(t, map[string]string{
 		"user": "[core]\n\thooksPath = ~/hooks\n[includeIf \"gitdir:~/x/[a]/\"]\n\tpath = " +
 			"common\n[filter \"u\"] clean = \"./u.sh\" %f\n",
@@ -43,7 +43,7 @@ func TestGitPointers(t *testing.T) {
 		"tools/clean.sh": "", "tools/alias.sh": "", "tools/merge": "", "src/file": "", "u.sh": "", "true/x": "",
 		".git/config.worktree": "[core]\n\tattributesFile = attr\n",
 	})
-	got := GitPointers(root, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")})
+	got := Aliases(root, nil, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")})
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
@@ -58,13 +58,13 @@ func TestGitPointers(t *testing.T) {
 	}
 }
 
-// TestGitPointersEnd: neither a circle of includes nor a broken configuration holds us up.
-func TestGitPointersEnd(t *testing.T) {
+// TestAliasesEnd: neither a circle of includes nor a broken configuration holds us up.
+func TestAliasesEnd(t *testing.T) {
 	root := planted(t, map[string]string{
 		".git/config": "[include]\n\tpath = config\n[include]\n\tpath = /dev/zero\n[[[\"]]\n= x\n[core\nhooksPath\n" +
 			strings.Repeat("[", 1<<16) + "\n[core]\n\thooksPath = h\n",
 	})
-	if got := GitPointers(root, nil); !slices.Contains(got, filepath.Join(root, "h")) || len(got) > 2*mostIncludes {
+	if got := Aliases(root, nil, nil); !slices.Contains(got, filepath.Join(root, "h")) || len(got) > 2*mostIncludes {
 		t.Errorf("%q", got)
 	}
 }
@@ -74,13 +74,17 @@ func TestRepositories(t *testing.T) {
 	root := planted(t, map[string]string{
 		".git/HEAD": "", "app/.git/HEAD": "", "a/b/c/.git": "gitdir: x", "node_modules/p/.git/HEAD": "",
 		"app/in/.git/HEAD": "",
-		"git/HEAD":         "",
+		"git/HEAD":         "", "bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "linked/x": "",
 	})
+	if err := os.Symlink("../app/.git", filepath.Join(root, "linked/.git")); err != nil {
+		t.Fatal(err)
+	}
 	found, whole := Repositories(root)
 	for i := range found {
 		found[i], _ = filepath.Rel(root, found[i])
 	}
-	if want := []string{"a/b/c", "app", "app/in"}; !slices.Equal(found, want) || !whole {
+	want := []string{"a/b/c", "app", "app/in", "bare", "linked", "node_modules/p"}
+	if !slices.Equal(found, want) || !whole {
 		t.Errorf("%q, whole %v, want %q", found, whole, want)
 	}
 	deep := strings.Repeat("d/", deepRepositories+2)

@@ -217,8 +217,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 		e.Why = fmt.Sprintf("%s is hidden", hidden)
 		return e
 	}
-	for _, k := range p.kept() {
-		name := filepath.Join(k.base, k.name)
+	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
 			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
 		if !folded && !within(path, name) {

@@ -20,6 +20,7 @@ type walk struct {
 	covers   map[string]bool // those that exist
 	locks    map[string]bool // those that git replaces over a lock
 	locking  bool            // what is visited is such a name
+	searched map[string]bool // directories whose links were visited
 	err      error           // the first error
 }
 
@@ -27,7 +28,7 @@ type walk struct {
 func (p Policy) protect(o *order) error {
 	w := &walk{
 		writable: append([]string{p.Root}, p.Write...), kept: map[string]bool{}, covers: map[string]bool{},
-		locks: map[string]bool{},
+		locks: map[string]bool{}, searched: map[string]bool{},
 	}
 	for _, k := range p.kept() {
 		w.locking = k.lock
@@ -120,6 +121,24 @@ func (w *walk) visit(k kept) {
 		return
 	}
 	w.cover(at)
+	w.visitLinks(at)
+}
+
+// visitLinks protects what the links in a protected directory lead to. The links themselves are protected with it.
+func (w *walk) visitLinks(dir string) {
+	if w.searched[dir] || !w.changeable(dir) {
+		return
+	}
+	w.searched[dir] = true
+	for _, link := range linksIn(dir, deepLinks) {
+		if real, err := filepath.EvalSymlinks(link); err == nil && slices.ContainsFunc(w.writable,
+			func(root string) bool { return within(real, root) }) {
+			continue // what commands have to write cannot be protected
+		}
+		w.visit(kept{base: filepath.Dir(link), name: filepath.Base(link)})
+		delete(w.covers, link)
+		delete(w.kept, link)
+	}
 }
 
 // elements returns the elements of a path, without empty ones and dots.

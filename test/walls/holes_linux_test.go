@@ -125,6 +125,19 @@ os.chmod(name, 0o755)
 			},
 		},
 		{
+			name: "settings of editors and agents deeper", open: func(_ *testing.T, g *ground, _ outcome) bool {
+				return exists(g.work + "/sub/lib/.vscode/tasks.json")
+			},
+			lines: []string{
+				`mkdir -p sub/lib && cd sub/lib && python3 -c '
+import os
+name = ".vs" + "code"
+os.mkdir(name)
+open(name + "/tasks.json", "w")
+'`,
+			},
+		},
+		{
 			name: "terminals of the user outside", lines: []string{"timeout 10 head -n 1 < $(cat terminal)"},
 			open: shows("typed by a person"), prepare: typing,
 		},

@@ -163,9 +163,10 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
 		Agents: o.Agents, Leads: Leads,
 	}
+	gitConfig := enclosure.GitConfig(o.Home, o.Lookup)
 	place.Kept = func() (paths []string) {
 		for _, root := range append([]string{place.Root}, place.More...) {
-			paths = append(paths, sandbox.GitPointers(root, enclosure.GitConfig(o.Home))...)
+			paths = append(paths, sandbox.Aliases(root, o.Agents.Protected(), gitConfig)...)
 		}
 		return paths
 	}
