@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/engine"
 	"omniagent/internal/guard"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
@@ -20,6 +21,11 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, ".git", "hooks"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"store/objects", "store/refs", "store/HEAD"} { // a bare repository
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	linked := os.Symlink(".git/hooks", filepath.Join(dir, "docs")) == nil
 	files, err := workspace.OpenDir(dir)
 	if err != nil {
@@ -28,7 +34,7 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 	defer files.Close()
 	for path, free := range map[string]bool{
 		"src/a": true, ".github/a": true, "git/a": true, "x.git/a": true, ".gitignore": true, ".git/hooks/a": false,
-		"sub/.GIT/config": false,
+		"sub/.GIT/config": false, "store/hooks/a": false,
 		"docs/a":          !linked, ".git./hooks/a": false, ".git /hooks/a": false, "GIT~1/hooks/a": false,
 		".g\\u200cit/hooks/a": false, "src/.git::$INDEX_ALLOCATION/a": false,
 	} {
@@ -39,7 +45,7 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 			`[{"call":{"name":"Write","input":{"file_path":"`+path+`","content":"x"}}},{"say":"ok"}]`)
 		s := begin(t, engine.Options{
 			Client: client, Mode: setting.AutoEdit,
-			Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}},
+			Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir, InGit: sandbox.InGitDir}},
 		}, tool.Write(&tool.Env{Files: files}))
 		if got := told(turn(t, s, "go", nil)); strings.Contains(got, "denied") == free {
 			t.Errorf("%s: %s", path, got)

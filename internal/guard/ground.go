@@ -405,7 +405,7 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	if place.Kept != nil {
 		for _, kept := range place.Kept() {
 			if foldedWithin(kept, fixed) {
-				p.protects(kept+" is protected: git's configuration names it", true)
+				p.protects(kept+" is protected: git or a link in a protected directory leads to it", true)
 			}
 		}
 	}

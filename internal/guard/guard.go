@@ -78,6 +78,8 @@ type Place struct {
 	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may
 	// be nil
 	Kept func() []string
+	// InGit reports whether a path lies in a git directory, whatever its name; nil: only .git is one
+	InGit func(path string) bool
 	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
 	// followed
 	Leads  func(path string) []string

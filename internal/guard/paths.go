@@ -148,13 +148,13 @@ func (s Set) Write(path string, p Place) Verdict {
 		return barred(path, "the path is outside the workspace; --add-dir DIR opens a directory")
 	}
 	name := p.Agents.protectedName(full, root)
-	if name == "" && inRepository(full, root) {
+	if name == "" && (inRepository(full, root) || p.InGit != nil && p.InGit(full)) {
 		name = ".git"
 	}
 	if name == "" && p.Kept != nil {
 		for _, kept := range p.Kept() {
 			if foldedWithin(kept, full) || foldedWithin(full, kept) {
-				v := one(Ask, path, kept+" is protected: git's configuration names it")
+				v := one(Ask, path, kept+" is protected: git or a link in a protected directory leads to it")
 				v.Firm = true
 				return v
 			}

@@ -101,6 +101,16 @@ func isGitDir(dir string) bool {
 	return err == nil
 }
 
+// InGitDir reports whether a path lies in a git directory, whatever its name.
+func InGitDir(path string) bool {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if isGitDir(dir) {
+			return true
+		}
+	}
+	return false
+}
+
 // kept is a name beneath a writable directory that commands cannot change.
 type kept struct {
 	base, name string

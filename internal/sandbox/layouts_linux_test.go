@@ -40,6 +40,9 @@ func TestLayouts(t *testing.T) {
 				dir := filepath.Join(g.root, layout.dir)
 				before, err := os.ReadFile(dir + "/config")
 				must(t, err)
+				if !InGitDir(dir+"/hooks/new") || InGitDir(g.root+"/lib/hooks/new") {
+					t.Error("file tools take it for another directory")
+				}
 				w := g.walls(t, tier, func(p *Policy) { p.Repositories, _ = Repositories(g.root) })
 				r := g.sh(t, w, "cd "+layout.dir+` && touch objects/x
 					echo '[core] fsmonitor = touch ran; false' >> config; mkdir -p hooks; echo evil > hooks/pre-commit
