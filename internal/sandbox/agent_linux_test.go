@@ -9,8 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
@@ -253,6 +256,51 @@ func TestAgentIsVeiled(t *testing.T) {
 	must(t, os.WriteFile(a.root+"/.claude/settings.json", []byte("good"), 0o600)) // reviewed is another file
 	if got := a.says(t, "read x <.claude/settings.json || echo missing"); !strings.HasSuffix(got, "missing") {
 		t.Errorf("%q", got)
+	}
+}
+
+// reachesPerson makes the calls by which an agent would reach the keys and the terminal of a person, with arguments
+// that no kernel takes, and returns those that were not refused.
+func reachesPerson() error {
+	var wrong []error
+	for _, c := range []struct {
+		name      string
+		call, arg uintptr
+		want      syscall.Errno
+	}{
+		{"keyctl", unix.SYS_KEYCTL, 0, unix.EPERM},
+		{"add_key", unix.SYS_ADD_KEY, 0, unix.EPERM},
+		{"request_key", unix.SYS_REQUEST_KEY, 0, unix.EPERM},
+		{"TIOCSTI", unix.SYS_IOCTL, unix.TIOCSTI, unix.EPERM},
+		{"TIOCLINUX", unix.SYS_IOCTL, unix.TIOCLINUX, unix.EPERM},
+		{"TCGETS", unix.SYS_IOCTL, unix.TCGETS, unix.EBADF},
+		{"io_uring_setup", unix.SYS_IO_URING_SETUP, 0, unix.ENOSYS},
+	} {
+		if _, _, errno := unix.RawSyscall(c.call, ^uintptr(0), c.arg, 0); errno != c.want {
+			wrong = append(wrong, fmt.Errorf("%s: %w, want %w", c.name, errno, c.want))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// TestAgentIsFiltered: an agent whose configuration nobody knows has the same filter.
+func TestAgentIsFiltered(t *testing.T) {
+	a := newAgentHome(t, nil)
+	for name, change := range map[string]func(*AgentPolicy, *AgentNeeds){
+		"names to hide": func(*AgentPolicy, *AgentNeeds) {},
+		"none":          func(p *AgentPolicy, _ *AgentNeeds) { p.Veiled, p.OwnSettings = nil, nil },
+		"from nobody":   func(_ *AgentPolicy, n *AgentNeeds) { n.Readers = nil },
+	} {
+		b := *a
+		p := a.walls.policy
+		change(&p, &b.needs)
+		var err error
+		b.walls, err = OpenAgent(p, nil, Options{State: a.state})
+		must(t, err)
+		if got := b.says(t, a.attacker+" reaches; grep ^Seccomp: /proc/self/status"); got != "Seccomp:\t2" {
+			t.Errorf("%s: %s", name, got)
+		}
+		must(t, b.walls.Close())
 	}
 }
 

@@ -43,7 +43,7 @@ func lodge(o *order, signals chan os.Signal) int {
 		return fail(fmt.Errorf("the directory of the agent: %w", err))
 	}
 	if err := veil(o); err != nil {
-		return fail(fmt.Errorf("the configuration of the repository cannot be veiled: %w", err))
+		return fail(fmt.Errorf("the filter of system calls: %w", err))
 	}
 	if err := lowerCapabilities(); err != nil {
 		return fail(fmt.Errorf("the privileges cannot be given up: %w", err))
@@ -286,6 +286,9 @@ func (o *order) triesLodgings() error {
 	}
 	open := unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
 	if err := refused("a writable root", unix.MountSetattr(unix.AT_FDCWD, "/", 0, &open)); err != nil {
+		return err
+	}
+	if err := refused("input put into a terminal", unix.IoctlSetInt(-1, unix.TIOCSTI, 0)); err != nil {
 		return err
 	}
 	for _, home := range outermost(o.Homes) {

@@ -79,6 +79,8 @@ func TestMain(m *testing.M) {
 		err = probesInside()
 	case "signals":
 		err = signalsSupervisor()
+	case "reaches":
+		err = reachesPerson()
 	case "alone":
 		err = alone()
 	default:

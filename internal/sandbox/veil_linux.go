@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,14 +33,11 @@ type veiled struct {
 	readers  []string
 }
 
-// veil puts this thread behind a filter that holds the looks, and starts what answers them.
+// veil puts this thread behind a filter. If there are names to hide, the filter holds the looks, and veil starts what
+// answers them.
 func veil(o *order) error {
 	if len(o.Veiled) == 0 || len(o.Readers) == 0 && !o.Trial {
-		return nil
-	}
-	filter := veilFilter()
-	if filter == nil {
-		return errors.New("no filter is known for this machine")
+		return install(agentFilter(false))
 	}
 	v := &veiled{
 		reviewed: o.Reviewed, readers: o.Readers,
@@ -58,7 +54,7 @@ func veil(o *order) error {
 	listeners, begun := make(chan int), make(chan bool)
 	go v.serve(listeners, begun)
 	<-begun
-	listener, err := listenTo(filter)
+	listener, err := listenTo(agentFilter(true))
 	if err != nil {
 		return err
 	}
@@ -68,22 +64,25 @@ func veil(o *order) error {
 	return nil
 }
 
-// veilFilter returns the filter. Calls that reach a file without a path of it do not exist.
-func veilFilter() []unix.SockFilter {
+// agentFilter returns the filter for an agent, with or without the looks. Calls that reach a file without a path of it
+// do not exist.
+func agentFilter(veils bool) []unix.SockFilter {
 	machine, old := oldLooks()
 	if machine == 0 {
 		return nil
 	}
 	missing, refuse := bpfRefuse(unix.ENOSYS), bpfRefuse(unix.EPERM)
-	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
 	calls := map[uint32][]unix.SockFilter{}
-	for _, n := range append(old, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_STATX, unix.SYS_FACCESSAT,
-		unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_CHDIR, newfstatat) {
-		calls[n] = held
+	if veils {
+		held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+		for _, n := range append(old, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_STATX, unix.SYS_FACCESSAT,
+			unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_CHDIR, newfstatat) {
+			calls[n] = held
+		}
+		// A look without a path is at what is open already.
+		calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
+		calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 	}
-	// A look without a path is at what is open already.
-	calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
-	calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 		calls[n] = missing
 	}
