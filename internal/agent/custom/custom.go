@@ -78,8 +78,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 			}
 		}
 	}
-	parts := slices.Clone(about.Parts)
-	about.Keeps = func(env []string) agent.Keeps { return keeps(about.Binary, parts, known, env) }
+	adapt(&about, known)
 	c := *t.CLI
 	return driver{cli.Program{
 		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
@@ -87,24 +86,41 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 	}, c}
 }
 
-// keeps returns the directories that a program of that name usually has, if they exist. An adapter, such as codex-acp
-// or a script in a package of that name, uses the login of the agent in its name.
-func keeps(binary string, parts []string, known []agent.Driver, env []string) (k agent.Keeps) {
-	name := strings.TrimSuffix(filepath.Base(binary), ".exe")
-	adapts := func(of string) bool {
-		return strings.Contains(name, of) || slices.ContainsFunc(parts, func(part string) bool {
-			above := strings.Split(filepath.ToSlash(part), "/")
-			return slices.ContainsFunc(above[max(0, len(above)-3):], func(element string) bool {
-				return strings.Contains(element, of)
+// adapt tells of an agent what belongs to it. An adapter, such as codex-acp or a script in a package of that name, uses
+// the login of the agent in its name, so what a repository tells that agent is kept from it too.
+func adapt(about *agent.About, known []agent.Driver) {
+	adapts := func(binary string) bool {
+		return strings.Contains(nameOf(about.Binary), binary) ||
+			slices.ContainsFunc(about.Parts, func(part string) bool {
+				above := strings.Split(filepath.ToSlash(part), "/")
+				return slices.ContainsFunc(above[max(0, len(above)-3):], func(element string) bool {
+					return strings.Contains(element, binary)
+				})
 			})
-		})
 	}
+	var of []agent.About
 	for _, d := range known {
-		if of := d.Describe(); of.Keeps != nil && of.Binary != "" && adapts(of.Binary) {
-			its := of.Keeps(env)
-			k.Dirs, k.Files = append(k.Dirs, its.Dirs...), append(k.Files, its.Files...)
+		if one := d.Describe(); one.Keeps != nil && one.Binary != "" && adapts(one.Binary) {
+			of = append(of, one)
+			about.Settings = append(about.Settings, one.Settings...)
+			about.OwnSettings = append(about.OwnSettings, one.OwnSettings...)
+			about.RepoFiles = append(about.RepoFiles, one.RepoFiles...)
 		}
 	}
+	binary := about.Binary
+	about.Keeps = func(env []string) agent.Keeps { return keeps(binary, of, env) }
+}
+
+func nameOf(binary string) string { return strings.TrimSuffix(filepath.Base(binary), ".exe") }
+
+// keeps returns what belongs to the agents that a program adapts, and the directories that a program of its name
+// usually has, if they exist.
+func keeps(binary string, of []agent.About, env []string) (k agent.Keeps) {
+	for _, one := range of {
+		its := one.Keeps(env)
+		k.Dirs, k.Files = append(k.Dirs, its.Dirs...), append(k.Files, its.Files...)
+	}
+	name := nameOf(binary)
 	for _, dir := range []string{
 		cli.InHome(env, "", "", "."+name),
 		cli.InHome(env, "XDG_CONFIG_HOME", ".config", name),

@@ -260,6 +260,27 @@ func TestInherits(t *testing.T) {
 	}
 }
 
+// TestAdapter: what belongs to the agent that an adapter's name names, and what a repository tells that agent.
+func TestAdapter(t *testing.T) {
+	c, x := claude.New().Describe(), codex.New().Describe()
+	for call, want := range map[string]agent.About{
+		`"command":"claude-agent-acp"`:                               c,
+		`"command":"node","args":["/opt/claude-agent-acp/index.js"]`: c,
+		`"command":"/opt/codex-acp"`:                                 x,
+		`"command":"writer"`:                                         {},
+	} {
+		about := made(t, `{"targets":[{"id":"Mine","cli":{"modes":{"acp":{`+call+`}}}}]}`).Describe()
+		var keeps, its agent.Keeps
+		if keeps = about.Keeps([]string{"HOME=/h"}); want.Keeps != nil {
+			its = want.Keeps([]string{"HOME=/h"})
+		}
+		if !slices.Equal(about.Settings, want.Settings) || !slices.Equal(about.OwnSettings, want.OwnSettings) ||
+			!slices.Equal(about.RepoFiles, want.RepoFiles) || !slices.Equal(keeps.Dirs, its.Dirs) {
+			t.Errorf("%s: %q %q %q %+v", call, about.Settings, about.OwnSettings, about.RepoFiles, keeps)
+		}
+	}
+}
+
 // TestRefused: everything that is wrong is told at once, each with its place.
 func TestRefused(t *testing.T) {
 	call := func(command string) string {
