@@ -399,17 +399,14 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		Target: map[string]any{"turn": out.Turn.ID, "cwd": q.Dir},
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
-		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
-			out.Turn.ID).Hint("data.kept says why; omniagent redo takes this undo back")
-		if q.Redo {
-			f = f.Hint("data.kept says why; omniagent undo takes this redo back")
+		back := "omniagent redo takes this undo back"
+		if out.Undo.Kind == undo.OfRedo {
+			back = "omniagent undo " + out.Undo.ID + " takes this redo back"
 		}
+		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
+			out.Turn.ID).Hint("data.kept says why; %s", back)
 		if !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand) {
-			again := "omniagent redo, then omniagent undo " + out.Turn.ID
-			if q.Redo {
-				again = "omniagent undo " + out.Turn.Undoes + ", then omniagent redo"
-			}
-			f = f.Hint("to restore them too: %s --take-old", again)
+			f = f.Hint("omniagent undo %s --take-old restores them too; %s", out.Turn.ID, back)
 		}
 		return result, f
 	}

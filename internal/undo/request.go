@@ -23,7 +23,7 @@ type Request struct {
 	Session string // only a turn of this session
 	Run     string // only a turn of this run
 	Redo    bool   // take back the last undo instead
-	TakeOld bool   // also overwrite what was changed after the turn
+	TakeOld bool   // also overwrite what was changed after the turn; with ID, of one that is taken back already too
 	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn.
 	Overwrite []string
 	DryRun    bool // only say what would be done
@@ -307,15 +307,31 @@ func (p *place) conclude(out *Outcome) error {
 	if err := p.write(out.Turn); err != nil {
 		return err
 	}
-	if out.Turn.Kind == OfUndo { // what it had taken back counts again
-		if first, err := p.read(out.Turn.Undoes); err == nil {
-			first.UndoneBy = ""
-			if err := p.write(first); err != nil {
-				return err
-			}
+	for r := out.Turn; r.Undoes != ""; { // what it had taken back may count again, and so on
+		first, err := p.read(r.Undoes)
+		if err != nil {
+			break // it was deleted
 		}
+		if first.UndoneBy, err = p.takenBackBy(first.ID); err == nil {
+			err = p.write(first)
+		}
+		if err != nil {
+			return err
+		}
+		r = first
 	}
 	return os.Remove(filepath.Join(p.dir, journalFile))
+}
+
+// takenBackBy returns the newest record that took back another one and is not taken back itself, or "".
+func (p *place) takenBackBy(id string) (string, error) {
+	records, err := p.list()
+	for _, r := range records {
+		if r.Undoes == id && r.UndoneBy == "" {
+			return r.ID, err
+		}
+	}
+	return "", err
 }
 
 // each makes a plan for every root of out.Turn, calls do with it, and adds the result to out. It returns the plans by
@@ -410,9 +426,10 @@ func named(fits []Record, q Request, root string) (r Record, err error) {
 	case err != nil:
 	case r.Damaged:
 		return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
-	case r.UndoneBy != "":
-		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).
-			With("by", r.UndoneBy).Hint("omniagent redo takes that back")
+	case r.UndoneBy != "" && !q.TakeOld: // with it, what was kept is restored
+		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).With("by", r.UndoneBy).
+			Hint("omniagent undo %s takes that back; omniagent undo %s --take-old restores what it kept",
+				r.UndoneBy, r.ID)
 	}
 	return r, err
 }

@@ -24,7 +24,7 @@ type undone struct {
 			Files           int
 		}
 	}
-	Error struct{ Code string }
+	Error struct{ Code, Suggestion string }
 }
 
 // undo calls a command of undo in the workspace.
@@ -181,6 +181,35 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 	if diff := cmp.Diff(was, p.state(t)); diff != "" {
 		t.Errorf("(-was +is):\n%s", diff)
 	}
+}
+
+// TestTheHintRestoresWhatWasKept types the command that the answer to an undo or a redo with exit code 3 names.
+func TestTheHintRestoresWhatWasKept(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	content := func() string {
+		text, _ := os.ReadFile(filepath.Join(p.work, "a.txt"))
+		return string(text)
+	}
+	typed := func(want string, args ...string) {
+		t.Helper()
+		a, exit := p.undo(t, args...)
+		if exit != 3 || len(a.Data.Kept) != 1 || a.Data.Kept[0].Path != "a.txt" {
+			t.Fatalf("%v: exit %d, %+v", args, exit, a)
+		}
+		command, _, _ := strings.Cut(a.Error.Suggestion, " restores")
+		words := strings.Fields(command)
+		if b, exit := p.undo(t, words[1:]...); exit != 0 || content() != want {
+			t.Errorf("%q: exit %d, a.txt is %q, %+v", command, exit, content(), b)
+		}
+	}
+	p.write(t, "a.txt", "old")
+	p.write(t, "b.txt", "old")
+	p.wrecked(t, "echo agent >a.txt; echo agent >b.txt")
+	p.write(t, "a.txt", "mine")
+	typed("old", "undo")
+	p.write(t, "a.txt", "scratch")
+	typed("mine", "redo")
 }
 
 // TestAPersonReadsSentences asks for the plain form.
