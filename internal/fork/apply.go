@@ -50,6 +50,7 @@ const (
 	justChanged = "it was changed while this was at work"
 	staysInFork = "the fork's commits use a commit of this submodule that exists only in the fork; push it or fetch " +
 		"it before you delete the fork"
+	notSaved = "the snapshot does not have what is here, so undo could not bring it back"
 	inTheWay = "a directory that it lies in has become something else"
 )
 
@@ -133,8 +134,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return a.out, err
 	}
 	if dryRun {
-		a.foresee()
-		return a.out, nil
+		return a.out, a.foresee(snapshots)
 	}
 	if len(a.steps) == 0 && move.to == "" && a.old.Turn == "" {
 		return a.out, a.conclude()
@@ -354,10 +354,42 @@ func (s appliedFileState) same(o appliedFileState) bool {
 }
 
 // foresee fills in the outcome of a dry run.
-func (a *applying) foresee() {
+func (a *applying) foresee(snapshots undo.Store) error {
+	if a.old.Turn == "" && slices.ContainsFunc(a.steps, step.loses) { // otherwise its snapshot is there
+		turn, err := a.turn(snapshots)
+		if err != nil {
+			return err
+		}
+		a.spare(turn)
+		turn.Drop()
+	}
 	for _, s := range a.steps {
 		a.note(s)
 	}
+	return nil
+}
+
+// loses reports whether a step removes or replaces content of the workspace.
+func (s step) loses() bool {
+	if s.mine == nil || s.mine.isDir() || s.mine.isLink() {
+		return false
+	}
+	if s.mine.isFile() && s.theirs.isFile() && !s.merged {
+		equal, err := sameContent(s.mine, s.theirs)
+		return err != nil || !equal
+	}
+	return true
+}
+
+// spare leaves alone what the snapshot does not have.
+func (a *applying) spare(turn *undo.Turn) {
+	a.steps = slices.DeleteFunc(a.steps, func(s step) bool {
+		lost := s.loses() && !turn.Holds(s.name)
+		if lost {
+			a.conflict(s.name, notSaved)
+		}
+		return lost
+	})
 }
 
 func (a *applying) note(s step) {

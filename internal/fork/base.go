@@ -94,8 +94,8 @@ func (f *Fork) borrow(name string) error {
 	return nil
 }
 
-// takeBase walks through the workspace. The base leaves out files that git's index covers, because that index is kept
-// too.
+// takeBase walks through the workspace. The base has all directories, so that one that was moved in later is noticed.
+// It leaves out files that git's index covers, because that index is kept too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
 	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
 	for try := 1; ; try++ {
@@ -104,6 +104,7 @@ func (f *Fork) takeBase(ctx context.Context, to string) error {
 			return err
 		}
 		x.MarkLater(f.Made)
+		settledDir := f.olderDirs(x)
 		settled := f.keepIndexes(x)
 		if !settled && try < attempts {
 			continue
@@ -111,12 +112,32 @@ func (f *Fork) takeBase(ctx context.Context, to string) error {
 		return x.Without(func(name string) bool {
 			file := x.Find(name)
 			if file == nil || file.OfGit() || file.Mode.IsDir() {
-				return true
+				return file == nil || file.OfGit()
 			}
-			doubtful := file.Changed > f.Made.Add(-tick).UnixNano()
-			return !doubtful && (file.Ignored() || settled && file.Clean())
+			needless := settled && file.Clean() || file.Ignored() && settledDir(path.Dir(name))
+			return needless && f.older(file.Status)
 		}).SaveFile(to)
 	}
+}
+
+// older reports whether a file has not changed since the fork was made.
+func (f *Fork) older(s workspace.Status) bool { return s.Changed < f.Made.Add(-tick).UnixNano() }
+
+// olderDirs returns a function that reports whether a directory, and those above it, have not changed since the fork
+// was made. One that was moved in has changed, unlike its content.
+func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
+	known := map[string]bool{".": true}
+	var older func(dir string) bool
+	older = func(dir string) bool {
+		is, ok := known[dir]
+		if !ok {
+			file := x.Find(dir)
+			is = file != nil && f.older(file.Status) && older(path.Dir(dir))
+			known[dir] = is
+		}
+		return is
+	}
+	return older
 }
 
 // key returns a short name for the workspace.
@@ -159,6 +180,7 @@ type bases struct {
 	store    *tree.Store
 	repos    []*tracked
 	applied  map[string][]appliedFileState
+	placed   map[string]bool // what inPlace found
 }
 
 // tracked is the kept index of a repository.
@@ -188,7 +210,7 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 	if ctx.Err() != nil {
 		return nil, missing
 	}
-	b := &bases{fork: f, store: f.contents(), applied: map[string][]appliedFileState{}}
+	b := &bases{fork: f, store: f.contents(), applied: map[string][]appliedFileState{}, placed: map[string]bool{}}
 	b.contents = tree.OpenContents(b.store, func(dir string) string { return dir })
 	var err error
 	b.index, err = tree.LoadFile(filepath.Join(f.dir, baseFile))
@@ -234,18 +256,21 @@ func (b *bases) of(name string, mine *side) base {
 		return b.ofApplied(a)
 	}
 	still := base{known: true, there: true, mine: mine, dir: mine.isDir(), link: mine.isLink()}
+	inPlace := mine != nil && b.inPlace(path.Dir(name))
 	if mine != nil {
 		still.perm = mine.status.Mode.Perm()
-		// a directory changes with its content; files in it are checked separately
-		if mine.isDir() || mine.status.Changed < b.fork.Made.Add(-tick).UnixNano() {
-			return still
-		}
+	}
+	if inPlace && !mine.isDir() && b.fork.older(mine.status) {
+		return still
 	}
 	if b.index == nil {
 		return base{}
 	}
 	if file := b.index.Find(name); file != nil {
-		if !file.Later() && mine != nil && mine.status == file.Status {
+		switch {
+		case file.Mode.IsDir(): // it changes with its content, which is checked separately
+			return base{known: true, there: true, perm: file.Perm().Perm(), dir: true}
+		case inPlace && !file.Later() && mine.status == file.Status:
 			return still
 		}
 		if file.Later() || !file.Held() {
@@ -262,6 +287,30 @@ func (b *bases) of(name string, mine *side) base {
 		}
 	}
 	return b.ofTracked(name)
+}
+
+// inPlace reports whether a directory of the workspace, and each one above it, is certainly the one of the beginning.
+// In another one, which was moved there, files may be older than the fork.
+func (b *bases) inPlace(dir string) bool {
+	is, known := b.placed[dir]
+	if !known {
+		info, err := os.Lstat(filepath.Join(b.fork.Workspace, filepath.FromSlash(dir)))
+		is = err == nil && info.IsDir() && b.wasAt(dir, workspace.StatusOf(info))
+		b.placed[dir] = is
+	}
+	return is
+}
+
+func (b *bases) wasAt(dir string, now workspace.Status) bool {
+	if dir == "." {
+		return b.fork.Inode == 0 || b.fork.Inode == now.Inode && b.fork.Device == now.Device
+	}
+	if b.index == nil {
+		return false
+	}
+	was := b.index.Find(dir)
+	return was != nil && was.Mode.IsDir() && was.Inode == now.Inode && was.Device == now.Device &&
+		b.fork.older(was.Status) && b.inPlace(path.Dir(dir))
 }
 
 // lastApplied returns the state of a file that was last applied and not undone.

@@ -21,6 +21,7 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 		return err
 	}
 	a.out.Gaps = turn.Gaps()
+	a.spare(turn)
 	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
 	move.stage = a.Stage
 	for name, result := range a.old.Results {

@@ -87,7 +87,9 @@ type Wanted struct {
 type Record struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Workspace string    `json:"workspace"` // its top directory
+	Workspace string    `json:"workspace"`        // its top directory
+	Inode     uint64    `json:"inode,omitempty"`  // of that directory
+	Device    uint64    `json:"device,omitempty"` // of that directory
 	Tier      Tier      `json:"tier"`
 	Made      time.Time `json:"made"`
 	Applied   time.Time `json:"applied,omitzero"` // when it was last applied
@@ -245,6 +247,10 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 		return nil, err
 	}
 	f := &Fork{store: s, Record: Record{ID: ident.Ordered(), Workspace: root, Made: time.Now().UTC()}}
+	if info, err := os.Stat(root); err == nil {
+		s := workspace.StatusOf(info)
+		f.Inode, f.Device = s.Inode, s.Device
+	}
 	if opened, err := git.Open(root); err == nil {
 		f.GitDir, f.Common = opened.Dir(), opened.Common()
 		opened.Close()

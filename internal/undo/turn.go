@@ -153,6 +153,12 @@ func (t *Turn) ID() string { return t.record.ID }
 // Gaps are what the snapshot before the turn does not have.
 func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
 
+// Holds reports whether the snapshot before the turn can give back a file of the workspace.
+func (t *Turn) Holds(name string) bool {
+	f := t.before[0].Find(name)
+	return f != nil && restorable(f) && f.Held()
+}
+
 // Cover returns what the snapshot before the turn can give back: nothing if more is missing than the record lists.
 func (t *Turn) Cover() event.Cover {
 	if len(t.record.Gaps) == mostListed {
