@@ -72,6 +72,10 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		"the agent's own files: what it changes there counts for its next sessions too",
 		"sockets with a name in the kernel's own space, such as that of a screen",
 	}
+	if os.Geteuid() != 0 {
+		w.homes.claim.Holes = append(w.homes.claim.Holes,
+			"processes of the user in control groups of the user's own, at or below that of the agent: it can end them")
+	}
 	return w, nil
 }
 

@@ -155,6 +155,66 @@ func TestAgentDoes(t *testing.T) {
 	}
 }
 
+// TestAgentReachesNoControlGroup: the superuser's agent would end processes outside by the control group they are in.
+func TestAgentReachesNoControlGroup(t *testing.T) {
+	hermetic.Long(t)
+	if os.Geteuid() != 0 {
+		t.Skip("control groups belong to the superuser")
+	}
+	table, err := os.ReadFile("/proc/self/mounts")
+	must(t, err)
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		kind, file, word := fields[2], "cgroup.kill", "1"
+		if kind == "cgroup" && strings.HasSuffix(fields[3], ",freezer") {
+			file, word = "freezer.state", "FROZEN"
+		} else if kind != "cgroup2" {
+			continue
+		}
+		t.Run(kind, func(t *testing.T) {
+			a := newAgentHome(t, nil)
+			name := filepath.Base(a.dir)
+			group := unescaped(fields[1]) + "/" + name
+			if err := os.Mkdir(group, 0o755); err != nil {
+				t.Skip(err)
+			}
+			t.Cleanup(func() { waitUntil(t, func() bool { return os.Remove(group) == nil }) })
+			outside := exec.Command("cat")
+			input, err := outside.StdinPipe()
+			must(t, err)
+			output, err := outside.StdoutPipe()
+			must(t, err)
+			must(t, outside.Start())
+			t.Cleanup(func() { must(t, errors.Join(input.Close(), outside.Wait())) })
+			must(t, os.WriteFile(group+"/cgroup.procs", fmt.Append(nil, outside.Process.Pid), 0))
+			for _, way := range []string{
+				"unshare -UrmC bash -c 'mount -t KIND x /tmp/g && echo WORD >/tmp/g/NAME/FILE' && echo done",
+				"unshare -Urm bash -c 'mount -t KIND x /tmp/g && echo WORD >/tmp/g/NAME/FILE' && echo done",
+				"unshare -Urm bash -c 'mount -o remount,bind,rw TOP; echo WORD >TOP/NAME/FILE' && echo done",
+				"unshare -Ur bash -c 'echo 9 >/proc/sys/user/max_cgroup_namespaces' && echo done",
+				"echo WORD >TOP/NAME/FILE && echo done",
+			} {
+				if kind == "cgroup" {
+					way = strings.ReplaceAll(way, "-t KIND", "-t KIND -o freezer")
+				}
+				way = strings.NewReplacer("KIND", kind, "WORD", word, "NAME", name, "FILE", file, "TOP",
+					unescaped(fields[1])).Replace(way)
+				if got := a.says(t, "mkdir -p /tmp/g; "+way); strings.HasSuffix(got, "done") {
+					t.Errorf("%s: %s", way, got)
+				}
+			}
+			if kind == "cgroup" {
+				must(t, os.WriteFile(group+"/freezer.state", []byte("THAWED"), 0)) // else nothing answers
+			}
+			_, err = input.Write([]byte("alive"))
+			got := make([]byte, 5)
+			if _, err2 := output.Read(got); err != nil || err2 != nil || string(got) != "alive" {
+				t.Errorf("the process outside: %q %v %v", got, err, err2)
+			}
+		})
+	}
+}
+
 // TestAgentReplacesItsFile carries a single file both ways, also while the agent runs.
 func TestAgentReplacesItsFile(t *testing.T) {
 	a := newAgentHome(t, nil)

@@ -202,11 +202,15 @@ func (o *order) belongings() (list []placed, links map[string]string, err error)
 
 // processesOfAgent mounts a /proc that shows only the processes of the namespace. It stays writable, because a program
 // that makes a namespace writes there, and could not mount another one. To the kernel, the superuser outside is the
-// superuser here, so that to him only the directories of processes are writable.
+// superuser here, so that to him only the directories of processes are writable. He owns the control groups, too, which
+// a program mounts in a namespace for them: it gets none. Others do, since sandboxes of agents ask for it.
 func processesOfAgent(o *order) error {
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	if err != nil || os.Geteuid() != 0 {
 		return err // with the other one, an agent could go through /proc/PID/root of a process outside
+	}
+	if err := os.WriteFile("/proc/sys/user/max_cgroup_namespaces", []byte("0"), 0); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -290,6 +294,14 @@ func (o *order) triesLodgings() error {
 	}
 	if err := refused("input put into a terminal", unix.IoctlSetInt(-1, unix.TIOCSTI, 0)); err != nil {
 		return err
+	}
+	if os.Geteuid() == 0 {
+		_, err := syscall.ForkExec("/", nil, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{
+			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP,
+		}})
+		if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("a namespace of control groups was not refused: %s", outcome(err))
+		}
 	}
 	for _, home := range outermost(o.Homes) {
 		var s unix.Statfs_t
