@@ -37,8 +37,22 @@ func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
 		return all, f.touchedCopy(ctx, all)
 	}
 	for _, l := range f.Layers {
-		if within(f.Workspace, l.Lower) {
-			if err := f.visit(ctx, l.Upper, l.Lower, all); err != nil {
+		at := l.Lower
+		switch {
+		case within(l.Lower, f.Workspace):
+			at = f.Workspace // the layer may cover more than that
+		case !within(f.Workspace, l.Lower):
+			continue
+		}
+		up, real := f.upper(at), f.Real(at)
+		if real == at {
+			continue // nothing was written
+		}
+		if real == "" || at != l.Lower && isOpaque(up) {
+			f.lost(at, up, all)
+		}
+		if real == up {
+			if err := f.visit(ctx, up, at, all); err != nil {
 				return nil, err
 			}
 		}

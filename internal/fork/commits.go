@@ -62,7 +62,9 @@ type refs struct {
 // home reads the branches of the workspace, and inside those that programs of the fork see.
 func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
 
-func (f *Fork) inside() refs { return refs{f.GitDir, f.Common, f.Real} }
+func (f *Fork) inside() refs {
+	return refs{f.GitDir, f.Common, func(path string) string { return f.Real(resolved(path)) }}
+}
 
 const refLimit = 64 << 20
 
@@ -265,7 +267,7 @@ func (f *Fork) freeBranch(ctx context.Context, commit string) (string, error) {
 
 // bringObjects copies the objects that only the fork has, and checks their hashes.
 func (f *Fork) bringObjects() error {
-	to := filepath.Join(f.Common, "objects")
+	to := resolved(filepath.Join(f.Common, "objects"))
 	from := f.upper(to)
 	if f.Tier != Overlay {
 		from = f.Place(to)

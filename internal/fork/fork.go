@@ -106,6 +106,7 @@ type Fork struct {
 	Record
 	store Store
 	dir   string
+	data  data            // of the workspace's repositories, while the fork is made
 	turns map[string]bool // whether turns were undone, if known
 }
 
@@ -252,13 +253,14 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 		f.Inode, f.Device = s.Inode, s.Device
 	}
 	if opened, err := git.Open(root); err == nil {
-		f.GitDir, f.Common = opened.Dir(), opened.Common()
+		f.GitDir, f.Common = resolved(opened.Dir()), resolved(opened.Common())
 		opened.Close()
 		if h, err := f.home().head(); err == nil { // otherwise commits cannot be applied
 			h.Index = gitIndex(0)
 			f.Heads = append(f.Heads, h)
 		}
 	}
+	f.data = dataOf(root, nestedDepth)
 	f.dir = filepath.Join(s.Dir, making+f.ID)
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no fork can be made in %s: %s", s.Dir, tree.Reason(err)).

@@ -78,10 +78,8 @@ func (f *Fork) overlay() error {
 			return err
 		}
 	}
-	if f.Common != "" {
-		if err := f.keepRefs(); err != nil {
-			return err
-		}
+	if err := f.keepRefs(); err != nil {
+		return err
 	}
 	tried, key := filepath.Join(f.store.Dir, ".overlay"), f.kindOfLayers()
 	if known, err := workspace.ReadFile(tried, jsonLimit); err == nil && string(known) == key {
@@ -93,23 +91,24 @@ func (f *Fork) overlay() error {
 	return workspace.WriteDerived(tried, []byte(key), 0o600)
 }
 
-// layersIn returns the layers of a fork in dir: over the workspace, over file systems mounted in it, and over its
-// repository if that is elsewhere.
+// layersIn returns the layers of a fork in dir: over the workspace, over file systems mounted in it, and over
+// repositories that are elsewhere. A layer over a repository that the workspace lies in covers both.
 func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
 	if f.Tier != "" && f.Tier != Overlay {
 		return nil
 	}
-	mounts, _ := sandbox.MountsBeneath(f.Workspace)
 	over := []string{f.Workspace}
-	if f.Common != "" && !within(f.Workspace, f.Common) {
-		over = append(over, f.Common)
+	for _, at := range f.data.dirs {
+		if !slices.ContainsFunc(over, func(o string) bool { return within(o, at) }) {
+			over = append(slices.DeleteFunc(over, func(o string) bool { return within(at, o) }), at)
+		}
 	}
-	if f.GitDir != "" && !within(f.Workspace, f.GitDir) && !within(f.Common, f.GitDir) {
-		over = append(over, f.GitDir)
-	}
-	for _, at := range mounts {
-		if info, err := os.Lstat(at); err == nil && info.IsDir() && !slices.Contains(over, at) {
-			over = append(over, at)
+	for _, top := range slices.Clone(over) {
+		mounts, _ := sandbox.MountsBeneath(top)
+		for _, at := range mounts {
+			if info, err := os.Lstat(at); err == nil && info.IsDir() && !slices.Contains(over, at) {
+				over = append(over, at)
+			}
 		}
 	}
 	for _, lower := range over {
@@ -151,15 +150,24 @@ func (f *Fork) upper(path string) string {
 }
 
 // keepRefs copies the workspace's branches into the layers. Otherwise a later commit in the workspace would become the
-// parent of an unrelated commit in the fork.
+// parent of an unrelated commit in the fork. It also copies files of git behind links, which no layer covers.
 func (f *Fork) keepRefs() error {
-	files := []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
-	_ = filepath.WalkDir(filepath.Join(f.Common, "refs"), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			files = append(files, path)
+	var files []string
+	if f.Common != "" {
+		files = []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
+		branches := resolved(filepath.Join(f.Common, "refs"))
+		_ = filepath.WalkDir(branches, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				files = append(files, path)
+			}
+			return nil
+		})
+	}
+	for _, link := range f.data.links {
+		if f.upper(resolved(link)) == "" {
+			files = append(files, link)
 		}
-		return nil
-	})
+	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -232,6 +240,9 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 			return err
 		}
 		rel, err := filepath.Rel(f.Workspace, path)
+		if err == nil && e.Name() == ".git" {
+			err = f.copied(filepath.Dir(path))
+		}
 		if err != nil {
 			return err
 		}
