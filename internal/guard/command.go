@@ -120,6 +120,8 @@ type walker struct {
 	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
 	fed   string                      // that of the command that is judged
 	isFed bool
+
+	evaluates bool // bash may run a text that is quoted
 }
 
 func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
@@ -168,6 +170,7 @@ func (w *walker) text(source string, at dirs) dirs {
 	}
 	end := w.list(file.Stmts, at)
 	w.sweep(file)
+	w.evaluations(file)
 	return end
 }
 

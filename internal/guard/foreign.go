@@ -15,20 +15,36 @@ func foreignText(name string, argv []word) bool {
 		return false
 	case isInterpreter(name):
 		return short(args, "c", "e", "E", "r", "p") || long(args, "--eval", "--print", "--run", "--command") ||
-			slices.Contains(args, "eval") || runsInput(name, argv)
+			slices.Contains(args, "eval") || runsInput(name, argv) || slices.ContainsFunc(argv[1:], standardInput)
 	case slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "busybox"}, name):
 		return slices.ContainsFunc(argv[1:], func(a word) bool {
 			return !a.known && !a.data || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
-		})
+		}) || readsScript(argv)
 	case name == "sed" || name == "gsed":
 		return slices.ContainsFunc(argv[1:], func(a word) bool {
 			return !a.known && !a.data || executesSed().MatchString(a.text)
-		})
+		}) || readsScript(argv)
 	case name == "make" || name == "gmake":
-		return long(args, "--eval")
+		return long(args, "--eval") || readsScript(argv)
 	}
 	return slices.Contains([]string{"rscript", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sqlite3"},
 		name)
+}
+
+// readsScript reports whether make, sed or awk read what they run from their standard input: make -f -.
+func readsScript(argv []word) bool {
+	for i, a := range argv[1:] {
+		for _, flag := range []string{"-f", "--file=", "--makefile="} {
+			if rest, found := strings.CutPrefix(a.text, flag); found && standardInput(word{text: rest}) {
+				return true
+			}
+		}
+		if before := argv[i].text; standardInput(a) && (short([]string{before}, "f") || long([]string{before}, "--file",
+			"--makefile")) {
+			return true
+		}
+	}
+	return false
 }
 
 // executesSed finds the command e of sed, and the flag e of its command s, and more.
@@ -42,17 +58,15 @@ func (r Rule) mentioned(p piece) bool {
 	if p.shape != simple || p.runsKnown || len(r.tokens) == 0 || r.tokens[0].star || !p.argv[0].known {
 		return false
 	}
-	name := program(p.argv[0].text)
+	name, argv := program(p.argv[0].text), p.argv
 	switch {
+	case name == "git":
+		argv = withoutMessages(argv)
 	case name == "sed" || name == "find" || name == "sort" || name == "rg":
 	case special(name) != nil || grammarOf(name).name != "":
 		return false // it only reads
-	case name == "git" && len(p.argv) > 1 && slices.Contains([]string{
-		"commit", "tag", "notes", "log", "grep", "add", "show", "blame", "diff", "status", "branch", "stash",
-	}, p.argv[1].text):
-		return false // its texts are for people
 	}
-	return slices.ContainsFunc(p.argv[1:], func(a word) bool {
+	return slices.ContainsFunc(argv[1:], func(a word) bool {
 		words := strings.FieldsFunc(strings.ToLower(a.text), func(c rune) bool {
 			return c != '_' && c != '-' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 		})
@@ -62,17 +76,59 @@ func (r Rule) mentioned(p piece) bool {
 	})
 }
 
+// withoutMessages drops the words of git that are texts for people: the values of flags such as -m and, of some
+// subcommands, everything but flags.
+func withoutMessages(argv []word) []word {
+	sub, rest := gitVerb(texts(argv[1:]))
+	people := slices.Contains([]string{
+		"commit", "tag", "notes", "log", "grep", "add", "show", "blame", "diff", "status", "branch", "stash",
+	}, sub)
+	kept := slices.Clone(argv[:len(argv)-len(rest)])
+	for i, a := range argv[len(kept):] {
+		before := ""
+		if i > 0 {
+			before = rest[i-1]
+		}
+		flag := strings.HasPrefix(a.text, "-")
+		switch {
+		case people && !flag, messageFlag(before) && !strings.Contains(before, "="):
+		case flag && messageFlag(a.text):
+		default:
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// messageFlag reports whether the value of a flag of git is a text for people: -m, also as -am, or --grep.
+func messageFlag(text string) bool {
+	if strings.HasPrefix(text, "--") {
+		return long([]string{text}, "--message", "--grep", "--author", "--committer", "--format", "--pretty", "--date",
+			"--since", "--until", "--after", "--before", "--trailer", "--description")
+	}
+	letters := strings.TrimLeft(text, "-qavsnf")
+	return strings.HasPrefix(text, "-") && letters != "" && strings.ContainsAny(letters[:1], "mSG")
+}
+
 // gitText returns what git runs in a shell: of its configuration on the command line and of some subcommands.
 func gitText(argv []word) (string, reading) {
 	var found []word
+	add := func(text string, a word) { found = append(found, word{text: text + "\n", known: a.literal()}) }
 	for i, a := range argv[:len(argv)-1] {
 		next := argv[i+1]
 		if a.text == "--config-env" || strings.HasPrefix(a.text, "--config-env=") {
 			return "", unknownText
 		}
-		if key, value, has := strings.Cut(next.text, "="); a.text == "-c" && i > 0 && (has || !next.known) {
+		setting := next.text
+		switch value, joined := strings.CutPrefix(next.text, "--config="); {
+		case joined:
+			setting = value
+		case a.text != "-c" && a.text != "--config" || i == 0:
+			continue
+		}
+		if key, value, has := strings.Cut(setting, "="); has || !next.known {
 			if bang, is := strings.CutPrefix(value, "!"); is || !next.known || gitRuns(key) {
-				found = append(found, word{text: bang + "\n", known: next.literal()})
+				add(bang, next)
 			}
 		}
 	}
@@ -88,18 +144,69 @@ func gitText(argv []word) (string, reading) {
 			words = words[1:]
 		}
 		found = append(found, words...)
-	case sub == "rebase" || sub == "difftool":
-		for i, a := range words {
-			if value, is := strings.CutPrefix(a.text, "--exec="); is {
-				found = append(found, word{text: value + "\n", known: a.literal()})
-			} else if (a.text == "-x" || a.text == "--exec" || a.text == "--extcmd") && i+1 < len(words) {
-				found = append(found, word{text: words[i+1].text + "\n", known: words[i+1].literal()})
+	case sub == "config":
+		for i, a := range words[:len(words)-1] {
+			if gitRuns(a.text) || strings.HasPrefix(strings.ToLower(a.text), "alias.") {
+				add(strings.TrimPrefix(words[i+1].text, "!"), words[i+1])
 			}
 		}
 	case sub == "filter-branch":
 		return "", unknownText
 	}
+	for i, a := range words {
+		if a.text == "--" {
+			break
+		}
+		if remote, is := strings.CutPrefix(a.text, "ext::"); is {
+			add(remote, a)
+		}
+		for _, flag := range gitPrograms(sub) {
+			value, is, next := flagValue(a.text, flag)
+			if is && next && i+1 < len(words) {
+				add(words[i+1].text, words[i+1])
+			} else if is {
+				add(value, a)
+			}
+		}
+	}
 	return join(found)
+}
+
+// gitPrograms returns the flags of a subcommand of git whose values it runs.
+func gitPrograms(sub string) []string {
+	switch sub {
+	case "grep":
+		return []string{"-O", "--open-files-in-pager"}
+	case "rebase":
+		return []string{"-x", "--exec"}
+	case "difftool":
+		return []string{"-x", "--extcmd"}
+	case "clone":
+		return []string{"-u", "--upload-pack"}
+	case "fetch", "pull", "ls-remote", "push", "archive", "fetch-pack", "send-pack":
+		return []string{"--upload-pack", "--receive-pack", "--exec"}
+	case "send-email":
+		return []string{"--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd", "--smtp-server"}
+	case "instaweb":
+		return []string{"--httpd", "--browser"}
+	}
+	return nil
+}
+
+// flagValue returns the value that a word gives to a flag of git, or that the next word may be the value. A long flag
+// may be abbreviated, and short ones be written together.
+func flagValue(text, flag string) (value string, is, next bool) {
+	if strings.HasPrefix(flag, "--") {
+		name, value, joined := strings.Cut(text, "=")
+		is = len(name) > 3 && strings.HasPrefix(flag, name)
+		return value, is, is && !joined
+	}
+	if strings.HasPrefix(text, "--") || !strings.HasPrefix(text, "-") {
+		return "", false, false
+	}
+	before, value, is := strings.Cut(text[1:], flag[1:])
+	is = is && !strings.ContainsAny(before, "efmABC") // flags with values
+	return value, is, is && value == "" && flag != "-O"
 }
 
 // gitRuns reports whether git runs the value of a variable of its configuration.

@@ -172,19 +172,6 @@ func (r Rule) matchesEach(argv []word) certainty {
 	return no
 }
 
-// evaluates reports whether bash itself may run something in an argument. These builtins take names of variables, or
-// arithmetic, and bash expands a subscript in those even if it is quoted. A rule that allows printf does not mean that.
-func evaluates(argv []word) bool {
-	if !slices.Contains(takeNames(), argv[0].text) && argv[0].text != "let" && argv[0].text != "test" &&
-		argv[0].text != "[" {
-		return false
-	}
-	return slices.ContainsFunc(argv[1:], func(a word) bool {
-		return strings.Contains(a.text, "[") &&
-			strings.ContainsAny(a.text, "$`")
-	})
-}
-
 // permitsCommand reports whether an allow rule covers a simple command: word for word, without expansions.
 func (r Rule) permitsCommand(argv []word) bool {
 	if len(r.tokens) == 0 || len(argv) < len(r.tokens) || !r.prefix && len(argv) != len(r.tokens) || evaluates(argv) {

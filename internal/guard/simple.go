@@ -97,7 +97,10 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		w.argument(p, a, at)
 	}
 	w.reach(p, name, argv, at)
-	p.runsUnknown = p.runsUnknown || rereads(name)
+	if evaluates(argv) {
+		p.runsUnknown, w.evaluates = true, true
+	}
+	p.runsUnknown = p.runsUnknown || rereads(name) || readsPipe(name, argv)
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")

@@ -170,8 +170,17 @@ func (d dirs) named() []string {
 
 // printed returns patterns of what a command prints.
 func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
-	if len(c.Stmts) == 1 && len(c.Stmts[0].Redirs) == 0 {
-		if call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+	if len(c.Stmts) == 1 {
+		last := c.Stmts[0]
+		for {
+			pipe, ok := last.Cmd.(*syntax.BinaryCmd)
+			if !ok || pipe.Op != syntax.Pipe {
+				break
+			}
+			last = pipe.Y
+		}
+		if call, ok := last.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && !slices.ContainsFunc(last.Redirs,
+			func(r *syntax.Redirect) bool { return r.Op != syntax.RdrIn }) {
 			switch name := call.Args[0].Lit(); name {
 			case "pwd":
 				return at.named()
@@ -182,6 +191,12 @@ func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
 						(!temporary(filepath.Clean(text)) || text == "")
 				}) {
 					return []string{"/tmp/*"}
+				}
+			case "wc":
+				if !slices.ContainsFunc(call.Args[1:], func(a *syntax.Word) bool {
+					return !strings.HasPrefix(a.Lit(), "-")
+				}) {
+					return []string{"*"}
 				}
 			case "basename", "date", "seq", "nproc", "uname", "id", "whoami", "hostname":
 				return []string{"*"}

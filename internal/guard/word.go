@@ -13,6 +13,7 @@ type word struct {
 	known   bool
 	pattern bool
 	wild    bool   // the pattern begins with a wildcard, so that it may become a flag
+	pipe    bool   // it is the name of a pipe from a command: <(…)
 	data    bool   // the unknown part comes from expansions that execute nothing and reveal no secret
 	why     string // why it is not known
 	written string
@@ -164,6 +165,7 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 	case *syntax.ArithmExp:
 		r.unknown(closedArithmetic(p.X), "the result of the arithmetic is not known before it runs")
 	case *syntax.ProcSubst:
+		r.w.pipe = r.w.pipe || p.Op == syntax.CmdIn
 		r.unknown(false, "the name of the pipe is not known before it runs")
 	default:
 		r.unknown(false, "an extended pattern is read otherwise without extglob")

@@ -365,7 +365,7 @@ func readsText(name string, argv []word) bool {
 		switch {
 		case !a.literal():
 			return true
-		case a.text == "-" || slices.Contains([]string{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, a.text):
+		case standardInput(a):
 			return true
 		case a.text == "--version" || a.text == "--help":
 			return false
@@ -378,6 +378,17 @@ func readsText(name string, argv []word) bool {
 		}
 	}
 	return name != "source" && name != "."
+}
+
+// standardInput reports whether a word names the standard input of its command.
+func standardInput(a word) bool {
+	return slices.Contains([]string{"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, a.text)
+}
+
+// readsPipe reports whether a command reads <(…) and may run what comes from it: make -f <(…).
+func readsPipe(name string, argv []word) bool {
+	reads := name != "sed" && (special(name) != nil || grammarOf(name).name != "") || wrapperOf(name).name != ""
+	return !reads && slices.ContainsFunc(argv[1:], func(a word) bool { return a.pipe })
 }
 
 // feed notes the here-string or here-document of a command.
