@@ -9,7 +9,6 @@
 package git
 
 import (
-	"bytes"
 	"crypto/sha1" //nolint:gosec // the hash of git
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,24 +75,6 @@ func (r *Repository) Dir() string { return r.dir }
 func (r *Repository) config() string {
 	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
 	return string(text)
-}
-
-// Converts reports whether the configuration, or the attributes that are not in the working tree, may make a file
-// differ from its blob.
-func (r *Repository) Converts() bool {
-	attributes, _ := workspace.ReadFile(filepath.Join(r.common, "info", "attributes"), smallFile)
-	config := strings.ToLower(r.config())
-	return strings.Contains(config, "autocrlf") || strings.Contains(config, "eol") || Converting(attributes)
-}
-
-// Converting reports whether a file of attributes may make a file differ from its blob.
-func Converting(attributes []byte) bool {
-	for _, name := range []string{"filter=", "eol", "ident", "working-tree-encoding", "crlf"} {
-		if bytes.Contains(attributes, []byte(name)) {
-			return true
-		}
-	}
-	return false
 }
 
 // Sum returns the name of the blob with this content.

@@ -22,6 +22,22 @@ type pack struct {
 	table    io.ReaderAt // the index, in memory unless it is huge
 	fanOut   [256]uint32 // how many hashes begin with at most this byte
 	hashSize int
+	spare    []*inflater
+}
+
+// inflater reads objects, one after the other: to make one costs much more than to read a small object.
+type inflater struct {
+	in  *bufio.Reader
+	out io.Reader // nil before the first object
+}
+
+// begin inflates what in has from now on.
+func (f *inflater) begin() (err error) {
+	if again, ok := f.out.(zlib.Resetter); ok {
+		return again.Reset(f.in, nil)
+	}
+	f.out, err = zlib.NewReader(f.in)
+	return err
 }
 
 const (
@@ -115,19 +131,42 @@ type object struct {
 	size   int64
 	base   int64 // of an offsetDelta
 	baseID ID    // of a namedDelta
-	io.ReadCloser
+
+	from  *inflater
+	begun bool
+}
+
+func (o *object) Read(data []byte) (int, error) {
+	if !o.begun {
+		if err := o.from.begin(); err != nil {
+			return 0, err
+		}
+		o.begun = true
+	}
+	return o.from.out.Read(data)
+}
+
+// Close ends reading.
+func (o *object) Close() {
+	o.pack.spare = append(o.pack.spare, o.from)
 }
 
 func (p *pack) object(at int64) (*object, error) {
 	if at < 0 || at >= p.size {
 		return nil, fmt.Errorf("%s: there is no object at %d", p.name, at)
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(p.data, at, p.size-at), 4096)
-	head, err := r.Peek(64)
+	var from *inflater
+	if n := len(p.spare); n > 0 {
+		from, p.spare = p.spare[n-1], p.spare[:n-1]
+	} else {
+		from = &inflater{in: bufio.NewReaderSize(nil, 4096)}
+	}
+	from.in.Reset(io.NewSectionReader(p.data, at, p.size-at))
+	head, err := from.in.Peek(64)
 	if len(head) < 2 {
 		return nil, err
 	}
-	o := &object{pack: p, kind: objectKind(head[0] >> 4 & 7), size: int64(head[0] & 0xf)}
+	o := &object{pack: p, kind: objectKind(head[0] >> 4 & 7), size: int64(head[0] & 0xf), from: from}
 	i := 1
 	for shift := 4; head[i-1]&0x80 != 0; shift += 7 {
 		if i == len(head) || shift > 53 {
@@ -148,10 +187,7 @@ func (p *pack) object(at int64) (*object, error) {
 			return nil, io.ErrUnexpectedEOF
 		}
 	}
-	_, _ = r.Discard(i)
-	if o.ReadCloser, err = zlib.NewReader(r); err != nil {
-		return nil, err
-	}
+	_, _ = from.in.Discard(i)
 	return o, nil
 }
 

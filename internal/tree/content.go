@@ -411,10 +411,15 @@ func (t *task) lookUp() {
 	}
 }
 
-// exact reports whether the blob has the bytes of the file. Where git converts files, the size decides.
+// exact reports whether the blob certainly has the bytes of the file. Where git may have converted it, their sizes
+// decide, or nothing does.
 func (t *task) exact() bool {
-	if !t.folder.repository.converts {
+	c := t.folder.repository.conversions
+	switch {
+	case !c.Possible():
 		return true
+	case c.KeepSize(t.entry.name):
+		return false
 	}
 	n, err := t.opened.Size(t.tracked.Blob)
 	return err == nil && n == t.entry.Size

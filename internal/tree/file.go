@@ -210,7 +210,7 @@ func (r *Contents) Close() {
 	}
 }
 
-// Read returns the content of a regular file, whose hash it has checked.
+// Read returns the content of a regular file, whose hash and size it has checked.
 func (r *Contents) Read(f *File) ([]byte, error) {
 	c := f.content
 	switch {
@@ -225,7 +225,11 @@ func (r *Contents) Read(f *File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opened.Blob(c.blob, f.Size)
+	data, err := opened.Blob(c.blob, f.Size)
+	if err == nil && int64(len(data)) != f.Size {
+		err = fault.New(fault.Unsafe, "git had converted the file by a setting that is not known, so it was not saved")
+	}
+	return data, err
 }
 
 func (r *Contents) open(dir string) (*git.Repository, error) {

@@ -161,8 +161,9 @@ type repository struct {
 	dir string // its own directory, absolute
 	top string // of the working tree, relative to the root
 	// prefix is the path of the root in the working tree, if that begins above.
-	prefix   string
-	converts bool // blobs may differ from files
+	prefix string
+	// conversions are what git may do to files that it writes; nil: not known, of an index that was loaded.
+	conversions *git.Conversions
 }
 
 // path returns how the repository calls a folder of the index.

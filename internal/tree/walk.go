@@ -122,7 +122,7 @@ func (w *walk) repository(full, top string) *repository {
 	if err != nil {
 		return nil
 	}
-	r := &repository{dir: opened.Dir(), top: top, converts: opened.Converts()}
+	r := &repository{dir: opened.Dir(), top: top, conversions: opened.Conversions()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.repos = append(w.repos, r)
@@ -152,9 +152,12 @@ func (w *walk) rules(d drawer, p *place) ignore.Files {
 		return ignore.Parse(data)
 	}
 	f := ignore.Files{Repository: d.Has(".git")}
-	if p.repository != nil && git.Converting(read(".gitattributes", false)) {
+	if p.repository != nil && d.Has(".gitattributes") {
+		data, err := d.ReadFile(".gitattributes", rulesLimit)
 		w.mu.Lock()
-		p.repository.converts = true
+		if p.repository.conversions.Note(data); err != nil {
+			p.repository.conversions.NoteAll()
+		}
 		w.mu.Unlock()
 	}
 	if f.Repository || p.scope.InGit() {
