@@ -249,18 +249,21 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, false, err
 	}
 	r, err := runs.Peek(c.String("id"))
-	if err != nil || r.Fork == "" || leaves(c, r) {
+	if err != nil || r.Fork == "" {
 		return 0, false, nil // else the command says what is wrong
 	}
 	if _, alive := runs.Owner(r.ID); alive {
 		return 0, false, nil
 	}
 	store, err := forkStore(c)
-	if err != nil || store.Around(r.Dir) != nil {
+	if err != nil {
 		return 0, false, err
 	}
-	f, err := store.Open(r.Fork)
-	if err != nil {
+	if in := store.Around(r.Dir); in != nil {
+		return 0, false, worked(in, r)
+	}
+	f, err := forkOf(c, r)
+	if err != nil || leaves(c, r) {
 		return 0, false, err
 	}
 	n, err := networkIn(c, f, cmp.Or(r.Network, internet))

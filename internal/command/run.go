@@ -208,7 +208,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
 	if in := forkAround(c); in != nil {
-		t.Fork, t.Network = in.Name, c.String("network")
+		t.Fork, t.ForkID, t.Network = in.Name, in.ID, c.String("network")
 	}
 	if way := c.String("transport"); way != agent.ByChoice {
 		t.Transport = way

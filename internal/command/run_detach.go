@@ -47,7 +47,7 @@ func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, 
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return task, err
 	}
-	task.Fork, task.Dir, task.Network = f.Name, f.Place(task.Dir), c.String("network")
+	task.Fork, task.ForkID, task.Dir, task.Network = f.Name, f.ID, f.Place(task.Dir), c.String("network")
 	return task, nil
 }
 

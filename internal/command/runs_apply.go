@@ -127,7 +127,21 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(r.Fork)
+	f, err := store.Open(r.Fork)
+	if err == nil {
+		err = worked(f, r)
+	}
+	return f, err
+}
+
+// worked returns a fault unless a run worked in a fork: another one may have got its name. A record of an earlier
+// version has no ID.
+func worked(f *fork.Fork, r run.Record) error {
+	if r.ForkID == f.ID || r.ForkID == "" && f.Covers(r.Dir) && !f.Made.After(r.Created) {
+		return nil
+	}
+	return fault.New(fault.NotFoundCode, "the fork of %s was deleted; %s is another one now, of %s", r.ID, f.Name,
+		f.Workspace).With("run_id", r.ID).Hint("omniagent runs diff %s", r.ID)
 }
 
 // patchOf is what a run has changed, after the runs that it repeats in the same fork.
@@ -135,7 +149,7 @@ func patchOf(ctx context.Context, runs run.Store, r run.Record) (string, error) 
 	chain := []run.Record{r}
 	for r.Of != "" {
 		before, err := runs.Peek(r.Of)
-		if err != nil || before.Fork != r.Fork {
+		if err != nil || before.Fork != r.Fork || before.ForkID != r.ForkID {
 			break
 		}
 		chain, r = append(chain, before), before

@@ -225,6 +225,11 @@ func (f *Fork) Roots() (dirs []string) {
 	return dirs
 }
 
+// Covers reports whether programs of the fork have a directory of their own at a path.
+func (f *Fork) Covers(dir string) bool {
+	return slices.ContainsFunc(f.Roots(), func(root string) bool { return within(root, dir) })
+}
+
 // Make makes a fork. If no tier works, the fault says why for each.
 func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if w.Name != "" {

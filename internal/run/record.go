@@ -66,6 +66,7 @@ type Task struct {
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one retries
 	Fork      string           `json:"fork,omitempty"`     // the fork it works in; empty for the workspace itself
+	ForkID    string           `json:"fork_id,omitempty"`  // of that fork, whose name may be used again later
 	Network   string           `json:"network,omitempty"`  // of the fork, as in --network; empty for the default
 	Check     string           `json:"check,omitempty"`    // a shell command that must succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`

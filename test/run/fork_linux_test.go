@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,4 +223,77 @@ func TestAForkIsOpened(t *testing.T) {
 	_ = server.Wait()
 	p.fork(0, "fork", "delete", "web", "--confirm-destructive")
 	p.nothing()
+}
+
+// TestAForkOfTheSameName: a run never takes up the fork that got the name of its own, be that of another workspace or
+// of the same one.
+func TestAForkOfTheSameName(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; pwd >from.txt; echo "I wrote it."`).
+		agent("asker", `cat >/dev/null; printf 'What is your favourite colour?\n'`)
+	p.put("a.txt", "a\n")
+	elsewhere := filepath.Join(p.home, "elsewhere", "work")
+	p.put(filepath.Join(elsewhere, "b.txt"), "b\n")
+	first := p.run("scribe", "--yolo", "--fork")
+	asked := p.run("asker", "--yolo", "--fork")
+	asked.is(t, 4, "needs_input", "question")
+	p.fork(0, "runs", "apply", first.Data.ID)
+	p.fork(0, "fork", "delete", "work-1", "work-2", "--confirm-destructive")
+
+	for _, dir := range []string{elsewhere, p.work} {
+		other := p.run("scribe", "--yolo", "--fork", "--cwd", dir)
+		other.is(t, 0, "succeeded", "done")
+		again := p.run("scribe", "--yolo", "--fork", "--cwd", dir)
+		p.put("from.txt", dir)
+		p.put(filepath.Join(elsewhere, "from.txt"), dir)
+		for _, old := range []bool{false, true} {
+			if old { // a record of an earlier version
+				p.forgetForks()
+			}
+			for _, args := range [][]string{
+				{"runs", "apply", first.Data.ID}, {"runs", "apply", first.Data.ID, "--as", "branch"},
+				{"runs", "retry", first.Data.ID}, {"runs", "retry", first.Data.ID, "--detach"},
+				{"answer", asked.Data.ID, "blue"}, {"answer", asked.Data.ID, "blue", "--detach"},
+				{"runs", "continue", asked.Data.ID},
+			} {
+				if d := p.fork(5, args...); d.Error == nil || !strings.Contains(d.Error.Message, "was deleted") {
+					t.Errorf("%v: %+v", args, d)
+				}
+			}
+			if out, err := p.command("runs", "diff", first.Data.ID, other.Data.ID).CombinedOutput(); err == nil ||
+				!strings.Contains(string(out), "was deleted") {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+		if p.read("from.txt") != dir {
+			t.Error("it was changed")
+		}
+		d := p.fork(3, "runs", "apply", other.Data.ID) // old records of forks that are there work
+		if len(d.Data.Files) != 1 || d.Data.Files[0].Path != filepath.Join(dir, "from.txt") {
+			t.Errorf("%+v", d)
+		}
+		p.call("runs", "retry", again.Data.ID).is(t, 0, "succeeded", "done_unchanged")
+		p.fork(0, "fork", "delete", "work-1", "work-2", "--confirm-destructive")
+	}
+}
+
+// forgetForks removes from the records of runs what an earlier version did not write.
+func (p *place) forgetForks() {
+	p.t.Helper()
+	found, _ := filepath.Glob(filepath.Join(p.home, ".local/state/omniagent/runs/*/*.json"))
+	changed := 0
+	for _, file := range found {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		text := regexp.MustCompile(`"fork_id":\s*"[^"]*",?`).ReplaceAllString(string(data), "")
+		if text != string(data) {
+			changed++
+			p.put(file, text)
+		}
+	}
+	if changed == 0 {
+		p.t.Errorf("no record names the ID of a fork: %q", found)
+	}
 }
