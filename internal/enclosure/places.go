@@ -268,8 +268,8 @@ func (s *sight) wanted() error {
 		if err != nil {
 			return err
 		}
-		temporary := beneath("/tmp", path) || beneath("/var/tmp", path)
-		if s.inside(path) || temporary { // all else is seen anyway
+		covered := beneath("/tmp", path) || beneath("/var/tmp", path) || beneath("/run", path)
+		if s.inside(path) || covered { // all else is seen anyway
 			s.show(sandbox.Shown, path, "native.read names it")
 		}
 	}

@@ -177,8 +177,26 @@ func (x target) names() []attack {
 	}
 }
 
+// runtime is a directory of services outside, with a login in it; "" without the right to make one.
+func (g ground) runtime() string { return "/run/omniagent" + strings.ReplaceAll(g.dir, "/", "-") }
+
 func (x target) reading() []attack {
+	login := x.runtime() + "/login"
 	return []attack{
+		{"read a login in /run", func() error { return opens(login, os.O_RDONLY) }},
+		{"read a login in /var/run", func() error { return opens("/var"+login, os.O_RDONLY) }},
+		{"read a login in /run over /proc", func() error { return opens("/proc/self/root"+login, os.O_RDONLY) }},
+		{"read a login in /run from there", func() error {
+			run, err := os.OpenRoot("/run")
+			if err != nil {
+				return err
+			}
+			_, err = run.ReadFile(filepath.Base(x.runtime()) + "/login")
+			return errors.Join(err, run.Close())
+		}},
+		{"link a login in /run", func() error {
+			return errors.Join(os.Symlink(login, x.root+"/login"), opens(x.root+"/login", os.O_RDONLY))
+		}},
 		{"read what is hidden", func() error { return opens(x.secret+"/key", os.O_RDONLY) }},
 		{
 			"read what is hidden over /proc",
@@ -399,6 +417,7 @@ func (x target) breakingOut() []attack {
 			"make a control group of version 2",
 			func() error { return os.Mkdir("/sys/fs/cgroup/unified/omniagent-test", 0o700) },
 		},
+		{"make a file in /run", func() error { return writes("/run/omniagent-test") }},
 		{"make a file in /dev", func() error { return writes("/dev/omniagent-test") }},
 		{"mount", func() error { return unix.Mount("none", x.root, "tmpfs", 0, "") }},
 		{"unmount", func() error { return unix.Unmount(x.root, unix.MNT_DETACH) }},
@@ -515,6 +534,10 @@ func prepare(t *testing.T, g ground) target {
 	must(t, os.MkdirAll(g.root+"/shared/vscode", 0o700))
 	must(t, os.Symlink("shared/vscode", g.root+"/.vscode"))
 	must(t, os.WriteFile(g.dir+"/hidden file", []byte("hidden"), 0o600))
+	if os.Mkdir(g.runtime(), 0o700) == nil {
+		t.Cleanup(func() { must(t, os.RemoveAll(g.runtime())) })
+		must(t, os.WriteFile(g.runtime()+"/login", []byte("login"), 0o600))
+	}
 	program, err := os.ReadFile("/bin/true")
 	must(t, err)
 	must(t, os.WriteFile(g.secret+"/program", program, 0o700))

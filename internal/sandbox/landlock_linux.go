@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/process"
 )
 
 // The rights in rules.
@@ -213,10 +215,19 @@ func (r rules) readable(o *order) error {
 	if !o.All {
 		tops = append(systemDirs(), o.Read...)
 	}
-	var hidden []string
+	var hidden, stay []string
 	if o.Tier == Landlock {
 		// the superuser could read disks; devices grants the few that are needed
-		hidden = append(append(realPaths(o.Hidden), o.Homes...), "/dev")
+		hidden = slices.Concat(realPaths(o.Hidden), o.Homes, []string{"/dev"}, realPaths(runDirs()))
+		path, _ := process.Value(o.Env, "PATH")
+		stay, _ = stayInRun(path)
+		stay = append(stay, o.Read...)
+	}
+	for _, path := range stay {
+		err := r.allow(path, rightsToRead|rightsToList)
+		if err != nil && !(errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES)) {
+			return err
+		}
 	}
 	for _, top := range tops {
 		err := r.around(top, hidden)

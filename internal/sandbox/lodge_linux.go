@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/process"
 )
 
 // Words of the caller to the stage of an agent, which repeats them when it has obeyed.
@@ -147,7 +149,7 @@ func lodgings(o *order) (workspace writables, err error) {
 	if err := processesOfAgent(o); err != nil {
 		return nil, fmt.Errorf("/proc: %w", err)
 	}
-	if err := runOfItsOwn(); err != nil {
+	if err := runOfItsOwn(o); err != nil {
 		return nil, fmt.Errorf("/run: %w", err)
 	}
 	slices.SortStableFunc(list, parentsFirst)
@@ -228,29 +230,17 @@ func processesOfAgent(o *order) error {
 	return nil
 }
 
-// runOfItsOwn makes an empty /run, in which there is no socket of a service, but for the addresses of hosts, and what
-// /etc and PATH lead to.
-func runOfItsOwn() error {
+// runOfItsOwn makes an empty /run, in which there is no socket of a service and no login, but for what stays.
+func runOfItsOwn(o *order) error {
+	path, _ := process.Value(o.Env, "PATH")
+	stay, links := stayInRun(path)
 	var shown []placed
-	links := map[string]string{}
-	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts", "/etc/localtime", "/etc/nsswitch.conf"} {
-		real, err := filepath.EvalSymlinks(name)
-		if err != nil || !within("/run", real) {
-			continue
-		}
-		if dir := filepath.Dir(real); dir != "/run" {
-			real = dir // the file is replaced when the network changes
-		}
-		if fd, err := take(real); err == nil {
-			shown = append(shown, placed{real, fd, unix.MOUNT_ATTR_RDONLY, true})
+	for _, path := range stay {
+		if fd, err := take(path); err == nil {
+			shown = append(shown, placed{path, fd, unix.MOUNT_ATTR_RDONLY, true})
 		}
 	}
-	for _, name := range []string{"current-system", "booted-system", "opengl-driver"} { // of NixOS
-		if to, err := os.Readlink("/run/" + name); err == nil {
-			links[name] = to
-		}
-	}
-	for _, dir := range []string{"/run", "/var/run"} {
+	for _, dir := range runDirs() {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue
 		}
@@ -258,9 +248,9 @@ func runOfItsOwn() error {
 			return err
 		}
 	}
-	for name, to := range links {
-		if err := os.Symlink(to, "/run/"+name); err != nil {
-			return err
+	for link, to := range links {
+		if os.MkdirAll(filepath.Dir(link), 0o755) == nil {
+			_ = os.Symlink(to, link)
 		}
 	}
 	for _, m := range shown {

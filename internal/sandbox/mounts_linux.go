@@ -62,6 +62,9 @@ func mounts(o *order) error {
 	if err := processesOfItsOwn(o); err != nil {
 		return fmt.Errorf("/proc: %w", err)
 	}
+	if err := runOfItsOwn(o); err != nil {
+		return fmt.Errorf("/run: %w", err)
+	}
 	for _, m := range list {
 		if err := m.put(); err != nil && !m.optional {
 			return fmt.Errorf("%s: %w", m.path, err)
@@ -108,8 +111,14 @@ func aside(o *order) (list []placed, err error) {
 			return nil, err
 		}
 	}
-	for _, path := range o.Read {
-		if !within("/tmp", path) && !within("/var/tmp", path) || within(o.Root, path) {
+	read := slices.Clone(o.Read)
+	for pair := range slices.Chunk(o.Seen, 2) {
+		if pair[0] == pair[1] && first(runDirs(), pair[1]) != "" {
+			read = append(read, pair[1])
+		}
+	}
+	for _, path := range read {
+		if first(append(runDirs(), "/tmp", "/var/tmp"), path) == "" || within(o.Root, path) {
 			continue
 		}
 		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {

@@ -182,6 +182,9 @@ func (p Policy) reads(path string, t Tier) Effect {
 	if e, ok := p.readsHome(path, t); ok {
 		return e
 	}
+	if e, ok := p.readsRun(path, t); ok {
+		return e
+	}
 	if t == Namespaces {
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
 			if within(dir, path) && first(p.Read, path) == "" {

@@ -298,9 +298,9 @@ func (w *Walls) order(p process.Plan, network Network) order {
 		temp = "/tmp"
 	}
 	o.Env = slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
+		name, value, _ := strings.Cut(entry, "=")
 		return slices.Contains([]string{"TMPDIR", "TMP", "TEMP", childMark}, name) || o.Network == "hosts" &&
-			isProxy(name)
+			isProxy(name) || name == "XDG_RUNTIME_DIR" && first(runDirs(), value) != ""
 	})
 	o.Env = append(o.Env, "TMPDIR="+temp)
 	if o.Tier == Landlock { // Java takes /tmp whatever TMPDIR says

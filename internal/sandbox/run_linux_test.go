@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/process"
+)
+
+// TestRunIsEmpty but for what /etc and PATH lead to: managers of versions have links there.
+func TestRunIsEmpty(t *testing.T) {
+	g := newGround(t)
+	dir := g.runtime()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	for _, path := range []string{dir + "/bin/plain", g.outside + "/bin/linked", dir + "/login", dir + "/named"} {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\necho ran\n"), 0o700))
+	}
+	must(t, os.Symlink(g.outside, dir+"/link"))
+	path := strings.Join([]string{dir + "/bin", dir + "/link/bin", os.Getenv("PATH"), dir + "/absent", "/run"}, ":")
+	t.Setenv("PATH", path)
+	const line = `plain; linked; grep -q . /etc/resolv.conf || echo no; cat "$0/login" 2>&- || echo hidden;
+		cat "$0/named" 2>&- || echo hidden; echo ${XDG_RUNTIME_DIR-unset}`
+	says := func(plan func(process.Plan) (process.Plan, error)) string {
+		var out bytes.Buffer
+		p, err := plan(process.Plan{
+			Argv: []string{"bash", "-c", line, dir}, Path: "/bin/bash", Dir: g.root, Stdout: &out, Stderr: &out,
+			Env: append(os.Environ(), "XDG_RUNTIME_DIR="+dir),
+		})
+		must(t, err)
+		c, err := process.Start(p)
+		must(t, err)
+		c.Wait()
+		return out.String()
+	}
+	const want = "ran\nran\nhidden\nhidden\nunset\n"
+	for _, tier := range tiers(t) {
+		w := g.walls(t, tier, func(p *Policy) {
+			p.Homes, p.Places = []string{g.state}, []Place{{Path: dir + "/named", Sight: Shown}}
+		})
+		if got := says(w.Plan); got != strings.Replace(want, "hidden\nu", "#!/bin/sh\necho ran\nu", 1) {
+			t.Errorf("%s: %q", tier, got)
+		}
+		for file, seen := range map[string]bool{
+			dir + "/bin/plain": true, dir + "/login": false, dir + "/named": true, "/run": false,
+		} {
+			if e := w.policy.Explain(file, Report{Tier: tier})[0]; e.Allowed != seen || e.Why == "" {
+				t.Errorf("%s: %s: %+v", tier, file, e)
+			}
+		}
+	}
+	a := newAgentHome(t, nil)
+	plan := func(p process.Plan) (process.Plan, error) {
+		p.Dir = a.root
+		return a.walls.Plan(p, a.needs)
+	}
+	if got := says(plan); got != want {
+		t.Errorf("an agent: %q", got)
+	}
+}
