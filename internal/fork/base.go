@@ -323,20 +323,6 @@ func (b *bases) lastApplied(name string) (a appliedFileState, ok bool) {
 	return a, false
 }
 
-// undone reports whether a turn was undone, so that its changes are gone.
-func (f *Fork) undone(turn string) bool {
-	if turn == "" || f.store.Undone == nil {
-		return false
-	}
-	if _, known := f.turns[turn]; !known {
-		if f.turns == nil {
-			f.turns = map[string]bool{}
-		}
-		f.turns[turn] = f.store.Undone(f.Workspace, turn)
-	}
-	return f.turns[turn]
-}
-
 func (b *bases) ofApplied(a appliedFileState) base {
 	out := base{known: true, there: !a.Gone, perm: a.Perm, sum: a.Sum, link: a.Target != "", dir: a.Dir}
 	switch {

@@ -72,8 +72,8 @@ type Store struct {
 	Dir string // absolute
 	// Root returns the workspace of a directory, or an error if it cannot be forked.
 	Root func(dir string) (string, error)
-	// Undone reports whether a turn of a workspace was undone. It may be nil.
-	Undone func(workspace, turn string) bool
+	// Undone reports whether a turn of a workspace was undone, if there still is a record of it. It may be nil.
+	Undone func(workspace, turn string) (undone, known bool)
 }
 
 // Wanted describes a fork to make.

@@ -290,14 +290,14 @@ func (s Store) List(dir string) ([]Record, error) {
 	return listAll(places)
 }
 
-// TakenBack reports whether a turn of the workspace in which dir is was taken back.
-func (s Store) TakenBack(dir, id string) bool {
+// TakenBack reports whether a turn of the workspace in which dir is was taken back. Without a record that is not known.
+func (s Store) TakenBack(dir, id string) (back, known bool) {
 	p, err := s.place(dir)
 	if err != nil {
-		return false
+		return false, false
 	}
 	r, err := p.read(id)
-	return err == nil && r.UndoneBy != ""
+	return err == nil && r.UndoneBy != "", err == nil
 }
 
 func listAll(places []*place) ([]Record, error) {
