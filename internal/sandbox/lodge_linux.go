@@ -211,7 +211,8 @@ func processesOfAgent(o *order) error {
 	if err != nil || os.Geteuid() != 0 {
 		return err // with the other one, an agent could go through /proc/PID/root of a process outside
 	}
-	if err := os.WriteFile("/proc/sys/user/max_cgroup_namespaces", []byte("0"), 0); err != nil {
+	err = os.WriteFile("/proc/sys/user/max_cgroup_namespaces", []byte("0"), 0)
+	if err != nil && !errors.Is(err, unix.ENOENT) { // a kernel without control groups
 		return err
 	}
 	entries, err := os.ReadDir("/proc")
