@@ -53,6 +53,8 @@ type piece struct {
 	never       bool     // nothing lifts the denial: no rule, no answer, no ground
 	unreadable  bool     // a person could not see what it is, so it stays denied instead of being asked about
 	reads       []string // absolute paths
+	patterns    []string // absolute; of its words that are patterns, or are not known
+	unexpanded  bool     // what one of these becomes cannot be told
 	writes      []string
 
 	beyond  beyond
@@ -78,6 +80,7 @@ func (p *piece) bar(why string) {
 type survey struct {
 	pieces []piece
 	broken bool // the line cannot be judged piece by piece
+	line   string
 }
 
 func (s *survey) verdict() Verdict {
@@ -96,7 +99,7 @@ func (s *survey) verdict() Verdict {
 //	line ─▶ characters ─▶ parser ─▶ walker: statements that it understands ─▶ pieces with verdicts
 //	                                   └─▶ sweep: all other nodes ────────────▶ Ask or Deny
 func (s Set) look(line string, p Place) *survey {
-	sv := &survey{}
+	sv := &survey{line: line}
 	w := &walker{set: s, place: p, survey: sv}
 	if s == SysBuiltIn {
 		w.words(line)

@@ -82,7 +82,9 @@ type Place struct {
 	InGit func(path string) bool
 	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
 	// followed
-	Leads  func(path string) []string
+	Leads func(path string) []string
+	// Names lists a directory, for what a pattern becomes. nil: that is not known
+	Names  func(dir string) []string
 	Ground Ground
 }
 

@@ -234,9 +234,12 @@ func TestDirectories(t *testing.T) {
 	}
 	// Credentials are found beneath a home that is the workspace or lies in it.
 	home := Place{Root: "/w", Dir: "/w", Home: "/w/home", Agents: agents()}
+	home.Names = func(dir string) []string {
+		return map[string][]string{"/w/home": {"x", ".ssh"}, "/w/home/.ssh": {"id"}}[dir]
+	}
 	for command, want := range map[string]Decision{
 		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny,
-		"find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
+		"find . -name x": Ask, "cat home/.s*/id": Deny, "cat home/.s*/none": Ask, "diff -r home x": Ask,
 	} {
 		if v := Tools.Command(command, home); v.Decision != want {
 			t.Errorf("%q: %s, want %s: %+v", command, v.Decision, want, v.Reasons)

@@ -109,6 +109,11 @@ func (j Judge) Call(c Call) Verdict {
 
 // restricted returns the strictest decision of the deny and ask rules, and the rules that apply.
 func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (explicit Decision, hit []Reason) {
+	if slices.ContainsFunc(strict, func(r Rule) bool { return !r.bare && aboutKind(r, "read") }) {
+		for i := range pieces {
+			pieces[i].expand(j.Place, c.Command)
+		}
+	}
 	for _, r := range strict {
 		if word, what := j.against(r, c, pieces, line); word > Allow {
 			why := fmt.Sprintf("the %s rule %s", r.decision, r)
@@ -247,6 +252,9 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 			if r.bare && writes || !r.bare && r.matchesPath(path, j.Place) {
 				said(r.decision, p.text)
 			}
+		}
+		if !writes && !r.bare && p.unexpanded {
+			said(Ask, p.text)
 		}
 	}
 	return word, what

@@ -141,18 +141,28 @@ func rereads(name string) bool {
 // argument denies arguments that no command may have: a credential, the memory of another process, a file that grants
 // rights.
 func (w *walker) argument(p *piece, a word, at dirs) {
+	texts := a.may
+	if a.known {
+		texts = []string{a.text}
+	}
+	for _, text := range slices.Clone(texts) {
+		if _, value, found := strings.Cut(text, "="); found {
+			texts = append(texts, value)
+		}
+		if strings.HasPrefix(text, "@") || strings.HasPrefix(text, "<") {
+			texts = append(texts, text[1:])
+		}
+	}
+	for _, text := range texts {
+		if (a.pattern || !a.known) && text != "" && !strings.Contains(text, anything) && !strings.HasPrefix(text, "-") {
+			w.meant(p, text, at)
+		}
+	}
 	if !a.known || at.lost && !filepath.IsAbs(a.text) {
 		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
 			p.connects()
 		}
 		return
-	}
-	texts := []string{a.text}
-	if _, value, found := strings.Cut(a.text, "="); found {
-		texts = append(texts, value)
-	}
-	if strings.HasPrefix(a.text, "@") || strings.HasPrefix(a.text, "<") {
-		texts = append(texts, a.text[1:])
 	}
 	for _, text := range texts {
 		if devicePath(text) {

@@ -231,6 +231,7 @@ func (w *walker) input(r *syntax.Redirect, at dirs) {
 	if devicePath(got.text) {
 		p.connects()
 	}
+	w.argument(&p, got, at)
 	w.add(p)
 }
 
@@ -253,6 +254,9 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 			p.connects()
 		}
 		w.target(&p, got, change{}, at)
+		w.argument(&p, got, at)
+		p.expand(w.place, w.survey.line)
+		p.writes, p.reads, p.patterns = p.reads, nil, nil
 	case at.lost:
 		p.shape, p.decision, p.why = structure, Ask, "a file is written in a directory that is not known"
 		w.target(&p, got, change{}, at)

@@ -63,7 +63,17 @@ func moves(file *syntax.File) bool {
 }
 
 // values returns patterns of what a word may be. anything in one is a part that is not known.
-func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) []string {
+func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) (all []string) {
+	for _, one := range braced(parts) {
+		all = append(all, w.valuesOf(one, at, depth)...)
+	}
+	if len(all) == 0 || len(all) > mostValues {
+		return []string{anything}
+	}
+	return all
+}
+
+func (w *walker) valuesOf(parts []syntax.WordPart, at dirs, depth int) []string {
 	all := []string{""}
 	for i, part := range parts {
 		var next []string
@@ -79,13 +89,15 @@ func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) []string {
 		case *syntax.SglQuoted:
 			next = []string{part.Value}
 		case *syntax.DblQuoted:
-			next = w.values(part.Parts, at, depth)
+			next = w.valuesOf(part.Parts, at, depth)
 		case *syntax.ParamExp:
 			next = w.variable(part, at, depth)
 		case *syntax.CmdSubst:
 			next = w.printed(part, at)
 		case *syntax.ArithmExp:
 			next = []string{"*"}
+		case *syntax.ExtGlob:
+			next = []string{"*", ".*"}
 		default:
 			next = []string{anything}
 		}

@@ -31,3 +31,17 @@ func Leads(path string) (all []string) {
 	}
 	return all
 }
+
+// Names returns the names in a directory, or none where it cannot be listed.
+func Names(dir string) []string {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil // opening a FIFO would wait
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1) // what was read before an error is there
+	return names
+}

@@ -161,7 +161,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s.File, s.Project = o.instructions(root)
 	place := guard.Place{
 		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
-		Agents: o.Agents, Leads: Leads, InGit: sandbox.InGitDir,
+		Agents: o.Agents, Leads: Leads, Names: Names, InGit: sandbox.InGitDir,
 	}
 	gitConfig := enclosure.GitConfig(o.Home, o.Lookup)
 	place.Kept = func() (paths []string) {

@@ -1,0 +1,166 @@
+package guard
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	bash "mvdan.cc/sh/v3/pattern"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// mostListed limits the directories that are looked at for one pattern.
+const mostListed = 512
+
+// globbing returns how bash reads the patterns of a line.
+func globbing(line string) bash.Mode {
+	mode := bash.Filenames | bash.EntireString | bash.NoGlobStar
+	if strings.Contains(line, "dotglob") || strings.Contains(line, "GLOBIGNORE") {
+		mode |= bash.GlobLeadingDot
+	}
+	if strings.Contains(line, "nocaseglob") {
+		mode |= bash.NoGlobCase
+	}
+	return mode
+}
+
+func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
+
+// fits reports whether an element of a path matches one of a pattern.
+func fits(element, name string, mode bash.Mode) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(element, ".") && mode&bash.GlobLeadingDot == 0 {
+		return false
+	}
+	if !isPattern(element) {
+		return element == name || mode&bash.NoGlobCase != 0 && strings.EqualFold(element, name)
+	}
+	text, err := bash.Regexp(element, mode)
+	if err != nil {
+		return element == name
+	}
+	expression, err := regexp.Compile(text)
+	return err == nil && expression.MatchString(name)
+}
+
+// matches returns the paths that bash makes of an absolute pattern, of those that exist now and are wanted, as are the
+// directories in which they lie. It returns false if they cannot be told.
+func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (all []string, known bool) {
+	volume := filepath.VolumeName(path)
+	all = []string{volume + string(filepath.Separator)}
+	listed, wild := 0, false
+	for element := range strings.SplitSeq(strings.TrimPrefix(filepath.ToSlash(path[len(volume):]), "/"), "/") {
+		wild = wild || isPattern(element)
+		var next []string
+		for _, dir := range all {
+			if !wild {
+				next = append(next, filepath.Join(dir, element))
+				continue
+			}
+			if listed++; p.Names == nil || listed > mostListed {
+				return nil, false
+			}
+			for _, name := range append(p.Names(dir), ".", "..") {
+				if fits(element, name, mode) && wanted(filepath.Join(dir, name)) {
+					next = append(next, filepath.Join(dir, name))
+				}
+			}
+		}
+		all = next
+	}
+	return all, true
+}
+
+// mayMeet reports whether a pattern may become a path or something beneath it.
+func mayMeet(path, target string, mode bash.Mode) bool {
+	elements, names := strings.Split(filepath.ToSlash(path), "/"), strings.Split(filepath.ToSlash(target), "/")
+	for i, name := range names {
+		if i >= len(elements) || !fits(elements[i], name, mode|bash.NoGlobCase) {
+			return false
+		}
+	}
+	return true
+}
+
+// meant records what a pattern may become, and denies the piece if that may be a credential.
+func (w *walker) meant(p *piece, text string, at dirs) {
+	if at.lost {
+		at = w.begin
+	}
+	mode := globbing(w.survey.line)
+	for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
+		path := resolve(dir, text)
+		p.patterns = append(p.patterns, path)
+		near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),
+			func(secret string) bool { return mayMeet(path, secret, mode) })
+		wanted := anyPath
+		switch {
+		case near:
+			wanted = func(path string) bool { return w.place.credential(path, true) != "" }
+		case !strings.Contains(text, "["): // links behind other patterns are followed where files are read
+			continue
+		}
+		all, known := w.place.matches(path, mode, wanted)
+		if near && !known || slices.ContainsFunc(w.place.withTargets(all), func(path string) bool {
+			return w.place.credential(path, false) != ""
+		}) {
+			p.bar("credentials are kept there")
+		}
+	}
+}
+
+func anyPath(string) bool { return true }
+
+// withTargets adds the paths to which others lead over links.
+func (p Place) withTargets(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		all = append(all, p.leads(path)...)
+	}
+	return all
+}
+
+// expand looks up what the patterns of a piece become.
+func (p *piece) expand(place Place, line string) {
+	for _, path := range p.patterns {
+		all, known := place.matches(path, globbing(line), anyPath)
+		p.unexpanded = p.unexpanded || !known
+		p.reads = append(p.reads, place.withTargets(all)...)
+	}
+}
+
+// braced returns the words that bash makes of the braces of one: .s{s,x}h. It returns nil for too many.
+func braced(parts []syntax.WordPart) [][]syntax.WordPart {
+	whole := &syntax.Word{Parts: slices.Clone(parts)}
+	if !syntax.SplitBraces(whole) {
+		return [][]syntax.WordPart{parts}
+	}
+	return alternatives(whole.Parts)
+}
+
+func alternatives(parts []syntax.WordPart) [][]syntax.WordPart {
+	all := [][]syntax.WordPart{nil}
+	for _, part := range parts {
+		next := [][]syntax.WordPart{{part}}
+		if brace, ok := part.(*syntax.BraceExp); ok {
+			next = nil
+			for _, element := range brace.Elems {
+				next = append(next, alternatives(element.Parts)...)
+			}
+			if brace.Sequence {
+				next = [][]syntax.WordPart{{&syntax.Lit{Value: "*"}}} // a number or a letter
+			}
+		}
+		if len(all)*len(next) > mostValues {
+			return nil
+		}
+		var joined [][]syntax.WordPart
+		for _, head := range all {
+			for _, tail := range next {
+				joined = append(joined, slices.Concat(head, tail))
+			}
+		}
+		all = joined
+	}
+	return all
+}
