@@ -180,6 +180,11 @@ func (x target) names() []attack {
 // runtime is a directory of services outside, with a login in it; "" without the right to make one.
 func (g ground) runtime() string { return "/run/omniagent" + strings.ReplaceAll(g.dir, "/", "-") }
 
+// ticket is a secret of the user outside, in a directory of temporary files.
+func (g ground) ticket(dir string) string {
+	return dir + "/omniagent" + strings.ReplaceAll(g.dir, "/", "-")
+}
+
 func (x target) reading() []attack {
 	login := x.runtime() + "/login"
 	return []attack{
@@ -193,6 +198,14 @@ func (x target) reading() []attack {
 			}
 			_, err = run.ReadFile(filepath.Base(x.runtime()) + "/login")
 			return errors.Join(err, run.Close())
+		}},
+		{"read a ticket in /tmp", func() error { return opens(x.ticket("/tmp"), os.O_RDONLY) }},
+		{"read a ticket in /var/tmp", func() error { return opens(x.ticket("/var/tmp"), os.O_RDONLY) }},
+		{"read a ticket in /tmp over /proc", func() error {
+			return opens("/proc/self/root"+x.ticket("/tmp"), os.O_RDONLY)
+		}},
+		{"make a name for a ticket in /tmp", func() error {
+			return errors.Join(os.Link(x.ticket("/tmp"), x.root+"/ticket"), opens(x.root+"/ticket", os.O_RDONLY))
 		}},
 		{"link a login in /run", func() error {
 			return errors.Join(os.Symlink(login, x.root+"/login"), opens(x.root+"/login", os.O_RDONLY))
@@ -537,6 +550,10 @@ func prepare(t *testing.T, g ground) target {
 	if os.Mkdir(g.runtime(), 0o700) == nil {
 		t.Cleanup(func() { must(t, os.RemoveAll(g.runtime())) })
 		must(t, os.WriteFile(g.runtime()+"/login", []byte("login"), 0o600))
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		must(t, os.WriteFile(g.ticket(dir), []byte("ticket"), 0o600))
+		t.Cleanup(func() { must(t, os.Remove(g.ticket(dir))) })
 	}
 	program, err := os.ReadFile("/bin/true")
 	must(t, err)

@@ -96,7 +96,7 @@ func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 // fills reports whether commands can write to a cache.
 func (p Policy) fills(path string, t Tier) bool {
 	path = filepath.Clean(path)
-	if p.writable(path) != "" || t == Namespaces && first([]string{"/tmp", "/var/tmp"}, path) != "" {
+	if p.writable(path) != "" || t == Namespaces && first(temporaryDirs(), path) != "" {
 		return true
 	}
 	if t == Landlock {

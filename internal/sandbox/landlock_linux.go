@@ -218,7 +218,8 @@ func (r rules) readable(o *order) error {
 	var hidden, stay []string
 	if o.Tier == Landlock {
 		// the superuser could read disks; devices grants the few that are needed
-		hidden = slices.Concat(realPaths(o.Hidden), o.Homes, []string{"/dev"}, realPaths(runDirs()))
+		hidden = slices.Concat(realPaths(o.Hidden), o.Homes, []string{"/dev"},
+			realPaths(append(runDirs(), temporaryDirs()...)))
 		path, _ := process.Value(o.Env, "PATH")
 		stay, _ = stayInRun(path)
 		stay = append(stay, o.Read...)

@@ -92,7 +92,7 @@ func aside(o *order) (list []placed, err error) {
 		list = append(list, placed{path: to, fd: fd, attrs: attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 		return nil
 	}
-	for _, dir := range []string{"/tmp", "/var/tmp"} {
+	for _, dir := range temporaryDirs() {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || dir == o.Root || slices.Contains(o.Write, dir) ||
 			slices.Contains(o.Homes, dir) {
 			continue
@@ -118,7 +118,7 @@ func aside(o *order) (list []placed, err error) {
 		}
 	}
 	for _, path := range read {
-		if first(append(runDirs(), "/tmp", "/var/tmp"), path) == "" || within(o.Root, path) {
+		if first(append(runDirs(), temporaryDirs()...), path) == "" || within(o.Root, path) {
 			continue
 		}
 		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {

@@ -185,12 +185,8 @@ func (p Policy) reads(path string, t Tier) Effect {
 	if e, ok := p.readsRun(path, t); ok {
 		return e
 	}
-	if t == Namespaces {
-		for _, dir := range []string{"/tmp", "/var/tmp"} {
-			if within(dir, path) && first(p.Read, path) == "" {
-				return Effect{"read", false, fmt.Sprintf("commands see a private %s, not yours", dir)}
-			}
-		}
+	if dir := first(temporaryDirs(), path); dir != "" && t != Seatbelt && first(p.Read, path) == "" {
+		return Effect{"read", false, fmt.Sprintf("commands see a directory of their own in place of %s", dir)}
 	}
 	if p.Read == nil {
 		e.Why = "everything may be read that is not hidden"

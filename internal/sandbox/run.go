@@ -11,6 +11,9 @@ import (
 // runDirs are where services keep their sockets, and logins for as long as the machine runs.
 func runDirs() []string { return []string{"/run", "/var/run"} }
 
+// temporaryDirs are where everybody's temporary files lie. Commands have a directory of their own.
+func temporaryDirs() []string { return []string{"/tmp", "/var/tmp"} }
+
 // stayInRun returns what commands and agents see of /run: where /etc and PATH lead. shown are directories or files
 // there, without links; links lead elsewhere.
 func stayInRun(path string) (shown []string, links map[string]string) {

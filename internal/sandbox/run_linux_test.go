@@ -64,3 +64,36 @@ func TestRunIsEmpty(t *testing.T) {
 		t.Errorf("an agent: %q", got)
 	}
 }
+
+// TestTmpOfOthers: with Landlock alone a workspace beneath /tmp is where it was, and its neighbours cannot be read.
+func TestTmpOfOthers(t *testing.T) {
+	tiers(t)
+	dir, err := os.MkdirTemp("/tmp", "omniagent-test-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	g := groundIn(dir)
+	for _, d := range []string{g.root, g.outside, g.secret, g.temp, g.state, dir + "/more", dir + "/book"} {
+		must(t, os.MkdirAll(d, 0o700))
+	}
+	must(t, os.WriteFile(g.outside+"/file", []byte("outside"), 0o600))
+	must(t, os.WriteFile(dir+"/book/page", []byte("page\n"), 0o600))
+	g.repository(t)
+	w := g.walls(t, Landlock, func(p *Policy) {
+		p.Write, p.Homes = []string{dir + "/more"}, []string{g.state}
+		p.Places = []Place{{Path: dir + "/book", Sight: Shown}}
+	})
+	r := g.sh(t, w, "echo x >own && cat own; echo y >../more/own && cat ../more/own; "+
+		"echo z >$TMPDIR/t && cat $TMPDIR/t; cat ../book/page; git add own && git status --short; cat <<<here; "+
+		"cat ../outside/file 2>&- || echo hidden; "+
+		"cd /tmp; cat $(basename $(dirname $OLDPWD))/outside/file 2>&- || echo hidden")
+	if want := "x\ny\nz\npage\nA  own\nhere\nhidden\nhidden\n"; r.out != want {
+		t.Errorf("%q", r.out)
+	}
+	for file, seen := range map[string]bool{
+		g.root + "/own": true, g.outside + "/file": false, dir + "/book/page": true, g.temp: true,
+	} {
+		if e := w.policy.Explain(file, Report{Tier: Landlock})[0]; e.Allowed != seen || e.Why == "" {
+			t.Errorf("%s: %+v", file, e)
+		}
+	}
+}
