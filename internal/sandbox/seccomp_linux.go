@@ -93,12 +93,14 @@ func systemCalls(inet bool, held holding) []unix.SockFilter {
 	}
 	calls[last+1] = nil // from here on, none is known
 	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
-	return filterOf(machine, calls, kill)
+	return filterOf(machine, calls, kill, kill)
 }
 
 // filterOf returns a filter with the answers to some calls; all others are allowed. The nil answer is that to its call
-// and all above: they do not exist. strange is the answer to calls of another machine, or by other numbers.
-func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange []unix.SockFilter) []unix.SockFilter {
+// and all above: they do not exist. strange is the answer to calls by the numbers of x32, elsewhere that to calls of
+// another machine.
+func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange, elsewhere []unix.SockFilter,
+) []unix.SockFilter {
 	type stretch struct { // calls from this number to the next stretch
 		from uint32
 		code []unix.SockFilter
@@ -140,7 +142,7 @@ func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange []unix
 	code := append([]unix.SockFilter{bpfLoad(bpfNumber)},
 		bpfIf(unix.BPF_JGE, bpfNumberLimit, strange, search(stretches))...)
 	// Another machine has other numbers, and a 64-bit kernel may run 32-bit programs.
-	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, strange)...)
+	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, elsewhere)...)
 }
 
 // install puts this OS thread, and every program that it executes or starts, behind the filter, for ever. From then on

@@ -111,3 +111,8 @@ func looksHere(number uint32) bool {
 	}
 	return false
 }
+
+// narrowMachine is i386, whose programs this machine may run, and its keyctl, add_key and request_key.
+func narrowMachine() (machine uint32, numbers privateCalls) {
+	return unix.AUDIT_ARCH_I386, privateCalls{ioctl: 54, keys: [3]uint32{288, 286, 287}}
+}

@@ -22,3 +22,5 @@ func oldLooks() (machine uint32, calls []uint32) { return 0, nil }
 func opensNothing(uint32) bool { return false }
 
 func looksHere(uint32) bool { return false }
+
+func narrowMachine() (machine uint32, numbers privateCalls) { return 0, privateCalls{} }

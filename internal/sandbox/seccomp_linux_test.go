@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -322,6 +323,75 @@ func TestOtherMachines(t *testing.T) {
 				t.Errorf("ended with %#x", got)
 			}
 		})
+	}
+}
+
+// TestAgentIsFilteredEverywhere: a program for 32 bits, or with other numbers, reaches no more of a person than one for
+// 64 bits. Behind the filter of an agent it runs.
+func TestAgentIsFilteredEverywhere(t *testing.T) {
+	number := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	machine, _ := oldLooks()
+	for _, veils := range []bool{false, true} {
+		for n := range uint32(1000) {
+			if got, _ := run(t, agentFilter(veils), machine, n|1<<30); got != unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS) {
+				t.Errorf("call %d of x32: %#x", n, got)
+			}
+			if got, _ := run(t, agentFilter(veils), 1, n); got != unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS) {
+				t.Errorf("call %d of a machine that nobody knows: %#x", n, got)
+			}
+		}
+	}
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the programs of this test are for amd64, this is", runtime.GOARCH)
+	}
+	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	for call, want := range map[[2]uint32]uint32{
+		{286}: refused, {287}: refused, {288}: refused, {54, unix.TIOCSTI}: refused, {54, unix.TIOCLINUX}: refused,
+		{54, unix.TCGETS}: unix.SECCOMP_RET_ALLOW, {1}: unix.SECCOMP_RET_ALLOW, {250}: unix.SECCOMP_RET_ALLOW,
+		{425}: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS),
+	} {
+		got, _ := run(t, agentFilter(true), unix.AUDIT_ARCH_I386, call[0], 0, uint64(call[1]))
+		if got != want {
+			t.Errorf("call %d of i386: %#x, want %#x", call, got, want)
+		}
+	}
+	// Each makes a call with the arguments -1, ARGUMENT and 0, and ends with the error as its exit code.
+	by80 := func(call, argument uint32) []byte { // mov eax, ebx, ecx, edx; int 0x80; neg eax; mov ebx, eax; exit
+		return slices.Concat([]byte{0xb8}, number(call), []byte{0xbb, 255, 255, 255, 255, 0xb9}, number(argument),
+			[]byte{0xba, 0, 0, 0, 0, 0xcd, 0x80, 0xf7, 0xd8, 0x89, 0xc3, 0xb8, 1, 0, 0, 0, 0xcd, 0x80})
+	}
+	by64 := func(call, argument uint32) []byte { // mov eax, edi, esi, edx; syscall; neg eax; mov edi, eax; exit
+		return slices.Concat([]byte{0xb8}, number(call), []byte{0xbf, 255, 255, 255, 255, 0xbe}, number(argument),
+			[]byte{0xba, 0, 0, 0, 0, 0x0f, 0x05, 0xf7, 0xd8, 0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05})
+	}
+	a := newAgentHome(t, nil)
+	for name, c := range map[string]struct {
+		program []byte
+		want    syscall.Errno
+	}{
+		"keyctl":                 {elf(t, true, by64(unix.SYS_KEYCTL, 0)), unix.EPERM},
+		"keyctl of x32":          {elf(t, true, by64(1<<30|unix.SYS_KEYCTL, 0)), unix.ENOSYS},
+		"TIOCSTI of x32":         {elf(t, true, by64(1<<30|514, unix.TIOCSTI)), unix.ENOSYS},
+		"add_key of i386":        {elf(t, false, by80(286, 0)), unix.EPERM},
+		"request_key of i386":    {elf(t, false, by80(287, 0)), unix.EPERM},
+		"keyctl of i386":         {elf(t, false, by80(288, 0)), unix.EPERM},
+		"TIOCSTI of i386":        {elf(t, false, by80(54, unix.TIOCSTI)), unix.EPERM},
+		"TIOCLINUX of i386":      {elf(t, false, by80(54, unix.TIOCLINUX)), unix.EPERM},
+		"TCGETS of i386":         {elf(t, false, by80(54, unix.TCGETS)), unix.EBADF},
+		"io_uring_setup of i386": {elf(t, false, by80(425, 0)), unix.ENOSYS},
+		"keyctl by the old way":  {elf(t, true, by80(288, 0)), unix.EPERM},
+		"TIOCSTI by the old way": {elf(t, true, by80(54, unix.TIOCSTI)), unix.EPERM},
+	} {
+		file := a.home + "/tools/program"
+		must(t, os.WriteFile(file, c.program, 0o700))
+		var ended *exec.ExitError
+		if err := exec.Command(file).Run(); !errors.As(err, &ended) || !ended.Exited() {
+			t.Logf("%s: this kernel does not run it even without a filter: %v", name, err)
+			continue
+		}
+		if got := a.says(t, "~/tools/program; echo $?"); got != fmt.Sprint(int(c.want)) {
+			t.Errorf("%s: %s, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -71,7 +71,6 @@ func agentFilter(veils bool) []unix.SockFilter {
 	if machine == 0 {
 		return nil
 	}
-	missing, refuse := bpfRefuse(unix.ENOSYS), bpfRefuse(unix.EPERM)
 	calls := map[uint32][]unix.SockFilter{}
 	if veils {
 		held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
@@ -83,15 +82,33 @@ func agentFilter(veils bool) []unix.SockFilter {
 		calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 		calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 	}
-	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
-		calls[n] = missing
-	}
-	// Keys of the user, and input put into the terminal of a person.
-	for _, n := range []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY} {
+	private := privateCalls{unix.SYS_IOCTL, [3]uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY}}
+	private.refuse(calls)
+	// From programs for 32 bits no names are hidden: an agent's own program is never one.
+	narrow, numbers := narrowMachine()
+	others := map[uint32][]unix.SockFilter{}
+	numbers.refuse(others)
+	missing := bpfRefuse(unix.ENOSYS)
+	return filterOf(machine, calls, missing, filterOf(narrow, others, missing, missing))
+}
+
+// privateCalls are the numbers of calls by which a program reaches what belongs to a person.
+type privateCalls struct {
+	ioctl uint32
+	keys  [3]uint32
+}
+
+// refuse refuses keys of the user, and input put into the terminal of a person. Each machine has the same numbers for
+// io_uring, which would make calls that no filter sees.
+func (p privateCalls) refuse(calls map[uint32][]unix.SockFilter) {
+	refuse := bpfRefuse(unix.EPERM)
+	for _, n := range p.keys {
 		calls[n] = refuse
 	}
-	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, refuse, bpfAllow())
-	return filterOf(machine, calls, bpfAllow())
+	calls[p.ioctl] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, refuse, bpfAllow())
+	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+		calls[n] = bpfRefuse(unix.ENOSYS)
+	}
 }
 
 func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
