@@ -32,8 +32,8 @@ func (c *Conversions) KeepSize(name string) bool {
 }
 
 // Conversions returns what the configuration, and the attributes that are not in the working tree, ask for: those of
-// the repository, of the user and of the system. Note adds attributes of the working tree. Not known are the settings of a
-// git that was built with other places for them, and settings that were removed since the files were written.
+// the repository, of the user and of the system. Note adds attributes of the working tree. Not known are the settings
+// of a git that was built with other places for them, and settings that were removed since the files were written.
 func (r *Repository) Conversions() *Conversions {
 	c := &Conversions{lines: runtime.GOOS == "windows"}
 	home, _ := os.UserHomeDir()

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -62,8 +63,9 @@ type options struct {
 	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
 	overwrite []string
 	name      func(path string) string
-	dryRun    bool // the snapshot of now has kept nothing
-	resumed   bool // an earlier process has done some of it
+	workspace string // the first root of the turn
+	dryRun    bool   // the snapshot of now has kept nothing
+	resumed   bool   // an earlier process has done some of it
 	// start is what was there when the earlier process began; nil: there was none.
 	start *tree.Index
 	// lacking finds what a repository needs of the objects that it had.
@@ -79,18 +81,21 @@ type comparison struct {
 	contents           *tree.Contents
 	options
 	*plan
+	others map[string][]*elsewhere // by directory .git, once they are known
 }
 
 // compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
 func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
 	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
-	c := &comparison{before, after, now, contents, o, p}
+	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}}
 	states := map[string][]action{}
 	tree.Each(before, after, func(path string, was, left *tree.File) {
 		is := now.Find(path)
 		a := action{path, was, is}
 		if dir, ok := c.stateOf(path); ok {
-			if !c.sameState(a.was, is, dir, path) {
+			if e := c.elsewhereAt(dir, path); e != nil {
+				c.keepElsewhere(e)
+			} else if !c.sameState(a.was, is, dir, path) {
 				states[dir] = append(states[dir], a)
 			}
 			return
@@ -209,7 +214,7 @@ func isDir(x *tree.Index, name string) bool {
 func (c *comparison) considerState(dir string, actions []action) {
 	restored := c.gitDir || isDir(c.before, dir)
 	var found []objects
-	reason := c.obstacle(dir, actions)
+	reason := cmp.Or(c.obstacle(dir, actions), c.mixed(dir, actions))
 	if reason == "" && restored {
 		for _, repository := range repositoriesIn(dir, actions) {
 			lacking, err := c.lacking(repository, actions)
@@ -332,6 +337,9 @@ func (c *comparison) touched(dir string, left *tree.Index) (name string) {
 			return
 		}
 		rel, was := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/"), c.before.Find(path)
+		if c.elsewhereAt(dir, path) != nil {
+			return
+		}
 		if !decides(rel) && (transient(rel) || tree.SameFile(was, c.after.Find(path))) {
 			return
 		}

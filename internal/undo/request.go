@@ -96,6 +96,9 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 			return out, p.busy(r)
 		}
 	}
+	if other, r := p.neighbour(); other != nil {
+		return out, other.busy(r)
+	}
 	if out.Turn, err = choose(records, q, p.root); err != nil {
 		return out, err
 	}
@@ -133,6 +136,23 @@ func underWay(r Record) bool { return r.Ended.IsZero() && r.Kind == OfTurn }
 func (p *place) died(r Record) bool {
 	_, held := workspace.HolderOf(p.alive(r.ID))
 	return !held
+}
+
+// neighbour returns a workspace inside this one, or around it, in which a turn is under way, or nil.
+func (p *place) neighbour() (*place, Record) {
+	all, _ := p.store.all() // it has been listed before
+	for _, other := range all {
+		for _, id := range other.open() {
+			r, err := other.read(id)
+			if other.dir == p.dir || err != nil || len(r.Roots) == 0 || !underWay(r) || other.died(r) {
+				continue
+			}
+			if other.root = r.Roots[0]; beneath(p.root, other.root) || beneath(other.root, p.root) {
+				return other, r
+			}
+		}
+	}
+	return nil, Record{}
 }
 
 func (p *place) busy(r Record) error {
@@ -180,6 +200,10 @@ func find(places []*place, q Request) (f found, err error) {
 				return f, p.busy(r)
 			}
 			records[i].Ended, records[i].Abandoned, died[r.ID] = time.Now().UTC(), true, true
+		}
+		if other, r := p.neighbour(); other != nil {
+			f.busy = other
+			return f, other.busy(r)
 		}
 		r, failed := choose(records, q, places[0].root)
 		switch {
@@ -350,6 +374,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 			continue
 		}
 		o := is.options
+		o.workspace = out.Turn.Roots[0]
 		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
 		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {
 			o.start = is.starts[start]

@@ -146,7 +146,7 @@ func steps() []string {
 		"rm untracked.txt; ln -s nowhere untracked.txt", "echo agent > .env", "rm -rf dist; ln -s src dist",
 		"mkdir -p a/b/c; echo z > a/b/c/z",
 		"touch -d 2001-01-01 src/f1.go", "printf same > untracked.txt; printf emas > untracked.txt", ": > src/f8.go",
-		"git init -q nested; echo n > nested/n", "git worktree add -q ../other-$$ side", "rm .git/index",
+		"git init -q nested; echo n > nested/n", "git worktree add -q other-$$ side", "rm .git/index",
 		"rm -rf .git/refs",
 		"git update-ref -d refs/heads/main", "cp -r src copy", "git switch -q --detach HEAD~1",
 		"git filter-branch -f --msg-filter cat HEAD",
