@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/fault"
@@ -61,14 +62,23 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 		map[string]bool{},
 		map[string]bool{},
 	}
-	r.clearAll()
+	r.clearAll(false) // it makes room on the disk too
+	var later []objects
+	for _, o := range c.objects {
+		if r.isReady(o) {
+			r.giveBack(o)
+		} else {
+			later = append(later, o)
+		}
+	}
+	r.clearAll(true)
 	for _, a := range c.actions {
 		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] {
 			r.note(a.path, r.makeDir(a))
 		}
 	}
-	for _, o := range c.objects {
-		r.note(o.gitDir, o.giveBack(root))
+	for _, o := range later {
+		r.giveBack(o)
 	}
 	for _, a := range c.actions {
 		if a.was != nil && !a.was.Mode.IsDir() && !r.failed[a.path] {
@@ -84,6 +94,37 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 	return restored
 }
 
+// isReady reports whether a repository can be given objects before anything else is restored: nothing has to be made or
+// removed for them first.
+func (r *restorer) isReady(o objects) bool {
+	info, err := r.root.Lstat(filepath.FromSlash(cmp.Or(o.gitDir, ".")))
+	return err == nil && info.IsDir() && !slices.ContainsFunc(r.actions, func(a action) bool {
+		return strings.HasPrefix(a.path, path.Join(o.gitDir, "objects")+"/")
+	})
+}
+
+// giveBack gives a repository its objects back. The state of one that does not get them is left as it is, because its
+// refs would name what is missing.
+func (r *restorer) giveBack(o objects) {
+	err := o.giveBack(r.root)
+	if err == nil {
+		return
+	}
+	at := r.stateWith(o.gitDir)
+	if at < 0 || o.alone {
+		r.note(o.gitDir, err)
+		return
+	}
+	dir := r.states[at]
+	r.note(dir, err)
+	r.keptState = append(r.keptState, dir)
+	for _, a := range r.actions {
+		if r.stateWith(a.path) == at {
+			r.failed[a.path] = true
+		}
+	}
+}
+
 // note adds a path that could not be restored to what is kept.
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
@@ -92,21 +133,30 @@ func (r *restorer) note(name string, err error) {
 	}
 }
 
-// clearAll makes room: files first, then the directories that are empty by then.
-func (r *restorer) clearAll() {
-	for _, a := range slices.Backward(r.actions) {
-		if a.is != nil && !a.is.Mode.IsDir() {
-			r.note(a.path, r.clear(a))
+// clearAll makes room in the directories .git that are restored, or everywhere else: files first, then the directories
+// that are empty by then.
+func (r *restorer) clearAll(inState bool) {
+	clearThese := func(dirs bool) {
+		for _, a := range slices.Backward(r.actions) {
+			if a.is != nil && a.is.Mode.IsDir() == dirs && !r.failed[a.path] && (r.stateWith(a.path) >= 0) == inState {
+				r.note(a.path, r.clear(a))
+			}
 		}
 	}
-	for _, dir := range r.removed {
-		r.note(dir, r.dropState(dir))
-	}
-	for _, a := range slices.Backward(r.actions) {
-		if a.is != nil && a.is.Mode.IsDir() {
-			r.note(a.path, r.clear(a))
+	clearThese(false)
+	if !inState {
+		for _, dir := range r.removed {
+			r.note(dir, r.dropState(dir))
 		}
 	}
+	clearThese(true)
+}
+
+// stateWith returns which of the directories .git that are restored a path is in or is, or -1.
+func (r *restorer) stateWith(name string) int {
+	return slices.IndexFunc(r.states, func(dir string) bool {
+		return dir == "" || name == dir || strings.HasPrefix(name, dir+"/")
+	})
 }
 
 // clear removes what is at a path, if there was nothing or something of another type.
@@ -317,7 +367,7 @@ func (r *restorer) finish() {
 		modes[dir] = mode.Perm() | mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)
 	}
 	for _, a := range r.actions {
-		if a.was != nil && a.was.Mode.IsDir() {
+		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] {
 			modes[a.path] = a.was.Perm()
 		}
 	}

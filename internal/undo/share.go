@@ -60,18 +60,20 @@ func (p *place) separate(from, to string) error {
 }
 
 // noteShared adds a gap to a snapshot for each repository whose objects have other names too, as after git clone of a
-// repository on the same disk.
+// repository on the same disk, or are elsewhere.
 func (p *place) noteShared(commons []string, x *tree.Index) {
 	for _, common := range commons {
-		objects := filepath.Join(common, "objects")
-		if !p.shared(common, objects) {
+		objects, reason := filepath.Join(common, "objects"), tree.OtherName
+		if info, err := os.Lstat(objects); err == nil && !info.IsDir() {
+			reason = "it is a link, so objects that are lost cannot be given back"
+		} else if !p.shared(common, objects) {
 			continue
 		}
 		name := objects
 		if rel, err := filepath.Rel(x.Root, objects); err == nil && filepath.IsLocal(rel) {
 			name = filepath.ToSlash(rel)
 		}
-		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: tree.OtherName})
+		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: reason})
 	}
 }
 

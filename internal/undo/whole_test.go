@@ -1,0 +1,74 @@
+package undo_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"omniagent/internal/undo"
+)
+
+// TestTheStateOfGitStaysWithoutItsObjects has a turn destroy objects that cannot be given back, for several reasons.
+func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
+	const destroy = `git branch -D -q side; git reset -q --hard HEAD~1; git reflog expire --expire=now --all
+		git gc -q --prune=now; echo agent > own`
+	for name, c := range map[string]struct{ before, more, after string }{
+		"the disk is full":           {``, ``, `dd if=/dev/zero of=fill bs=4096 2> /dev/null`},
+		"objects are a link":         {`mv .git/objects ../elsewhere; ln -s ../../elsewhere .git/objects`, ``, ``},
+		"a file is where packs were": {``, `rm -rf .git/objects/pack; echo > .git/objects/pack`, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, base := undo.Store{Dir: t.TempDir()}, t.TempDir()
+			if name == "the disk is full" {
+				if exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", base).Run() != nil {
+					t.Skip("nothing can be mounted")
+				}
+				t.Cleanup(func() { _ = exec.Command("umount", base).Run() })
+			}
+			root := filepath.Join(base, "work")
+			sh(t, base, `git init -q -b main work; cd work; echo mine > own; git add own; git commit -qm one
+				head -c 900000 /dev/urandom > big; git add big; git commit -qm two; git branch side; git gc -q; `+c.before)
+			turn := begin(t, s, root)
+			sh(t, root, destroy+"\n"+c.more)
+			covered := turn.Cover()
+			end(t, turn)
+			sh(t, root, c.after)
+			is := `cat .git/HEAD .git/packed-refs; ls .git/refs/heads; git ls-files -s; cat .git/logs/HEAD`
+			left := sh(t, root, is)
+			out := back(t, s, undo.Request{Dir: root})
+			if !slices.Contains(keeps(out), ".git") {
+				t.Errorf("kept are %v", out.Kept)
+			}
+			for _, path := range out.Restored {
+				if path != "own" && path != "big" {
+					t.Errorf("restored is %s", path)
+				}
+			}
+			same(t, "the state", left, sh(t, root, is))
+			if linked := len(covered.Gaps) > 0; linked != (name == "objects are a link") {
+				t.Errorf("gaps are %v", covered.Gaps)
+			}
+		})
+	}
+}
+
+// TestWhatFilledTheDiskIsRemovedFirst has a turn fill the disk, so that there is no room for objects.
+func TestWhatFilledTheDiskIsRemovedFirst(t *testing.T) {
+	base := t.TempDir()
+	if exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", base).Run() != nil {
+		t.Skip("nothing can be mounted")
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", base).Run() })
+	s, root := undo.Store{Dir: t.TempDir()}, filepath.Join(base, "work")
+	sh(t, base, `git init -q -b main work; cd work; echo one > f; git add f; git commit -qm one
+		head -c 900000 /dev/urandom > big; git add big; git commit -qm two; git gc -q`)
+	was, said := look(t, root), state(t, root)
+	turn := begin(t, s, root)
+	sh(t, root, `rm -rf .git big; dd if=/dev/zero of=fill bs=4096 2> /dev/null`)
+	end(t, turn)
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "after the undo", was, look(t, root))
+	same(t, "git says", said, state(t, root))
+}
