@@ -325,6 +325,10 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 	if told := undo.Sentence(out.Gaps); told != "" {
 		c.Warn("UNDO", "%s", told)
 	}
+	if out.Rewrote {
+		c.Warn("FORK_HISTORY", "the fork has dropped or replaced commits of your branch, so that stays where it is; "+
+			"the fork's is the branch %s", out.Branch)
+	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names, or: omniagent undo")

@@ -30,6 +30,7 @@ type Outcome struct {
 	Commits   int        // number of commits that were applied
 	Branch    string     // the branch with these commits
 	InPlace   bool       // Branch is the checked out one
+	Rewrote   bool       // Branch is another one because the fork has dropped commits of the checked out one
 	Resumed   bool       // completed an earlier Apply whose process had died
 	Gaps      []tree.Gap // what undo cannot restore
 }
@@ -129,7 +130,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 	if err != nil {
 		return a.out, err
 	}
-	a.out.Commits, a.out.Branch, a.out.InPlace = move.count, move.branch, move.inPlace
+	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = move.count, move.branch, move.inPlace, move.rewrote
 	if err := a.considerSubmodules(move); err != nil {
 		return a.out, err
 	}

@@ -131,6 +131,7 @@ type move struct {
 	branch  string // its short name
 	count   int
 	inPlace bool
+	rewrote bool   // the fork no longer has the commit of the branch
 	index   string // the file that becomes the index; empty to keep the index
 	stage   string // the name of an incomplete file
 }
@@ -191,7 +192,11 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 		return m, fault.New(fault.Unsafe, "the commits of the fork %s are incomplete", f.Name).
 			Hint("omniagent fork run --name %s -- git fsck", f.Name)
 	}
-	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace {
+	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace && m.from.Ref == there.Ref && m.from.Commit != "" {
+		_, err := f.git(ctx, "merge-base", "--is-ancestor", m.from.Commit, there.Commit)
+		m.inPlace, m.rewrote = err == nil, err != nil
+	}
+	if m.inPlace {
 		m.ref = there.Ref
 		if is := f.Real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
 			m.index = is
@@ -203,7 +208,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	}
 	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
 	if !m.inPlace && m.ref == "" {
-		m.to, m.count = "", 0 // the workspace already has them
+		m.to, m.count, m.rewrote = "", 0, false // the workspace already has them
 	}
 	return m, nil
 }
