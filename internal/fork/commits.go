@@ -239,12 +239,17 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 	if old.InPlace {
 		return true
 	}
+	size := len(there.Commit) / 2
 	was, errWas := workspace.ReadFile(filepath.Join(f.dir, stood.Index), refLimit*16)
 	is, errIs := workspace.ReadFile(filepath.Join(f.GitDir, "index"), refLimit*16)
+	inside, _ := workspace.ReadFile(f.Real(filepath.Join(f.GitDir, "index")), refLimit*16)
+	if git.Split(was, size) || git.Split(is, size) || git.Split(inside, size) {
+		return false // its other file would be missing
+	}
 	if errWas != nil || errIs != nil {
 		return errWas != nil && errIs != nil
 	}
-	return git.SameIndex(was, is, len(there.Commit)/2)
+	return git.SameIndex(was, is, size)
 }
 
 // freeBranch returns a ref for the fork's commits, or "" if the ref already has them.

@@ -51,3 +51,32 @@ func TestApplyMovesABranchOnlyForward(t *testing.T) {
 		})
 	}
 }
+
+// An index that has entries in another file stays: the commits become a branch.
+func TestApplyWithASplitIndex(t *testing.T) {
+	for name, c := range map[string]struct{ here, there string }{
+		"of both":     {"git config core.splitIndex true; git update-index --split-index", ""},
+		"of the fork": {"", "git update-index --split-index"},
+		"of the workspace": {
+			"git config core.splitIndex true; git update-index --split-index",
+			"git config core.splitIndex false; git update-index --no-split-index",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tiers(t, func(t *testing.T, tier fork.Tier) {
+				g := newHistory(t)
+				g.must(g.dir, c.here)
+				f := g.make("try", tier)
+				g.run(f, c.there+"\n echo 4 >g; git add .; git commit -qm 4; echo 5 >h; git add h")
+				out := g.apply(f)
+				if out.Commits != 1 || out.Branch != "fork/try" || out.InPlace || out.Rewrote {
+					t.Errorf("%+v", out)
+				}
+				if got := g.sh(g.dir, "git log --format=%s fork/try; git status --porcelain"); got !=
+					"4\n3\n2\n1\n?? g\n?? h\n" {
+					t.Error(got)
+				}
+			})
+		})
+	}
+}

@@ -95,6 +95,14 @@ const (
 	trailingHashSize = 20
 )
 
+const isSplit = "it is split"
+
+// Split reports whether a file that is an index has some of its entries in another file.
+func Split(index []byte, hashSize int) bool {
+	_, reason := parseIndex(index, hashSize, Time{})
+	return reason == isSplit
+}
+
 // parseIndex reads the versions 2, 3 and 4. reason says why it cannot.
 func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reason string) {
 	if len(data) < 12 || string(data[:4]) != "DIRC" {
@@ -127,7 +135,7 @@ func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reaso
 	entries[dir] = list
 	for at+8 <= len(data)-trailingHashSize { // extensions
 		if string(data[at:at+4]) == "link" {
-			return nil, "it is split"
+			return nil, isSplit
 		}
 		at += 8 + int(binary.BigEndian.Uint32(data[at+4:]))
 	}
