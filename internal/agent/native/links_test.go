@@ -82,7 +82,7 @@ func TestPatternsInCommands(t *testing.T) {
 	}
 	place := guard.Place{
 		Root: filepath.Join(top, "ws"), Dir: filepath.Join(top, "ws"), Home: filepath.Join(top,
-		"home"), Leads: Leads,
+			"home"), Leads: Leads,
 		Names: Names,
 	}
 	held := place
@@ -106,9 +106,9 @@ func TestPatternsInCommands(t *testing.T) {
 	for line, rule := range map[string]string{
 		"cat s?crets/x": "Read(secrets/**)", "cat */x": "Read(secrets/**)", "cat s[e]crets/x": "Read(secrets/**)",
 		"cat [!a]ecrets/x": "Read(secrets/**)", "cat [[:alpha:]]ecrets/x": "Read(secrets/**)",
-		"cat l[i]nk/x": "Read(secrets/**)",
+		"cat l[i]nk/x":     "Read(secrets/**)",
 		"cat secret{s,}/x": "Read(secrets/**)", "cat secret{r..t}/x": "Read(secrets/**)",
-		"cat < s?crets/x": "Read(secrets/**)",
+		"cat < s?crets/x":     "Read(secrets/**)",
 		"cd s?crets && cat x": "Read(secrets/**)", "cd sub && cat ../s*s/?": "Read(secrets/**)",
 		"python3 -c 'import sys; print(open(sys.argv[1]).read())' s?crets/x": "Read(secrets/**)",
 		"x=s?crets; cat $x/x":                "Read(secrets/**)",
@@ -117,8 +117,8 @@ func TestPatternsInCommands(t *testing.T) {
 		"shopt -s extglob\ncat @(secrets)/x": "Read(secrets/**)",
 		"cat ~/.s?h/id_rsa":                  "", "cat ~/.[s]sh/id_rsa": "", "cd ~ && cat .s?h/id_rsa": "",
 		"cat ~/.s{s,x}h/id_rsa": "",
-		"cat $HOME/.s*/id_*": "", "cat < ~/.s?h/id_rsa": "", "cat ../*/.ssh/id_rsa": "",
-		"cat ~/.{r..t}sh/id_rsa": "",
+		"cat $HOME/.s*/id_*":    "", "cat < ~/.s?h/id_rsa": "", "cat ../*/.ssh/id_rsa": "",
+		"cat ~/.{r..t}sh/id_rsa":             "",
 		"for f in ~/.s?h/*; do cat $f; done": "", "shopt -s dotglob; cat ~/*/id_rsa": "",
 		"cat ~/{.ssh,.s}/id_rsa": "",
 	} {
