@@ -206,7 +206,8 @@ func nativePage() string {
 		"Commands and MCP servers get these variables of the environment, where they are set, and no others. An MCP " +
 		"server also gets what its own\n" +
 		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value " +
-		"that holds a password is kept back.\n\n" +
+		"in which a password is recognised is kept back,\n" +
+		"and so is each address with an `@`.\n\n" +
 		"| Variables | Why |\n|---|---|\n")
 	for _, h := range shell.InheritedVariables() {
 		fmt.Fprintf(&b, "| %s | %s |\n", codes(h.Names), h.Why)

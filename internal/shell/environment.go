@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"omniagent/internal/process"
-	"omniagent/internal/redact"
 )
 
 // childMark is how the guards of package process find their processes. An outer guard has to find ours too.
@@ -52,8 +51,7 @@ func (i Inheritance) Of(base []string) []string {
 		case Takeover(name):
 			continue
 		case named: // the user allowed it, even if it is a secret
-		case !slices.ContainsFunc(table, func(h VariableGroup) bool { return h.contains(name) }),
-			redact.String(value) != value:
+		case !slices.ContainsFunc(table, func(h VariableGroup) bool { return h.contains(name) && !h.keepsBack(value) }):
 			continue
 		}
 		kept = append(kept, entry)

@@ -5,12 +5,21 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"omniagent/internal/redact"
 )
 
 // VariableGroup is a group of variables that programs get, with the reason.
 type VariableGroup struct {
-	Names []string // LC_* stands for all names with that prefix
-	Why   string
+	Names     []string // LC_* stands for all names with that prefix
+	Why       string
+	Addresses bool // of hosts, in front of which a password may stand
+}
+
+// keepsBack reports whether a value of the group may hold a password. Programs read user:password@host without a scheme
+// too, a token alone as the user, and an @ in a password.
+func (h VariableGroup) keepsBack(value string) bool {
+	return redact.String(value) != value || h.Addresses && strings.Contains(value, "@")
 }
 
 func (h VariableGroup) contains(name string) bool {
@@ -42,8 +51,9 @@ func InheritedVariables() []VariableGroup {
 		case line[0] == '#':
 		case line[0] != ' ':
 			why, others := strings.CutPrefix(strings.TrimSpace(line), "windows: ")
+			why, addresses := strings.CutPrefix(why, "addresses: ")
 			if skip = others && runtime.GOOS != "windows"; !skip {
-				list = append(list, VariableGroup{nil, why})
+				list = append(list, VariableGroup{Why: why, Addresses: addresses})
 			}
 		case !skip:
 			last := &list[len(list)-1]
@@ -55,5 +65,7 @@ func InheritedVariables() []VariableGroup {
 
 // windows returns the variables for programs that open windows, which the user configured.
 func windows() VariableGroup {
-	return VariableGroup{[]string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"}, "the screen"}
+	return VariableGroup{
+		Names: []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"}, Why: "the screen",
+	}
 }

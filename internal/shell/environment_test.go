@@ -17,7 +17,8 @@ func TestInheritance(t *testing.T) {
 		"PATH=/bin:/usr/bin", "HOME=/h", childMark + "=m", "LANG=de", "LC_COLLATE=C", "TZ=UTC", "TMPDIR=/t",
 		"XDG_CACHE_HOME=/c", "SSL_CERT_FILE=/pem",
 		"https_proxy=http://proxy:3128", "GOPATH=/go", "JAVA_HOME=/j", "CARGO_HOME=/r", "NVM_DIR=/n", "VIRTUAL_ENV=/v",
-		"USER=ann",
+		"USER=ann", "HTTP_PROXY=proxy:3128", "GOPROXY=https://g/a,https://h|direct", "no_proxy=*.example.com",
+		"M2_HOME=/opt/maven@3.9", "GOSUMDB=sum.golang.org",
 	}
 	dropped := []string{
 		"GITHUB_TOKEN=x", "MY_API_KEY=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_PROFILE=p", "DATABASE_URL=postgres://a:b@c/d",
@@ -31,7 +32,11 @@ func TestInheritance(t *testing.T) {
 		"GOFLAGS=-toolexec=/e", "RUSTC_WRAPPER=/e", "MAKEFLAGS=--eval=x", "SSH_AUTH_SOCK=/s", "XDG_SESSION_ID=4",
 		"LESSOPEN=|/e %s", "PS4=$(e)",
 		"HTTPS_PROXY=http://ann:hunter2hunter2@proxy:3128", "PIP_INDEX_URL=https://ann:hunter2hunter2@index/simple",
-		"GOPROXY=https://u:p4ssw0rdp4ss@g",
+		"GOPROXY=https://u:p4ssw0rdp4ss@g", "HTTP_PROXY=u:CANARY@h:80", "UV_INDEX_URL=https://CANARY@h/simple",
+		"RUSTUP_DIST_SERVER=https://user@CANARY:pw@h", "GOPROXY=https://g,https://CANARY@h,direct",
+		"npm_config_registry=//CANARY@h/", "all_proxy=socks5h://u:CA/NARY@h", "FTP_PROXY=CANARY@h",
+		"NIX_PATH=n=https://CANARY@h/n",
+		"GOPROXY=https://g|http://u:@h",
 	}
 	var mixed []string // one of each, so that neither order nor neighbours count
 	for i := range max(len(kept), len(dropped)) {
