@@ -35,7 +35,7 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 	for path, free := range map[string]bool{
 		"src/a": true, ".github/a": true, "git/a": true, "x.git/a": true, ".gitignore": true, ".git/hooks/a": false,
 		"sub/.GIT/config": false, "store/hooks/a": false,
-		"docs/a":          !linked, ".git./hooks/a": false, ".git /hooks/a": false, "GIT~1/hooks/a": false,
+		"docs/a": !linked, ".git./hooks/a": false, ".git /hooks/a": false, "GIT~1/hooks/a": false,
 		".g\\u200cit/hooks/a": false, "src/.git::$INDEX_ALLOCATION/a": false,
 	} {
 		if runtime.GOOS == "windows" && strings.ContainsAny(path, ": ~") {
