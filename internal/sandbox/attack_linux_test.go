@@ -177,6 +177,9 @@ func (x target) names() []attack {
 	}
 }
 
+// queue is one of POSIX outside.
+func (g ground) queue() string { return "omniagent" + strings.ReplaceAll(g.dir, "/", "-") }
+
 // runtime is a directory of services outside, with a login in it; "" without the right to make one.
 func (g ground) runtime() string { return "/run/omniagent" + strings.ReplaceAll(g.dir, "/", "-") }
 
@@ -343,6 +346,22 @@ func (x target) others() []attack {
 	place := uintptr(unsafe.Pointer(&block[0]))
 	return []attack{
 		{"signal a process outside", func() error { return syscall.Kill(x.pid, 0) }},
+		{"change the priority of a process outside", func() error {
+			now, err := unix.Getpriority(unix.PRIO_PROCESS, x.pid) // 20 less what is set
+			return errors.Join(err, unix.Setpriority(unix.PRIO_PROCESS, x.pid, 20-now))
+		}},
+		{"change the scheduling of a process outside", func() error {
+			now, err := unix.SchedGetAttr(x.pid, 0)
+			return errors.Join(err, unix.SchedSetAttr(x.pid, now, 0))
+		}},
+		{"change the disk priority of a process outside", call(unix.SYS_IOPRIO_SET, 1, uintptr(x.pid), 0)},
+		{"open a queue outside", func() error {
+			name, err := unix.BytePtrFromString(x.queue())
+			if err != nil {
+				return err
+			}
+			return call(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), unix.O_RDONLY)()
+		}},
 		{"trace a process outside", call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, uintptr(x.pid))},
 		{"trace process 1", call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1)},
 		{
@@ -550,6 +569,18 @@ func prepare(t *testing.T, g ground) target {
 	if os.Mkdir(g.runtime(), 0o700) == nil {
 		t.Cleanup(func() { must(t, os.RemoveAll(g.runtime())) })
 		must(t, os.WriteFile(g.runtime()+"/login", []byte("login"), 0o600))
+	}
+	queue, err := unix.BytePtrFromString(g.queue())
+	must(t, err)
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(queue)), unix.O_RDONLY|unix.O_CREAT, 0o600,
+		0, 0, 0)
+	if errno == 0 { // the kernel has them
+		t.Cleanup(func() {
+			_, _, errno := unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(queue)), 0, 0)
+			if err := unix.Close(int(fd)); err != nil || errno != 0 {
+				t.Error(err, errno)
+			}
+		})
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		must(t, os.WriteFile(g.ticket(dir), []byte("ticket"), 0o600))

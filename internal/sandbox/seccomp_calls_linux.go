@@ -55,6 +55,23 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	return calls
 }
 
+// bpfOutside adds the answers to calls that reach processes outside by their numbers. A program may change how it is
+// scheduled itself, which it says by the number 0; each program expects that a priority is refused. Libraries for
+// threads choose processors by their own numbers, which no filter tells from others, so that a claim names these.
+// Queues of POSIX have names that all programs share.
+func bpfOutside(calls map[uint32][]unix.SockFilter) {
+	refuse := bpfRefuse(unix.EPERM)
+	for _, n := range []uint32{unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR} {
+		calls[n] = bpfOneOf(0, 0, []uint32{0}, bpfAllow(), refuse)
+	}
+	const ofProcess = 1 // IOPRIO_WHO_PROCESS
+	itself := func(process uint32) []unix.SockFilter {
+		return bpfOneOf(0, 0, []uint32{process}, bpfOneOf(1, 0, []uint32{0}, bpfAllow(), refuse), refuse)
+	}
+	calls[unix.SYS_SETPRIORITY], calls[unix.SYS_IOPRIO_SET] = itself(unix.PRIO_PROCESS), itself(ofProcess)
+	calls[unix.SYS_MQ_OPEN], calls[unix.SYS_MQ_UNLINK] = refuse, refuse
+}
+
 // Requests to file systems.
 const (
 	btrfsNames    = 0x50009400 // and a number: subvolumes and snapshots

@@ -79,11 +79,15 @@ const (
 // systemCalls returns the filter for this machine, or nil if there is no filter for it. With inet a program may use the
 // internet, by TCP and UDP. Sockets with a name in the file system or in the kernel's own space are always refused,
 // because each leads to a program outside.
-// What a supervisor does for programs is held if there is one.
-func systemCalls(inet bool, held holding) []unix.SockFilter {
+// What a supervisor does for programs is held if there is one. With Landlock alone processes outside have numbers, and
+// queues outside have names.
+func systemCalls(tier Tier, inet bool, held holding) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
 		return nil
+	}
+	if tier == Landlock {
+		bpfOutside(calls)
 	}
 	if held >= holdsNames {
 		bpfHeld(calls)

@@ -202,7 +202,7 @@ func attempts(inet bool) []attempt {
 func TestRefusedCalls(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		inet := strings.HasSuffix(role, "+inet")
-		leave(errors.Join(lower(role), install(systemCalls(inet, holdsNothing)), refusedCalls(inet)))
+		leave(errors.Join(lower(role), install(systemCalls(Namespaces, inet, holdsNothing)), refusedCalls(inet)))
 	}
 	for _, user := range users() {
 		for _, role := range []string{user, user + "+inet"} {
@@ -227,13 +227,53 @@ func refusedCalls(inet bool) error {
 	return errors.Join(wrong...)
 }
 
+// TestOtherTasks: where processes outside have numbers, a program changes the scheduling of itself only. In namespaces
+// that of what it started, too.
+func TestOtherTasks(t *testing.T) {
+	const bad = ^uintptr(0)
+	if role := os.Getenv(roleVariable); role != "" {
+		tier, missing, queue := Landlock, unix.EPERM, unix.EPERM
+		if strings.HasSuffix(role, "namespaces") {
+			tier, missing, queue = Namespaces, unix.ESRCH, unix.EFAULT
+		}
+		err := errors.Join(lower(role), install(systemCalls(tier, true, holdsNothing)))
+		for _, a := range []attempt{
+			{"setpriority of its own", unix.SYS_SETPRIORITY, [6]uintptr{unix.PRIO_PROCESS, 0, 19}, 0},
+			{"setpriority of another", unix.SYS_SETPRIORITY, [6]uintptr{unix.PRIO_PROCESS, 1 << 30, 19}, missing},
+			{"setpriority of a group", unix.SYS_SETPRIORITY, [6]uintptr{unix.PRIO_PGRP, 1 << 30, 19}, missing},
+			{"setpriority of a user", unix.SYS_SETPRIORITY, [6]uintptr{unix.PRIO_USER, 1 << 30, 19}, missing},
+			{"setpriority, bits above", unix.SYS_SETPRIORITY, [6]uintptr{1 << 32, 1<<32 | 1<<30, 19}, missing},
+			{"setscheduler of its own", unix.SYS_SCHED_SETSCHEDULER, [6]uintptr{0, 0, bad}, unix.EFAULT},
+			{"setparam of its own", unix.SYS_SCHED_SETPARAM, [6]uintptr{0, bad}, unix.EFAULT},
+			{"setattr of its own", unix.SYS_SCHED_SETATTR, [6]uintptr{0, bad}, unix.EFAULT},
+			{"ioprio_set of its own", unix.SYS_IOPRIO_SET, [6]uintptr{1, 0, 0}, 0},
+			{"ioprio_set of another", unix.SYS_IOPRIO_SET, [6]uintptr{1, 1 << 30, 0}, missing},
+			{"ioprio_set of a group", unix.SYS_IOPRIO_SET, [6]uintptr{2, 1 << 30, 0}, missing},
+			{"mq_open", unix.SYS_MQ_OPEN, [6]uintptr{bad}, queue},
+			{"mq_unlink", unix.SYS_MQ_UNLINK, [6]uintptr{bad}, queue},
+		} {
+			if _, _, errno := unix.RawSyscall(a.call, a.args[0], a.args[1], a.args[2]); errno != a.want {
+				err = errors.Join(err, fmt.Errorf("%s: %w, want %w", a.name, errno, a.want))
+			}
+		}
+		leave(err)
+	}
+	for _, user := range users() {
+		for _, role := range []string{user + "+landlock", user + "+namespaces"} {
+			if out, err := asRole(t, role); err != nil {
+				t.Errorf("%s: %v\n%s", role, err, out)
+			}
+		}
+	}
+}
+
 // TestPairsReachNobody shows why a pair of datagram sockets is refused: without the filter it speaks to a server that
 // it was never given.
 func TestPairsReachNobody(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true, holdsNothing)); err != nil {
+			if err := install(systemCalls(Namespaces, true, holdsNothing)); err != nil {
 				leave(err)
 			}
 		}
@@ -273,7 +313,7 @@ func TestOtherMachines(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
 		if role == "filtered" {
-			if err := install(systemCalls(true, holdsNothing)); err != nil {
+			if err := install(systemCalls(Namespaces, true, holdsNothing)); err != nil {
 				leave(err)
 			}
 		}
@@ -480,7 +520,7 @@ func run(t *testing.T, filter []unix.SockFilter, machine, number uint32, args ..
 // TestEveryNumber holds the program against the table it was made of, and counts.
 func TestEveryNumber(t *testing.T) {
 	for _, inet := range []bool{false, true} {
-		filter := systemCalls(inet, holdsNothing)
+		filter := systemCalls(Namespaces, inet, holdsNothing)
 		machine, last, calls := bpfCalls(inet)
 		if machine == 0 {
 			t.Skip("no filter is known for", runtime.GOARCH)
@@ -547,7 +587,7 @@ func TestFilterCost(t *testing.T) {
 			return best
 		}
 		free := cost()
-		err := install(systemCalls(false, holdsNothing))
+		err := install(systemCalls(Namespaces, false, holdsNothing))
 		filtered := cost()
 		fmt.Printf("ioctl %v, filtered %v\n", free, filtered)
 		if err == nil && filtered > free+20*time.Microsecond {

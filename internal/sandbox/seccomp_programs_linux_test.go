@@ -18,7 +18,7 @@ import (
 func TestRealPrograms(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		args := roleArgs()
-		err := errors.Join(lower(role), install(systemCalls(strings.HasSuffix(role, "+inet"), holdsNothing)))
+		err := errors.Join(lower(role), install(systemCalls(Landlock, strings.HasSuffix(role, "+inet"), holdsNothing)))
 		if err == nil {
 			err = syscall.Exec(args[0], args, os.Environ())
 		}

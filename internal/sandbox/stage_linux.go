@@ -172,18 +172,18 @@ func confine(o *order) error {
 // one: where one stands around us already, it protects its own workspace, and with Landlock alone we do without.
 func filtered(o *order) error {
 	inet := o.Network != "off"
-	if len(systemCalls(inet, holdsNothing)) == 0 {
+	if len(systemCalls(o.Tier, inet, holdsNothing)) == 0 {
 		return errors.New("none is known for this machine")
 	}
 	if o.Tier == Landlock && !observable("/proc/sys/kernel/yama/ptrace_scope") {
-		return install(systemCalls(inet, holdsNothing))
+		return install(systemCalls(o.Tier, inet, holdsNothing))
 	}
 	umask := ownUmask() // to ask for it later would wait for a supervisor that has not begun
 	held := holdsNames
 	if o.Tier == Landlock { // with namespaces mounts hold attributes
 		held = holdsAttributes
 	}
-	listener, err := listenTo(systemCalls(inet, held))
+	listener, err := listenTo(systemCalls(o.Tier, inet, held))
 	switch {
 	case err == nil && o.Tier == Landlock:
 		o.Supervised = true
@@ -192,7 +192,7 @@ func filtered(o *order) error {
 		o.Supervised = true
 		return supervise(listener, umask, o)
 	case o.Tier == Landlock && (errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EINVAL)):
-		return install(systemCalls(inet, holdsNothing))
+		return install(systemCalls(o.Tier, inet, holdsNothing))
 	}
 	return err
 }

@@ -231,6 +231,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
 	add(weak, "terminals of the user outside, to read and to write")
 	add(weak, "shared memory, queues and semaphores (System V) of the user outside")
+	add(weak && os.Geteuid() != 0, "the processors on which processes of the user outside run")
 	add(weak && t.ABI < 3, "truncating files outside the workspace")
 	add(weak && t.ABI < 5, "ioctl on devices that the user may open")
 	add(weak && t.ABI < 6, "signals to processes of the user outside")

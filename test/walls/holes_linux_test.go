@@ -150,6 +150,12 @@ if at not in (None, 2**64-1): print(ctypes.string_at(at))
 '`}, open: shows("shared by a person"), prepare: sharing,
 		},
 		{
+			name: "the processors on which processes of the user outside run", open: marked,
+			lines: []string{
+				"python3 -c 'import os; os.sched_setaffinity({pid}, os.sched_getaffinity({pid}))' && touch {m}",
+			},
+		},
+		{
 			name: "what git's index names", lines: []string{`python3 -c '
 import hashlib, os, struct, subprocess
 git = ".g" + "it"
