@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,16 +38,23 @@ type Repository struct {
 	opened bool
 }
 
-// Open opens the repository of a working tree: the directory top has a directory .git, or a file of that name which
-// names another.
+// Open opens the repository of a working tree: the directory top has a directory .git, or a link or a file of that name
+// which leads to another. Its Dir says where that really is.
 func Open(top string) (*Repository, error) {
 	dir := filepath.Join(top, ".git")
+	info, err := os.Lstat(dir)
+	if err == nil && info.IsDir() {
+		return At(dir)
+	}
 	if text, err := workspace.ReadFile(dir, smallFile); err == nil {
 		to, ok := strings.CutPrefix(string(text), "gitdir: ")
 		if !ok {
 			return nil, damaged(dir, "it does not name a directory")
 		}
 		dir = absolute(top, strings.TrimRight(to, "\r\n"))
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
 	return At(dir)
 }

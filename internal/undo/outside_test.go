@@ -1,0 +1,33 @@
+package undo_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"omniagent/internal/undo"
+)
+
+// TestARepositoryThatALinkLeadsToComesBack has the repository elsewhere, in several ways.
+func TestARepositoryThatALinkLeadsToComesBack(t *testing.T) {
+	for name, c := range map[string]struct{ script, at string }{
+		"a link":                {`mv work/.git out.git; ln -s ../out.git work/.git`, "work"},
+		"an absolute link":      {`mv work/.git out.git; ln -s $PWD/out.git work/.git`, "work"},
+		"a file that names one": {`mv work/.git out.git; ln -s ../out.git work/link; echo gitdir: link > work/.git`, "work"},
+		"a link of one inside":  {`git init -q work/sub; mv work/sub/.git out.git; ln -s ../../out.git work/sub/.git`, "work/sub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+			sh(t, filepath.Dir(root), c.script)
+			at := filepath.Join(filepath.Dir(root), c.at)
+			sh(t, at, `echo two > c; git add c; git commit -qm two`)
+			const all = `git log --all --format=%H%d; git reflog; git ls-files -s; cat c; git fsck --no-dangling 2>&1`
+			was := sh(t, at, all)
+			turn := begin(t, s, root)
+			sh(t, at, `echo agent > c; git commit -qam agent; git branch evil; git gc -q --prune=now`)
+			end(t, turn)
+			same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+			same(t, "git says", was, sh(t, at, all))
+		})
+	}
+}
