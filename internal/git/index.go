@@ -208,7 +208,8 @@ func offset(data []byte, at int) (n, next int) {
 }
 
 // SameIndex reports whether two files that are an index list the same files, with the same modes and contents. What
-// they note of the files themselves, so that git need not read them, does not count.
+// they note of the files themselves, so that git need not read them, does not count. One that is split is never the
+// same: most of what it lists is in another file.
 func SameIndex(a, b []byte, hashSize int) bool {
 	one, ok := listed(a, hashSize)
 	other, fine := listed(b, hashSize)
@@ -239,6 +240,12 @@ func listed(data []byte, hashSize int) (lines []string, ok bool) {
 		}
 		lines = append(lines, name+"\x00"+text[at+modeAt:at+modeAt+4]+text[at+hashAt:flagsAt]+flags)
 		at, previous = next, name
+	}
+	for at+8 <= len(data)-hashSize { // git has to understand an extension with a small letter: it may list files too
+		if extension := text[at : at+4]; extension[0] >= 'a' && extension != "sdir" {
+			return nil, false
+		}
+		at += 8 + int(binary.BigEndian.Uint32(data[at+4:]))
 	}
 	return lines, true
 }
