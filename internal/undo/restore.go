@@ -26,7 +26,7 @@ type restorer struct {
 	root     *os.Root
 	contents *tree.Contents
 	before   *tree.Index
-	staging  string                 // the file in which a content is written before it gets its name
+	staging  string                 // the name under which a content is written, beside the file that it is for
 	opened   map[string]fs.FileMode // directories that were made writable, with their modes
 	cleared  map[string]bool        // paths at which there is nothing any more
 	inodes   map[inode]bool         // of files that lost a name, or got another mode
@@ -323,32 +323,33 @@ func (r *restorer) write(a action) error {
 		r.inodes[inodeOf(a.is.Status)] = true
 		return r.root.Chmod(name, a.was.Perm())
 	}
-	if err := r.stage(a.was); err != nil {
-		_ = r.root.Remove(r.staging)
+	staged := filepath.Join(filepath.Dir(name), r.staging) // not in the root: this may be another file system
+	if err := r.stage(a.was, staged); err != nil {
+		_ = r.root.Remove(staged)
 		return err
 	}
 	err := r.unchanged(a)
 	if err == nil {
-		err = r.root.Rename(r.staging, name)
+		err = r.root.Rename(staged, name)
 	}
 	if err != nil {
-		_ = r.root.Remove(r.staging)
+		_ = r.root.Remove(staged)
 	} else if a.is != nil {
 		r.inodes[inodeOf(a.is.Status)] = true
 	}
 	return err
 }
 
-// stage makes a file or a link under the name of the staged one.
-func (r *restorer) stage(was *tree.File) error {
+// stage makes a file or a link under another name.
+func (r *restorer) stage(was *tree.File, name string) error {
 	if was.Target() != "" {
-		return r.root.Symlink(was.Target(), r.staging)
+		return r.root.Symlink(was.Target(), name)
 	}
 	data, err := r.contents.Read(was)
 	if err != nil {
 		return err
 	}
-	f, err := r.root.OpenFile(r.staging, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -357,7 +358,7 @@ func (r *restorer) stage(was *tree.File) error {
 		return err
 	}
 	at := time.Unix(0, was.Modified)
-	return r.root.Chtimes(r.staging, at, at)
+	return r.root.Chtimes(name, at, at)
 }
 
 // finish gives the directories their modes, and those that are as before their times.

@@ -22,7 +22,7 @@ type journal struct {
 	Overwrite []string `json:"overwrite,omitempty"`
 }
 
-// staging is the file in the root in which a content is written before it gets its name.
+// staging is the name of a file in which a content is written before it gets its own, in the same directory.
 func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
 
 // interrupted returns the journal of a restore whose process died.
@@ -74,6 +74,9 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 		return out, err
 	}
 	defer t.release()
+	for _, x := range then.before {
+		unstage(x, j.staging()) // it may be in a directory that was made
+	}
 	for _, x := range t.before {
 		p.tidy(x, j.staging())
 	}
@@ -109,15 +112,28 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 	return f
 }
 
-// tidy removes the staged file of a restore that was killed, and gives the directories that it made writable
-// their modes back.
-func (p *place) tidy(before *tree.Index, staging string) {
-	root, err := os.OpenRoot(before.Root)
+// unstage removes the staged file of a restore that was killed from the directories of an index.
+func unstage(x *tree.Index, staging string) {
+	root, err := os.OpenRoot(x.Root)
 	if err != nil {
 		return
 	}
 	defer root.Close()
 	_ = root.Remove(staging)
+	x.EachDir(func(path string, _ *tree.File) {
+		_ = root.Remove(filepath.Join(filepath.FromSlash(path), staging))
+	})
+}
+
+// tidy removes the staged file of a restore that was killed, and gives the directories that it made writable their
+// modes back.
+func (p *place) tidy(before *tree.Index, staging string) {
+	unstage(before, staging)
+	root, err := os.OpenRoot(before.Root)
+	if err != nil {
+		return
+	}
+	defer root.Close()
 	before.EachDir(func(path string, f *tree.File) {
 		if f.Mode.Perm()&0o300 == 0o300 {
 			return

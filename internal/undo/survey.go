@@ -103,11 +103,11 @@ func linked(x *tree.Index) (gaps []tree.Gap) {
 // except returns a func that reports whether a name in the workspace does not belong to it: the store itself, or the
 // staged file of a restore that was killed.
 func (p *place) except() func(dir, name string) bool {
-	paths := []string{p.store.Dir}
+	ours := tree.Except(p.root, []string{p.store.Dir})
 	if j, interrupted, _ := p.interrupted(); interrupted {
-		paths = append(paths, filepath.Join(p.root, j.staging()))
+		return func(dir, name string) bool { return name == j.staging() || ours(dir, name) }
 	}
-	return tree.Except(p.root, paths)
+	return ours
 }
 
 // latest is the file with the last index of a root.

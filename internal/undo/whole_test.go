@@ -9,6 +9,15 @@ import (
 	"omniagent/internal/undo"
 )
 
+// mount mounts something at a directory, or skips the test.
+func mount(t *testing.T, at string, args ...string) {
+	t.Helper()
+	if exec.Command("mount", append(args, at)...).Run() != nil {
+		t.Skip("nothing can be mounted")
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", at).Run() })
+}
+
 // TestTheStateOfGitStaysWithoutItsObjects has a turn destroy objects that cannot be given back, for several reasons.
 func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 	const destroy = `git branch -D -q side; git reset -q --hard HEAD~1; git reflog expire --expire=now --all
@@ -22,10 +31,7 @@ func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 			t.Parallel()
 			s, base := undo.Store{Dir: t.TempDir()}, t.TempDir()
 			if name == "the disk is full" {
-				if exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", base).Run() != nil {
-					t.Skip("nothing can be mounted")
-				}
-				t.Cleanup(func() { _ = exec.Command("umount", base).Run() })
+				mount(t, base, "-t", "tmpfs", "-o", "size=4m", "tmpfs")
 			}
 			root := filepath.Join(base, "work")
 			sh(t, base, `git init -q -b main work; cd work; echo mine > own; git add own; git commit -qm one
@@ -57,10 +63,7 @@ func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 // TestWhatFilledTheDiskIsRemovedFirst has a turn fill the disk, so that there is no room for objects.
 func TestWhatFilledTheDiskIsRemovedFirst(t *testing.T) {
 	base := t.TempDir()
-	if exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", base).Run() != nil {
-		t.Skip("nothing can be mounted")
-	}
-	t.Cleanup(func() { _ = exec.Command("umount", base).Run() })
+	mount(t, base, "-t", "tmpfs", "-o", "size=4m", "tmpfs")
 	s, root := undo.Store{Dir: t.TempDir()}, filepath.Join(base, "work")
 	sh(t, base, `git init -q -b main work; cd work; echo one > f; git add f; git commit -qm one
 		head -c 900000 /dev/urandom > big; git add big; git commit -qm two; git gc -q`)
@@ -71,4 +74,24 @@ func TestWhatFilledTheDiskIsRemovedFirst(t *testing.T) {
 	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
 	same(t, "after the undo", was, look(t, root))
 	same(t, "git says", said, state(t, root))
+}
+
+// TestFilesOfAnotherFileSystemComeBack has another file system inside the workspace, and another view of this one.
+func TestFilesOfAnotherFileSystemComeBack(t *testing.T) {
+	for name, args := range map[string][]string{
+		"another one": {"-t", "tmpfs", "tmpfs"}, "the same one": {"--bind", t.TempDir()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+			sh(t, root, `mkdir vol`)
+			mount(t, filepath.Join(root, "vol"), args...)
+			sh(t, root, `mkdir vol/d; echo one > vol/f; echo one > vol/d/f; ln -s f vol/l; git init -q vol/r; echo one > a`)
+			was := look(t, root)
+			turn := begin(t, s, root)
+			sh(t, root, `echo agent > vol/f; rm -r vol/d vol/l; echo x > vol/r/.git/description; echo agent > a`)
+			end(t, turn)
+			same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+			same(t, "after the undo", was, look(t, root))
+		})
+	}
 }
