@@ -113,7 +113,7 @@ func (d *runApplied) foresee(ctx context.Context, f *fork.Fork) error {
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
 		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, "applied", ""}})
 	}
-	d.branch = "fork/" + f.Name
+	d.branch = f.BranchName()
 	return err
 }
 

@@ -49,12 +49,9 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 	if commit == stood.Commit {
 		return "", 0, nil
 	}
-	ref, err := f.freeBranch(ctx, commit)
-	if err != nil {
-		return "", 0, err
-	}
-	if ref == "" {
-		return "fork/" + f.Name, 0, nil
+	ref, has, err := f.freeBranch(ctx, commit)
+	if err != nil || has {
+		return strings.TrimPrefix(ref, "refs/heads/"), 0, err
 	}
 	count = f.countCommits(ctx, commit)
 	if _, err := f.git(ctx, "update-ref", "-m", "omniagent runs apply", ref, commit); err != nil {
@@ -92,7 +89,7 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 	if was, err := g.git(ctx, nil, "rev-parse", parent+"^{tree}"); err == nil && was == root {
 		return parent, nil
 	}
-	if at, err := f.home().commit("refs/heads/fork/" + f.Name); err == nil && at != "" { // made by an earlier call
+	if at, err := f.home().commit("refs/heads/" + f.BranchName()); err == nil && at != "" { // made by an earlier call
 		if is, err := g.git(ctx, nil, "rev-parse", at+"^{tree}", at+"^"); err == nil && is == root+"\n"+parent {
 			return at, nil
 		}

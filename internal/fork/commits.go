@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -202,14 +203,15 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 			m.index = is
 		}
 	} else {
-		if m.ref, err = f.freeBranch(ctx, there.Commit); err != nil {
+		var has bool
+		if m.ref, has, err = f.freeBranch(ctx, there.Commit); err != nil {
 			return m, err
+		}
+		if has {
+			m.ref, m.to, m.count, m.rewrote = "", "", 0, false
 		}
 	}
 	m.branch = strings.TrimPrefix(m.ref, "refs/heads/")
-	if !m.inPlace && m.ref == "" {
-		m.to, m.count, m.rewrote = "", 0, false // the workspace already has them
-	}
 	return m, nil
 }
 
@@ -222,6 +224,9 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 	}
 	if there.Ref != stood.Ref && !arrived {
 		if taken, err := f.home().commit(there.Ref); err != nil || taken != "" && taken != there.Commit {
+			return false
+		}
+		if fits, err := f.home().fits(there.Ref); err != nil || !fits {
 			return false
 		}
 	}
@@ -252,27 +257,61 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 	return git.SameIndex(was, is, size)
 }
 
-// freeBranch returns a ref for the fork's commits, or "" if the ref already has them.
-func (f *Fork) freeBranch(ctx context.Context, commit string) (string, error) {
+// fits reports whether a ref can exist beside those that are there: a name cannot be that of a ref and of a directory
+// with refs.
+func (r refs) fits(ref string) (bool, error) {
+	for above := path.Dir(ref); strings.HasPrefix(above, "refs/heads/"); above = path.Dir(above) {
+		if at, err := r.commit(above); err != nil || at != "" {
+			return false, err
+		}
+	}
+	packed, err := r.read(r.common, "packed-refs")
+	if unlessMissing(err) != nil {
+		return false, err
+	}
+	fits := !strings.Contains(packed, " "+ref+"/")
+	dir := r.at(filepath.Join(r.common, filepath.FromSlash(ref)))
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && path != dir {
+			fits = false
+		}
+		return err
+	})
+	return fits, unlessMissing(err)
+}
+
+// BranchName returns the name of the branch for what the fork has, if nobody else uses it.
+func (f *Fork) BranchName() string {
+	if at, err := f.home().commit("refs/heads/fork"); err != nil || at != "" {
+		return "fork-" + f.Name // the directory cannot exist
+	}
+	return "fork/" + f.Name
+}
+
+// freeBranch returns a ref for the fork's commits, and whether it already has them.
+func (f *Fork) freeBranch(ctx context.Context, commit string) (ref string, has bool, err error) {
+	first := "refs/heads/" + f.BranchName()
 	for n := 1; ctx.Err() == nil; n++ {
-		ref := "refs/heads/fork/" + f.Name
-		if n > 1 {
+		if ref = first; n > 1 {
 			ref += "-" + strconv.Itoa(n)
 		}
-		switch at, err := f.home().commit(ref); {
+		at, err := f.home().commit(ref)
+		if err != nil || at == commit {
+			return ref, at == commit, err
+		}
+		switch fits, err := f.home().fits(ref); {
 		case err != nil:
-			return "", err
-		case at == commit:
-			return "", nil
+			return "", false, err
+		case !fits:
 		case at == "":
-			return ref, nil
+			return ref, false, nil
 		default:
 			if _, err := f.git(ctx, "merge-base", "--is-ancestor", at, commit); err == nil {
-				return ref, nil // it has earlier commits
+				return ref, false, nil // it has earlier commits
 			}
 		}
 	}
-	return "", ctx.Err()
+	return "", false, ctx.Err()
 }
 
 // bringObjects copies the objects that only the fork has, and checks their hashes.

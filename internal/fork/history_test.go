@@ -80,3 +80,44 @@ func TestApplyWithASplitIndex(t *testing.T) {
 		})
 	}
 }
+
+// A branch for the fork's commits gets a name that can exist beside those that are there, loose or packed.
+func TestApplyBesideBranchesOfAnyName(t *testing.T) {
+	hermetic.Long(t)
+	const commits, more = "echo 4 >g; git add .; git commit -qm 4", "true"
+	for name, c := range map[string]struct{ here, there, branch string }{
+		"fork":            {"git branch fork", more, "fork-try"},
+		"fork, and ours":  {"git branch fork; git branch fork-try HEAD~1", more, "fork-try"},
+		"ours":            {"git checkout -qb fork/try; git commit -qm x --allow-empty", more, "fork/try-2"},
+		"below ours":      {"git branch fork/try/try", more, "fork/try-2"},
+		"in main":         {"", "git checkout -q --detach; git branch -D main; git checkout -qb main/x", "fork/try"},
+		"above a new one": {"git branch a/b", "git branch -D a/b; git checkout -qb a", "fork/try"},
+	} {
+		for _, pack := range []string{"", "; git pack-refs --all"} {
+			t.Run(name+pack, func(t *testing.T) {
+				g := newHistory(t)
+				g.must(g.dir, c.here+"\n git checkout -q main")
+				f := g.make("try", "")
+				g.run(f, c.there+"\n"+commits)
+				g.must(g.dir, "true"+pack)
+				if c.there == more {
+					g.must(g.dir, "echo mine >mine; git add mine") // so that it becomes a branch
+				}
+				was := g.sh(g.dir, "git for-each-ref")
+				out := g.apply(f)
+				if out.Branch != c.branch || out.InPlace || out.Commits != 1 {
+					t.Errorf("%+v", out)
+				}
+				g.must(g.dir, "git clone -q . ../clone; git pack-refs --all; git -C ../clone log -1 origin/"+c.branch)
+				g.must(g.dir, "git branch -D "+c.branch+" || true")
+				if got := g.sh(g.dir, "git for-each-ref"); got != was && c.branch != "fork-try" {
+					t.Errorf("%s\nand not\n%s", got, was)
+				}
+				g.must(g.dir, "echo 5 >g")
+				if branch, _, err := f.Branch(t.Context(), "more"); err != nil || branch != c.branch {
+					t.Errorf("%s: %v", branch, err)
+				}
+			})
+		}
+	}
+}
