@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -272,6 +273,15 @@ func (a *applying) merge(s step, b base) error {
 		return err
 	}
 	was, known := b.text()
+	s.merged, s.perm = true, b.permOf(m, t)
+	if known && b.there && (bytes.Equal(was, one) || bytes.Equal(was, two)) { // one of them has changed only the mode
+		if s.data = one; bytes.Equal(was, one) {
+			s.data = two
+		}
+		s.result = describeText(s.data, s.perm)
+		a.steps = append(a.steps, s)
+		return nil
+	}
 	if !isText(one) || !isText(two) || !isText(was) {
 		a.conflict(s.name, bothChanged)
 		return nil
@@ -281,11 +291,7 @@ func (a *applying) merge(s step, b base) error {
 	}
 	var meets int
 	s.data, meets = diff.Merge(was, one, two, "workspace", "fork "+a.Name)
-	s.merged, s.marked = true, meets > 0
-	s.perm = m.status.Mode.Perm()
-	if b.perm == s.perm || b.perm == 0 {
-		s.perm = t.status.Mode.Perm()
-	}
+	s.marked = meets > 0
 	s.result = describeText(s.data, s.perm)
 	a.steps = append(a.steps, s)
 	return nil

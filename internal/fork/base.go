@@ -242,9 +242,10 @@ func (b *bases) close() {
 type base struct {
 	known bool
 	there bool
-	mine  *side // if not nil, the workspace's file is still the base
-	perm  fs.FileMode
-	sum   [32]byte // set if read is
+	mine  *side       // if not nil, the workspace's file is still the base
+	perm  fs.FileMode // 0: unknown
+	exec  *bool       // whether it is executable, if perm is unknown; nil: unknown too
+	sum   [32]byte    // set if read is
 	link  bool
 	dir   bool
 	read  func() ([]byte, error) // nil if the content is unknown
@@ -354,9 +355,13 @@ func (b *bases) ofTracked(name string) base {
 		}
 		dir := strings.TrimSuffix(path.Dir(rel), ".")
 		if e, ok := r.files.Find(dir, path.Base(rel)); ok {
-			return base{known: true, there: true, read: func() ([]byte, error) {
+			was := base{known: true, there: true, link: e.Link, read: func() ([]byte, error) {
 				return r.opened.Blob(e.Blob, int64(e.Size))
 			}}
+			if r.opened.Modes() {
+				was.exec = &e.Exec
+			}
+			return was
 		}
 	}
 	return base{known: true}

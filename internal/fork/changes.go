@@ -230,6 +230,11 @@ func statusOf(b base, t *side) tree.Status {
 		if equal, err := sameContent(b.mine, t); err == nil && equal {
 			return tree.Mode
 		}
+	case t.isFile():
+		was, known := b.text()
+		if is, err := t.content(); known && err == nil && bytes.Equal(was, is) {
+			return tree.Mode
+		}
 	}
 	return tree.Modified
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -136,7 +137,7 @@ func (b base) is(s *side) (bool, error) {
 			return string(was) == s.target, err
 		}
 		return false, nil
-	case !s.isFile() || b.perm != 0 && b.perm != s.status.Mode.Perm():
+	case !s.isFile() || b.perm != 0 && b.perm != s.status.Mode.Perm() || b.exec != nil && *b.exec != s.isExec():
 		return false, nil
 	}
 	if b.sum != [32]byte{} {
@@ -152,6 +153,23 @@ func (b base) is(s *side) (bool, error) {
 	}
 	sum, err := s.digest()
 	return sha256.Sum256(was) == sum, err
+}
+
+func (s *side) isExec() bool { return s.status.Mode&0o100 != 0 }
+
+// permOf returns the permissions of a file that both have changed: those of the workspace, with what the fork has
+// changed of them.
+func (b base) permOf(m, t *side) fs.FileMode {
+	mine, theirs := m.status.Mode.Perm(), t.status.Mode.Perm()
+	switch exec := b.exec; {
+	case b.perm == mine, b.perm == 0 && exec == nil:
+		return theirs
+	case b.perm != 0 && b.perm&0o100 == theirs&0o100, exec != nil && *exec == t.isExec():
+		return mine
+	case t.isExec():
+		return mine | mine&0o444>>2
+	}
+	return mine &^ 0o111
 }
 
 // text returns the base content of a regular file. known is false if it is unknown.

@@ -68,14 +68,25 @@ func At(dir string) (*Repository, error) {
 	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), smallFile); err != nil {
 		return nil, damaged(dir, "it has no HEAD").Because(err)
 	}
-	for line := range strings.Lines(strings.ToLower(r.config())) {
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) == "objectformat" && strings.TrimSpace(value) == "sha256" {
-			r.size = sha256.Size
-		}
+	if r.configured("objectformat", "sha256") {
+		r.size = sha256.Size
 	}
 	return r, nil
 }
+
+// configured reports whether the configuration has a value, in any section.
+func (r *Repository) configured(key, value string) bool {
+	for line := range strings.Lines(strings.ToLower(r.config())) {
+		k, v, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(k) == key && strings.TrimSpace(v) == value {
+			return true
+		}
+	}
+	return false
+}
+
+// Modes reports whether the index says which files are executable. On some file systems all of them are.
+func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
 
 // Dir returns the directory that At takes.
 func (r *Repository) Dir() string { return r.dir }

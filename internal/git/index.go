@@ -18,6 +18,8 @@ const indexLimit = 1 << 30
 type Entry struct {
 	Name     string // the last element of its path
 	Blob     ID
+	Link     bool
+	Exec     bool   // it is executable
 	Size     uint32 // of the file, modulo 2^32
 	Inode    uint32 // modulo 2^32; 0 where git does not record it
 	Modified Time
@@ -165,7 +167,7 @@ func (p parser) entry(previous string, written Time) (name string, next int, e E
 	}
 	name, next = p.name(nameAt, previous)
 	mode := number(modeAt) &^ 0o7777
-	e = Entry{Size: number(sizeAt), Inode: number(20)}
+	e = Entry{Size: number(sizeAt), Inode: number(20), Link: mode == link, Exec: number(modeAt)&0o100 != 0}
 	e.Changed, e.Modified = Time{number(0), number(4)}, Time{number(8), number(12)}
 	if flags&stageMask == 0 && !intent && (mode == regular || mode == link) && e.Modified.Before(written) {
 		copy(e.Blob[:], p.data[p.at+hashAt:flagsAt])
