@@ -52,8 +52,9 @@ const (
 	justChanged = "it was changed while this was at work"
 	staysInFork = "the fork's commits use a commit of this submodule that exists only in the fork; push it or fetch " +
 		"it before you delete the fork"
-	notSaved = "the snapshot does not have what is here, so undo could not bring it back"
-	inTheWay = "a directory that it lies in has become something else"
+	notSaved   = "the snapshot does not have what is here, so undo could not bring it back"
+	incomplete = "the commits stay in the fork, because their history is incomplete here; fetch it here, or push them"
+	inTheWay   = "a directory that it lies in has become something else"
 )
 
 // journal records what an Apply is about to do. It exists until that is done.
@@ -132,6 +133,9 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return a.out, err
 	}
 	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = move.count, move.branch, move.inPlace, move.rewrote
+	if move.incomplete {
+		a.conflict(".git", incomplete)
+	}
 	if err := a.considerSubmodules(move); err != nil {
 		return a.out, err
 	}

@@ -39,7 +39,10 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 		if err := f.bringObjects(); err != nil {
 			return "", 0, err
 		}
-		parent = there.Commit
+		if parent = there.Commit; f.countCommits(ctx, parent) < 0 {
+			return "", 0, fault.New(fault.Unsafe, "no branch can have the commits of the fork %s: %s", f.Name,
+				incomplete).Hint("omniagent fork apply %s", f.Name)
+		}
 	}
 	commit, err := f.commitOn(ctx, parent, message)
 	if err != nil {

@@ -132,9 +132,11 @@ type move struct {
 	branch  string // its short name
 	count   int
 	inPlace bool
-	rewrote bool   // the fork no longer has the commit of the branch
-	index   string // the file that becomes the index; empty to keep the index
-	stage   string // the name of an incomplete file
+	// the history of the fork's commits ends elsewhere, as after git fetch --depth, or is damaged
+	incomplete bool
+	rewrote    bool   // the fork no longer has the commit of the branch
+	index      string // the file that becomes the index; empty to keep the index
+	stage      string // the name of an incomplete file
 }
 
 // considerSubmodules lists the submodules at a commit that only the fork has.
@@ -190,8 +192,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	m.to = there.Commit
 	m.count = f.countCommits(ctx, there.Commit)
 	if m.count < 0 {
-		return m, fault.New(fault.Unsafe, "the commits of the fork %s are incomplete", f.Name).
-			Hint("omniagent fork run --name %s -- git fsck", f.Name)
+		return move{fork: f, incomplete: true}, nil
 	}
 	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace && m.from.Ref == there.Ref && m.from.Commit != "" {
 		_, err := f.git(ctx, "merge-base", "--is-ancestor", m.from.Commit, there.Commit)

@@ -1,9 +1,11 @@
 package fork_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/hermetic"
 )
@@ -119,5 +121,45 @@ func TestApplyBesideBranchesOfAnyName(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Commits whose history is incomplete stay in the fork, which is said, and the files come home.
+func TestApplyOfAnIncompleteHistory(t *testing.T) {
+	for name, script := range map[string]string{
+		"a shallow clone": "git fetch -q --depth 1; git reset -q --hard origin/main",
+		"a lost commit": "git commit -q --allow-empty -m lost; git commit -q --allow-empty -m last; " +
+			"f=$(git rev-parse HEAD~1); rm -f .git/objects/$(echo $f | cut -c1-2)/$(echo $f | cut -c3-)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tiers(t, func(t *testing.T, tier fork.Tier) {
+				from := newHistory(t)
+				g := newGround(t)
+				g.must(g.dir, "git clone -q --depth 1 file://"+from.dir+" .")
+				was := g.sh(g.dir, "git rev-parse main")
+				from.must(from.dir, "for i in 4 5 6; do echo $i >>f; git commit -qam $i; done")
+				f := g.make("try", tier)
+				g.run(f, script+"\n echo 7 >g; git add g; git commit -qm 7; echo new >new; rm -f none")
+				dry, err := f.Apply(t.Context(), g.snapshots, true)
+				if err != nil || reasons(dry)[".git"] == "" {
+					t.Errorf("%v %+v", err, dry)
+				}
+				out := g.apply(f)
+				if out.Commits != 0 || out.Branch != "" || len(out.Conflicts) != 1 ||
+					!strings.Contains(reasons(out)[".git"], "stay in the fork") || g.read("new") != "new\n" {
+					t.Errorf("%+v", out)
+				}
+				if got := g.sh(g.dir, "git rev-parse main; git fsck 2>&1 | grep missing"); got != was {
+					t.Error(got)
+				}
+				if branch, _, err := f.Branch(t.Context(), "all"); !errors.Is(err, fault.Unsafe) {
+					t.Errorf("%v: %s", err, branch)
+				}
+				g.must(g.dir, "git fetch -q --unshallow")
+				if out = g.apply(f); name == "a shallow clone" && (out.Commits == 0 || len(out.Conflicts) > 0) {
+					t.Errorf("once its history is here: %+v", out)
+				}
+			})
+		})
 	}
 }
