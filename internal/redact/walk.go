@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // Args masks a command line for a record of it: the value of a flag with a secret name in both forms, NAME=value, the
-// value of `set NAME value`, and secrets anywhere. The result is a new list.
+// value of `set NAME value`, the password of `-u user:password`, and secrets anywhere. The result is a new list.
 func Args(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -16,11 +17,42 @@ func Args(argv []string) []string {
 		case i > 0 && secretFlag(argv[i-1]) && !isFlag(arg),
 			i > 1 && argv[i-2] == "set" && Name(argv[i-1]):
 			out[i] = masked(arg)
+		case i > 0 && slices.Contains(userFlags(), argv[i-1]):
+			out[i] = login(arg)
+		case joinedLogin(arg) != "":
+			out[i] = joinedLogin(arg)
 		default:
 			out[i] = assigned(arg)
 		}
 	}
 	return out
+}
+
+// userFlags are the flags with which curl and its like take user:password. Other programs have them for a user and a
+// group, so numbers stay.
+func userFlags() []string { return []string{"-u", "--user", "-U", "--proxy-user"} }
+
+// joinedLogin masks -uuser:password and --user=user:password. It returns "" for any other argument.
+func joinedLogin(arg string) string {
+	for _, flag := range userFlags() {
+		if strings.HasPrefix(flag, "--") {
+			flag += "="
+		}
+		if value, found := strings.CutPrefix(arg, flag); found && login(value) != value {
+			return flag + login(value)
+		}
+	}
+	return ""
+}
+
+// login masks the password of user:password.
+func login(value string) string {
+	user, password, found := strings.Cut(value, ":")
+	numbers := user != "" && port(user) && port(password)
+	if !found || password == "" || numbers || plain(password) || strings.HasPrefix(password, "//") {
+		return String(value)
+	}
+	return user + ":" + Mask
 }
 
 // Env masks a list of NAME=value.

@@ -26,6 +26,13 @@ func TestArgs(t *testing.T) {
 		{[]string{"--token-from-env", "GH_TOKEN"}, []string{"--token-from-env", "GH_TOKEN"}},
 		{[]string{"say " + token36, "-H", "Cookie: a"}, []string{"say " + Mask, "-H", "Cookie: " + Mask}},
 		{[]string{"--auth=true", "--token="}, []string{"--auth=true", "--token="}},
+		{[]string{"curl", "-u", "ann:hunter2x", "https://h"}, []string{"curl", "-u", "ann:" + Mask, "https://h"}},
+		{[]string{"--user=ann:hun:ter", "-uann:x"}, []string{"--user=ann:" + Mask, "-uann:" + Mask}},
+		{[]string{"--proxy-user", "a:b c", "-U", ":1"}, []string{"--proxy-user", "a:" + Mask, "-U", ":" + Mask}},
+		{
+			[]string{"-u", "1000:1000", "-u1:2", "--user", "ann", "-u", "http://h:80/", "-umask"},
+			[]string{"-u", "1000:1000", "-u1:2", "--user", "ann", "-u", "http://h:80/", "-umask"},
+		},
 		{[]string{}, []string{}},
 	} {
 		got := Args(c.in)
