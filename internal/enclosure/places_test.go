@@ -27,7 +27,8 @@ func TestTable(t *testing.T) {
 	}
 	secrets := guard.Agents(nil).Credentials("/h")
 	for _, name := range []string{
-		".cargo/config.toml", ".cargo/credentials.toml", ".m2/settings-security.xml", ".gradle/init.d", ".npmrc",
+		".npm-global/etc/npmrc", ".npm-packages/etc/npmrc", ".cargo/config.toml", ".cargo/credentials.toml",
+		".m2/settings-security.xml", ".gradle/init.d", ".npmrc",
 		".config/go/env", ".netrc", ".bundle/config", ".conan/.conan.db", ".conan2/credentials.json", ".condarc",
 		".local/share/uv/credentials", ".local/share/gem/credentials", ".dotnet/corefx", ".nuget/NuGet/NuGet.Config",
 		".pub-cache/credentials.json", ".hex/hex.config", ".cabal/config", ".stack/config.yaml", ".yarnrc",
@@ -179,7 +180,8 @@ func TestVariablesMove(t *testing.T) {
 	home := at("home")
 	env := map[string]string{
 		"GOCACHE": "/data/build", "GOPATH": home + "/golang:/elsewhere", "CARGO_HOME": home, "RUSTUP_HOME": "relative",
-		"NVM_DIR": home + "/.ssh", "XDG_CACHE_HOME": at("home/caches"), "npm_config_cache": at("."),
+		"NVM_DIR": home + "/.ssh", "npm_config_prefix": home + "/node", "XDG_CACHE_HOME": at("home/caches"),
+		"npm_config_cache": at("."),
 		"PATH": home + "/tools/bin:" + home + ":/usr/bin:" + home + "/.aws/bin:" + home + "/.cargo/bin:bin:" +
 			at("home/src") +
 			"/project/bin",
@@ -191,7 +193,7 @@ func TestVariablesMove(t *testing.T) {
 		home + "/.cargo/registry": true, home + "/registry": false, home + "/.rustup": true, home + "/.ssh": false,
 		home + "/.nvm": true, home + "/caches": true, home + "/caches/pip": true, home + "/.cache/pip": false,
 		home + "/.npm/_cacache": true, home + "/tools/bin": true, home: false, home + "/.aws/bin": false,
-		home + "/.cargo/bin": true,
+		home + "/.cargo/bin": true, home + "/node/lib": true, home + "/node": false, home + "/.npm-global/lib": false,
 	} {
 		if slices.Contains(paths, path) != want {
 			t.Errorf("%s: %v", path, !want)

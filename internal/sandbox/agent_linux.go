@@ -71,6 +71,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		"the network is open",
 		"the agent's own files: what it changes there counts for its next sessions too",
 		"sockets with a name in the kernel's own space, such as that of a screen",
+		"sockets of services that lie outside of /run, such as in /var/lib",
 	}
 	if os.Geteuid() != 0 {
 		w.homes.claim.Holes = append(w.homes.claim.Holes,

@@ -240,7 +240,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(hides, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
 		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, and what "+
-			"git runs when a person continues a rebase that a command began")
+			"git runs when a person continues a rebase, also one that the person began")
 	add(true, "settings of editors and agents deeper in the workspace, such as lib/.vscode")
 	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
 	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
