@@ -29,6 +29,7 @@ const (
 	special      = "it is neither a file, a directory nor a link"
 	unreadable   = "it cannot be read"
 	notEmpty     = "it contains files that the turn did not create"
+	gitAtWork    = "git is at work there, or has left a lock"
 )
 
 // action is what makes one path what it was.
@@ -303,6 +304,12 @@ func (c *comparison) obstacle(dir string, actions []action) string {
 		case !c.saved(a):
 			return notSaved + ": " + a.path
 		}
+		if path.Base(a.path) == "index" && c.locked(a.path) {
+			return gitAtWork + ": " + a.path + ".lock"
+		}
+	}
+	if index := path.Join(dir, "index"); c.locked(index) {
+		return gitAtWork + ": " + index + ".lock"
 	}
 	left := c.after
 	if c.overwrites(dir) {
@@ -314,6 +321,13 @@ func (c *comparison) obstacle(dir string, actions []action) string {
 		}
 	}
 	return ""
+}
+
+// locked reports whether git has locked an index, unless it is a lock that the turn left behind.
+func (c *comparison) locked(index string) bool {
+	lock := c.now.Find(index + ".lock")
+	left := c.after.Find(index + ".lock")
+	return lock != nil && (c.before.Find(index+".lock") != nil || left == nil || !tree.SameFile(lock, left))
 }
 
 // repositoriesIn returns a directory .git, and the directories of submodules in it that are restored too.

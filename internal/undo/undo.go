@@ -21,9 +21,9 @@
 // in the middle, the next Undo completes it: each file is replaced atomically, so it is as the turn left it or as it
 // was before, and the journal says what was asked for.
 //
-// It covers the repository in which the directory is, or the directory itself without one. It does not restore owners,
-// access lists, extended attributes, devices, sockets, hard links between files, or the time of a file that was only
-// touched. What a snapshot does not have is a gap of its record.
+// It covers the repository in which the directory is, or the directory itself without one. It does not restore the mode
+// of that directory, owners, access lists, extended attributes, devices, sockets, hard links between files, or the time
+// of a file that was only touched. What a snapshot does not have is a gap of its record.
 package undo
 
 import (
