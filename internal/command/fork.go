@@ -119,6 +119,7 @@ func forkList() *contract.Command {
 type forkDiffData struct {
 	Name  string                       `json:"name"`
 	Files []contract.Foreign[forkFile] `json:"files"`
+	Git   []contract.Foreign[forkOwn]  `json:"git" doc:"what only the repositories of the fork have"`
 	Patch contract.Foreign[string]     `json:"patch" doc:"empty: without --patch"`
 
 	root string // of the workspace
@@ -132,6 +133,24 @@ type forkFile struct {
 	Meets   bool   `json:"changed_in_workspace" doc:"since the fork was made, too"`
 }
 
+type forkOwn struct {
+	Repository string `json:"repository" doc:"the top of its working tree"`
+	Ref        string `json:"ref" doc:"such as refs/heads/topic, refs/stash, or HEAD"`
+	Commit     string `json:"commit"`
+}
+
+// ownOf returns what only the repositories of a fork have.
+func ownOf(ctx context.Context, f *fork.Fork) ([]contract.Foreign[forkOwn], error) {
+	all := foreign[forkOwn](nil)
+	found, err := f.Owns(ctx)
+	for _, o := range found {
+		all = append(all, contract.Foreign[forkOwn]{Value: forkOwn{
+			filepath.Join(f.Workspace, filepath.FromSlash(o.Repository)), o.Ref, o.Commit,
+		}})
+	}
+	return all, err
+}
+
 // shownIn is a file of a workspace as a person sees it.
 func shownIn(root, path string) string {
 	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
@@ -142,7 +161,7 @@ func (d forkDiffData) PlainText() string {
 	if d.Patch.Value != "" {
 		return d.Patch.Value
 	}
-	if len(d.Files) == 0 {
+	if len(d.Files)+len(d.Git) == 0 {
 		return "The fork is as the workspace was.\n"
 	}
 	var b strings.Builder
@@ -158,13 +177,17 @@ func (d forkDiffData) PlainText() string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, shownIn(d.root, f.Value.Path), lines, note)
 	}
 	_ = w.Flush() // into memory
+	for _, o := range d.Git {
+		fmt.Fprintf(&b, "only in the fork: %s %s of %s\n", text.Visible(o.Value.Ref), o.Value.Commit[:12],
+			shownIn(d.root, o.Value.Repository))
+	}
 	return b.String()
 }
 
 func forkDiff() *contract.Command {
 	return forkCommand(contract.Command{
 		Path: "fork diff", Summary: "show what a fork has changed", Danger: contract.Safe,
-		Output: contract.TypeOf[forkDiffData](), Volatile: []string{"files", "patch"},
+		Output: contract.TypeOf[forkDiffData](), Volatile: []string{"files", "git", "patch"},
 		Params: []contract.Param{
 			forkParam(), {Name: "patch", Kind: contract.Bool, Help: "line by line"},
 		},
@@ -183,6 +206,9 @@ func forkDiff() *contract.Command {
 				return contract.Result{}, err
 			}
 			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil), root: f.Workspace}
+			if d.Git, err = ownOf(ctx, f); err != nil {
+				return contract.Result{}, err
+			}
 			var patch strings.Builder
 			for _, change := range changes {
 				d.Files = append(d.Files, contract.Foreign[forkFile]{Value: forkFile{
@@ -395,8 +421,15 @@ func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error)
 				changed = append(changed, change.Path)
 			}
 		}
+		git := []string{}
+		if own, err := ownOf(ctx, f); err == nil {
+			for _, o := range own {
+				git = append(git, o.Value.Ref+" "+o.Value.Commit+" of "+shownIn(f.Workspace, o.Value.Repository))
+			}
+		}
 		affected = append(affected, map[string]any{
-			"fork": f.Name, "changed": changed[:min(len(changed), 100)], "bytes": one.Bytes,
+			"fork": f.Name, "changed": changed[:min(len(changed), 100)], "git": git[:min(len(git), 100)],
+			"bytes": one.Bytes,
 		})
 		if !c.DryRun() {
 			if one.Bytes, err = f.Delete(ctx); err != nil {
