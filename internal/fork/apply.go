@@ -132,7 +132,6 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 	if err != nil {
 		return a.out, err
 	}
-	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = move.count, move.branch, move.inPlace, move.rewrote
 	if move.incomplete {
 		a.conflict(".git", incomplete)
 	}
@@ -140,6 +139,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		return a.out, err
 	}
 	if dryRun {
+		a.brought(move)
 		return a.out, a.foresee(snapshots)
 	}
 	if len(a.steps) == 0 && move.to == "" && a.old.Turn == "" {
@@ -362,6 +362,11 @@ func (a *applying) stateOf(f *side) (*appliedFileState, error) {
 func (s appliedFileState) same(o appliedFileState) bool {
 	s.Turn, s.Kept, o.Turn, o.Kept = "", false, "", false
 	return s == o
+}
+
+// brought notes that the commits are in the workspace.
+func (a *applying) brought(m move) {
+	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = m.count, m.branch, m.inPlace, m.rewrote
 }
 
 // foresee fills in the outcome of a dry run.

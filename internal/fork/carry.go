@@ -40,7 +40,9 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 			a.finish(s, a.put(s))
 		}
 	}
-	err = move.carryOut()
+	if err = move.carryOut(); err == nil {
+		a.brought(move)
+	}
 	if err == nil && move.inPlace {
 		err = a.standsNow(move, turn.ID())
 	}

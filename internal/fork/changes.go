@@ -275,7 +275,7 @@ func (c Change) Patch(w io.Writer) error {
 	if c.dir {
 		return nil
 	}
-	before, after := "a/"+diff.Quote(c.Path), "b/"+diff.Quote(c.Path)
+	before, after := diff.Quote("a/"+c.Path), diff.Quote("b/"+c.Path)
 	if c.Status == tree.Added {
 		before = "/dev/null"
 	}
