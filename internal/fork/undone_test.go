@@ -61,7 +61,7 @@ func TestApplyAfterAForgottenUndo(t *testing.T) {
 	})
 }
 
-// What was applied and stands is not brought again when its snapshot is gone, also if somebody has gone on with it.
+// What was applied and stands is not brought again when its snapshot is gone, also if somebody changed it since.
 func TestApplyAfterAForgottenApply(t *testing.T) {
 	g := newRepository(t)
 	f := g.make("try", "")

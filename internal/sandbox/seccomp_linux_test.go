@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -568,36 +567,4 @@ func TestFarJumps(t *testing.T) {
 			t.Errorf("%d: %d", number, got)
 		}
 	}
-}
-
-// TestFilterCost prints what a call costs more, which no machine repeats: the limit is far off.
-func TestFilterCost(t *testing.T) {
-	if os.Getenv(roleVariable) != "" {
-		runtime.LockOSThread()
-		cost := func() time.Duration {
-			best := time.Hour
-			for range 5 {
-				begin := time.Now()
-				for range 20_000 {
-					// looked at in full every time
-					_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, ^uintptr(0), unix.TCGETS, 0)
-				}
-				best = min(best, time.Since(begin)/20_000)
-			}
-			return best
-		}
-		free := cost()
-		err := install(systemCalls(Namespaces, false, holdsNothing))
-		filtered := cost()
-		fmt.Printf("ioctl %v, filtered %v\n", free, filtered)
-		if err == nil && filtered > free+20*time.Microsecond {
-			err = errors.New("too slow")
-		}
-		leave(err)
-	}
-	out, err := asRole(t, "filtered")
-	if err != nil {
-		t.Errorf("%v", err)
-	}
-	t.Log(strings.TrimSpace(out))
 }
