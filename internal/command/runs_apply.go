@@ -92,12 +92,15 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 		d.Patch.Value, err = patchOf(ctx, runs, r)
 	case asBranch:
 		if c.DryRun() {
-			err = d.foresee(ctx, f)
+			err = d.foresee(ctx, c, f)
 			break
 		}
 		branch, count, errBranch := f.Branch(ctx, text.OneLine(r.Text, 72)+"\n\nRun "+r.ID+" of "+
 			runDataOf(r).Agent+".\n")
 		d.Branch, d.Commits, err = orNil(branch), count, errBranch
+		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
+			warnLeftOut(c, f.LeftOut(changes))
+		}
 	default:
 		d.forkApplied, err = bringHome(ctx, c, f)
 	}
@@ -107,14 +110,27 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 }
 
 // foresee lists what a branch would have, beside the commits of the fork.
-func (d *runApplied) foresee(ctx context.Context, f *fork.Fork) error {
+func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork) error {
 	changes, err := f.Changes(ctx)
+	left := f.LeftOut(changes)
+	warnLeftOut(c, left)
 	for _, change := range changes {
+		if slices.Contains(left, change.Path) {
+			continue
+		}
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
 		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, "applied", ""}})
 	}
 	d.branch = f.BranchName()
 	return err
+}
+
+// warnLeftOut names paths that a branch does not have.
+func warnLeftOut(c *contract.Call, names []string) {
+	if len(names) > 0 {
+		c.Warn("FORK_NESTED", "the branch does not have %s of nested repositories, such as %s",
+			plural(len(names), "path"), text.Visible(names[0]))
+	}
 }
 
 // forkOf returns the fork in which a run worked.

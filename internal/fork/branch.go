@@ -224,6 +224,16 @@ func (g staging) nested(name string) bool {
 	return false
 }
 
+// LeftOut returns the changed paths in nested repositories, which a branch does not have.
+func (f *Fork) LeftOut(changes []Change) (names []string) {
+	for _, c := range changes {
+		if (staging{fork: f}).nested(c.Path) {
+			names = append(names, c.Path)
+		}
+	}
+	return names
+}
+
 func (g staging) git(ctx context.Context, input []byte, args ...string) (string, error) {
 	out, _, err := g.fork.call(ctx, input, g.env, args...)
 	return out, err

@@ -113,3 +113,23 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	p.fork(5, "runs", "apply", "run-nobody")
 	p.nothing()
 }
+
+// TestABranchLeavesNestedRepositoriesOut, and says so.
+func TestABranchLeavesNestedRepositoriesOut(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("one", `cat >/dev/null; echo 1 >new; mkdir made; cd made; git init -q; echo 2 >f; echo ok`)
+	p.put("a", "a\n")
+	p.git("init", "-q", "-b", "main")
+	p.git("add", ".")
+	p.git("commit", "-q", "-m", "first")
+	one := p.forkOf("one")
+	for _, dry := range [][]string{{"--dry-run"}, nil} {
+		a := p.call(append([]string{"runs", "apply", one, "--as", "branch"}, dry...)...)
+		if a.Code != 0 || !strings.Contains(a.Stdout, "FORK_NESTED") || !strings.Contains(a.Stdout, "made") {
+			t.Errorf("%s", a)
+		}
+	}
+	if got := p.git("ls-tree", "-r", "--name-only", "fork/work-1"); got != "a\nnew" {
+		t.Errorf("the branch has %q", got)
+	}
+}
