@@ -251,9 +251,12 @@ func TestAForkOfTheSameName(t *testing.T) {
 				p.forgetForks()
 			}
 			for _, args := range [][]string{
-				{"runs", "apply", first.Data.ID}, {"runs", "apply", first.Data.ID, "--as", "branch"},
-				{"runs", "retry", first.Data.ID}, {"runs", "retry", first.Data.ID, "--detach"},
-				{"answer", asked.Data.ID, "blue"}, {"answer", asked.Data.ID, "blue", "--detach"},
+				{"runs", "apply", first.Data.ID},
+				{"runs", "apply", first.Data.ID, "--as", "branch"},
+				{"runs", "retry", first.Data.ID},
+				{"runs", "retry", first.Data.ID, "--detach"},
+				{"answer", asked.Data.ID, "blue"},
+				{"answer", asked.Data.ID, "blue", "--detach"},
 				{"runs", "continue", asked.Data.ID},
 			} {
 				if d := p.fork(5, args...); d.Error == nil || !strings.Contains(d.Error.Message, "was deleted") {
