@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/fork"
 )
 
-// What of git only the fork has is listed, and what has come home is not.
+// Which part of git only the fork has is listed, and what has come home is not.
 func TestOwns(t *testing.T) {
 	tiers(t, func(t *testing.T, tier fork.Tier) {
 		g := newHistory(t)

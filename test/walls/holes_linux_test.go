@@ -72,8 +72,8 @@ func holes() []hole {
 			},
 		},
 		{
-			name: "the names of hidden files", lines: []string{"d={home}/.ss; ls ${d}h; find {home} -name 'id_*'"},
-			open: shows("id_ed25519"),
+			name: "the names of hidden files", open: shows("id_ed25519"),
+			lines: []string{`python3 -c 'import os; print(os.listdir("{home}/.s" + "sh"))'`},
 		},
 		{
 			name: "seeing which processes run outside", lines: []string{"ls /proc; ls -d /proc/{pid}"},
@@ -221,7 +221,7 @@ os.rename(git + "/new", git + "/index")
 			name: "everything: commands do what the user can do", args: []string{
 				"--sandbox",
 				"off",
-			}, lines: []string{"d={out}; echo x > $d/new; cat ~/.s*h/id_*"},
+			}, lines: []string{`python3 -c 'open("{out}/new", "w"); print(open("{home}/.s" + "sh/id_ed25519").read())'`},
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.out + "/new") },
 		},
 	}
