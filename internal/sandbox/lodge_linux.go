@@ -241,10 +241,7 @@ func runOfItsOwn(o *order) error {
 			shown = append(shown, placed{path, fd, unix.MOUNT_ATTR_RDONLY, true})
 		}
 	}
-	for _, dir := range runDirs() {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-			continue
-		}
+	for _, dir := range ownRunDirs() {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 			return err
 		}
@@ -260,6 +257,14 @@ func runOfItsOwn(o *order) error {
 		}
 	}
 	return nil
+}
+
+// ownRunDirs are those of runDirs that are directories: one is usually a link to the other.
+func ownRunDirs() []string {
+	return slices.DeleteFunc(runDirs(), func(dir string) bool {
+		info, err := os.Lstat(dir)
+		return err != nil || !info.IsDir()
+	})
 }
 
 // triesLodgings tries what must not work, on the thread that starts the agent.

@@ -70,6 +70,12 @@ func mounts(o *order) error {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
+	for _, dir := range ownRunDirs() { // what lies in it has its place
+		readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &readOnly); err != nil {
+			return fmt.Errorf("%s cannot be made read-only: %w", dir, err)
+		}
+	}
 	if err := keep(o); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func TestRunIsEmpty(t *testing.T) {
 	g := newGround(t)
 	dir := g.runtime()
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Skip(err)
+		t.Skip("no directory can be made in /run: ", err)
 	}
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	for _, path := range []string{dir + "/bin/plain", g.outside + "/bin/linked", dir + "/login", dir + "/named"} {
@@ -54,6 +54,19 @@ func TestRunIsEmpty(t *testing.T) {
 				t.Errorf("%s: %s: %+v", tier, file, e)
 			}
 		}
+	}
+	inside := g
+	inside.root = dir + "/workspace"
+	must(t, os.Mkdir(inside.root, 0o700))
+	for _, tier := range tiers(t) {
+		r := inside.sh(t, inside.walls(t, tier), `echo x > file; mkdir sub; echo x > ../file; chmod 755 ..; cat file`)
+		above, err := os.Stat(dir)
+		must(t, err)
+		if !strings.HasSuffix(r.out, "x\n") || !exists(inside.root+"/sub") || exists(dir+"/file") ||
+			above.Mode().Perm() != 0o700 {
+			t.Errorf("a workspace there, %s: %+v, %s", tier, r, above.Mode())
+		}
+		must(t, os.Remove(inside.root+"/sub"))
 	}
 	a := newAgentHome(t, nil)
 	plan := func(p process.Plan) (process.Plan, error) {
