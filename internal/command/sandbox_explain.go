@@ -146,14 +146,11 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
 	judge := guard.Judge{
-		Rules: rules, Known: known, Place: guard.Place{
-			Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents,
-			Leads: native.Leads, Names: native.Names,
-			Ground: guard.Ground{
-				Walls: walls.Whole(), Network: data.Walls.Network != "off",
-				Cover: coverOf(c, policy.Root), Trees: policy.Repositories, Ways: sandbox.GitDirs(policy.Root),
-			},
-		},
+		Rules: rules, Known: known, Place: native.PlaceOf([]string{policy.Root}, w.Home, w.Agents, c.Host.Lookup),
+	}
+	judge.Place.Ground = guard.Ground{
+		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, policy.Root),
+		Trees: policy.Repositories, Ways: sandbox.GitDirs(policy.Root),
 	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {

@@ -4,11 +4,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"omniagent/internal/enclosure"
+	"omniagent/internal/guard"
+	"omniagent/internal/sandbox"
 )
 
-// Leads returns the targets of a path, which may contain * or ?, if it goes through a link. It leaves out broken links,
+// PlaceOf returns where calls of a conversation are judged: in these directories, of which the first is the workspace.
+// lookup reads a variable of the environment; nil: none is set.
+func PlaceOf(roots []string, home string, agents guard.Agents, lookup func(name string) (string, bool)) guard.Place {
+	gitConfig := enclosure.GitConfig(home, lookup)
+	return guard.Place{
+		Root: roots[0], More: roots[1:], Dir: roots[0], Home: home, Agents: agents,
+		Leads: leads, Names: names, InGit: sandbox.InGitDir,
+		Kept: func() (paths []string) {
+			for _, root := range roots {
+				paths = append(paths, sandbox.Aliases(root, agents.Protected(), gitConfig)...)
+			}
+			return paths
+		},
+	}
+}
+
+// leads returns the targets of a path, which may contain * or ?, if it goes through a link. It leaves out broken links,
 // which no command can read.
-func Leads(path string) (all []string) {
+func leads(path string) (all []string) {
 	matches := []string{path}
 	if strings.ContainsAny(path, "*?") {
 		if found, err := filepath.Glob(strings.ReplaceAll(path, `\`, `\\`)); err == nil && len(found) > 0 {
@@ -32,16 +52,11 @@ func Leads(path string) (all []string) {
 	return all
 }
 
-// Names returns the names in a directory, or none where it cannot be listed.
-func Names(dir string) []string {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil // opening a FIFO would wait
+// names returns the names in a directory, as far as it can be listed.
+func names(dir string) (list []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		list = append(list, entry.Name())
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1) // what was read before an error is there
-	return names
+	return list
 }

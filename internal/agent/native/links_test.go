@@ -36,7 +36,7 @@ func TestLinksInCommands(t *testing.T) {
 		}
 	}
 	for _, root := range []string{"ws", "named"} {
-		place := guard.Place{Root: at(root), Dir: at(root), Home: at("home"), Leads: Leads}
+		place := PlaceOf([]string{at(root)}, at("home"), nil, nil)
 		for command, want := range map[string]guard.Decision{
 			"cat key": guard.Deny, "cat ./key": guard.Deny, "cat k*": guard.Deny, "head < key": guard.Deny,
 			"grep x key b": guard.Deny, "cat note.txt": guard.Ask, "cat *.txt": guard.Ask, "cat chain": guard.Ask,
@@ -51,7 +51,7 @@ func TestLinksInCommands(t *testing.T) {
 			}
 		}
 	}
-	if got := Leads(at("ws/*")); slices.Contains(got, at("ws/b")) || !slices.Contains(got, at("home/.ssh/key")) {
+	if got := leads(at("ws/*")); slices.Contains(got, at("ws/b")) || !slices.Contains(got, at("home/.ssh/key")) {
 		t.Errorf("%v", got)
 	}
 }
@@ -80,11 +80,7 @@ func TestPatternsInCommands(t *testing.T) {
 	if err := os.Symlink("secrets", filepath.Join(top, "ws", "link")); err != nil {
 		t.Fatal(err)
 	}
-	place := guard.Place{
-		Root: filepath.Join(top, "ws"), Dir: filepath.Join(top, "ws"), Home: filepath.Join(top,
-			"home"), Leads: Leads,
-		Names: Names,
-	}
+	place := PlaceOf([]string{filepath.Join(top, "ws")}, filepath.Join(top, "home"), nil, nil)
 	held := place
 	held.Ground = guard.Ground{Walls: true, Cover: guard.Cover{Roots: []string{place.Root}}}
 	known := guard.Known(tool.Ours().Specs())

@@ -30,7 +30,6 @@ import (
 	"omniagent/internal/page"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -159,17 +158,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	place := guard.Place{
-		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
-		Agents: o.Agents, Leads: Leads, Names: Names, InGit: sandbox.InGitDir,
-	}
-	gitConfig := enclosure.GitConfig(o.Home, o.Lookup)
-	place.Kept = func() (paths []string) {
-		for _, root := range append([]string{place.Root}, place.More...) {
-			paths = append(paths, sandbox.Aliases(root, o.Agents.Protected(), gitConfig)...)
-		}
-		return paths
-	}
+	place := PlaceOf(append([]string{env.Files.Path()}, env.Files.More()...), o.Home, o.Agents, o.Lookup)
 	services := o.Services
 	services.CanAsk = o.CanAsk
 	return engine.Options{
