@@ -11,7 +11,10 @@ import (
 
 // layouts are ways in which a repository lies in a workspace, and the git directory that a person's git uses for them.
 var layouts = []struct{ name, made, dir string }{
-	{"link", "git init -q app; mkdir -p .repo; mv app/.git .repo/app.git; ln -s ../.repo/app.git app/.git", ".repo/app.git"},
+	{
+		"link", "git init -q app; mkdir -p .repo; mv app/.git .repo/app.git; ln -s ../.repo/app.git app/.git",
+		".repo/app.git",
+	},
 	{"link of the workspace", "git init -q x; mkdir far; mv x/.git far/git; ln -s far/git .git", "far/git"},
 	{"separate", `git init -q --separate-git-dir="$PWD/gd" sep`, "gd"},
 	{
@@ -69,7 +72,8 @@ func TestLinksInProtectedDirectories(t *testing.T) {
 			ln -s "$PWD/middle" .claude/settings.json; ln -s ../../../scripts/skill .claude/skills/a/run
 			ln -s .. .claude/all; ln -s ../scripts/configured githooks/commit-msg; git config core.hooksPath githooks
 			rm middle; ln -s scripts/tasks middle`)
-		r := g.sh(t, g.walls(t, tier), `for f in hook tasks skill configured absent; do echo evil > scripts/$f; rm -f scripts/$f
+		r := g.sh(t, g.walls(t, tier), `for f in hook tasks skill configured absent; do
+			echo evil > scripts/$f; rm -f scripts/$f
 			mv scripts/$f scripts/$f.2; done; mv scripts others; rm -f middle; echo x > scripts/other; echo x > middle`)
 		for _, name := range []string{"hook", "tasks", "skill", "configured"} {
 			if text, _ := os.ReadFile(g.root + "/scripts/" + name); string(text) != "good\n" {

@@ -10,10 +10,14 @@ import (
 // TestARepositoryThatALinkLeadsToComesBack has the repository elsewhere, in several ways.
 func TestARepositoryThatALinkLeadsToComesBack(t *testing.T) {
 	for name, c := range map[string]struct{ script, at string }{
-		"a link":                {`mv work/.git out.git; ln -s ../out.git work/.git`, "work"},
-		"an absolute link":      {`mv work/.git out.git; ln -s $PWD/out.git work/.git`, "work"},
-		"a file that names one": {`mv work/.git out.git; ln -s ../out.git work/link; echo gitdir: link > work/.git`, "work"},
-		"a link of one inside":  {`git init -q work/sub; mv work/sub/.git out.git; ln -s ../../out.git work/sub/.git`, "work/sub"},
+		"a link":           {`mv work/.git out.git; ln -s ../out.git work/.git`, "work"},
+		"an absolute link": {`mv work/.git out.git; ln -s $PWD/out.git work/.git`, "work"},
+		"a file that names one": {
+			`mv work/.git out.git; ln -s ../out.git work/link; echo gitdir: link > work/.git`, "work",
+		},
+		"a link of one inside": {
+			`git init -q work/sub; mv work/sub/.git out.git; ln -s ../../out.git work/sub/.git`, "work/sub",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
