@@ -222,6 +222,9 @@ func (s *sight) list(how sandbox.Sight, path, why string) {
 			return
 		}
 	}
+	if slices.ContainsFunc(s.places, func(p sandbox.Place) bool { return p.Path == path }) {
+		return // a variable of the environment has put it there
+	}
 	s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
 }
 

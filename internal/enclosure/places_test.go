@@ -209,6 +209,27 @@ func TestVariablesMove(t *testing.T) {
 	}
 }
 
+// TestACacheOfTheAccount that a variable names is as the variable makes it, though HOME is another directory.
+func TestACacheOfTheAccount(t *testing.T) {
+	w, at := dwelling(t)
+	cache := at("account/.cache/go-build")
+	env := map[string]string{"GOCACHE": cache}
+	w.Lookup = func(name string) (string, bool) { value, set := env[name]; return value, set }
+	var p sandbox.Policy
+	if err := w.furnish(&p, at("account")); err != nil {
+		t.Fatal(err)
+	}
+	var sights []sandbox.Sight
+	for _, place := range p.Places {
+		if place.Path == cache {
+			sights = append(sights, place.Sight)
+		}
+	}
+	if !slices.Equal(sights, []sandbox.Sight{sandbox.Copied}) {
+		t.Errorf("%v", sights)
+	}
+}
+
 // TestRepositoryAroundTheWorkspace is seen, unless it is the home directory or holds credentials; so is the git
 // directory of a submodule that names it, and no other.
 func TestRepositoryAroundTheWorkspace(t *testing.T) {
