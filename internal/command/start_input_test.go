@@ -29,7 +29,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // lines, in what begins like a frame.
 func TestEndlessInput(t *testing.T) {
 	for _, text := range []string{"a", "line\n", "\n", " \t", `{"type":"user"`} {
-		in := &endless{text: text}
+		in := &endless{text: strings.Repeat(text, 64<<10)}
 		_, _, err := firstLine(bufio.NewReaderSize(in, 64<<10))
 		if err == nil || fault.Of(err).Code != fault.PromptTooLong {
 			t.Errorf("%q: %v", text, err)

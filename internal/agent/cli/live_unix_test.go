@@ -19,7 +19,7 @@ import (
 
 // TestOneProcess: many turns live in one.
 func TestOneProcess(t *testing.T) {
-	m := live(t)
+	m := live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * soon }) // so that it leaves by itself
 	first := m.turn(t, "pid")[0].Text
 	if second := m.turn(t, "pid")[0].Text; second != first || first == "" {
 		t.Errorf("%s, then %s", first, second)
