@@ -61,9 +61,9 @@ func furnished(t *testing.T, about ...*command) *box {
 		`{"version": 1, "keys": [{"name": "minimax", "place": "file", "stored": "2026-01-31T12:00:00Z", "key": "sk-1"}]}`)
 	must(t, os.Chmod(filepath.Join(b.home, ".config/omniagent/keys.json"), 0o600))
 	b.employ(t, about...)
-	b.delegate(t, about...)
 	b.change(t, about...)
 	b.fork(t, about...)
+	b.delegate(t, about...)
 	b.destroy(t, about...)
 	return b
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/fork"
 	"omniagent/internal/run"
 	"omniagent/internal/setting"
 	"omniagent/internal/tree"
@@ -137,7 +138,9 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 		key = about[0].key
 	}
 	if key == "runs.apply" {
-		r.Fork = "try"
+		f, err := fork.Store{Dir: filepath.Join(b.home, ".local/state/omniagent/forks")}.Open("try")
+		must(t, err)
+		r.Fork, r.ForkID = f.Name, f.ID
 	}
 	dir := filepath.Join(b.runs(), r.ID)
 	must(t, os.MkdirAll(dir, 0o700))
