@@ -4,7 +4,9 @@ package agenttest
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,6 +87,29 @@ func (s Subject) Unsaid(number int) string {
 		return s.Host.Name + ": " + why
 	}
 	return ""
+}
+
+// InTurn leaves each law to one of the subjects on which it can be tried, and the next law to another. why is what the
+// others say of it.
+func InTurn(subjects []Subject, why string) []Subject {
+	var turns []Subject
+	for _, s := range subjects {
+		lacks := maps.Clone(s.lacks)
+		if lacks == nil {
+			lacks = map[int]string{}
+		}
+		s.lacks = lacks
+		turns = append(turns, s)
+	}
+	for _, l := range all() {
+		able := slices.DeleteFunc(slices.Clone(turns), func(s Subject) bool { return s.Unsaid(l.number) != "" })
+		for i, s := range able {
+			if i != l.number%len(able) {
+				s.lacks[l.number] = why
+			}
+		}
+	}
+	return turns
 }
 
 // Unsaid is a table of all that cannot be tried on the subjects, with the reasons.

@@ -5,13 +5,13 @@ package agenttest
 import (
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 )
 
@@ -158,10 +158,5 @@ func resumesSame(t *testing.T, s Subject) {
 	}
 }
 
-// kills is how often a host is killed; OMNIAGENT_KILLS raises it.
-func kills() int {
-	if n := number(os.Getenv("OMNIAGENT_KILLS")); os.Getenv("OMNIAGENT_KILLS") != "" {
-		return n
-	}
-	return 3
-}
+// kills is how often a host is killed.
+func kills(t *testing.T) int { return hermetic.Often(t, "OMNIAGENT_KILLS", 3) }

@@ -25,7 +25,8 @@ func trimmed(line string) string { return strings.TrimSuffix(line, "\n") }
 const floodVariable = "OMNIAGENT_FLOOD"
 
 // flooded is how many megabytes an agent says while a reader has stopped: everyday ones, which are several times what
-// the reader may cost. OMNIAGENT_FLOOD changes it: scripts/test sets the hundred that the law names.
+// the reader may cost. OMNIAGENT_FLOOD changes it: scripts/test sets twenty, and with --long the hundred that the law
+// names.
 func flooded(everyday int) int {
 	if n := os.Getenv(floodVariable); n != "" {
 		return number(n)
@@ -78,7 +79,7 @@ func stalls(t *testing.T, s Subject) {
 // outcome is unknown, and nothing that was started is alive.
 func killed(t *testing.T, s Subject) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for i := range kills() {
+	for i := range kills(t) {
 		after := time.Duration(random.Int64N(int64(250 * time.Millisecond)))
 		if s.Host.Name != Direct().Name {
 			killHost(t, s, i, after)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/bench/guard/oracle"
+	"omniagent/internal/hermetic"
 )
 
 func place(t testing.TB, name string) *oracle.Oracle {
@@ -35,10 +36,8 @@ func place(t testing.TB, name string) *oracle.Oracle {
 // sets the time; OMNIAGENT_FUZZ_SEED repeats a run.
 func TestApprovedRunsNothing(t *testing.T) {
 	t.Parallel()
-	long, seed := 3*time.Second, uint64(time.Now().UnixNano())
-	if s, err := strconv.Atoi(os.Getenv("OMNIAGENT_FUZZ_SECONDS")); err == nil {
-		long = time.Duration(s) * time.Second
-	}
+	long := time.Duration(hermetic.Often(t, "OMNIAGENT_FUZZ_SECONDS", 3)) * time.Second
+	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("OMNIAGENT_FUZZ_SEED"), 10, 64); err == nil {
 		seed = s
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -55,4 +56,22 @@ func given(name string) bool {
 	found := false
 	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found
+}
+
+// Often is how often a test tries what depends on the moment, or for how many seconds: the number in an environment
+// variable, or usual without it. 0 skips the test: scripts/test sets it where its stage kills runs the test.
+func Often(t testing.TB, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil || n < 0:
+		t.Fatalf("%s is %q, not a number", variable, text)
+	case n == 0:
+		t.Skipf("%s is 0: the stage kills of scripts/test runs it", variable)
+	}
+	return n
 }

@@ -70,10 +70,7 @@ func sight(g ground) string {
 // TestNothingIsLeft runs many commands, several at a time.
 func TestNothingIsLeft(t *testing.T) {
 	hermetic.Long(t)
-	count := 80
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_WALLS_COMMANDS")); err == nil {
-		count = n
-	}
+	count := hermetic.Often(t, "OMNIAGENT_WALLS_COMMANDS", 80)
 	tier := tiers(t)[0]
 	g := newGround(t)
 	g.repository(t)
@@ -147,10 +144,7 @@ func TestKilled(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
 		t.Skip("there is nothing to sweep in this tier")
 	}
-	rounds := 12
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
-		rounds = n
-	}
+	rounds := hermetic.Often(t, "OMNIAGENT_KILLS", 12)
 	g := newGround(t)
 	g.repository(t)
 	must(t, g.walls(t, Namespaces).Close())

@@ -16,6 +16,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
 )
 
@@ -57,10 +58,7 @@ func killed(number int64) Message {
 // TestKillsLoseAtMostTheLastRecord ends a writer with kill -9 at random moments, OMNIAGENT_KILLS of them. What Append
 // had returned for is there, and the session goes on.
 func TestKillsLoseAtMostTheLastRecord(t *testing.T) {
-	kills := 24
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
-		kills = n
-	}
+	kills := hermetic.Often(t, "OMNIAGENT_KILLS", 24)
 	const workers = 4
 	var group sync.WaitGroup
 	torn := make([]int, workers)
@@ -173,10 +171,7 @@ func converse(dir string) error {
 // TestKilledConversationsSayWhichTurnIsUnknown ends the process that has a conversation with kill -9 at random moments.
 // What was acknowledged is there, in its order, and a turn without an end is named.
 func TestKilledConversationsSayWhichTurnIsUnknown(t *testing.T) {
-	kills := 16
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
-		kills = n
-	}
+	kills := hermetic.Often(t, "OMNIAGENT_KILLS", 16)
 	s := store(t)
 	unknown, cuts := 0, 0
 	for range kills {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +26,6 @@ import (
 
 const (
 	flipVariable = "OMNIAGENT_TOOL_TEST_FLIP"
-	raceVariable = "OMNIAGENT_RACE_SECONDS" // how long; 2 without it
 
 	canary = "CANARY-that-lies-outside"
 )
@@ -147,10 +145,7 @@ func flipUntilTheEnd(in string) {
 // workspace into links to the outside and back while every file tool works on them.
 func TestNothingOutsideIsReachedWhileLinksMove(t *testing.T) {
 	hermetic.Long(t)
-	span := 2 * time.Second
-	if s, err := strconv.Atoi(os.Getenv(raceVariable)); err == nil && s > 0 {
-		span = time.Duration(s) * time.Second
-	}
+	span := time.Duration(hermetic.Often(t, "OMNIAGENT_RACE_SECONDS", 2)) * time.Second
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm") // a write that waits for no disk is tried a hundred times as often
 	}

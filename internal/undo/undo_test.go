@@ -442,7 +442,7 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 	sh(t, root, `for i in $(seq 400); do echo $i > doc/n$i; done`)
 	was := look(t, root)
 	dice, resumed := rand.New(rand.NewPCG(1, 1)), 0
-	for range kills() {
+	for range kills(t) {
 		turn := begin(t, s, root)
 		sh(t, root, `rm -rf src doc link .git`)
 		end(t, turn)
@@ -458,16 +458,11 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 			t.Fatalf("kept %v (-was +is):\n%s", out.Kept, diff)
 		}
 	}
-	t.Logf("%d of %d were completed", resumed, kills())
+	t.Logf("%d of %d were completed", resumed, kills(t))
 }
 
-// kills is how often a process is killed: KILLS of scripts/test.
-func kills() int {
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
-		return n
-	}
-	return 12
-}
+// kills is how often a process is killed.
+func kills(t *testing.T) int { return hermetic.Often(t, "OMNIAGENT_KILLS", 12) }
 
 // killed starts a test in a process of its own and kills it after a time.
 func killed(t *testing.T, test string, s undo.Store, root string, after time.Duration) {
@@ -498,7 +493,7 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 	root := workspaceOf(t)
 	was := look(t, root)
 	dice, back := rand.New(rand.NewPCG(2, 2)), 0
-	for range kills() {
+	for range kills(t) {
 		s := undo.Store{Dir: t.TempDir()} // so that the first snapshot has all to do
 		killed(t, "TestAKilledSnapshotLosesNothing", s, root, time.Duration(20+dice.IntN(100))*time.Millisecond)
 		out, err := s.Undo(t.Context(), undo.Request{Dir: root, TakeOld: true})
@@ -515,7 +510,7 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 			t.Fatalf("left are %v, %v", all, err)
 		}
 	}
-	t.Logf("%d of %d had begun", back, kills())
+	t.Logf("%d of %d had begun", back, kills(t))
 }
 
 // TestATurnWhoseProcessDiedIsTakenBackByName leaves a turn without its end. What was changed since then may be

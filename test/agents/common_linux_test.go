@@ -16,6 +16,7 @@ func TestOutputs(t *testing.T) {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
+			spare(t, agent)
 			b := newBench(t, agent)
 			for _, form := range []string{"json", "stream-json"} { // most other tests read text
 				o := b.run(`[{"say":"the answer"}]`, "--output", form)
@@ -46,12 +47,16 @@ func TestErrors(t *testing.T) {
 			if agent == "copilot" { // it keeps the API's words for itself
 				expired = "AUTH_REQUIRED"
 			}
-			for _, c := range []struct{ script, code, form string }{
+			cases := []struct{ script, code, form string }{
 				{`[{"error":401}]`, "AUTH_REQUIRED", "text"},
 				{`[{"error":401,"message":"The token has expired."}]`, expired, "stream-json"},
 				{`[{"error":429,"retry_after":1}]`, "RATE_LIMITED", "text"},
 				{`[{"error":400}]`, "API_ERROR", "stream-json"},
-			} {
+			}
+			if agent == "opencode" && !hermetic.Matrices() { // it starts slowly
+				cases = cases[:1]
+			}
+			for _, c := range cases {
 				forms := []string{c.form}
 				if hermetic.Matrices() {
 					forms = []string{"text", "stream-json"}
@@ -93,6 +98,7 @@ func TestSchema(t *testing.T) {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
+			spare(t, agent)
 			b := newBench(t, agent)
 			script := `[{"json":{"n":7}}]`
 			if agent == "gemini" || agent == "opencode" { // no schema of their own

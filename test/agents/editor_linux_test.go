@@ -76,6 +76,7 @@ func TestEditor(t *testing.T) {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
+			spare(t, agent)
 			b := newBench(t, agent)
 			m := scripted(t, `[{"say":"You said ${input}"}]`)
 			e := &editor{driven: b.runs(m, "acp", "--agent", agent)}

@@ -20,6 +20,7 @@ func TestTurnsOfTheirOwn(t *testing.T) {
 	for _, d := range []agent.Driver{copilot.New(), gemini.New(), opencode.New()} {
 		t.Run(d.Name(), func(t *testing.T) {
 			t.Parallel()
+			spare(t, d.Name())
 			b := newBench(t, d.Name())
 			c := b.talk(d, `[{"say":"told ${input.length}"}]`, nil)
 			for _, text := range []string{"REMEMBER-ZEBRA", "and now"} {

@@ -110,6 +110,7 @@ func TestTranslated(t *testing.T) {
 		for _, d := range chosen {
 			t.Run(agent+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
+				spare(t, agent)
 				b := newBench(t, agent)
 				mode := func(m string) string { return "--permission-mode=" + m }
 				h := b.hears(d.name, python, nil, mode(d.all))

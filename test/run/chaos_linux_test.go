@@ -11,15 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
-// trials is how many runs are shot at; OMNIAGENT_KILLS sets it.
-func trials() int {
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil && n > 0 {
-		return n
-	}
-	return 12
-}
+// trials is how many runs are shot at.
+func trials(t *testing.T) int { return hermetic.Often(t, "OMNIAGENT_KILLS", 12) }
 
 // TestChaos kills the processes of a run at random moments. Whatever died: nothing of the run is alive soon after, the
 // first command knows the true state, the agent was not started twice, no byte of it is lost, and the record has one
@@ -37,7 +34,7 @@ echo done
 			t.Parallel()
 			p := newPlace(t).agent("busy", script)
 			var longest time.Duration
-			for range trials() {
+			for range trials(t) {
 				longest = max(longest, p.trial(target))
 				if t.Failed() {
 					return
@@ -183,7 +180,7 @@ func TestChaosQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"ask":"Which colour?"},{"say":"it was ${result}"}]`)
 	asked := 0
-	for range max(4, trials()/3) {
+	for range max(4, trials(t)/3) {
 		a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--detach")
 		if a.Code != 0 {
 			t.Fatalf("%s", a)

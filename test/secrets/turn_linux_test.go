@@ -78,7 +78,8 @@ func ways() []string {
 		shell("cat keys.txt; echo $(cat keys.txt) >&2; base64 -w0 keys.txt; base64 -w20 keys.txt; xxd -p keys.txt"),
 		shell("cat ~/.config/omniagent/mcp.json ~/.config/omniagent/config.toml"),
 		shell("printf canary; sleep 0.2; tail -c +14 keys.txt | head -c 10; sleep 0.2; tail -c +24 keys.txt"),
-		shell("for i in $(seq 400); do cat keys.txt; done"), // more than is shown: the rest is in a file
+		// more than is shown: the rest is in a file
+		shell(`keys=$(cat keys.txt); for i in $(seq 400); do echo "$keys"; done`),
 		`{"read":"keys.txt"}`,
 		`{"call":{"name":"Grep","input":{"pattern":"canary","output_mode":"content"}}}`,
 		`{"call":{"name":"Edit","input":{"file_path":"keys.txt","old_string":"first","new_string":"1st"}}}`,
@@ -281,7 +282,8 @@ func TestCrash(t *testing.T) {
 			b := newBox(t)
 			b.env = append(b.env, "GOTRACEBACK=system")
 			_, flags := b.model(t,
-				`[{"read":"keys.txt"},{"shell":"cat keys.txt; for i in $(seq 2000); do cat keys.txt; done; touch here; sleep 600"},{"say":"ok"}]`)
+				`[{"read":"keys.txt"},{"shell":"cat keys.txt; keys=$(cat keys.txt);`+
+					` for i in $(seq 2000); do echo \"$keys\"; done; touch here; sleep 600"},{"say":"ok"}]`)
 			cmd, out := b.command(append([]string{"start", "--permission-mode", "auto", "-p", "go", "--verbose"},
 				flags...)...)
 			if err := cmd.Start(); err != nil {

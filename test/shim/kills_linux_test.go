@@ -12,24 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// moments is how often each way to end is tried; OMNIAGENT_KILLS raises it.
-func moments(t *testing.T) int {
-	if text := os.Getenv("OMNIAGENT_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 12
-}
+	"omniagent/internal/hermetic"
+)
 
 // TestNothingSurvives ends the shim, or its guard, at random moments of its life, in front of an agent with descendants
 // that ignore signals, leave the group, leave the session and lose their parents. Afterwards nothing that carries the
 // test's mark may run.
 func TestNothingSurvives(t *testing.T) {
+	times := hermetic.Often(t, "OMNIAGENT_KILLS", 12)
 	ways := []struct {
 		name string
 		end  func(shim int)
@@ -49,7 +40,7 @@ func TestNothingSurvives(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(1, uint64(len(way.name))))
-			for i := range moments(t) {
+			for i := range times {
 				after := time.Duration(random.Int64N(int64(40 * time.Millisecond)))
 				if left := once(t, way.end, after, i%4 == 0); left != "" {
 					t.Fatalf("moment %d, %v after the start, left:\n%s", i, after, left)

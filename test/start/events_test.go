@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/session"
 )
 
@@ -63,7 +63,7 @@ func TestEventsGoOnAnywhere(t *testing.T) {
 	own := conversationOf(t, p, "x", 300)
 	var got []byte
 	next := 1
-	for range moments(t) {
+	for range hermetic.Often(t, "OMNIAGENT_KILLS", 10) {
 		cmd := p.events("x", "--follow", "--from", fmt.Sprint(next))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -203,18 +203,6 @@ func TestASecondHostIsToldOfTheFirst(t *testing.T) {
 			t.Errorf("%s is not in %s", want, shown)
 		}
 	}
-}
-
-// moments is how often it is tried; OMNIAGENT_KILLS raises it.
-func moments(t *testing.T) int {
-	if text := os.Getenv("OMNIAGENT_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 10
 }
 
 // TestQuestionOfADeadProcess: a question that nobody answered outlives the process that asked it. The answer becomes

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind.
@@ -32,7 +34,7 @@ func TestKilled(t *testing.T) {
 	w := wires()[0]
 	args, env, _ := w.scripted(t, script)
 	again, _, _ := w.scripted(t, `[{"say":"alive"}]`)
-	for i := range moments(t) {
+	for i := range hermetic.Often(t, "OMNIAGENT_KILLS", 10) {
 		p := newPlace(t)
 		p.write(t, "a.txt", old)
 		mark := fmt.Sprintf("OMNI_TEST_MARK=%d.%d", os.Getpid(), random.Int64())

@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestTwentyWriters lets twenty processes change one file at once: patient ones, who all win, and hurried ones, who may
@@ -165,10 +166,7 @@ func (b *box) stored(t *testing.T, i int, global bool) string {
 // TestKilledWriters kills processes with SIGKILL while they write, as soon as the new content begins to appear beside
 // the old, OMNIAGENT_KILLS of them. What is left is the old content or the new one, and the next call works.
 func TestKilledWriters(t *testing.T) {
-	kills := 12
-	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
-		kills = n
-	}
+	kills := hermetic.Often(t, "OMNIAGENT_KILLS", 12)
 	b := newBox(t)
 	file := b.configFile(true)
 	padding := strings.Repeat("# a line that makes the file long\n", 20000)

@@ -12,16 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
+
 	"golang.org/x/sys/unix"
 )
-
-// span is how long links move.
-func span() time.Duration {
-	if s, err := strconv.Atoi(os.Getenv("OMNIAGENT_RACE_SECONDS")); err == nil && s > 0 {
-		return time.Duration(s) * time.Second
-	}
-	return 2 * time.Second
-}
 
 // flipUntilTheEnd is what another process does, outside of all walls: it exchanges names of the workspace with links to
 // the outside, each in one step, until its input ends. It never writes through a name.
@@ -54,6 +48,7 @@ func flipUntilTheEnd(work string) {
 // TestLinksMove has another process turn names of the workspace into links to the outside and back, while the model's
 // commands and tools write to them: no byte outside changes, and what tools show is of the inside.
 func TestLinksMove(t *testing.T) {
+	span := time.Duration(hermetic.Often(t, "OMNIAGENT_RACE_SECONDS", 2)) * time.Second
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
 		for _, name := range []string{"way", "a/b", "p/q"} {
@@ -87,12 +82,11 @@ func TestLinksMove(t *testing.T) {
 					map[string]any{"file_path": path, "old_string": "word", "new_string": "other"}),
 				call("Read", map[string]any{"file_path": path}), call("Grep",
 					map[string]any{"pattern": "word|canary", "path": filepath.Dir(path), "output_mode": "content"}),
-				bash("for i in $(seq 100); do echo attacked > "+path+"; mkdir -p $(dirname "+path+
-					")/made$i; done 2>/dev/null; true"),
+				bash("p="+path+"; for i in $(seq 30); do echo attacked > $p; mkdir -p ${p%/*}/made$i; done 2>/dev/null; true"),
 			)
 		}
 		wrote, refused := 0, 0
-		for over := time.Now().Add(span()); time.Now().Before(over); {
+		for over := time.Now().Add(span); time.Now().Before(over); {
 			o := g.turn(t, where, steps, "--permission-mode", "auto", "--max-turns", "1000")
 			if len(o.results) == 0 && len(o.requests) == 0 && strings.Contains(o.stderr, "cannot be built around") {
 				refused++ // a name was moved while the walls were built

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestWorkspaceDoesNotChooseTheWalls: whatever lies in a workspace, its commands have the walls of the machine, or none
@@ -15,10 +17,14 @@ func TestWorkspaceDoesNotChooseTheWalls(t *testing.T) {
 	text, err := os.ReadFile("../../internal/sandbox/testdata/workspaces.txt")
 	must(t, err)
 	inTiers(t, func(t *testing.T, where tier) {
+		n := 0
 		for line := range strings.Lines(string(text)) {
 			parts := strings.SplitN(strings.TrimSpace(line), " | ", 3)
 			if strings.HasPrefix(line, "#") || len(parts) != 3 {
 				continue
+			}
+			if n++; !hermetic.Matrices() && (n%2 == 0) != (where.name == "landlock") {
+				continue // the other tier has it; OMNIAGENT_WHOLE=matrices tries it in both
 			}
 			t.Run(parts[0], func(t *testing.T) {
 				t.Parallel()
