@@ -40,8 +40,7 @@ func watch(
 	}
 	status := await(child)
 	if reapAll() && othersInGroup() {
-		time.Sleep(2 * time.Millisecond) // a signal to the group may not have reached us yet
-		asked = asked || len(pending(signals)) > 0
+		asked = asked || arrives(signals, status)
 	}
 	if asked { // the rest may outlast the patience of the caller, which then kills all
 		tell("ended " + strconv.Itoa(int(status)))
@@ -85,6 +84,22 @@ func pending(signals chan os.Signal) (list []syscall.Signal) {
 		default:
 			return list
 		}
+	}
+}
+
+// arrives waits for a signal to the group that may not have reached us yet, as it has reached the command: longer where
+// the command died of one.
+func arrives(signals chan os.Signal, status syscall.WaitStatus) bool {
+	patience := 10 * time.Millisecond
+	switch status.Signal() {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM:
+		patience = time.Second
+	}
+	select {
+	case <-signals:
+		return true
+	case <-time.After(patience):
+		return false
 	}
 }
 
