@@ -71,7 +71,7 @@ func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
 		return err
 	}
 	tree.Each(begin, is, func(name string, _, now *tree.File) {
-		if slices.Contains(strings.Split(name, "/"), ".git") {
+		if name == "." || slices.Contains(strings.Split(name, "/"), ".git") {
 			return
 		}
 		all[name] = ""

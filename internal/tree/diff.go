@@ -105,6 +105,9 @@ func each(before, after *Index, do func(path string, old, is *entry)) {
 	byPath := func(a, b *folder) int { return strings.Compare(a.path, b.path) }
 	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
 	none := &folder{}
+	if before.top != nil && (after.top != nil || after.Len() == 0) {
+		do(before.top.name, before.top, after.top)
+	}
 	pairs(before.folders, after.folders, byPath, func(a, b **folder) {
 		old, is := none, none
 		path := none
@@ -237,6 +240,9 @@ func (x *Index) Without(drop func(path string) bool) *Index {
 func (x *Index) only(keep func(path string) bool) *Index {
 	few := *x
 	few.folders = nil
+	if x.top != nil && !keep(x.top.name) {
+		few.top = nil
+	}
 	for _, f := range x.folders {
 		some := *f
 		some.entries = nil

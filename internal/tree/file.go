@@ -73,7 +73,7 @@ func SameFile(a, b *File) bool {
 // vague is how many files have, in the first one but not in the second, a status that does not prove that they are
 // unchanged.
 func Same(a, b *Index) (certain bool, vague int) {
-	if len(a.folders) != len(b.folders) {
+	if len(a.folders) != len(b.folders) || (a.top == nil) != (b.top == nil) || a.top != nil && a.top.Mode != b.top.Mode {
 		return false, 0
 	}
 	for i, x := range a.folders {
@@ -116,6 +116,9 @@ func fileOf(e *entry) *File {
 
 // Find returns what an index has at a path; nil: nothing.
 func (x *Index) Find(name string) *File {
+	if name == "." {
+		return fileOf(x.top)
+	}
 	dir, base := path.Split(name)
 	i, ok := slices.BinarySearchFunc(x.folders, strings.TrimSuffix(dir, "/"), func(f *folder, path string) int {
 		return strings.Compare(f.path, path)

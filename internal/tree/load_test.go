@@ -2,6 +2,9 @@ package tree
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -20,7 +23,7 @@ func FuzzLoad(f *testing.F) {
 		_, _ = Parse(data)
 		body, _ := bytes.CutPrefix(data, []byte(firstLine))
 		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
-			x, err := parse(body)
+			x, err := parse(body, false)
 			if err != nil {
 				continue
 			}
@@ -51,5 +54,30 @@ func TestDamageIsNoticed(t *testing.T) {
 		if _, err := Parse(saved[:i]); err == nil {
 			t.Errorf("only %d bytes are left, which is not noticed", i)
 		}
+	}
+}
+
+// TestAnIndexWithoutTheRootItself is of an earlier version.
+func TestAnIndexWithoutTheRootItself(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a"), []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is, err := Take(t.Context(), root, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *is
+	before.top = nil
+	text := before.Encode()
+	text = append([]byte(earlier), text[len(firstLine):len(text)-sha256.Size-1]...)
+	sum := sha256.Sum256(text)
+	old, err := Parse(append(text, sum[:]...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	Each(old, is, func(path string, _, _ *File) { t.Errorf("%s differs", path) })
+	if old.Find("a") == nil || old.Find(".") != nil || is.Find(".") == nil {
+		t.Errorf("%v %v", old, is)
 	}
 }

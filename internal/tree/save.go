@@ -15,7 +15,11 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const firstLine = "omniagent tree 1\n"
+// The first lines of an index: of what Encode returns, and of one without the root itself.
+const (
+	firstLine = "omniagent tree 2\n"
+	earlier   = "omniagent tree 1\n"
+)
 
 // The bits that say what follows of a content.
 const (
@@ -62,6 +66,9 @@ func (x *Index) Encode() []byte {
 		for i := range f.entries {
 			e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
 		}
+	}
+	if e.bool(x.top != nil); x.top != nil {
+		e.entry(x.top, x.Taken.UnixNano(), numbers)
 	}
 	sum := sha256.Sum256(e.text)
 	return append(e.text, sum[:]...)
@@ -138,7 +145,11 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 // Parse reads what Encode returned. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ok := bytes.CutPrefix(text, []byte(firstLine))
+	old := false
 	if !ok {
+		body, old = bytes.CutPrefix(text, []byte(earlier))
+	}
+	if !ok && !old {
 		return nil, unloadable("it is of another version")
 	}
 	if len(body) < sha256.Size {
@@ -148,7 +159,7 @@ func Parse(text []byte) (*Index, error) {
 	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
 		return nil, unloadable("its checksum is wrong")
 	}
-	return parse(body[:len(body)-sha256.Size])
+	return parse(body[:len(body)-sha256.Size], old)
 }
 
 func unloadable(reason string) error {
@@ -156,7 +167,7 @@ func unloadable(reason string) error {
 }
 
 // parse reads what is between the first line and the checksum.
-func parse(body []byte) (*Index, error) {
+func parse(body []byte, old bool) (*Index, error) {
 	d := &decoder{rest: body, names: string(body)}
 	x := &Index{Root: d.string(), Taken: time.Unix(0, d.signed())}
 	for range d.count() {
@@ -177,6 +188,10 @@ func parse(body []byte) (*Index, error) {
 			d.broken = true
 		}
 		x.folders = append(x.folders, f)
+	}
+	if !old && d.number() != 0 {
+		top := d.entry(x.Taken.UnixNano(), repos)
+		x.top = &top
 	}
 	sorted := slices.IsSortedFunc(x.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
 	if d.broken || len(d.rest) > 0 || !sorted {

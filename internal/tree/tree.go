@@ -100,6 +100,8 @@ type Index struct {
 	Beyond []Gap
 
 	folders []*folder // sorted by path
+	// top is the root itself, whose path is "."; nil: it is a .git, or not there, or an earlier version did not note it.
+	top *entry
 }
 
 // Gap is something that an index does not have.
@@ -197,6 +199,13 @@ func Take(ctx context.Context, root string, o Options) (*Index, error) {
 	}
 	if err := w.run(ctx); err != nil {
 		return nil, err
+	}
+	if !o.GitDir {
+		info, err := dir.Stat(".")
+		if err != nil {
+			return nil, err
+		}
+		w.index.top = &entry{name: ".", Status: workspace.StatusOf(info)}
 	}
 	if err := w.readContents(ctx); err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (p *place) tidy(before *tree.Index, staging string) {
 		return
 	}
 	defer root.Close()
-	before.EachDir(func(path string, f *tree.File) {
+	tidy := func(path string, f *tree.File) {
 		if f.Mode.Perm()&0o300 == 0o300 {
 			return
 		}
@@ -142,5 +142,9 @@ func (p *place) tidy(before *tree.Index, staging string) {
 		if info, err := root.Lstat(name); err == nil && info.IsDir() && info.Mode().Perm() == f.Mode.Perm()|0o700 {
 			_ = root.Chmod(name, f.Perm())
 		}
-	})
+	}
+	before.EachDir(tidy)
+	if top := before.Find("."); top != nil {
+		tidy(".", top)
+	}
 }

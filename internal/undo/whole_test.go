@@ -95,3 +95,36 @@ func TestFilesOfAnotherFileSystemComeBack(t *testing.T) {
 		})
 	}
 }
+
+// TestTheModeOfTheWorkspaceComesBack also where the workspace itself is gone or cannot be written.
+func TestTheModeOfTheWorkspaceComesBack(t *testing.T) {
+	for name, script := range map[string]string{
+		"closed":   `chmod 700 .`,
+		"open":     `chmod -R 777 .`,
+		"readonly": `rm a; chmod 500 .`,
+		"gone":     `rm -rf "$PWD"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+			sh(t, root, `chmod 751 .`)
+			mode := func() string { return sh(t, filepath.Dir(root), `stat -c %a work; ls work`) }
+			was := mode()
+			turn := begin(t, s, root)
+			sh(t, root, script)
+			id := end(t, turn).ID
+			left := mode()
+			same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+			same(t, "after undo", was, mode())
+			if name == "gone" {
+				return // nobody can say redo there
+			}
+			same(t, "redo keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, Redo: true})))
+			same(t, "after redo", left, mode())
+			sh(t, root, `chmod 711 .`)
+			same(t, "changed by hand", []string{"."}, keeps(back(t, s, undo.Request{Dir: root})))
+			back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})
+			same(t, "with --take-old", was, mode())
+		})
+	}
+}
