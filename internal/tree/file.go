@@ -73,7 +73,8 @@ func SameFile(a, b *File) bool {
 // vague is how many files have, in the first one but not in the second, a status that does not prove that they are
 // unchanged.
 func Same(a, b *Index) (certain bool, vague int) {
-	if len(a.folders) != len(b.folders) || (a.top == nil) != (b.top == nil) || a.top != nil && a.top.Mode != b.top.Mode {
+	if len(a.folders) != len(b.folders) || (a.top == nil) != (b.top == nil) ||
+		a.top != nil && a.top.Mode != b.top.Mode {
 		return false, 0
 	}
 	for i, x := range a.folders {

@@ -100,7 +100,7 @@ type Index struct {
 	Beyond []Gap
 
 	folders []*folder // sorted by path
-	// top is the root itself, whose path is "."; nil: it is a .git, or not there, or an earlier version did not note it.
+	// top is the root itself, whose path is "."; nil: it is a .git, or not there, or of an earlier version.
 	top *entry
 }
 
