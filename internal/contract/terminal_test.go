@@ -89,6 +89,7 @@ func TestAutomaticJSON(t *testing.T) {
 // TestColour: nothing that is printed carries colour. Only the help on a terminal has bold headings, and none where a
 // variable refuses them.
 func TestColour(t *testing.T) {
+	hermetic.Long(t)
 	t.Parallel()
 	calls := [][]string{{"ok"}, {"fail"}, {"panic", "--debug"}, {"talks", "--debug"}, {"no-such-command"}, {"--help"}}
 	bold := regexp.MustCompile("(?m)^\x1b\\[1m[^\x1b\n]+\x1b\\[0?m$")

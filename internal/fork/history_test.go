@@ -56,6 +56,7 @@ func TestApplyMovesABranchOnlyForward(t *testing.T) {
 
 // An index that has entries in another file stays: the commits become a branch.
 func TestApplyWithASplitIndex(t *testing.T) {
+	hermetic.Long(t)
 	for name, c := range map[string]struct{ here, there string }{
 		"of both":     {"git config core.splitIndex true; git update-index --split-index", ""},
 		"of the fork": {"", "git update-index --split-index"},
@@ -126,6 +127,7 @@ func TestApplyBesideBranchesOfAnyName(t *testing.T) {
 
 // Commits whose history is incomplete stay in the fork, which is said, and the files come home.
 func TestApplyOfAnIncompleteHistory(t *testing.T) {
+	hermetic.Long(t)
 	for name, script := range map[string]string{
 		"a shallow clone": "git fetch -q --depth 1; git reset -q --hard origin/main",
 		"a lost commit": "git commit -q --allow-empty -m lost; git commit -q --allow-empty -m last; " +

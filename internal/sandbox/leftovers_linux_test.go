@@ -141,6 +141,7 @@ func holder(dir, line, value string) error {
 // TestKilled kills those who hold walls at random moments. Nothing lives on, and the next one removes what they have
 // made.
 func TestKilled(t *testing.T) {
+	hermetic.Long(t)
 	if tiers(t)[0] != Namespaces {
 		t.Skip("there is nothing to sweep in this tier")
 	}

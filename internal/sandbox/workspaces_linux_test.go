@@ -94,6 +94,7 @@ func (g ground) planted(repositories []string) (found []string) {
 // TestWorkspaces: whatever lies in a workspace, walls of the machine's tier stand around it and hold, or they are
 // refused with the name of what is in the way. A refusal is never that the machine has no walls.
 func TestWorkspaces(t *testing.T) {
+	hermetic.Long(t)
 	if tiers(t)[0] != Namespaces {
 		t.Skip("this tier does not hold names")
 	}

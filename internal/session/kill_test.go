@@ -58,6 +58,7 @@ func killed(number int64) Message {
 // TestKillsLoseAtMostTheLastRecord ends a writer with kill -9 at random moments, OMNIAGENT_KILLS of them. What Append
 // had returned for is there, and the session goes on.
 func TestKillsLoseAtMostTheLastRecord(t *testing.T) {
+	hermetic.Long(t)
 	kills := hermetic.Often(t, "OMNIAGENT_KILLS", 24)
 	const workers = 4
 	var group sync.WaitGroup
@@ -171,6 +172,7 @@ func converse(dir string) error {
 // TestKilledConversationsSayWhichTurnIsUnknown ends the process that has a conversation with kill -9 at random moments.
 // What was acknowledged is there, in its order, and a turn without an end is named.
 func TestKilledConversationsSayWhichTurnIsUnknown(t *testing.T) {
+	hermetic.Long(t)
 	kills := hermetic.Often(t, "OMNIAGENT_KILLS", 16)
 	s := store(t)
 	unknown, cuts := 0, 0

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
 // TestWhatARedoKeptComesBackByName has an undo overwrite work of the user's, and then a redo that keeps a path.
 func TestWhatARedoKeptComesBackByName(t *testing.T) {
+	hermetic.Long(t)
 	for name, c := range map[string]struct{ mine, scratch, kept string }{
 		"file":   {`echo MYWORK > src/f1.go`, `echo scratch > src/f1.go`, "src/f1.go"},
 		"link":   {`ln -sf mine src/f1.go`, `rm src/f1.go; mkdir src/f1.go`, "src/f1.go"},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
@@ -69,6 +70,7 @@ func settle(t *testing.T, name string) {
 
 // TestConvertedFilesComeBackAsTheyWere has git convert files as it writes them, by settings in several places.
 func TestConvertedFilesComeBackAsTheyWere(t *testing.T) {
+	hermetic.Long(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}

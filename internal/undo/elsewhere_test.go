@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
@@ -21,6 +22,7 @@ func smallWork(t *testing.T) string {
 
 // TestWorkInAnotherWorkingTreeStays has somebody work in another working tree of the repository during a turn.
 func TestWorkInAnotherWorkingTreeStays(t *testing.T) {
+	hermetic.Long(t)
 	const commit = `echo x > h; git add h; git commit -qm human; `
 	other := []string{".git/worktrees/other"}
 	for name, c := range map[string]struct {
@@ -87,42 +89,46 @@ func TestWhatATurnDestroysOfAnotherWorkingTreeComesBack(t *testing.T) {
 
 // TestNothingIsTakenBackAroundAnAgentAtWork has an agent at work in a repository inside the workspace, and around it.
 func TestNothingIsTakenBackAroundAnAgentAtWork(t *testing.T) {
+	hermetic.Long(t)
 	for name, script := range map[string]string{
 		"a working tree": `git worktree add -q .wt/x -b x`,
 		"a repository":   `git init -q .wt/x; git -C .wt/x commit -q --allow-empty -m x`,
 	} {
-		s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
-		inside := filepath.Join(root, ".wt/x")
-		sh(t, root, script)
-		refused := func(dir, where string) {
-			t.Helper()
-			for _, dry := range []bool{true, false} {
-				_, err := s.Undo(t.Context(), undo.Request{Dir: dir, DryRun: dry})
-				if !errors.Is(err, fault.Conflicting) || !strings.Contains(err.Error(), "at work in "+where) {
-					t.Errorf("%s: in %s: %v", name, dir, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+			inside := filepath.Join(root, ".wt/x")
+			sh(t, root, script)
+			refused := func(dir, where string) {
+				t.Helper()
+				for _, dry := range []bool{true, false} {
+					_, err := s.Undo(t.Context(), undo.Request{Dir: dir, DryRun: dry})
+					if !errors.Is(err, fault.Conflicting) || !strings.Contains(err.Error(), "at work in "+where) {
+						t.Errorf("%s: in %s: %v", name, dir, err)
+					}
 				}
 			}
-		}
-		work := func(dir string) *undo.Turn {
-			t.Helper()
-			turn := begin(t, s, dir)
-			sh(t, dir, `echo agent > made; git add made; git commit -qm agent`)
-			return turn
-		}
-		end(t, work(inside))
-		end(t, work(root))
-		turn := work(inside)
-		was := look(t, root)
-		refused(root, inside)
-		same(t, name, was, look(t, root))
-		end(t, turn)
-		turn = work(root)
-		refused(inside, root)
-		turn.Drop()
-		apart := filepath.Join(filepath.Dir(root), "work-apart")
-		sh(t, filepath.Dir(root), `mkdir work-apart`)
-		turn = begin(t, s, apart)
-		back(t, s, undo.Request{Dir: inside})
-		turn.Drop()
+			work := func(dir string) *undo.Turn {
+				t.Helper()
+				turn := begin(t, s, dir)
+				sh(t, dir, `echo agent > made; git add made; git commit -qm agent`)
+				return turn
+			}
+			end(t, work(inside))
+			end(t, work(root))
+			turn := work(inside)
+			was := look(t, root)
+			refused(root, inside)
+			same(t, name, was, look(t, root))
+			end(t, turn)
+			turn = work(root)
+			refused(inside, root)
+			turn.Drop()
+			apart := filepath.Join(filepath.Dir(root), "work-apart")
+			sh(t, filepath.Dir(root), `mkdir work-apart`)
+			turn = begin(t, s, apart)
+			back(t, s, undo.Request{Dir: inside})
+			turn.Drop()
+		})
 	}
 }

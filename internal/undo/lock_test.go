@@ -3,11 +3,13 @@ package undo_test
 import (
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
 // TestALockedIndexStays has git, or what it left, lock an index before, during and after a turn.
 func TestALockedIndexStays(t *testing.T) {
+	hermetic.Long(t)
 	for name, c := range map[string]struct {
 		before, during, after string
 		kept                  []string

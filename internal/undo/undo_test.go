@@ -431,6 +431,7 @@ func TestAMereLookIsNoChange(t *testing.T) {
 
 // TestAKilledRestoreIsCompleted kills a process that takes a turn back, at many moments.
 func TestAKilledRestoreIsCompleted(t *testing.T) {
+	hermetic.Long(t)
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
 		_, err := undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}.Undo(t.Context(), undo.Request{Dir: dir})
 		if err != nil {
@@ -480,6 +481,7 @@ func killed(t *testing.T, test string, s undo.Store, root string, after time.Dur
 // TestAKilledSnapshotLosesNothing kills a process that takes the snapshots of a turn and destroys everything between
 // them, at many moments.
 func TestAKilledSnapshotLosesNothing(t *testing.T) {
+	hermetic.Long(t)
 	if dir := os.Getenv("UNDO_TEST_DIR"); dir != "" {
 		turn := begin(t, undo.Store{Dir: os.Getenv("UNDO_TEST_STORE")}, dir)
 		for _, name := range []string{"src", ".git", "doc", "link", "untracked.txt"} {
