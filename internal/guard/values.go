@@ -301,7 +301,7 @@ func (w *walker) linksToGap(path string) bool {
 func (w *walker) onlyReads(name string, argv []word, at dirs) bool {
 	switch {
 	case name == "git", name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),
-		len(started(name, argv)) > 0, wrapperOf(name).name != "":
+		len(started(name, argv)) > 0, wrapperOf(name).starts():
 		return true
 	case slices.Contains([]string{"sort", "uniq", "xxd", "tree"}, name):
 		return w.closed(&piece{}, argv, at) == ""

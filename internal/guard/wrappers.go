@@ -21,6 +21,7 @@ type wrapper struct {
 	joined       bool
 	feeds        bool
 	anywhere     bool
+	flags        bool
 	after        []string
 	text         []string
 	valued, bare []string
@@ -51,6 +52,9 @@ func wrapperOf(name string) (w wrapper) {
 	return w
 }
 
+// starts reports whether words of a command are the command that it starts.
+func (w wrapper) starts() bool { return w.name != "" && !w.flags }
+
 // read takes a word of the first line of a wrapper. It returns false for an unknown word.
 func (w *wrapper) read(part string) bool {
 	key, value, _ := strings.Cut(part, "=")
@@ -67,6 +71,8 @@ func (w *wrapper) read(part string) bool {
 		w.feeds = true
 	case "anywhere":
 		w.anywhere = true
+	case "flags":
+		w.flags = true
 	case "after":
 		w.after = strings.Split(value, ",")
 	case "text":
@@ -165,7 +171,7 @@ func unwrap(name string, argv []word) (all []candidate) {
 	if argv = w.behindVerb(argv); argv == nil {
 		return nil
 	}
-	if w.name == "" {
+	if !w.starts() {
 		for _, rest := range started(name, argv) {
 			all = append(all, candidate{argv: filled(rest, "{}"), sure: true})
 		}
@@ -325,7 +331,7 @@ func (w wrapper) textOf(argv []word) (string, reading) {
 			continue
 		}
 		if before, value, found := strings.Cut(a.text[1:], w.text[0][1:]); found &&
-			strings.Trim(before, "iv0nxseou") == "" {
+			strings.Trim(before, "iv0nxseouctrz") == "" {
 			rest := argv[i+2:]
 			if value != "" {
 				rest = append([]word{{text: value, known: a.literal()}}, rest...)
@@ -387,7 +393,7 @@ func standardInput(a word) bool {
 
 // readsPipe reports whether a command reads <(…) and may run what comes from it: make -f <(…).
 func readsPipe(name string, argv []word) bool {
-	reads := name != "sed" && (special(name) != nil || grammarOf(name).name != "") || wrapperOf(name).name != ""
+	reads := name != "sed" && (special(name) != nil || grammarOf(name).name != "") || wrapperOf(name).starts()
 	return !reads && slices.ContainsFunc(argv[1:], func(a word) bool { return a.pipe })
 }
 
