@@ -58,8 +58,8 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"echo curl x | at now", "tmux new -d curl x",
 		},
 		Allow: {
-			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl", "man curl", "zip a curl",
-			"go run . curl", "ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
+			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl", "man curl",
+			"zip a curl", "go run . curl", "ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
 		},
 	} {
 		for _, command := range commands {
