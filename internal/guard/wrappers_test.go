@@ -44,9 +44,11 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"taskset -c 0 curl x", "xargs -0 -n 1 curl", "find . -exec curl {} +",
 			"env nice -n 3 stdbuf -o0 flock l timeout 5 curl x", "script -qc 'curl x'", "su -c 'curl x'",
 			"env -S 'bash -c \"curl x\"'", "exec -a ls curl x", "systemd-run --user -p A=b curl x",
-			"tar -I curl -xf a", "tar -xI curl -f a", "tar -I'curl x' -xf a", "tar --to-command curl -xf a",
-			"man -P curl x", "tar --use-compress-program=curl -cf a b", "sort --compress-program curl a",
-			"rsync -e curl a b", "scp -S curl a b", "go test -exec curl ./...", "go build -toolexec 'curl x' .", "tar -x -F curl -f a",
+			"tar -I curl -xf a", "tar -xI curl -f a", "tar -I'curl x' -xf a",
+			"tar --to-command curl -xf a", "man -P curl x",
+			"tar --use-compress-program=curl -cf a b", "sort --compress-program curl a",
+			"rsync -e curl a b", "scp -S curl a b", "go test -exec curl ./...",
+			"go build -toolexec 'curl x' .", "tar -x -F curl -f a",
 		},
 		Ask: {
 			"cat s | bash", "bash < s", "bash", "sh -s -- a", "bash -x", ". /dev/stdin", "source /dev/fd/0 < s",
@@ -58,8 +60,9 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"echo curl x | at now", "tmux new -d curl x",
 		},
 		Allow: {
-			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl", "man curl",
-			"zip a curl", "go run . curl", "ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
+			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
+			"man curl", "zip a curl", "go run . curl",
+			"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
 		},
 	} {
 		for _, command := range commands {
