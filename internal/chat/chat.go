@@ -60,6 +60,7 @@ type Chat struct {
 	spent   Spent
 
 	messages int      // of the person, in this conversation
+	counted  int64    // the last turn whose message is among them
 	later    []func() // what was typed in a turn and can happen only when nothing runs; handle calls them
 }
 
@@ -170,7 +171,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.with.Store(with)
 	c.stop = stop
 	c.turns = turns{texts: map[int64]string{}}
-	c.open, c.results, c.messages = nil, nil, 0
+	c.open, c.results, c.messages, c.counted = nil, nil, 0, 0
 	c.mu.Unlock()
 	if c.World.Joined != nil {
 		c.joined = c.World.Joined(ctx, with)

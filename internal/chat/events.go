@@ -32,12 +32,19 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 	}
 }
 
+// count counts the message of a turn, once: when it is taken, or when it is told. The caller holds the lock.
+func (c *Chat) count(turn int64) {
+	if turn > c.counted {
+		c.messages, c.counted = c.messages+1, turn
+	}
+}
+
 // event shows an event, and updates the state. past: it was recorded in an earlier sitting. The caller holds the lock.
 func (c *Chat) event(e event.Event, past bool) {
 	number := 0
 	switch e.Kind {
 	case event.Prompted:
-		c.messages++
+		c.count(e.Turn)
 		if past {
 			c.View.Message(lastText(e.Blocks))
 			return

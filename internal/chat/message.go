@@ -113,6 +113,9 @@ func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, s
 	c.turns.sending = false
 	defer c.update()
 	waits := c.turns.earlier(number)
+	if err == nil && !steered {
+		c.count(number)
+	}
 	if err == nil && !steered && number > c.turns.prompted {
 		c.turns.texts[number] = ""
 	}

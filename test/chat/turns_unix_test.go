@@ -233,7 +233,9 @@ func TestReminders(t *testing.T) {
 	w := p.open()
 	w.await("test-model")
 	for i := range 12 {
-		w.enters(fmt.Sprintf("message %d", i))
+		message := fmt.Sprintf("message %d", i)
+		w.enters(message)
+		w.await("> " + message)
 		w.await("\nok")
 	}
 	w.quits()
@@ -255,6 +257,26 @@ func TestReminders(t *testing.T) {
 		before, now := texts(t, requests[i-1]), texts(t, r)
 		if !strings.HasPrefix(now, strings.TrimSuffix(before, "\n")) {
 			t.Errorf("message %d: what was sent before is another now", i)
+		}
+	}
+}
+
+// TestRemindersOfMessagesThatWait: a message that is sent before the one before it is answered counts too.
+func TestRemindersOfMessagesThatWait(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	for i := range 4 {
+		w.enters(fmt.Sprintf("message %d", i))
+	}
+	for range 4 {
+		w.await("\nok")
+	}
+	w.quits()
+	for i, r := range p.requests() {
+		if reminded := strings.Contains(said(r), "Do not mention"); reminded != (i < 2) {
+			t.Errorf("message %d: reminded: %v", i, reminded)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestUndoDuringATurn(t *testing.T) {
 	c := p.launch(t, "--yolo")
 	id := c.begin(1, p.work, object{})
 	turn := c.send("session/prompt", object{"sessionId": id, "prompt": text("go")})
-	until(t, func() bool { return p.read("begun") != "no file" })
+	until(t, func() bool { return p.read("begun") == "begun\n" })
 	c.prompt(id, "/undo")
 	if said := c.said("agent_message_chunk"); !strings.HasPrefix(said, "Nothing was taken back: the agent is at work") {
 		t.Error(said)
