@@ -330,10 +330,15 @@ func (w wrapper) textOf(argv []word) (string, reading) {
 		if !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "--") {
 			continue
 		}
-		if before, value, found := strings.Cut(a.text[1:], w.text[0][1:]); found &&
-			strings.Trim(before, "iv0nxseouctrz") == "" {
+		for at, letter := range a.text[1:] { // tar -xIcurl
+			flag := "-" + string(letter)
+			if slices.Contains(w.valued, flag) {
+				break // the rest is its value
+			} else if !slices.Contains(w.text, flag) {
+				continue
+			}
 			rest := argv[i+2:]
-			if value != "" {
+			if value := a.text[1+at+len(string(letter)):]; value != "" {
 				rest = append([]word{{text: value, known: a.literal()}}, rest...)
 			}
 			return join(rest)

@@ -48,7 +48,8 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"tar --to-command curl -xf a", "man -P curl x",
 			"tar --use-compress-program=curl -cf a b", "sort --compress-program curl a",
 			"rsync -e curl a b", "scp -S curl a b", "go test -exec curl ./...",
-			"go build -toolexec 'curl x' .", "tar -x -F curl -f a",
+			"go build -toolexec 'curl x' .", "tar -x -F curl -f a", "rsync -avze curl a b",
+			"tar -xvIcurl -f a",
 		},
 		Ask: {
 			"cat s | bash", "bash < s", "bash", "sh -s -- a", "bash -x", ". /dev/stdin", "source /dev/fd/0 < s",
@@ -61,7 +62,7 @@ func TestDeniedBehindWrappers(t *testing.T) {
 		},
 		Allow: {
 			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
-			"man curl", "zip a curl", "go run . curl",
+			"man curl", "man -H curl", "tar -cfIcurl a", "zip a curl", "go run . curl",
 			"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
 		},
 	} {
