@@ -32,7 +32,8 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 	}
 }
 
-// count counts the message of a turn, once: when it is taken, or when it is told. The caller holds the lock.
+// count counts the message of a turn: the first time when the conversation takes it, or when an event tells of it. The
+// caller holds the lock.
 func (c *Chat) count(turn int64) {
 	if turn > c.counted {
 		c.messages, c.counted = c.messages+1, turn

@@ -115,9 +115,9 @@ func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, s
 	waits := c.turns.earlier(number)
 	if err == nil && !steered {
 		c.count(number)
-	}
-	if err == nil && !steered && number > c.turns.prompted {
-		c.turns.texts[number] = ""
+		if number > c.turns.prompted {
+			c.turns.texts[number] = ""
+		}
 	}
 	switch able := with.Abilities().Steer; {
 	case err != nil:
