@@ -89,15 +89,13 @@ func (s Subject) Unsaid(number int) string {
 	return ""
 }
 
-// InTurn leaves each law to one of the subjects on which it can be tried, and the next law to another. why is what the
-// others say of it.
+// InTurn has each law tried on only one of the subjects that it can be tried on, the next law on another. why is the
+// reason that the other subjects give.
 func InTurn(subjects []Subject, why string) []Subject {
 	var turns []Subject
 	for _, s := range subjects {
-		lacks := maps.Clone(s.lacks)
-		if lacks == nil {
-			lacks = map[int]string{}
-		}
+		lacks := map[int]string{}
+		maps.Copy(lacks, s.lacks)
 		s.lacks = lacks
 		turns = append(turns, s)
 	}

@@ -59,7 +59,7 @@ func given(name string) bool {
 }
 
 // Often is how often a test tries what depends on the moment, or for how many seconds: the number in an environment
-// variable, or usual without it. 0 skips the test: scripts/test sets it where its stage kills runs the test.
+// variable, or usual if it is not set. With 0 the test is skipped: scripts/test sets 0 if its stage kills runs it.
 func Often(t testing.TB, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)

@@ -118,8 +118,9 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// inTurn yields the cases whose turn with an agent it is: every case is tried with one of the five, more often with
-// those that start quickly. Each test begins at another place. OMNIAGENT_WHOLE=matrices tries all.
+// inTurn yields the cases that are tried with an agent: each case is tried with one of the five, more of them with
+// those that start quickly. The length of the test's name decides which agent has the first case.
+// OMNIAGENT_WHOLE=matrices tries all.
 func inTurn[T any](t *testing.T, agent string, all []T) iter.Seq[T] {
 	turns := []string{
 		"claude", "codex", "copilot", "claude", "codex", "gemini", "claude", "codex", "copilot", "opencode",
@@ -142,7 +143,7 @@ func inTurn[T any](t *testing.T, agent string, all []T) iter.Seq[T] {
 	}
 }
 
-// spare skips what opencode, which takes seconds of the processor to start, does as gemini does.
+// spare skips a test with opencode, which takes seconds of processor time to start and is driven as gemini is.
 func spare(t *testing.T, agent string) {
 	t.Helper()
 	if agent == "opencode" && !hermetic.Matrices() {
