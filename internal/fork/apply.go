@@ -369,8 +369,8 @@ func (a *applying) brought(m move) {
 	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = m.count, m.branch, m.inPlace, m.rewrote
 }
 
-// foresee fills in the outcome of a dry run. What a snapshot would not hold is found out by one in a store of its own,
-// of which nothing remains.
+// foresee fills in the outcome of a dry run. To find out what the snapshot would not hold, it takes one into a store of
+// its own, and removes that store.
 func (a *applying) foresee(snapshots undo.Store) error {
 	if a.old.Turn == "" && slices.ContainsFunc(a.steps, step.loses) { // otherwise its snapshot is there
 		snapshots.Dir = filepath.Join(a.dir, "trial")

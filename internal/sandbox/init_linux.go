@@ -87,8 +87,8 @@ func pending(signals chan os.Signal) (list []syscall.Signal) {
 	}
 }
 
-// arrives waits for a signal to the group that may not have reached us yet, as it has reached the command: longer where
-// the command died of one.
+// arrives reports whether a signal to the group reaches this process. The command may get it earlier, so it waits a
+// moment for it, and longer if such a signal ended the command.
 func arrives(signals chan os.Signal, status syscall.WaitStatus) bool {
 	patience := 10 * time.Millisecond
 	switch status.Signal() {

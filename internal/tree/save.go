@@ -144,12 +144,10 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 
 // Parse reads what Encode returned. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
-	body, ok := bytes.CutPrefix(text, []byte(firstLine))
-	old := false
-	if !ok {
-		body, old = bytes.CutPrefix(text, []byte(earlier))
-	}
-	if !ok && !old {
+	body, old := bytes.CutPrefix(text, []byte(earlier))
+	if now, ok := bytes.CutPrefix(text, []byte(firstLine)); ok {
+		body = now
+	} else if !old {
 		return nil, unloadable("it is of another version")
 	}
 	if len(body) < sha256.Size {
