@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ func (d *runData) add(out run.Result, dir string) {
 		files := slices.Clone(c.Files)
 		d.Changed = &runChanges{c.Count, nil, foreign(c.Git), c.Ignored, foreign(c.Partial)}
 		for i, f := range c.Files {
-			files[i].Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
+			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
 			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: string(f.Status) + " " + f.Path})
 		}
 		d.Changed.Files = foreign(files)

@@ -22,7 +22,7 @@ const (
 )
 
 // Change is a file that changed. A directory counts only if its mode changed, or if it is empty and was added or
-// deleted; its path ends in a slash.
+// deleted. The root itself is ".".
 type Change struct {
 	Path   string `json:"path"` // relative to the root, with slashes; any bytes but zero
 	Status Status `json:"status"`

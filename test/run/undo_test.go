@@ -4,6 +4,7 @@ package run
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -71,5 +72,19 @@ func TestAtHome(t *testing.T) {
 	cmd := p.command("run", "--agent", "reader", "-p", "the task", "--yolo", "--output", "plain")
 	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "reader: done, nothing changed after") {
 		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestChangedWorkspace: the permissions of the workspace itself are a change at its own path.
+func TestChangedWorkspace(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("closer", `chmod 700 .; echo "It is closed."`)
+	if err := os.Chmod(p.work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := p.run("closer", "--yolo")
+	a.is(t, 0, "succeeded", "done")
+	if c := a.Data.Changed; c == nil || len(c.Files) != 1 || c.Files[0].Path != p.work || c.Files[0].Status != "mode" {
+		t.Errorf("%s", a)
 	}
 }
