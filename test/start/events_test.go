@@ -77,7 +77,7 @@ func TestEventsGoOnAnywhere(t *testing.T) {
 		_ = cmd.Wait()
 		got = got[:bytes.LastIndexByte(got, '\n')+1] // what is torn is asked for again
 		next = bytes.Count(got, []byte("\n")) + 1
-		grow(t, own, 20)
+		grow(t, own, 100) // more than it reads at once: a follower that has all waits
 	}
 	last := p.events("x", "--follow", "--from", fmt.Sprint(next))
 	out, err := last.StdoutPipe()
