@@ -76,7 +76,7 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 	if !open {
 		return noFrames()
 	}
-	frames := make(chan stream.Input, stream.Ahead)
+	frames := make(chan stream.Input)
 	go stream.Read(in, d, frames, quit)
 	return frames
 }

@@ -63,6 +63,8 @@ type Options struct {
 // Limits of a conversation.
 const (
 	MostWaiting = 64 // messages in the queue
+	// bytes of the messages in the queue; a single message may be as long as a host takes it
+	mostWaitingBytes = 128 << 20
 
 	patience    = 5 * time.Minute
 	grace       = 5 * time.Second

@@ -59,6 +59,9 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case len(c.waiting) >= MostWaiting:
 		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).
 			Hint("wait for the end of a turn, or interrupt it")
+	case len(c.waiting) > 0 && c.waitingBytes()+size(blocks) > mostWaitingBytes:
+		return 0, fault.New(fault.TooManyRequests, "the messages that wait would have more than %d MiB",
+			mostWaitingBytes>>20).Hint("wait for the end of a turn, or interrupt it")
 	}
 	if err := c.fits(blocks); err != nil {
 		return 0, err
@@ -73,6 +76,23 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	c.waiting = append(c.waiting, m)
 	c.next()
 	return m.turn, nil
+}
+
+// waitingBytes returns the size of the messages in the queue.
+func (c *Conversation) waitingBytes() int {
+	n := 0
+	for _, m := range c.waiting {
+		n += size(m.blocks)
+	}
+	return n
+}
+
+func size(blocks []event.Block) int {
+	n := 0
+	for _, b := range blocks {
+		n += len(b.Text) + len(b.Data)
+	}
+	return n
 }
 
 // fits refuses blocks that the agent cannot take.

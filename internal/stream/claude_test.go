@@ -58,7 +58,7 @@ func stand(t *testing.T) (d *Claude, b *board, say func(string), hangUp func()) 
 	d = NewClaude(claude.Encoder{UUID: counter()})
 	h := New(b, d, Lines)
 	in, out := io.Pipe()
-	frames := make(chan Input, Ahead)
+	frames := make(chan Input)
 	go Read(in, d, frames, nil)
 	over := make(chan struct{})
 	go func() {
@@ -209,8 +209,8 @@ func TestCutAnywhere(t *testing.T) {
 	frames := func(r io.Reader) (n, wrong int) {
 		d := NewClaude(claude.Encoder{})
 		New(io.Discard, d, Lines)
-		said := make(chan Input, 100)
-		Read(r, d, said, nil)
+		said := make(chan Input)
+		go Read(r, d, said, nil)
 		for s := range said {
 			if s.Err != nil {
 				wrong++
@@ -253,8 +253,8 @@ func TestGreet(t *testing.T) {
 		d := NewClaude(claude.Encoder{})
 		h := New(io.Discard, d, Lines)
 		h.Log = func(string, ...any) {}
-		frames := make(chan Input, Ahead)
-		Read(strings.NewReader(lines), d, frames, nil)
+		frames := make(chan Input)
+		go Read(strings.NewReader(lines), d, frames, t.Context().Done())
 		g := d.Greet(t.Context(), frames)
 		got := "none"
 		if g.Init != nil {

@@ -29,30 +29,79 @@ type Input struct {
 	Err   error // the line is wrong; io.EOF: the input has ended
 }
 
-// Ahead is how many frames are read before they are handled. A later line may be an answer that an agent waits for.
-const Ahead = 256
+// Read reads ahead, because a later line may be an answer that an agent waits for. It stops at mostAhead frames, and at
+// mostBytes of their lines.
+const (
+	mostAhead = 256
+	mostBytes = longestFrame
+)
 
 // longestFrame is the longest line that is read; an image of a few megabytes fits.
 const longestFrame = 64 << 20
 
-// Read reads frames until the input ends. It skips a line that is too long.
+// Read reads frames until the input ends, and sends them. It skips a line that is too long.
 func Read(r io.Reader, d Dialect, frames chan<- Input, quit <-chan struct{}) {
+	readAhead(r, d, mostBytes, frames, quit)
+}
+
+func readAhead(r io.Reader, d Dialect, most int, frames chan<- Input, quit <-chan struct{}) {
 	defer close(frames)
+	parsed := make(chan parsedLine)
+	go parse(r, d, parsed, quit)
+	var queue []parsedLine
+	held := 0
+	for parsed != nil || len(queue) > 0 {
+		from := parsed
+		if len(queue) >= mostAhead || held >= most {
+			from = nil
+		}
+		var to chan<- Input
+		var first parsedLine
+		if len(queue) > 0 {
+			to, first = frames, queue[0]
+		}
+		select {
+		case line, more := <-from:
+			if !more {
+				parsed = nil
+				continue
+			}
+			queue = append(queue, line)
+			held += line.size
+		case to <- first.said:
+			queue[0] = parsedLine{}
+			queue = queue[1:]
+			held -= first.size
+		case <-quit:
+			return
+		}
+	}
+}
+
+// parsedLine is a line and what it says.
+type parsedLine struct {
+	said Input
+	size int
+}
+
+// parse sends each line that says something.
+func parse(r io.Reader, d Dialect, parsed chan<- parsedLine, quit <-chan struct{}) {
+	defer close(parsed)
 	for in := lines.NewReader(r, longestFrame); in.Next(); {
-		var said Input
+		line := parsedLine{size: len(in.Text)}
 		switch {
 		case in.Long:
-			said.Err = fmt.Errorf("it is longer than %d MiB", longestFrame>>20)
+			line = parsedLine{said: Input{Err: fmt.Errorf("it is longer than %d MiB", longestFrame>>20)}}
 		case len(bytes.TrimSpace(in.Text)) == 0:
 			continue
 		default:
-			said.Frame, said.Err = d.Read(bytes.Clone(in.Text))
-			if said.Err == nil && said.Frame.User == nil && said.Frame.Do == nil {
+			line.said.Frame, line.said.Err = d.Read(bytes.Clone(in.Text))
+			if line.said.Err == nil && line.said.Frame.User == nil && line.said.Frame.Do == nil {
 				continue
 			}
 		}
 		select {
-		case frames <- said:
+		case parsed <- line:
 		case <-quit:
 			return
 		}
