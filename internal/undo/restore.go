@@ -3,6 +3,7 @@ package undo
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -71,6 +72,11 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 			later = append(later, o)
 		}
 	}
+	for at := range c.states {
+		if err := r.haveRoom(at); err != nil {
+			r.leaveState(at, err)
+		}
+	}
 	r.clearAll(true)
 	for _, a := range c.actions {
 		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] {
@@ -115,7 +121,15 @@ func (r *restorer) giveBack(o objects) {
 		r.note(o.gitDir, err)
 		return
 	}
+	r.leaveState(at, err)
+}
+
+// leaveState leaves a directory .git as it is.
+func (r *restorer) leaveState(at int, err error) {
 	dir := r.states[at]
+	if r.failed[dir] {
+		return
+	}
 	r.note(dir, err)
 	r.keptState = append(r.keptState, dir)
 	for _, a := range r.actions {
@@ -123,6 +137,35 @@ func (r *restorer) giveBack(o objects) {
 			r.failed[a.path] = true
 		}
 	}
+}
+
+// haveRoom returns an error if the disk has no room for all files of a directory .git. Without the look, a disk that
+// is full could leave the directory with some files from before the turn and some from after it.
+func (r *restorer) haveRoom(at int) error {
+	const block = 4096
+	var room int64
+	for _, a := range r.actions {
+		if a.was != nil && r.stateWith(a.path) == at && !r.failed[a.path] && !sameContent(a.was, a.is) {
+			room += (a.was.Size+block-1)/block*block + block
+		}
+	}
+	dir := cmp.Or(r.states[at], ".")
+	for dir != "." && !exists(filepath.Join(r.plan.root, filepath.FromSlash(dir))) {
+		dir = path.Dir(dir)
+	}
+	if room == 0 {
+		return nil
+	}
+	if err := r.writable(dir); err != nil {
+		return err
+	}
+	name := filepath.Join(filepath.FromSlash(dir), r.staging)
+	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(f, zeros{}, room)
+	return cmp.Or(err, f.Close(), r.root.Remove(name))
 }
 
 // note adds a path that could not be restored to what is kept.
@@ -291,6 +334,14 @@ func (r *restorer) writable(dir string) error {
 		return r.root.Chmod(filepath.FromSlash(dir), info.Mode().Perm()|0o700)
 	}
 	return nil
+}
+
+// zeros reads as zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // makeDir makes a directory. It gets its mode at the end.

@@ -60,6 +60,31 @@ func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 	}
 }
 
+// TestTheStateOfGitStaysWithoutRoom has the disk full when a directory .git is to be restored. Some of its files would
+// still fit.
+func TestTheStateOfGitStaysWithoutRoom(t *testing.T) {
+	s, base := undo.Store{Dir: t.TempDir()}, t.TempDir()
+	mount(t, base, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
+	root := filepath.Join(base, "work")
+	sh(t, base, `git init -q -b main work; cd work; touch $(seq -f file-of-many-names-%g 4000)
+		git add .; git commit -qm one; echo mine > own; git add own; git commit -qm two`)
+	turn := begin(t, s, root)
+	sh(t, root, `git checkout -q -b side HEAD~1; git rm -q -r .; git commit -qm gone; git gc -q`)
+	id := end(t, turn).ID
+	sh(t, root, `mkdir -p ../fill; head -c 100000 /dev/zero > ../spare
+		dd if=/dev/zero of=../fill/all bs=4096 2> /dev/null || rm ../spare`)
+	is := `cat .git/HEAD .git/packed-refs; find .git -type f -not -path '*/objects/*' | sort; git ls-files -s
+		cat .git/logs/HEAD`
+	left := sh(t, root, is)
+	if kept := keeps(back(t, s, undo.Request{Dir: root})); !slices.Contains(kept, ".git") {
+		t.Errorf("kept are %v", kept)
+	}
+	same(t, "the state", left, sh(t, root, is))
+	sh(t, root, `rm -r ../fill`)
+	same(t, "kept with room", []string{}, keeps(back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})))
+	same(t, "with room", "main\nmine\n", sh(t, root, `git branch --show-current; cat own; git status -s; git fsck --no-dangling`))
+}
+
 // TestWhatFilledTheDiskIsRemovedFirst has a turn fill the disk, so that there is no room for objects.
 func TestWhatFilledTheDiskIsRemovedFirst(t *testing.T) {
 	base := t.TempDir()
