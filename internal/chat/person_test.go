@@ -206,7 +206,7 @@ func TestCtrlCIsHeard(t *testing.T) {
 	}
 }
 
-// TestCtrlCTwice ends a turn that does not want to end, long before the grace is over.
+// TestCtrlCTwice ends a turn that does not want to end, whose grace is an hour.
 func TestCtrlCTwice(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
@@ -215,11 +215,7 @@ func TestCtrlCTwice(t *testing.T) {
 	p := sit(t, c, ignore)
 	p.types("first\n")
 	p.await(t, "⏺ Look")
-	began := time.Now()
 	p.signals <- os.Interrupt
 	p.signals <- os.Interrupt
 	p.await(t, "interrupted")
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %s", took)
-	}
 }

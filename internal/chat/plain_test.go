@@ -97,7 +97,7 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Con
 		Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
 	})
 	c, err := conversation.Open(t.Context(), conversation.Options{
-		Journal: journal, Recorded: true, Services: agent.Services{CanAsk: true},
+		Journal: journal, Recorded: true, Services: agent.Services{CanAsk: true, Grace: time.Hour},
 		Mind: func(_ context.Context, _ agent.Spec, sv agent.Services) (agent.Mind, error) {
 			return engine.New(engine.Options{
 				Client: client, Services: sv, Mode: setting.Prompt, Journal: journal,

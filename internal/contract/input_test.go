@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // neverRead is a standard input that nobody may look at.
@@ -32,7 +32,7 @@ func TestStdin(t *testing.T) {
 	required := func(t *testing.T, a answered) {
 		t.Helper()
 		validEnvelope(t, a.stdout)
-		if a.code != 4 || a.at(t, "error.code") != string(fault.StdinRequired) || a.took > time.Second*5 {
+		if a.code != 4 || a.at(t, "error.code") != string(fault.StdinRequired) || a.took > hermetic.Patience {
 			t.Errorf("exit %d after %s: %s", a.code, a.took, a.stdout)
 		}
 	}

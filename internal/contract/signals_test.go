@@ -4,6 +4,7 @@ package contract
 
 import (
 	"errors"
+	"omniagent/internal/hermetic"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestSignals(t *testing.T) {
@@ -24,7 +24,7 @@ func TestSignals(t *testing.T) {
 			"error.code": "CANCELLED", "error.signal": "SIGTERM", "meta.partial": true,
 			"error.retryable": false,
 		})
-		if a.took > 2*time.Second {
+		if a.took > hermetic.Patience {
 			t.Errorf("took %v", a.took)
 		}
 		w := newWorld(t)
@@ -43,7 +43,7 @@ func TestSignals(t *testing.T) {
 		t.Parallel()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			w := newWorld(t)
-			w.env = append(w.env, "OMNIAGENT_GRACE=60s") // only the second signal can end it in time
+			w.env = append(w.env, "OMNIAGENT_GRACE=1h") // only the second signal can end it in time
 			s := w.start(t, "stubborn")
 			if err := s.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
@@ -51,7 +51,7 @@ func TestSignals(t *testing.T) {
 			w.await(t, "told")
 			a := s.end(t, sig)
 			a.wantEnd(t, 128+int(sig))
-			if a.took > 10*time.Second {
+			if a.took > hermetic.Patience {
 				t.Errorf("%v took %v", sig, a.took)
 			}
 		}
@@ -113,7 +113,7 @@ func TestSignals(t *testing.T) {
 		}
 		a := s.end(t, syscall.SIGTERM)
 		a.wantEnd(t, 143)
-		if a.took > 5*time.Second {
+		if a.took > hermetic.Patience {
 			t.Errorf("took %v", a.took)
 		}
 	})

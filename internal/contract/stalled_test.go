@@ -90,7 +90,7 @@ func TestStalledReaders(t *testing.T) {
 			go func() { done <- cmd.Wait() }()
 			select {
 			case <-done:
-			case <-time.After(20 * time.Second):
+			case <-time.After(hermetic.Patience):
 				_ = cmd.Process.Kill()
 				t.Fatal("it did not end")
 			}
@@ -103,7 +103,7 @@ func TestLentStdout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.run(t, "lender")
-	if a.code != 0 || a.took > 10*time.Second {
+	if a.code != 0 || a.took > hermetic.Patience {
 		t.Fatalf("exit %d after %s: %s", a.code, a.took, a.stdout)
 	}
 }

@@ -125,7 +125,7 @@ func TestNonInteractive(t *testing.T) {
 	t.Parallel()
 	want := func(t *testing.T, a answered) {
 		t.Helper()
-		if a.code != 4 || a.took > 5*time.Second {
+		if a.code != 4 || a.took > hermetic.Patience {
 			t.Fatalf("exit %d after %v: %s%s", a.code, a.took, a.stdout, a.stderr)
 		}
 	}

@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"math/rand/v2"
+	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func TestHostileTexts(t *testing.T) {
 			before, after := text(n, kinds), text(n, kinds)
 			began := time.Now()
 			removed, added := Lines(before, after)
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > hermetic.Patience {
 				t.Errorf("%d lines of %d kinds took %v", n, kinds, took)
 			} else {
 				t.Logf("%d lines of %d kinds took %v", n, kinds, took)

@@ -51,7 +51,6 @@ func TestEveryWaitEnds(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	at := open(t, g)
-	begin := time.Now()
 	for sent, want := range map[string]string{
 		"":                                "HTTP/1.1 408 ",
 		"CONNECT ":                        "HTTP/1.1 408 ",
@@ -80,9 +79,6 @@ func TestEveryWaitEnds(t *testing.T) {
 	}
 	if got, _ := io.ReadAll(c); len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
 		t.Errorf("%q", got)
-	}
-	if took := time.Since(begin); took > 15*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 
@@ -281,6 +277,7 @@ func TestStop(t *testing.T) {
 	waiting := make(chan struct{}, 1)
 	var ended atomic.Bool
 	g := gateTo(t, far, "waits.example")
+	g.patience = patience{time.Hour, time.Hour, time.Hour, time.Hour, time.Hour} // stop waits for none of them
 	g.o.Resolve = func(ctx context.Context, _ string) ([]netip.Addr, error) {
 		waiting <- struct{}{}
 		<-ctx.Done()
@@ -306,16 +303,12 @@ func TestStop(t *testing.T) {
 	for range 4 {
 		<-decided
 	}
-	begin := time.Now()
 	stop()
 	if !ended.Load() {
 		t.Error("stop did not wait")
 	}
 	stop2()
 	stop() // once more does no harm
-	if took := time.Since(begin); took > 2*time.Second {
-		t.Errorf("took %v", took)
-	}
 	for i, c := range clients {
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("client %d is still served", i)

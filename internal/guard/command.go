@@ -117,6 +117,7 @@ type walker struct {
 	depth   int
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
+	fetch   map[*syntax.Stmt]bool // whether a command in a statement fetches from the network, once it is known
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
 	begin dirs                        // where all of a text runs, unless it moves

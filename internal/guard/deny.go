@@ -312,9 +312,28 @@ func (w *walker) piped(c *syntax.BinaryCmd) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
 		return
 	}
-	if w.starts(c.X, fetches) && w.starts(c.Y, runsInput) {
+	if w.fetches(c.X) && w.starts(c.Y, runsInput) {
 		w.say(Deny, c, unreadRun)
 	}
+}
+
+// fetches reports whether a command in s fetches from the network. Of a pipeline, s is all that comes before, so what is
+// known of its parts is kept.
+func (w *walker) fetches(s *syntax.Stmt) bool {
+	found, known := w.fetch[s]
+	if known {
+		return found
+	}
+	if c, ok := s.Cmd.(*syntax.BinaryCmd); ok && len(s.Redirs) == 0 {
+		found = w.fetches(c.X) || w.fetches(c.Y)
+	} else {
+		found = w.starts(s, fetches)
+	}
+	if w.fetch == nil {
+		w.fetch = map[*syntax.Stmt]bool{}
+	}
+	w.fetch[s] = found
+	return found
 }
 
 const unreadRun = "what comes from the network is run unread"

@@ -120,10 +120,7 @@ func TestBadHosts(t *testing.T) {
 			if _, err := c.Call(t.Context(), "add", nil, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Error(err)
 			}
-			began := time.Now()
-			if c.Close(); time.Since(began) > 5*time.Second {
-				t.Error("it does not close")
-			}
+			c.Close()
 		})
 	}
 	if _, err := Open(t.Context(), Server{Name: "calc", Hosted: true}, Options{}); !errors.Is(err, fault.Unsupported) {

@@ -167,12 +167,8 @@ func TestApartOutputIsHeld(t *testing.T) {
 	var out bytes.Buffer
 	p := apart(`(setsid sh -c 'while :; do sleep 0.01; done' &); printf all; exit 4`)
 	p.Stdout = &out
-	began := time.Now()
 	if e := ends(t, begin(t, p)); e.ExitCode != 4 || out.String() != "all" || e.Lost != nil {
 		t.Errorf("%q %+v", out.String(), e)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 

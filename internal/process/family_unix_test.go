@@ -31,7 +31,6 @@ func familyThat(how, file string) error {
 
 func TestGrandchildIsDeadWhenRunReturns(t *testing.T) {
 	file := temporary(t, "pid")
-	began := time.Now()
 	r, err := Run(t.Context(), as(t, "family", "exits", file))
 	check(t, err)
 	if string(r.Stdout) != "family\n" || r.OutputTruncated {
@@ -41,9 +40,6 @@ func TestGrandchildIsDeadWhenRunReturns(t *testing.T) {
 	check(t, err)
 	if _, alive := identity(pid); alive { // at once, not soon
 		t.Fatal("the grandchild lives")
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Fatalf("took %v", took)
 	}
 }
 

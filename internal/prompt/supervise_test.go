@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/prompt"
 )
 
@@ -115,7 +116,7 @@ func TestSupervised(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+v", found)
 			}
-			if limit := prompt.Quiet + 10*time.Second; took > limit || c.open && got != "" && took < prompt.Quiet {
+			if limit := hermetic.Patience; took > limit || c.open && got != "" && took < prompt.Quiet {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -252,22 +252,30 @@ func TestDocumentedPatterns(t *testing.T) {
 	}
 }
 
-// TestKnownIsFast: a text of some megabytes without a secret takes milliseconds, whatever the values begin with.
+// TestKnownIsFast: fifty values that begin alike are not fifty times as slow as one.
 func TestKnownIsFast(t *testing.T) {
-	t.Parallel()
 	var values []string
 	for i := range 50 {
 		values = append(values, strings.Repeat("e", 4)+strings.Repeat(string(rune('a'+i%26)), 20+i))
 	}
-	known := Known(values...)
 	text := strings.Repeat("the quick brown fox jumps over the lazy dog eeee ee e\n", 80_000) // 4 MB
-	began := time.Now()
-	if known.String(text) != text {
-		t.Error("masked")
+	measure := func(values ...string) time.Duration {
+		known := Known(values...)
+		began := time.Now()
+		if known.String(text) != text {
+			t.Error("masked")
+		}
+		return time.Since(began)
 	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("%d bytes took %s", len(text), took)
+	// The least of some attempts, since the machine may be busy.
+	one, all := measure(values[0]), measure(values...)
+	for range 20 {
+		if all <= 20*one {
+			return
+		}
+		one, all = min(one, measure(values[0])), min(all, measure(values...))
 	}
+	t.Errorf("%v, and %v for %d values", one, all, len(values))
 }
 
 func BenchmarkKnown(b *testing.B) {

@@ -2,9 +2,9 @@ package redact
 
 import (
 	"encoding/json"
+	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
-	"time"
 )
 
 const (
@@ -248,8 +248,7 @@ func TestCleanTextCostsNothing(t *testing.T) {
 	}
 }
 
-// Texts made to be slow: four times the length may take four times as long, not sixteen. The ratio is taken in one run,
-// so that the machine does not matter.
+// Texts made to be slow: four times the length may take four times as long, not sixteen.
 func TestTimeIsLinear(t *testing.T) {
 	for _, unit := range []string{
 		"sk-", "sk-a", "eyJ-", "eyJ.", "://a:b", "://a:b/", "token", "token=", "token= ", "token: ", `"token":[`,
@@ -258,24 +257,11 @@ func TestTimeIsLinear(t *testing.T) {
 		"Cookie: \"", "password = x ( ", "a-", "Ab1/", "c1.", "token=\\", "-", "--a", "password =  ", "Ab3+dE5/",
 		"'token':'", "eyJhbGciOiJIUzI1NiJ9.",
 	} {
-		short, long := time.Hour, time.Hour
-		measure := func(n int) time.Duration {
+		hermetic.Linear(t, unit, 1<<15, func(n int) {
 			s := strings.Repeat(unit, n/len(unit))
-			start := time.Now()
 			String(s)
 			Summaries(s)
-			return time.Since(start)
-		}
-		// The least of many attempts: a busy machine slows some of them, and what is not linear is slow in all.
-		for range 60 {
-			short, long = min(short, measure(1<<15)), min(long, measure(1<<17))
-			if long <= 20*time.Millisecond || long <= 10*short {
-				break
-			}
-		}
-		if long > 20*time.Millisecond && long > 10*short {
-			t.Errorf("%q: %v, and %v for four times as much", unit, short, long)
-		}
+		})
 	}
 }
 

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	case "fails":
 		err = errors.New("as it should")
 	case "hangs":
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	case "landlocked":
 		err = landlocked(os.Args[2], os.Args[3])
 	case "mounts":
@@ -236,13 +236,12 @@ func TestContext(t *testing.T) {
 	if r.Tier != None {
 		t.Errorf("tier %s", r.Tier)
 	}
-	start := time.Now()
 	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	r = Probe(ctx, self("hangs"))
 	check(t, r)
-	if r.fact(FactUserNamespace).OK || time.Since(start) > 8*time.Second {
-		t.Errorf("after %v: %+v", time.Since(start), r)
+	if r.fact(FactUserNamespace).OK {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -492,12 +492,8 @@ func TestAtOnce(t *testing.T) {
 	if raw, _ := json.Marshal(m); !strings.Contains(string(raw), "4 agents work already") {
 		t.Errorf("%s", raw)
 	}
-	closed := time.Now()
 	_ = c.in.Close()
 	c.ends()
-	if took := time.Since(closed); took > 5*time.Second {
-		t.Errorf("it took %s to end", took)
-	}
 	p.gone(t, "")
 }
 

@@ -111,9 +111,9 @@ func TestNothingIsLeft(t *testing.T) {
 	b := raw(t, events+"\r\ndata: stop\n\n", true)
 	before = runtime.NumGoroutine()
 	var seen []string
-	begin := time.Now()
-	if _, err := b.Stream(t.Context(), "/", struct{}{}, until(&seen)); err != nil || time.Since(begin) > 2*time.Second {
-		t.Error(err, time.Since(begin))
+	b.First, b.Idle = time.Hour, time.Hour // it does not wait for the end of the answer
+	if _, err := b.Stream(t.Context(), "/", struct{}{}, until(&seen)); err != nil {
+		t.Error(err)
 	}
 	settle(t, before+1) // of the server, which holds its connection
 	before = runtime.NumGoroutine()

@@ -26,12 +26,11 @@ func TestSignals(t *testing.T) {
 			id := c.begin(1, p.work, nil)
 			turn := c.send("session/prompt", object{"sessionId": id, "prompt": text("go")})
 			until(t, func() bool { return p.read("begun") != "no file" })
-			began := time.Now()
 			if err := c.cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			if got := c.wait(); got != code || time.Since(began) > 8*time.Second {
-				t.Errorf("exit %d after %s: %s", got, time.Since(began), c.stderr.String())
+			if got := c.wait(); got != code {
+				t.Errorf("exit %d: %s", got, c.stderr.String())
 			}
 			if got := c.reply(turn); dig(got, "result", "stopReason") != "cancelled" {
 				t.Error(got)
@@ -71,7 +70,6 @@ func TestDoesNotRead(t *testing.T) {
 		}
 	}()
 	time.Sleep(300 * time.Millisecond) // both pipes are full long before
-	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +86,6 @@ func TestDoesNotRead(t *testing.T) {
 	<-wrote
 	if most := peak(state.SysUsage()); most > 200<<20 {
 		t.Errorf("%d MB", most>>20)
-	}
-	if took := time.Since(began); took > 8*time.Second { // well before a client that reads slowly would be given up
-		t.Errorf("it took %s", took)
 	}
 	_, _ = io.Copy(io.Discard, out)
 }

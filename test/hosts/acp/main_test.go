@@ -43,8 +43,6 @@ func TestSources(t *testing.T) {
 	}
 }
 
-const longEnough = 30 * time.Second
-
 // place is a home and a workspace of one test, and a model.
 type place struct {
 	home, work string
@@ -190,7 +188,7 @@ func (c *client) all() []object {
 // await returns the first message from that place on which matches, and the place behind it.
 func (c *client) await(from int, match func(object) bool) (object, int) {
 	c.t.Helper()
-	over := time.After(longEnough)
+	over := time.After(hermetic.Patience)
 	for ended := false; ; {
 		all := c.all()
 		for i := from; i < len(all); i++ {
@@ -322,7 +320,7 @@ func (c *client) wait() int {
 	c.t.Helper()
 	select {
 	case <-c.ended:
-	case <-time.After(longEnough):
+	case <-time.After(hermetic.Patience):
 		c.t.Fatalf("it does not end:\n%s\n%s", c.shown(), c.stderr.String())
 	}
 	return c.cmd.ProcessState.ExitCode()

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"omniagent/internal/hermetic"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -180,7 +181,7 @@ func TestCancelQuestion(t *testing.T) {
 
 func until(t *testing.T, done func() bool) {
 	t.Helper()
-	for over := time.Now().Add(longEnough); !done(); time.Sleep(5 * time.Millisecond) {
+	for over := time.Now().Add(hermetic.Patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(over) {
 			t.Fatal("it does not happen")
 		}
@@ -241,12 +242,8 @@ func TestGoesAway(t *testing.T) {
 			id := c.begin(1, p.work, nil)
 			c.send("session/prompt", object{"sessionId": id, "prompt": text("remember me")})
 			until(t, func() bool { return len(p.read("pid")) > 1 && p.read("pid") != "no file" })
-			began := time.Now()
 			if code := c.end(); code != 0 {
 				t.Errorf("exit %d: %s", code, c.stderr.String())
-			}
-			if took := time.Since(began); took > 8*time.Second {
-				t.Errorf("it took %s", took)
 			}
 			if left := sleepers(t, p.work); len(left) > 0 {
 				t.Errorf("still there: %v", left)
