@@ -49,7 +49,7 @@ func (p Parts) chat() *contract.Command {
 			"/agent changes the agent,\n/resume with an earlier conversation. @file:PATH sends a file, " +
 			"@!COMMAND " +
 			"runs a command whose result travels with the next message.\n" +
-			"Ctrl-C ends the turn, pressed twice it kills it, and without a turn it ends the conversation. A " +
+			"Ctrl-C ends the turn; pressed twice, it kills it. With no turn running, twice ends the conversation. A " +
 			"question is " +
 			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
 		Files: append(slices.Clone(like.Files), contract.FileEffect{

@@ -30,7 +30,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
 		Differ: "Agents differ: a flag that an agent does not have is ignored with a warning, or fails with exit " +
-			"code 2 under --strict. omniagent help agents has the table.",
+			"code 2 under --strict; deny, ask and plan always fail then. omniagent help agents has the table.",
 		Detail: matrixHelp(drivers),
 	}
 	for _, f := range shim.Flags() {
@@ -93,8 +93,9 @@ func matrixRows() [][2]string {
 
 // matrixHelp returns the page of the help about the differences between agents.
 func matrixHelp(drivers []agent.Driver) string {
-	return "A flag that an agent does not have is ignored with a warning, or is exit code 2 with --strict. What each " +
-		"one does, with a prompt / in a session where the two differ:\n\n" + matrixText(drivers) +
+	return "A flag that an agent does not have is ignored with a warning, or is exit code 2 with --strict; deny, " +
+		"ask and plan are never ignored. What each one does, with a prompt / in a session where the two differ:\n\n" +
+		matrixText(drivers) +
 		"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what is sent."
 }
 

@@ -162,7 +162,7 @@ func (p *Program) topics() []topic {
 	}
 	return append(list,
 		topic{"flags", "every flag that is not a command's own", p.flagsHelp},
-		topic{"environment", "the variables that it reads", p.environmentHelp},
+		topic{"environment", "variables of its own", p.environmentHelp},
 		topic{"exit-codes", "what each exit code means", p.exitsHelp})
 }
 
@@ -308,7 +308,7 @@ func (p *Program) rootHelp(h *helpPage) {
 		rows = append(rows, [2]string{"  " + t.Name, t.Summary})
 	}
 	h.list(rows)
-	h.heading("Most used flags of commands, and variables:")
+	h.heading("Flags of commands, and variables:")
 	h.broken("  ", flagNames(slices.DeleteFunc(p.sharedUsed(), func(q Param) bool { return !q.Common })))
 	names := []string{}
 	for _, v := range p.variables() {

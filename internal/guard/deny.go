@@ -317,8 +317,8 @@ func (w *walker) piped(c *syntax.BinaryCmd) {
 	}
 }
 
-// fetches reports whether a command in s fetches from the network. Of a pipeline, s is all that comes before, so what is
-// known of its parts is kept.
+// fetches reports whether a command in s fetches from the network. Of a pipeline, s is all that comes before; so what
+// is known of its parts is kept.
 func (w *walker) fetches(s *syntax.Stmt) bool {
 	found, known := w.fetch[s]
 	if known {
