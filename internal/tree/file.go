@@ -108,6 +108,19 @@ func Each(before, after *Index, do func(path string, old, is *File)) {
 	})
 }
 
+// EachHidden calls do for every path of before of which after knows nothing, because it could not be read.
+func EachHidden(before, after *Index, do func(path string, old *File)) {
+	lost := after.lost()
+	if len(lost) == 0 {
+		return
+	}
+	each(before, after, func(path string, old, is *entry) {
+		if is == nil && within(lost, path) {
+			do(path, fileOf(old))
+		}
+	})
+}
+
 func fileOf(e *entry) *File {
 	if e == nil {
 		return nil
@@ -141,8 +154,22 @@ func (x *Index) EachDir(do func(path string, f *File)) {
 	}
 }
 
-// Unread reports whether nothing is known of a path, because it, or a directory that it is in, could not be read.
-func (x *Index) Unread(path string) bool { return within(x.lost(), path) }
+// Unread returns a func that reports whether nothing is known of a path, because it, or a directory that it is in,
+// could not be read.
+func (x *Index) Unread() func(path string) bool {
+	lost := x.lost()
+	return func(path string) bool { return within(lost, path) && x.Find(path) == nil }
+}
+
+// Gap returns why the index does not have the content of a path, or "".
+func (x *Index) Gap(path string) string {
+	for _, g := range x.Gaps {
+		if path == g.Path || strings.HasPrefix(path, g.Path+"/") {
+			return g.Reason
+		}
+	}
+	return ""
+}
 
 // GitDirs are the directories .git whose repositories have files of the index, absolute.
 func (x *Index) GitDirs() []string {

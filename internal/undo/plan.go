@@ -18,14 +18,17 @@ type Kept struct {
 	Reason string `json:"reason"`
 }
 
-// ByHand reports whether the path was kept because it was changed after the turn.
-func (k Kept) ByHand() bool { return strings.HasPrefix(k.Reason, changedSince) }
+// ByHand reports whether the path was kept because it was changed after the turn, or may have been.
+func (k Kept) ByHand() bool {
+	return strings.HasPrefix(k.Reason, changedSince) || strings.HasPrefix(k.Reason, leftHidden)
+}
 
 // The reasons.
 const (
 	changedSince = "it was changed after the turn"
+	leftHidden   = "what the turn left there could not be read, so it may have been changed after the turn"
 	notHeld      = "no copy of its content was saved"
-	notSaved     = "what is there now is too large for a snapshot, so it could not be brought back"
+	notSaved     = "what is there now could not be brought back"
 	special      = "it is neither a file, a directory nor a link"
 	unreadable   = "it cannot be read"
 	notEmpty     = "it contains files that the turn did not create"
@@ -36,6 +39,7 @@ const (
 type action struct {
 	path    string
 	was, is *tree.File // before the turn, and now; nil: nothing
+	hidden  bool       // what the turn left there is not known
 }
 
 // plan is what a restore of one root does.
@@ -83,16 +87,17 @@ type comparison struct {
 	options
 	*plan
 	others map[string][]*elsewhere // by directory .git, once they are known
+	unread func(path string) bool  // now
 }
 
 // compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
 func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
 	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
-	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}}
+	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}, now.Unread()}
 	states := map[string][]action{}
-	tree.Each(before, after, func(path string, was, left *tree.File) {
+	visit := func(path string, was, left *tree.File, hidden bool) {
 		is := now.Find(path)
-		a := action{path, was, is}
+		a := action{path, was, is, hidden}
 		if dir, ok := c.stateOf(path); ok {
 			if e := c.elsewhereAt(dir, path); e != nil {
 				c.keepElsewhere(e)
@@ -102,7 +107,9 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 			return
 		}
 		c.consider(a, left)
-	})
+	}
+	tree.Each(before, after, func(path string, was, left *tree.File) { visit(path, was, left, false) })
+	tree.EachHidden(before, after, func(path string, was *tree.File) { visit(path, was, nil, true) })
 	for dir, actions := range states {
 		c.considerState(dir, actions)
 	}
@@ -120,7 +127,7 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 func (c *comparison) consider(a action, left *tree.File) {
 	reason := ""
 	switch {
-	case c.now.Unread(a.path):
+	case c.unread(a.path):
 		reason = unreadable
 	case tree.SameFile(a.is, a.was):
 		return
@@ -129,10 +136,12 @@ func (c *comparison) consider(a action, left *tree.File) {
 	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
 		reason = notHeld
 	case c.unfinished(a):
+	case a.hidden && !c.overwrites(a.path):
+		reason = leftHidden
 	case c.changed(a, left):
 		reason = changedSince
 	case !c.saved(a):
-		reason = notSaved
+		reason = c.notSaved(a.path)
 	}
 	if reason != "" {
 		c.keptPaths[a.path] = true
@@ -167,9 +176,12 @@ func (c *comparison) saved(a action) bool {
 	if a.is == nil || !a.is.Mode.IsRegular() || a.is.Held() || sameContent(a.was, a.is) {
 		return true
 	}
-	return c.dryRun && a.is.Size <= c.limit && !slices.ContainsFunc(c.now.Gaps, func(g tree.Gap) bool {
-		return a.path == g.Path || strings.HasPrefix(a.path, g.Path+"/")
-	})
+	return c.dryRun && a.is.Size <= c.limit && c.now.Gap(a.path) == ""
+}
+
+// notSaved returns the reason for a path that is not saved.
+func (c *comparison) notSaved(path string) string {
+	return notSaved + ": " + cmp.Or(c.now.Gap(path), "it is too large for a snapshot")
 }
 
 func restorable(f *tree.File) bool {
@@ -297,12 +309,14 @@ func (c *comparison) considerObjects(dir string) {
 func (c *comparison) obstacle(dir string, actions []action) string {
 	for _, a := range actions {
 		switch {
-		case c.now.Unread(a.path):
+		case c.unread(a.path):
 			return unreadable + ": " + a.path
 		case a.was != nil && (!a.was.Held() || !restorable(a.was)):
 			return notHeld + ": " + a.path
 		case !c.saved(a):
-			return notSaved + ": " + a.path
+			return c.notSaved(a.path) + ": " + a.path
+		case a.hidden && !c.overwrites(dir):
+			return leftHidden + ": " + a.path
 		}
 		if path.Base(a.path) == "index" && c.locked(a.path) {
 			return gitAtWork + ": " + a.path + ".lock"

@@ -322,6 +322,13 @@ func foreignChanges(start, end *tree.Index, then snapshots, c *plan) func(path s
 		was := then.before[at].Find(path)
 		all[path] = was == nil && then.after[at].Find(path) == nil || !tree.SameFile(was, is)
 	})
+	acted := map[string]bool{}
+	if c != nil {
+		for _, a := range c.actions {
+			acted[a.path] = true
+		}
+	}
+	tree.EachHidden(start, end, func(path string, _ *tree.File) { all[path] = !acted[path] })
 	return func(path string) bool { return all[path] }
 }
 

@@ -253,11 +253,13 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 		if same, _ := tree.Same(before[i], after[i]); same {
 			continue
 		}
-		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
+		count := func(path string) {
 			if r.Files++; len(r.Changed) < mostListed {
 				r.Changed = append(r.Changed, nameIn(i, r.Roots, path))
 			}
-		})
+		}
+		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) { count(path) })
+		tree.EachHidden(before[i], after[i], func(path string, _ *tree.File) { count(path) }) // it may have changed
 	}
 	if r.Kind == OfTurn {
 		lost := t.lostObjects()
