@@ -68,13 +68,14 @@ func (p *place) harmed(common, id string, written touched) (missing, damaged []s
 	return missing, damagedIn(filepath.Join(common, "objects"), still, written)
 }
 
-// lost reports whether a repository has lost an object of a turn's list. What git has packed is not lost.
+// lost reports whether a repository has lost an object of a turn's list, or where it borrows some. What git has packed is not lost.
 func (p *place) lost(common, id string, written touched) bool {
 	missing, damaged := p.harmed(common, id, written)
 	if len(damaged) > 0 {
 		return true
 	}
-	if len(missing) == 0 {
+	borrows := len(lacksLines(p.alternates(common, id), readAlternates(common))) > 0
+	if len(missing) == 0 && !borrows {
 		return false
 	}
 	opened, err := git.At(common)
@@ -82,6 +83,9 @@ func (p *place) lost(common, id string, written touched) bool {
 		return false // the repository is gone, which the index has noticed
 	}
 	defer opened.Close()
+	if borrows {
+		return true
+	}
 	for _, name := range missing {
 		folder, base, _ := strings.Cut(name, "/")
 		switch pack, ext := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name); {

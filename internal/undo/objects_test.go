@@ -164,3 +164,33 @@ func TestALinkedWorktreeInsideComesBack(t *testing.T) {
 		same(t, script, was, look(t, root))
 	}
 }
+
+// TestWhereObjectsAreBorrowedComesBack has turns destroy the file that names another repository, whose objects are
+// borrowed.
+func TestWhereObjectsAreBorrowedComesBack(t *testing.T) {
+	base := t.TempDir()
+	s, root := undo.Store{Dir: t.TempDir()}, filepath.Join(base, "work")
+	sh(t, base, `git init -q base; cd base; echo one > f; git add f; git commit -qm one; cd ..
+		git clone -q --shared base work; cd work; echo two > f; git commit -qam two`)
+	is := func() string {
+		return state(t, root) + sh(t, root, `git log --oneline; cat .git/objects/info/alternates`)
+	}
+	said := is()
+	for _, script := range []string{
+		`rm -rf .git`, `rm .git/objects/info/alternates; echo x > new`, `rm .git/objects/info/alternates`,
+		`rm -r .git/objects`, `: > .git/objects/info/alternates`,
+	} {
+		turn := begin(t, s, root)
+		sh(t, root, script)
+		end(t, turn)
+		same(t, script+": kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+		same(t, script, said, is())
+	}
+	turn := begin(t, s, root)
+	sh(t, root, `git clone -q --shared ../base inside`)
+	end(t, turn)
+	back(t, s, undo.Request{Dir: root})
+	same(t, "a clone is gone", said, is())
+	same(t, "redo keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, Redo: true})))
+	same(t, "the clone again", "one\n", sh(t, root, `cd inside; git fsck; git log --format=%s; git status -s`))
+}

@@ -61,6 +61,9 @@ func (p *place) pin(commons []string, id string) error {
 		if err != nil {
 			return err
 		}
+		if err := p.keepAlternates(common, id); err != nil {
+			return err
+		}
 		text := []byte(strings.Join(names, "\n"))
 		if !slices.Equal(names, known) || !exists(listed) {
 			if err := workspace.Replace(listed, text, 0o600); err != nil {
@@ -86,8 +89,8 @@ func prepare(common, to string) {
 			renew(filepath.Join(to, name), data)
 		}
 	}
-	borrowed, err := workspace.ReadFile(filepath.Join(common, "objects", "info", "alternates"), jsonLimit)
-	if err != nil {
+	borrowed := readAlternates(common)
+	if borrowed == nil {
 		return
 	}
 	var all []string
@@ -209,6 +212,8 @@ type objects struct {
 	loose  map[string][32]byte // those that can be repaired
 	broken []string            // of names, those that the repository has damaged
 	alone  bool                // nothing else of the repository is restored
+	// borrowing is the file that says where objects are borrowed; nil: there was none.
+	borrowing []byte
 }
 
 // lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
@@ -221,6 +226,7 @@ func (p *place) lacking(root, gitDir, id string, actions []action) (objects, err
 	common := filepath.Join(root, filepath.FromSlash(gitDir))
 	o := objects{
 		gitDir: gitDir, pinned: filepath.Join(p.pinned(common), "objects"), loose: p.looseSums(key(common)),
+		borrowing: p.alternates(common, id),
 	}
 	list := filepath.Join(p.turn(id), "objects-"+key(common))
 	if !exists(list) { // it was not a repository
@@ -289,6 +295,9 @@ func (o objects) giveBack(root *os.Root) error {
 		if err := root.Remove(filepath.Join(to, filepath.FromSlash(name))); err != nil {
 			return err
 		}
+	}
+	if err := o.borrow(root, filepath.Join(to, "info", "alternates")); err != nil {
+		return err
 	}
 	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names, func(name string, _ fs.FileInfo) bool {
 		_, kept := o.loose[name]
