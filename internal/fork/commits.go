@@ -44,11 +44,12 @@ func (f *Fork) stood() (h head, known bool) {
 
 // standsNow records the workspace's head after commits were applied.
 func (f *Fork) standsNow(m move, turn string) error {
-	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: "index-" + turn}
-	to := filepath.Join(f.dir, h.Index)
-	_ = os.Remove(to)
-	if err := keepFile(filepath.Join(f.GitDir, "index"), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: m.stood.Index}
+	if m.index != nil { // not what the workspace has by now: somebody may have staged since
+		h.Index = "index-" + turn
+		if err := workspace.WriteFile(filepath.Join(f.dir, h.Index), m.index, 0o600); err != nil {
+			return err
+		}
 	}
 	f.Heads = append(f.Heads, h)
 	return f.write()
@@ -126,17 +127,21 @@ func checkCommit(name string) error {
 // move describes how the commits of a fork are applied to the workspace.
 type move struct {
 	fork    *Fork
-	from    head   // the workspace's head
-	to      string // the fork's commit; empty if it has none
-	ref     string // the ref that gets the commit
-	branch  string // its short name
+	old     journal // of an Apply that was killed
+	stood   head    // the workspace's head at the beginning
+	from    head    // the workspace's head
+	there   head    // the fork's head
+	to      string  // the fork's commit; empty if it has none
+	ref     string  // the ref that gets the commit
+	branch  string  // its short name
 	count   int
 	inPlace bool
 	// the history of the fork's commits ends elsewhere, as after git fetch --depth, or is damaged
 	incomplete bool
 	rewrote    bool   // the fork no longer has the commit of the branch
-	index      string // the file that becomes the index; empty to keep the index
-	stage      string // the name of an incomplete file
+	index      []byte // the fork's index; nil if it has none of its own
+	keepIndex  bool   // an Apply that was killed has moved the branch, and somebody has staged since
+	stage      string // the prefix of incomplete files
 }
 
 // considerSubmodules lists the submodules at a commit that only the fork has.
@@ -167,7 +172,7 @@ func (a *applying) considerSubmodules(m move) error {
 
 // commits finds the fork's commits, and copies their objects, which has no effect by itself.
 func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
-	m := move{fork: f}
+	m := move{fork: f, old: old}
 	stood, known := f.stood()
 	if f.GitDir == "" || !known {
 		return m, nil
@@ -189,20 +194,26 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	if err := f.bringObjects(); err != nil {
 		return m, err
 	}
-	m.to = there.Commit
+	m.stood, m.there, m.to = stood, there, there.Commit
+	own := filepath.Join(f.GitDir, "index")
+	if is := f.Real(own); is != "" && is != own {
+		if m.index, err = workspace.ReadFile(is, refLimit*16); unlessMissing(err) != nil {
+			return m, err
+		}
+	}
 	m.count = f.countCommits(ctx, there.Commit)
 	if m.count < 0 {
 		return move{fork: f, incomplete: true}, nil
 	}
-	if m.inPlace = f.unmoved(stood, m.from, there, old); m.inPlace && m.from.Ref == there.Ref && m.from.Commit != "" {
+	unstaged := m.unstaged()
+	m.keepIndex = m.arrived(m.from) && !unstaged
+	m.inPlace = m.unmoved(m.from) && (unstaged || m.keepIndex)
+	if m.inPlace && m.from.Ref == there.Ref && m.from.Commit != "" {
 		_, err := f.git(ctx, "merge-base", "--is-ancestor", m.from.Commit, there.Commit)
 		m.inPlace, m.rewrote = err == nil, err != nil
 	}
 	if m.inPlace {
 		m.ref = there.Ref
-		if is := f.Real(filepath.Join(f.GitDir, "index")); is != filepath.Join(f.GitDir, "index") {
-			m.index = is
-		}
 	} else {
 		var has bool
 		if m.ref, has, err = f.freeBranch(ctx, there.Commit); err != nil {
@@ -216,18 +227,21 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	return m, nil
 }
 
-// unmoved reports whether the workspace's head and index are the same as at the beginning, and no merge or rebase is in
-// progress in either, so that it can take over the fork's head.
-func (f *Fork) unmoved(stood, here, there head, old journal) bool {
-	arrived := old.InPlace && here.at(there)
-	if there.Ref == "" || !here.at(stood) && !arrived {
+// arrived reports whether an Apply that was killed has given the workspace the fork's head.
+func (m move) arrived(here head) bool { return m.old.InPlace && here.at(m.there) }
+
+// unmoved reports whether the workspace's head is the same as at the beginning, and no merge or rebase is in progress,
+// so that it can take over the fork's head.
+func (m move) unmoved(here head) bool {
+	f, arrived := m.fork, m.arrived(here)
+	if m.there.Ref == "" || !here.at(m.stood) && !arrived {
 		return false
 	}
-	if there.Ref != stood.Ref && !arrived {
-		if taken, err := f.home().commit(there.Ref); err != nil || taken != "" && taken != there.Commit {
+	if m.there.Ref != m.stood.Ref && !arrived {
+		if taken, err := f.home().commit(m.there.Ref); err != nil || taken != "" && taken != m.there.Commit {
 			return false
 		}
-		if fits, err := f.home().fits(there.Ref); err != nil || !fits {
+		if fits, err := f.home().fits(m.there.Ref); err != nil || !fits {
 			return false
 		}
 	}
@@ -242,20 +256,22 @@ func (f *Fork) unmoved(stood, here, there head, old journal) bool {
 			}
 		}
 	}
-	if old.InPlace {
-		return true
-	}
-	size := len(there.Commit) / 2
-	was, errWas := workspace.ReadFile(filepath.Join(f.dir, stood.Index), refLimit*16)
-	is, errIs := workspace.ReadFile(filepath.Join(f.GitDir, "index"), refLimit*16)
-	inside, _ := workspace.ReadFile(f.Real(filepath.Join(f.GitDir, "index")), refLimit*16)
-	if git.Split(was, size) || git.Split(is, size) || git.Split(inside, size) {
+	return true
+}
+
+// unstaged reports whether the workspace's index lists what it listed at the beginning, or what the fork's does. Then
+// nothing is lost if the fork's takes its place.
+func (m move) unstaged() bool {
+	size := len(m.there.Commit) / 2
+	was, errWas := workspace.ReadFile(filepath.Join(m.fork.dir, m.stood.Index), refLimit*16)
+	is, errIs := workspace.ReadFile(filepath.Join(m.fork.GitDir, "index"), refLimit*16)
+	if git.Split(was, size) || git.Split(is, size) || git.Split(m.index, size) {
 		return false // its other file would be missing
 	}
-	if errWas != nil || errIs != nil {
-		return errWas != nil && errIs != nil
+	if errWas != nil && errIs != nil {
+		return absent(errWas) && absent(errIs)
 	}
-	return git.SameIndex(was, is, size)
+	return git.SameIndex(is, was, size) || git.SameIndex(is, m.index, size)
 }
 
 // fits reports whether a ref can exist beside those that are there: a name cannot be that of a ref and of a directory
@@ -368,95 +384,129 @@ func (f *Fork) countCommits(ctx context.Context, commit string) int {
 	return n
 }
 
-// carryOut moves the branch, unless it was moved meanwhile.
+// carryOut moves the branch, unless somebody has changed meanwhile what would be replaced.
 func (m move) carryOut() error {
 	if m.to == "" {
 		return nil
 	}
-	f := m.fork
-	was, err := f.home().commit(m.ref)
-	if err == nil && was != m.to {
-		err = m.swap(filepath.Join(f.Common, filepath.FromSlash(m.ref)), []byte(m.to+"\n"), func() error {
-			if is, err := f.home().commit(m.ref); err != nil || is != was {
-				return errors.Join(err, errChanged)
-			}
-			m.note(f.Common, m.ref, was)
-			if m.inPlace && m.from.Ref == m.ref {
-				m.note(f.GitDir, "HEAD", was)
-			}
-			return nil
-		})
-	}
-	if err == nil && m.inPlace && m.from.Ref != m.ref {
-		err = m.swap(filepath.Join(f.GitDir, "HEAD"), []byte("ref: "+m.ref+"\n"), func() error {
-			m.note(f.GitDir, "HEAD", m.from.Commit)
-			return nil
-		})
-	}
-	if err == nil && m.inPlace && m.index != "" {
-		var data []byte
-		if data, err = workspace.ReadFile(m.index, refLimit*16); err == nil {
-			err = m.swap(filepath.Join(f.GitDir, "index"), data, func() error { return nil })
-		}
-	}
-	if err != nil {
+	if err := m.swap(); err != nil {
 		return fault.New(fault.Conflicting, "the files were brought home, but the commits were not: %s",
 			tree.Reason(err)).
-			Hint("omniagent fork apply %s, again", f.Name).Because(err)
+			Hint("omniagent fork apply %s, again", m.fork.Name).Because(err)
 	}
 	return nil
 }
 
-// swap replaces a file of git while it holds git's own lock, the name with .lock appended. The lock is a hard link to
-// the staged file, so that a later process knows that it is ours.
-func (m move) swap(path string, data []byte, check func() error) error {
+// files returns the files of git that a move replaces. The index is the first: if this process is killed in between,
+// what the fork has committed is staged, and a commit of the person would have it too.
+func (m move) files() []string {
+	f := m.fork
+	return []string{
+		filepath.Join(f.GitDir, "index"), filepath.Join(f.Common, filepath.FromSlash(m.ref)),
+		filepath.Join(f.GitDir, "HEAD"),
+	}
+}
+
+// swap holds git's own locks of all files while it checks and replaces them, so that git can change none in between.
+func (m move) swap() error {
+	f, files := m.fork, m.files()
+	was, err := f.home().commit(m.ref)
+	if err != nil {
+		return err
+	}
+	data := make([][]byte, len(files)) // nil if the file stays
+	if was != m.to {
+		data[1] = []byte(m.to + "\n")
+	}
+	if m.inPlace && !m.keepIndex {
+		data[0] = m.index
+	}
+	if m.inPlace && m.from.Ref != m.ref {
+		data[2] = []byte("ref: " + m.ref + "\n")
+	}
+	defer m.tidy()
+	for i, path := range files {
+		if i == 1 || m.inPlace {
+			if err := lockWith(path, m.staged(i), data[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.check(was); err != nil {
+		return err
+	}
+	if was != m.to {
+		m.note(f.Common, m.ref, was)
+	}
+	if m.inPlace && (was != m.to || m.from.Ref != m.ref) {
+		m.note(f.GitDir, "HEAD", m.from.Commit)
+	}
+	for i, path := range files {
+		if data[i] != nil {
+			if err := os.Rename(path+".lock", path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check returns an error if the branch, or what is staged, is not what it was when the move was planned.
+func (m move) check(was string) error {
+	if is, err := m.fork.home().commit(m.ref); err != nil || is != was {
+		return errors.Join(err, errChanged)
+	}
+	if !m.inPlace {
+		return nil
+	}
+	here, err := m.fork.home().head()
+	if err != nil || !here.at(m.from) || !m.unmoved(here) || !m.keepIndex && !m.unstaged() {
+		return errors.Join(err, errChanged)
+	}
+	return nil
+}
+
+// lockWith makes the file with which git locks another one. It is a hard link to the staged file, so that a later
+// process knows that it is ours.
+func lockWith(path, staged string, data []byte) error {
 	perm := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}
-	staged := m.staged()
 	_ = os.Remove(staged)
 	if err := workspace.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	err := os.WriteFile(staged, data, perm)
 	if err == nil {
-		defer os.Remove(staged)
 		err = os.Link(staged, path+".lock")
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s.lock is there, so git is at work", path)
 	}
-	if err != nil {
-		return err
-	}
-	if err = check(); err == nil {
-		err = os.Rename(path+".lock", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".lock")
-	}
 	return err
 }
 
-func (m move) staged() string { return filepath.Join(m.fork.GitDir, m.stage) }
+// staged returns the path of the staged file for one of the files.
+func (m move) staged(i int) string {
+	return filepath.Join(m.fork.GitDir, m.stage+"-"+strconv.Itoa(i))
+}
 
-// tidy removes the locks of an Apply that was killed.
+// tidy removes what is left of locks and staged files.
 func (m move) tidy() {
-	mine, err := os.Stat(m.staged())
-	if m.stage == "" || err != nil {
+	if m.stage == "" {
 		return
 	}
-	f := m.fork
-	for _, path := range []string{
-		filepath.Join(f.GitDir, "index"), filepath.Join(f.GitDir, "HEAD"),
-		filepath.Join(f.Common, filepath.FromSlash(m.ref)),
-	} {
+	for i, path := range m.files() {
+		mine, err := os.Stat(m.staged(i))
+		if err != nil {
+			continue
+		}
 		if lock, err := os.Stat(path + ".lock"); err == nil && os.SameFile(lock, mine) {
 			_ = os.Remove(path + ".lock")
 		}
+		_ = os.Remove(m.staged(i))
 	}
-	_ = os.Remove(m.staged())
 }
 
 // note appends a line to the log of a ref, if git keeps one.
