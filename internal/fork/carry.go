@@ -31,7 +31,11 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 		a.Results[s.name] = s.result
 	}
 	if err := writeJSON(filepath.Join(a.dir, journalFile), a.journal); err != nil {
-		turn.Drop()
+		if turn.ID() == a.old.Turn {
+			turn.Leave() // only its snapshot has what the Apply that was killed has replaced
+		} else {
+			turn.Drop()
+		}
 		return err
 	}
 	a.removeAll()

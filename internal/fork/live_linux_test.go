@@ -223,6 +223,41 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// An Apply that cannot write its journal, as on a full disk, leaves the snapshot of one that was killed.
+func TestApplyAgainWithoutAJournal(t *testing.T) {
+	g := newGround(t)
+	g.must(g.dir, "echo mine >a; echo mine >b")
+	f := g.make("try", "")
+	g.run(f, "echo theirs >a; echo theirs >b")
+	turn, err := g.snapshots.Begin(t.Context(), undo.Origin{Dir: g.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.Leave()
+	journal := filepath.Join(g.store.Dir, "try", "apply.json")
+	g.must(g.dir, `echo theirs >a; printf '{"turn":"%s","results":{"a":"","b":""}}' `+turn.ID()+" >"+journal)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", "-Urm", "/bin/sh", "-c", // nothing replaces what is mounted
+		`mount --bind "$0" "$0" && exec "$@"`, journal, self, "applies", g.store.Dir, g.snapshots.Dir,
+		filepath.Dir(g.dir), "try")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "begins") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := g.sh(g.dir, "cat a b"); got != "theirs\nmine\n" {
+		t.Fatal(got)
+	}
+	if out := g.apply(f); !out.Resumed || out.Turn != turn.ID() {
+		t.Errorf("%+v", out)
+	}
+	g.undo()
+	if got := g.sh(g.dir, "cat a b"); got != "mine\nmine\n" {
+		t.Error(got)
+	}
+}
+
 // Where no tier works, the reason and the fix are told for each.
 func TestNoTier(t *testing.T) {
 	self, err := os.Executable()

@@ -210,6 +210,9 @@ func (t *Turn) over() {
 	t.release()
 }
 
+// Leave makes the turn one whose process has died.
+func (t *Turn) Leave() { t.release() }
+
 // release lets another process end the turn, if it has no end yet.
 func (t *Turn) release() {
 	if t.leases != nil {
