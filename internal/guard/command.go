@@ -134,10 +134,14 @@ func (w *walker) say(word Decision, n syntax.Node, why string) {
 	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
 }
 
-// refuse denies a text without parsing it.
+// refuse denies a text that bash may read otherwise than it is read here. Where the network is open, it may publish.
 func (w *walker) refuse(text string, blind bool, why string) {
 	w.survey.broken = true
-	w.add(piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind})
+	p := piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind}
+	if w.place.Ground.Network {
+		p.reaches(published, why+", so it may publish, and the network is open")
+	}
+	w.add(p)
 }
 
 func clip(s string) string { return text.Cut(s, 200) }
@@ -148,7 +152,8 @@ func (w *walker) text(source string, at dirs) dirs {
 	if !w.characters(source) {
 		return dirs{lost: true}
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).
+		Parse(strings.NewReader(source), "")
 	if err != nil {
 		at := "it"
 		var parse syntax.ParseError
@@ -169,6 +174,7 @@ func (w *walker) text(source string, at dirs) dirs {
 		w.refuse(source, false, fmt.Sprintf("it has more than %d parts", maxNodes))
 		return dirs{lost: true}
 	}
+	w.disagreements(file)
 	if w.sets, w.begin = sets(file), at; moves(file) {
 		w.begin = dirs{lost: true}
 	}
@@ -223,6 +229,43 @@ func (w *walker) characters(source string) bool {
 		return false
 	}
 	return true
+}
+
+// disagreements refuses what the parser is known to read otherwise than bash does.
+func (w *walker) disagreements(file *syntax.File) {
+	if strings.Contains(w.source, "$\\\n") { // bash joins the lines first, so that an expansion may begin there
+		w.refuse(w.source, false, "a line is continued behind $")
+	}
+	for n := range syntax.Preorder(file) {
+		switch n := n.(type) {
+		case *syntax.Comment:
+			if strings.Contains(n.Text, "\n") { // the parser takes the next line for more words of the command
+				w.refuse(w.source, false, "a comment ends with a backslash")
+			}
+		case *syntax.Redirect:
+			if n.Op != syntax.Hdoc && n.Op != syntax.DashHdoc {
+				continue
+			}
+			if delimiter := slice(w.source, n.Word); !plainDelimiter(delimiter) || w.endsEarly(delimiter) {
+				w.refuse(slice(w.source, n), false, "where the here-document ends is not certain")
+			}
+		}
+	}
+}
+
+// endsEarly reports whether bash may end a here-document where the parser does not: at a delimiter that is written over
+// several lines or, in a substitution, at one with a bracket behind it.
+func (w *walker) endsEarly(delimiter string) bool {
+	delimiter = strings.Trim(delimiter, `\'"`)
+	joined := strings.ReplaceAll(w.source, "\\\n", "\x00")
+	for line := range strings.SplitSeq(joined, "\n") {
+		text := strings.TrimLeft(strings.ReplaceAll(line, "\x00", ""), "\t")
+		rest, begins := strings.CutPrefix(text, delimiter)
+		if begins && (rest == "" && strings.Contains(line, "\x00") || strings.ContainsAny(rest, ")`")) {
+			return true
+		}
+	}
+	return false
 }
 
 // words looks for the words that the set SysBuiltIn denies wherever they occur, also in quotes.

@@ -103,6 +103,9 @@ func TestBeyond(t *testing.T) {
 		"mvn clean deploy": Ask, "sbt clean +publish": Ask, "mvn clean install": Allow,
 		"swaks -h x -t a@b.c": Ask, "gh pr create -t x -b --offline": Ask, "mail -s --offline a@b.c < f": Ask,
 		"kubectl -n get delete pod x": Ask, "kubectl -n x get pod y": Allow, "mvn --version": Allow,
+		"echo a # \\\ngit push": Ask, "cat <<\"a\\\"b\"\na\"b\ngit push\na\\\"b": Ask, "time -- git push": Ask,
+		"echo $(cat <<E\na\nE)\ngit push\nE\n)": Ask, "echo \"$\\\n(git push)\"": Ask, "echo ((": Ask,
+		"make \\\n  -j2 # all\n": Allow, "cat <<EOF2 > x\na \\\n  b\nEOF2\n": Allow,
 	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",

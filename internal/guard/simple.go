@@ -18,6 +18,9 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	for i, arg := range c.Args {
 		argv[i] = w.read(arg, at)
 	}
+	if strings.HasPrefix(argv[0].text, "-") && argv[0].known { // bash takes it for a flag of a keyword: time -- ls
+		argv[0].known, argv[0].why = false, "which program this is is not known"
+	}
 	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
 	w.fed, w.isFed = w.feeds[c]
 	w.denied(&p, argv, at)

@@ -213,12 +213,15 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	w.output(r, at)
 }
 
-// plainDelimiter reports whether the delimiter of a here-document is one word of letters, bare or in quotes.
+// plainDelimiter reports whether the delimiter of a here-document is one plain word: bare, in quotes or behind a
+// backslash.
 func plainDelimiter(s string) bool {
 	if len(s) > 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
 		s = s[1 : len(s)-1]
+	} else {
+		s = strings.TrimPrefix(s, `\`)
 	}
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == ""
 }
 
 func (w *walker) input(r *syntax.Redirect, at dirs) {

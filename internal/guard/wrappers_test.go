@@ -59,10 +59,17 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"bash <<< \"$x\"", "unshare --strange curl x", "ls | tee l | zsh", "find . -exec {} x \\;",
 			"setarch -R curl x", "setarch x86_64 -R curl x", "/lib64/ld-linux-x86-64.so.2 /usr/bin/curl x",
 			"echo curl x | at now", "tmux new -d curl x",
+			"echo a # \\\ncurl x", "ls # list \\\ncurl http://x", "echo \"$\\\n(curl x)\"",
+			"cat <<\"a\\\"b\"\na\"b\ncurl x\na\\\"b", "cat <<\"a\\$b\"\na$b\ncurl x\na\\$b",
+			"cat <<\"a\\\\b\"\na\\b\ncurl x\na\\\\b", "echo $(cat <<E\na\nE)\ncurl x\nE\n)",
+			"x=$(cat <<E\na\nE)\ncurl x\nE\n)", "cat <<E\n\\\nE\ncurl x\nE", "cat <<E\nE\\\n\ncurl x\nE",
+			"echo `cat <<E\na\nE`\ncurl x\nE\n`", "time -- curl x", "time -p -- curl x",
 		},
 		Allow: {
 			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
 			"man curl", "man -H curl", "tar -cfIcurl a", "zip a curl", "go run . curl",
+			"ls \\\n  -l # all\n", "cat <<EOF2\na \\\n  curl\nEOF2\n", "echo \"$(cat <<'EOF'\ncurl x\nEOF\n)\"",
+			"cat <<\\EOF\n# a \\\nEOF\n",
 			"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
 		},
 	} {
