@@ -297,34 +297,103 @@ func shellText(name string, argv []word) (string, reading) {
 		return join(all[0].argv)
 	case w.text != nil:
 		return w.textOf(argv)
-	case !isShell(name) && name != "su" && name != "script":
-		return "", noText
-	}
-	for i, a := range argv[1:] {
-		if !a.literal() {
+	case isShell(name):
+		return optionsOf(name, argv).given()
+	case name == "su", name == "script":
+		if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }) {
 			return "", unknownText
 		}
-		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") &&
-			i+2 < len(argv) {
-			rest := argv[i+2:]
-			for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
-				rest = rest[1:]
-			}
-			return join(rest[:1])
+		w = wrapper{text: []string{"-c", "--command", "--session-command"}}
+		words := w.words(argv)
+		if len(words) > 1 && w.words(words) != nil { // the last one counts
+			return "", unknownText
 		}
+		return join(words[:min(1, len(words))])
 	}
 	return "", noText
 }
 
+// options are the options of a shell, as it reads them.
+type options struct {
+	known       bool // false: the rest is not
+	text, input bool // -c and -s
+	help        bool
+	rest        []word // behind them
+}
+
+// optionsOf reads the options of a shell: the words that begin with - or +, and one more for each -o, +o, -O and +O. It
+// knows only letters that mean the same to each shell of that name.
+func optionsOf(name string, argv []word) (o options) {
+	letters := "abcefhiklmnopqrstuvxBCDEHIOPTV"
+	switch name {
+	case "zsh", "ksh", "mksh":
+		letters = "cefilnosuvx"
+	case "csh", "tcsh":
+		letters = "cefn"
+	case "fish":
+		letters = ""
+	}
+	for i := 1; i < len(argv); i++ {
+		text := argv[i].text
+		switch {
+		case !argv[i].literal():
+			return o
+		case text == "-", text == "--":
+			o.known, o.rest = true, argv[i+1:]
+			return o
+		case !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "+"):
+			o.known, o.rest = true, argv[i:]
+			return o
+		case text == "--version", text == "--help":
+			o.help = true
+		case text == "--rcfile", text == "--init-file":
+			i++
+		case slices.Contains([]string{
+			"--norc", "--noprofile", "--posix", "--login", "--restricted", "--verbose", "--noediting",
+		}, text):
+		case slices.Contains([]string{"norc", "noprofile", "posix", "verbose", "rcfile", "help", "version"}, text[1:]):
+			return o // bash takes a long option with one hyphen too
+		default:
+			for _, letter := range text[1:] {
+				if !strings.ContainsRune(letters, letter) {
+					return o
+				}
+				if letter == 'o' || letter == 'O' {
+					if i++; i < len(argv) && !argv[i].literal() {
+						return o
+					}
+				}
+				o.text, o.input = o.text || letter == 'c', o.input || letter == 's'
+			}
+		}
+	}
+	o.known = true
+	return o
+}
+
+// given returns the text that a shell is given by -c.
+func (o options) given() (string, reading) {
+	switch {
+	case !o.known:
+		return "", unknownText
+	case !o.text:
+		return "", noText
+	}
+	return join(o.rest[:min(1, len(o.rest))])
+}
+
 // textOf returns the text that a flag of a wrapper gives to a shell.
-func (w wrapper) textOf(argv []word) (string, reading) {
+func (w wrapper) textOf(argv []word) (string, reading) { return join(w.words(argv)) }
+
+// words returns the text behind such a flag, and all words behind it.
+func (w wrapper) words(argv []word) []word {
 	for i, a := range argv[1:] {
 		for _, flag := range w.text {
 			if name, value, found := strings.Cut(a.text, "="); found && len(name) > 3 && strings.HasPrefix(flag, name) {
-				return join(append([]word{{text: value, known: a.literal()}}, argv[i+2:]...))
+				return append([]word{{text: value, known: a.literal()}}, argv[i+2:]...)
 			}
 			if a.text == flag || len(a.text) > 3 && strings.HasPrefix(flag, a.text) {
-				return join(argv[i+2:])
+				return argv[i+2:]
 			}
 		}
 		if !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "--") {
@@ -341,10 +410,10 @@ func (w wrapper) textOf(argv []word) (string, reading) {
 			if value := a.text[1+at+len(string(letter)):]; value != "" {
 				rest = append([]word{{text: value, known: a.literal()}}, rest...)
 			}
-			return join(rest)
+			return rest
 		}
 	}
-	return "", noText
+	return nil
 }
 
 // join joins words as eval does.
@@ -368,27 +437,21 @@ func readsText(name string, argv []word) bool {
 	if name == "at" || name == "batch" {
 		return true
 	}
-	if !isShell(name) && name != "source" && name != "." {
-		return false
-	}
-	for i := 1; i < len(argv); i++ {
-		a := argv[i]
-		switch {
-		case !a.literal():
+	switch {
+	case isShell(name):
+		o := optionsOf(name, argv)
+		if !o.known || len(o.rest) > 0 && !o.rest[0].literal() {
 			return true
-		case standardInput(a):
-			return true
-		case a.text == "--version" || a.text == "--help":
-			return false
-		case slices.Contains([]string{"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}, a.text):
-			i++
-		case strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "s"):
-			return true
-		case !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+"):
-			return false // a script
 		}
+		return !o.text && !o.help && (o.input || len(o.rest) == 0 || standardInput(o.rest[0]))
+	case name == "source", name == ".":
+		args := argv[1:]
+		if len(args) > 0 && args[0].text == "--" {
+			args = args[1:]
+		}
+		return len(args) > 0 && (!args[0].literal() || standardInput(args[0]))
 	}
-	return name != "source" && name != "."
+	return false
 }
 
 // standardInput reports whether a word names the standard input of its command.
