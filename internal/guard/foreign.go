@@ -15,7 +15,8 @@ func foreignText(name string, argv []word) bool {
 		return false
 	case isInterpreter(name):
 		return short(args, "c", "e", "E", "r", "p") || long(args, "--eval", "--print", "--run", "--command") ||
-			slices.Contains(args, "eval") || runsInput(name, argv) || slices.ContainsFunc(argv[1:], standardInput)
+			slices.Contains(args, "eval") || runsInput(name, argv) || slices.ContainsFunc(argv[1:], standardInput) ||
+			slices.ContainsFunc(args, flagOpens)
 	case slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "busybox"}, name):
 		return slices.ContainsFunc(argv[1:], func(a word) bool {
 			return !a.known && !a.data || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
@@ -31,16 +32,15 @@ func foreignText(name string, argv []word) bool {
 		name)
 }
 
-// readsScript reports whether make, sed or awk read what they run from their standard input: make -f -.
+// readsScript reports whether make, sed or awk read what they run from something other than a file: make -f -.
 func readsScript(argv []word) bool {
 	for i, a := range argv[1:] {
-		for _, flag := range []string{"-f", "--file=", "--makefile="} {
-			if rest, found := strings.CutPrefix(a.text, flag); found && standardInput(word{text: rest}) {
-				return true
-			}
-		}
-		if before := argv[i].text; standardInput(a) && (short([]string{before}, "f") || long([]string{before}, "--file",
-			"--makefile")) {
+		before := argv[i].text
+		switch file := short([]string{before}, "f") || long([]string{before}, "--file", "--makefile"); {
+		case flagOpens(a.text):
+			return true
+		case !standardInput(a):
+		case file, a.text != "-" && (strings.HasPrefix(before, "-") || before == "exec"): // mawk -W exec FILE
 			return true
 		}
 	}

@@ -103,7 +103,8 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	if evaluates(argv) {
 		p.runsUnknown, w.evaluates = true, true
 	}
-	p.runsUnknown = p.runsUnknown || rereads(name) || readsPipe(name, argv)
+	p.runsUnknown = p.runsUnknown || rereads(name) || readsPipe(name, argv) || wrapperOf(name).sets(argv) ||
+		slices.ContainsFunc(at.list, func(dir string) bool { return opened(dir) != noText }) // cd /dev/fd && bash 3
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent
 		p.say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
@@ -112,8 +113,8 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		}
 	}
 	text, how := shellText(name, argv)
-	if how == noText && readsText(name, argv) {
-		if text, how = w.fed, knownText; !w.isFed || strings.TrimSpace(text) == "" {
+	if how == noText {
+		if text, how = w.fed, readsText(name, argv); how == knownText && (!w.isFed || strings.TrimSpace(text) == "") {
 			how = unknownText
 		}
 	}

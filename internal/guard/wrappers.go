@@ -2,6 +2,7 @@ package guard
 
 import (
 	_ "embed" // the wrappers
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,14 @@ func wrapperOf(name string) (w wrapper) {
 
 // starts reports whether words of a command are the command that it starts.
 func (w wrapper) starts() bool { return w.name != "" && !w.flags }
+
+// sets reports whether a wrapper gives a variable whose value programs run: env BASH_ENV=x.
+func (w wrapper) sets(argv []word) bool {
+	return w.assigns && slices.ContainsFunc(argv[1:], func(a word) bool {
+		name, value, found := strings.Cut(a.text, "=")
+		return found && runsValue(name, word{text: value, known: a.known})
+	})
+}
 
 // read takes a word of the first line of a wrapper. It returns false for an unknown word.
 func (w *wrapper) read(part string) bool {
@@ -347,7 +356,9 @@ func optionsOf(name string, argv []word) (o options) {
 		case text == "--version", text == "--help":
 			o.help = true
 		case text == "--rcfile", text == "--init-file":
-			i++
+			if i++; i < len(argv) && (!argv[i].literal() || standardInput(argv[i])) {
+				return o
+			}
 		case slices.Contains([]string{
 			"--norc", "--noprofile", "--posix", "--login", "--restricted", "--verbose", "--noediting",
 		}, text):
@@ -432,31 +443,70 @@ func join(words []word) (string, reading) {
 	return text, knownText
 }
 
-// readsText reports whether a command runs the text on its standard input, or may.
-func readsText(name string, argv []word) bool {
-	if name == "at" || name == "batch" {
-		return true
-	}
+// readsText returns whether a command runs the text on its standard input: knownText. It may also run a text from
+// elsewhere that cannot be known.
+func readsText(name string, argv []word) reading {
+	args := argv[1:]
 	switch {
+	case name == "at", name == "batch":
+		return knownText
 	case isShell(name):
 		o := optionsOf(name, argv)
-		if !o.known || len(o.rest) > 0 && !o.rest[0].literal() {
-			return true
+		switch {
+		case !o.known:
+			return unknownText
+		case o.text, o.help:
+			return noText
+		case o.input, len(o.rest) == 0:
+			return knownText
 		}
-		return !o.text && !o.help && (o.input || len(o.rest) == 0 || standardInput(o.rest[0]))
+		args = o.rest
 	case name == "source", name == ".":
-		args := argv[1:]
 		if len(args) > 0 && args[0].text == "--" {
 			args = args[1:]
 		}
-		return len(args) > 0 && (!args[0].literal() || standardInput(args[0]))
+	default:
+		return noText
 	}
-	return false
+	switch {
+	case len(args) == 0:
+		return noText
+	case !args[0].literal():
+		return unknownText
+	}
+	return opened(args[0].text) // a script
 }
 
-// standardInput reports whether a word names the standard input of its command.
-func standardInput(a word) bool {
-	return slices.Contains([]string{"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, a.text)
+// standardInput reports whether a word names the standard input of its command, or something else that no file holds.
+func standardInput(a word) bool { return opened(a.text) != noText }
+
+// opened returns whether a path names something that is open instead of a file, under any spelling: knownText is the
+// standard input, and unknownText anything else.
+func opened(path string) reading {
+	clean := filepath.Clean("/" + path)
+	switch {
+	case path == "-", slices.Contains([]string{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, clean):
+		return knownText
+	case clean == "/dev/null", within("/dev/shm", clean):
+	case within("/dev", clean), within("/proc", clean):
+		return unknownText
+	}
+	return noText
+}
+
+// flagOpens reports whether a flag has the name of such a thing at its end: make -f/dev/fd/3, sed -nf-.
+func flagOpens(flag string) bool {
+	if !strings.HasPrefix(flag, "-") || len(flag) < 3 {
+		return false
+	}
+	for i := range flag[2:] {
+		switch before, rest := flag[i+1], flag[i+2:]; {
+		case rest == "-" && before != 'f' && before != '=':
+		case (rest[0] == '-' || rest[0] == '/' || rest[0] == '.') && opened(rest) != noText:
+			return true
+		}
+	}
+	return false
 }
 
 // readsPipe reports whether a command reads <(…) and may run what comes from it: make -f <(…).
