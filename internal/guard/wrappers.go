@@ -556,7 +556,9 @@ func (w *walker) feedPipe(c *syntax.BinaryCmd) {
 		return
 	}
 	text, how := join(argv[1:])
-	text = strings.ReplaceAll(text, `\n`, "\n")
+	if argv[0].text == "printf" { // echo prints a backslash, or in some shells does not
+		text = strings.ReplaceAll(text, `\n`, "\n")
+	}
 	if how != knownText || strings.ContainsAny(text, `\%`) || strings.HasPrefix(text, "-") {
 		return
 	}
