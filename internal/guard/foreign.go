@@ -25,6 +25,8 @@ func foreignText(name string, argv []word) bool {
 		return slices.ContainsFunc(argv[1:], func(a word) bool {
 			return !a.known && !a.data || executesSed().MatchString(a.text)
 		}) || readsScript(argv)
+	case name == "npm" || name == "pnpm" || name == "yarn":
+		return long(args, "--script-shell")
 	case name == "make" || name == "gmake":
 		return long(args, "--eval") || readsScript(argv)
 	}
@@ -67,13 +69,24 @@ func (r Rule) mentioned(p piece) bool {
 		return false // it only reads
 	}
 	return slices.ContainsFunc(argv[1:], func(a word) bool {
-		words := strings.FieldsFunc(strings.ToLower(a.text), func(c rune) bool {
+		return strings.ContainsAny(a.text, " \t\n=!\"'(;|`$<>&{,\\") && r.inText(a.text)
+	})
+}
+
+// inText reports whether a text has the words of the rule, also in quotes: cu""rl, \curl.
+func (r Rule) inText(text string) bool {
+	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(text)
+	for _, one := range slices.Compact([]string{text, bare}) {
+		words := strings.FieldsFunc(strings.ToLower(one), func(c rune) bool {
 			return c != '_' && c != '-' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 		})
-		return strings.ContainsAny(a.text, " \t\n=!\"'(;|`") && !slices.ContainsFunc(r.tokens, func(t token) bool {
+		if !slices.ContainsFunc(r.tokens, func(t token) bool {
 			return !t.star && !slices.Contains(words, strings.ToLower(t.text))
-		})
-	})
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutMessages drops the words of git that are texts for people: the values of flags such as -m and, of some

@@ -18,7 +18,7 @@ func TestRulesBehindOtherPrograms(t *testing.T) {
 			"readarray -C 'rm d' a", "compgen -C 'rm d'", "sg users -c 'rm d'", "split --filter='rm d' x",
 			"tar xf x --to-command='rm d'",
 			"bundle exec rm d",
-			"cross-env A=b rm d", "find . -exec rm {} +", "fd -x rm",
+			"rg --pre 'rm d' x", "cross-env A=b rm d", "find . -exec rm {} +", "fd -x rm",
 		},
 		Ask: {
 			"python3 -c 'os.system(\"rm d1\")'", "python3 -c 'import shutil'", "python - <<E\nx\nE",
@@ -28,7 +28,7 @@ func TestRulesBehindOtherPrograms(t *testing.T) {
 			"awk '{print | \"sh\"}' x", "sed '1e rm d' x", "sed 's/.*/x/e' x", "sed -n e x",
 			"tmux new-session -d 'rm x'",
 			"gdb -ex 'shell rm x'", "tar cf x . --checkpoint-action=exec=rm\\ d",
-			"rg --pre 'rm d' x", "git -c \"$x\" log", "git filter-branch --tree-filter 'x' main",
+			"npm --script-shell rm exec -c ls", "git -c \"$x\" log", "git filter-branch --tree-filter 'x' main",
 			"make --eval='x:;y'",
 			"GIT_EXTERNAL_DIFF='r\"\"m d' git diff", "vim -c '!x'",
 		},

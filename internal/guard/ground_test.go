@@ -78,6 +78,7 @@ func TestBeyond(t *testing.T) {
 			"python3 setup.py upload", "aws s3 cp a s3://b", "terraform apply",
 		}},
 		{"starts the agent", true, []string{
+			"choom -n 0 claude -p x", "logsave f npx claude",
 			"claude -p hi", "npx @openai/codex x", "omniagent run x", "env gemini",
 			"make; codex x",
 		}},
@@ -106,6 +107,8 @@ func TestBeyond(t *testing.T) {
 		"echo a # \\\ngit push": Ask, "cat <<\"a\\\"b\"\na\"b\ngit push\na\\\"b": Ask, "time -- git push": Ask,
 		"echo $(cat <<E\na\nE)\ngit push\nE\n)": Ask, "echo \"$\\\n(git push)\"": Ask, "echo ((": Ask,
 		"make \\\n  -j2 # all\n": Allow, "cat <<EOF2 > x\na \\\n  b\nEOF2\n": Allow,
+		"choom -n 0 git push": Ask, "logsave f npm publish": Ask, "choom -n 0 git pull": Allow,
+		"./prog hub": Allow, "apt-cache show hub": Allow,
 	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
 			Tool: "Bash", Kind: "command",
@@ -300,7 +303,7 @@ func TestFarther(t *testing.T) {
 			if !does(head, words[0], nil) {
 				t.Errorf("%s is not found", words[0])
 			}
-		} else if kind != ofNetwork && kind != ofPublishing && kind != ofReading {
+		} else if kind != ofNetwork && kind != ofPublishing && kind != ofReading && kind != ofData {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {
 			t.Errorf("%s is not found", words[0])

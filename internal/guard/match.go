@@ -78,6 +78,9 @@ func (r Rule) matchesCommand(argv []word) certainty {
 			best = max(best, min(got, perhaps))
 		}
 	}
+	if best == no && r.mayBehind(all) {
+		return perhaps
+	}
 	return best
 }
 

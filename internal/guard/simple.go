@@ -85,6 +85,7 @@ func (w *walker) denied(p *piece, argv []word, at dirs) {
 	for _, c := range all {
 		w.deniedAlone(p, c.argv, at)
 	}
+	w.guess(p, all)
 }
 
 func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {

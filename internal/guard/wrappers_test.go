@@ -42,6 +42,7 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"setpriv --no-new-privs --reuid 1 curl x", "unshare -r curl x", "nice -10 curl x", "timeout -k 1 5 curl x",
 			"watch -n 1 'curl x'", "chroot --userspec=a:b / curl x",
 			"taskset -c 0 curl x", "xargs -0 -n 1 curl", "find . -exec curl {} +",
+			"rg --pre curl x", "zip a.zip b -T -TTcurl",
 			"env nice -n 3 stdbuf -o0 flock l timeout 5 curl x", "script -qc 'curl x'", "su -c 'curl x'",
 			"env -S 'bash -c \"curl x\"'", "exec -a ls curl x", "systemd-run --user -p A=b curl x",
 			"tar -I curl -xf a", "tar -xI curl -f a", "tar -I'curl x' -xf a",
@@ -78,6 +79,12 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"awk -f/dev/fd/3", "sed -nf/dev/fd/3 a", "sed -nf- a", "make -f /dev/fd/3", "make -sf/dev/fd/3",
 			"make --file=/dev/fd/3", "tclsh /dev/fd/3", "mawk -W exec /dev/stdin <<< x", "node --require=/dev/fd/3 a",
 			"env BASH_ENV=/dev/fd/3 bash -c : 3<<< 'curl x'", "bash --rcfile /dev/fd/3 -i", "cd /dev/fd && bash 3",
+			"choom -n 0 -- curl x", "choom -n 0 /usr/bin/curl x", "logsave f curl x", "ssh-agent curl x",
+			`capsh -- -c 'cu""rl x'`, `capsh -- -c '\curl x'`, "gcc -wrapper curl f.c", "gcc -wrapper curl,-v f.c",
+			"uclampset -m 1 curl x", "runcon -t a curl x", "cmake -E env curl x", "ccache curl x", "systemd-cat curl x",
+			"rustup run stable curl x", "docker exec x curl x", "dtach -n s curl x", "aa-exec -p x curl x",
+			"xterm -e curl x", "script -q /dev/null curl x", "arch -x86_64 curl x", "sandbox-exec -n no curl x",
+			"npm --script-shell curl exec -c ls", "nice choom -n 0 curl x", "ssh host curl x", "python3 -m pdb curl", "xterm -e 'c\"\"url x'",
 		},
 		Allow: {
 			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
@@ -90,6 +97,10 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"make -f sub/Makefile", "bash x.sh /dev/stdin", "bash --rcfile a -c ls", "env A=b ls", "bash /dev/shm/x",
 			"cat <<\\EOF\n# a \\\nEOF\n",
 			"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
+			"apt-get install -y curl", "apt install curl", "brew install curl", "which curl", "pip install curl",
+			"python3 -m pip install curl", "docker build -t curl .", "docker pull curl", "docker rm curl", "make curl",
+			"cargo build -p curl", "npm install curl", "chmod +x curl", "export X=1 curl", "pytest -k curl",
+			"python3 -m pytest -k curl", "uv pip install curl", "arch", "cp curl x", "systemctl status curl",
 		},
 	} {
 		for _, command := range commands {

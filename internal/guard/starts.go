@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"strings"
+)
+
+// ofData are the lines of the table of programs whose operands are only data.
+const ofData = "data"
+
+// mostTried limits the words of one command that are compared with a rule. Behind more, the rule may apply.
+const mostTried = 64
+
+// startsNothing reports whether it is known which words of a command start another: those that commands finds, or none.
+// It lists the programs that are known, so that a new one is not trusted.
+func startsNothing(name string, argv []word) bool {
+	args := texts(argv[1:])
+	if isPython(name) && len(args) > 1 && args[0] == "-m" {
+		name, args = args[1], args[2:]
+	}
+	g := grammarOf(name)
+	return name == "git" || special(name) != nil || g.name != "" && !g.exact || wrapperOf(name).name != "" ||
+		does(ofChange, name, nil) || does(ofChangeLast, name, nil) || does(ofData, name, args)
+}
+
+// isPython reports whether a name is one of Python's: python3.12.
+func isPython(name string) bool {
+	rest, found := strings.CutPrefix(name, "python")
+	return found && strings.Trim(rest, "0123456789.") == ""
+}
+
+// unknownStarter returns the words of a program that may start any of them, because no table has it.
+func unknownStarter(all []candidate) []word {
+	for _, c := range all {
+		if c.argv[0].literal() && !startsNothing(program(c.argv[0].text), c.argv) {
+			return c.argv
+		}
+	}
+	return nil
+}
+
+// mayBehind reports whether a word behind a program that no table has is the program of the rule, so that it may be
+// started: choom -n 0 curl x.
+func (r Rule) mayBehind(all []candidate) bool {
+	tried := 0
+	words := unknownStarter(all)
+	for i, a := range words {
+		first := Rule{tokens: r.tokens[:1], prefix: true}
+		if i == 0 || !a.known || r.tokens[0] == (token{"*", true}) || first.matchesAlone(words[i:i+1]) == no {
+			continue
+		}
+		if tried++; tried > mostTried || r.matchesAlone(words[i:]) > no {
+			return true
+		}
+	}
+	return false
+}
+
+// guess records the effects for which a person is needed, if a program that no table has starts what its words name. It
+// leaves out what is of the workspace, whose words are often these names without meaning the programs.
+func (w *walker) guess(p *piece, all []candidate) {
+	words := unknownStarter(all)
+	if len(words) == 0 {
+		return
+	}
+	if name, system := plainName(words[0].text); !system || isInterpreter(program(name)) {
+		return
+	}
+	for i, a := range words[:min(len(words), mostTried)] {
+		if i == 0 || !a.literal() {
+			continue
+		}
+		name, args := a.text, texts(words[i+1:])
+		if name == "git" {
+			sub, rest := gitVerb(args)
+			args = append([]string{sub}, rest...)
+		}
+		if agent := w.place.Agents.starts(name, words[i:]); agent != "" && !asksForHelp(args) {
+			p.agent = agent
+			p.say(Ask, "perhaps it starts the agent "+agent+", whose tools nobody here judges")
+			p.reaches(another, p.why)
+		}
+		if w.place.Ground.Network && does(ofPublishing, name, args) && !does(ofReading, name, args) &&
+			!asksForHelp(args) {
+			p.reaches(published, "it may publish, or act for you elsewhere; nothing takes that back")
+		}
+	}
+}
