@@ -380,6 +380,5 @@ func runsInput(name string, argv []word) bool {
 	if isShell(name) || name == "source" || name == "." || name == "eval" {
 		return true
 	}
-	return isInterpreter(name) &&
-		!slices.ContainsFunc(argv[1:], func(a word) bool { return a.text != "-" && a.text != "-u" && a.text != "-i" })
+	return isInterpreter(name) && takes(name, argv) == fromInput
 }

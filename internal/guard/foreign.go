@@ -14,8 +14,7 @@ func foreignText(name string, argv []word) bool {
 	case isShell(name):
 		return false
 	case isInterpreter(name):
-		return short(args, "c", "e", "E", "r", "p") || long(args, "--eval", "--print", "--run", "--command") ||
-			slices.Contains(args, "eval") || runsInput(name, argv) || slices.ContainsFunc(argv[1:], standardInput) ||
+		return takes(name, argv) != fromFile || slices.ContainsFunc(argv[1:], standardInput) ||
 			slices.ContainsFunc(args, flagOpens)
 	case slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "busybox"}, name):
 		return slices.ContainsFunc(argv[1:], func(a word) bool {
@@ -30,8 +29,11 @@ func foreignText(name string, argv []word) bool {
 	case name == "make" || name == "gmake":
 		return long(args, "--eval") || readsScript(argv)
 	}
-	return slices.Contains([]string{"rscript", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sqlite3"},
-		name)
+	return slices.Contains([]string{
+		"ed", "ex", "vi", "view", "vim", "nvim", "vimdiff", "rvim", "rview", "gvim", "gview", "gvimdiff", "evim",
+		"eview",
+		"emacs", "gdb", "lldb", "sqlite3",
+	}, name)
 }
 
 // readsScript reports whether make, sed or awk read what they run from something other than a file: make -f -.

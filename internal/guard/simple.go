@@ -190,23 +190,6 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 	}
 }
 
-func isShell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"},
-		name)
-}
-
-func isInterpreter(name string) bool {
-	for _, one := range []string{
-		"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh",
-		"powershell", "tclsh",
-	} {
-		if rest, found := strings.CutPrefix(name, one); found && strings.Trim(rest, "0123456789.") == "" {
-			return true
-		}
-	}
-	return isShell(name)
-}
-
 // starts names the agent that a command starts, by itself or through a runner of packages.
 func (a Agents) starts(name string, argv []word) string {
 	agents := []string{

@@ -1,9 +1,5 @@
 package guard
 
-import (
-	"strings"
-)
-
 // ofData are the lines of the table of programs whose operands are only data.
 const ofData = "data"
 
@@ -20,12 +16,6 @@ func startsNothing(name string, argv []word) bool {
 	g := grammarOf(name)
 	return name == "git" || special(name) != nil || g.name != "" && !g.exact || wrapperOf(name).name != "" ||
 		does(ofChange, name, nil) || does(ofChangeLast, name, nil) || does(ofData, name, args)
-}
-
-// isPython reports whether a name is one of Python's: python3.12.
-func isPython(name string) bool {
-	rest, found := strings.CutPrefix(name, "python")
-	return found && strings.Trim(rest, "0123456789.") == ""
 }
 
 // unknownStarter returns the words of a program that may start any of them, because no table has it.

@@ -406,8 +406,9 @@ func (w wrapper) words(argv []word) []word {
 			if a.text == flag || len(a.text) > 3 && strings.HasPrefix(flag, a.text) {
 				return argv[i+2:]
 			}
-			if value, found := strings.CutPrefix(a.text, flag); found && len(flag) == 3 && flag[1] != '-' { // zip -TTcurl
-				return join([]word{{text: value, known: a.literal()}})
+			value, found := strings.CutPrefix(a.text, flag)
+			if found && len(flag) == 3 && flag[1] != '-' { // zip -TTcurl
+				return []word{{text: value, known: a.literal()}}
 			}
 		}
 		if !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "--") {

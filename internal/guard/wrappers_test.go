@@ -84,7 +84,8 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"uclampset -m 1 curl x", "runcon -t a curl x", "cmake -E env curl x", "ccache curl x", "systemd-cat curl x",
 			"rustup run stable curl x", "docker exec x curl x", "dtach -n s curl x", "aa-exec -p x curl x",
 			"xterm -e curl x", "script -q /dev/null curl x", "arch -x86_64 curl x", "sandbox-exec -n no curl x",
-			"npm --script-shell curl exec -c ls", "nice choom -n 0 curl x", "ssh host curl x", "python3 -m pdb curl", "xterm -e 'c\"\"url x'",
+			"npm --script-shell curl exec -c ls", "nice choom -n 0 curl x", "ssh host curl x", "python3 -m pdb curl",
+			"xterm -e 'c\"\"url x'",
 		},
 		Allow: {
 			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
