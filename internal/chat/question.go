@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"omniagent/internal/event"
 	"omniagent/internal/screen"
@@ -120,6 +122,7 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	if call := q.Tool; call != nil {
 		one.call = call.ID
 		if one.Change = changeOf(call); one.Change != nil {
+			one.Detail = c.replaced(one.Change)
 			one.Change.Path = c.near(one.Change.Path)
 		} else {
 			// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a
@@ -271,6 +274,30 @@ func changeOf(call *event.Call) *event.Change {
 		return &event.Change{Path: in.Path, Old: &old, New: ended(*in.New)}
 	}
 	return nil
+}
+
+// longestCompared limits the size of a file that a question compares.
+const longestCompared = 1 << 20
+
+// replaced adds what is lost to the change of a whole file, or says why it cannot be shown.
+func (c *Chat) replaced(change *event.Change) (problem string) {
+	path := change.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.World.Dir, path)
+	}
+	if change.Old != nil || c.World.Load == nil || !c.World.Exists(path) {
+		return ""
+	}
+	data, err := c.World.Load(path)
+	switch {
+	case err != nil:
+		return "The file exists, and what is lost of it cannot be shown: " + text.Visible(err.Error())
+	case len(data) > longestCompared, !utf8.Valid(data):
+		return "The file exists, and what is lost of it cannot be shown: it is long, or not text."
+	}
+	old := string(data)
+	change.Old = &old
+	return ""
 }
 
 func ended(s string) string {

@@ -2,6 +2,9 @@ package chat
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,6 +27,40 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 			!strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
 			strings.Contains(got, "\nforged") || strings.Contains(got, "\n? Look") {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestAQuestionShowsWhatIsLost: a Write replaces what the file has, and the question says so.
+func TestAQuestionShowsWhatIsLost(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{"a.go": "package a\n", "binary": "\xff\xfe", "long": strings.Repeat("x", 1<<20+1)}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &Chat{World: World{
+		Dir: dir, Load: os.ReadFile, Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+	}}
+	for path, want := range map[string]string{
+		"a.go":                      "a.go\n@@ -1 +1 @@\n-package a\n+package b\n",
+		filepath.Join(dir, "a.go"):  "a.go\n@@ -1 +1 @@\n-package a\n+package b\n",
+		"new.go":                    "new.go\n@@ -0,0 +1 @@\n+package b\n",
+		"binary":                    "cannot be shown",
+		filepath.Join(dir, "long"):  "cannot be shown",
+		filepath.Join(dir, "other"): "other\n@@ -0,0 +1 @@\n+package b\n",
+	} {
+		input, err := json.Marshal(map[string]string{"file_path": path, "content": "package b\n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		NewPlain(nil, &out, true).Ask(c.asked(&event.Ask{
+			Options: []string{event.Allow}, Tool: &event.Call{Name: "Write", Kind: event.Write, Path: path, Input: input},
+		}))
+		if got := out.String(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", path, got)
 		}
 	}
 }
