@@ -74,6 +74,22 @@ func Width(s string) int {
 	return sum
 }
 
+// Untabbed returns a line with spaces in place of its tabs, up to the next stop.
+func Untabbed(line string) string {
+	parts := strings.Split(line, "\t")
+	var b strings.Builder
+	used := 0
+	for i, part := range parts {
+		b.WriteString(part)
+		if used += Width(part); i < len(parts)-1 {
+			blanks := tab - used%tab
+			b.WriteString(strings.Repeat(" ", blanks))
+			used += blanks
+		}
+	}
+	return b.String()
+}
+
 // Plain returns s without its styles.
 func Plain(s string) string {
 	if !strings.Contains(s, "\x1b[") {

@@ -65,6 +65,18 @@ func TestAQuestionShowsWhatIsLost(t *testing.T) {
 	}
 }
 
+// TestOutputKeepsItsBlanks: who judges code has to see how it is indented.
+func TestOutputKeepsItsBlanks(t *testing.T) {
+	var out bytes.Buffer
+	p := NewPlain(nil, &out, true)
+	p.Event(event.Event{Kind: event.ToolResult, Result: &event.Result{
+		Output: "a    b\tc\n    indented  \n\ttab\r\n\x1b[1m日本\tx\n",
+	}}, 0)
+	if got, want := out.String(), "  a    b  c\n      indented\n          tab\n  日本    x\n"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
 // TestOneQuestionAtATime: the question that is shown is the one that a line answers; the next one is shown behind it.
 func TestOneQuestionAtATime(t *testing.T) {
 	var out bytes.Buffer

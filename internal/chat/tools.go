@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"omniagent/internal/cells"
 	"omniagent/internal/event"
 	"omniagent/internal/text"
 )
@@ -67,7 +68,8 @@ func folded(r *event.Result, number int) []string {
 	}
 	lines := truncated(output, note)
 	for i, line := range lines {
-		lines[i] = text.Flat(line)
+		clean, _ := text.Clean(line)
+		lines[i] = strings.TrimRight(cells.Untabbed(clean), " ")
 	}
 	if r.Failed && (r.ExitCode == nil || output == "") {
 		lines[0] = strings.TrimSpace("failed: " + lines[0])

@@ -70,7 +70,7 @@ func Bash(env *Env) Tool {
 func commandTitle(line, description string) string {
 	for _, candidate := range []string{description, line} {
 		for part := range strings.Lines(candidate) {
-			if words := strings.Join(strings.Fields(part), " "); words != "" {
+			if words := strings.TrimSpace(part); words != "" {
 				return text.Name(clip(words))
 			}
 		}
