@@ -229,7 +229,7 @@ func (c *Chat) permissions(ctx context.Context, rest string) {
 // set changes the mode or the model. What comes of it is an event, which is shown.
 func (c *Chat) set(ctx context.Context, change agent.Change) {
 	if err := c.Conversation().Set(ctx, change); err != nil {
-		c.notice("nothing was changed: " + err.Error())
+		c.notice("nothing was changed: " + advised(err))
 	}
 }
 

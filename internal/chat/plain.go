@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/lines"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
@@ -173,7 +174,19 @@ func (p *Plain) print(text string) {
 	}
 }
 
-// eventLine says what an event is in one line, or "".
+// advised is what went wrong, with the next steps in lines of their own.
+func advised(err error) string {
+	f, words := fault.Of(err), err.Error()
+	if f.Suggestion != "" {
+		words += "\nhint: " + text.Flat(f.Suggestion)
+	}
+	if !strings.Contains(f.Suggestion, f.FixCommand) {
+		words += "\nhint: " + text.Flat(f.FixCommand)
+	}
+	return words
+}
+
+// eventLine says what an event is in one line, if need be with a hint, or "".
 func eventLine(e event.Event) string {
 	switch e.Kind {
 	case event.Changed:
@@ -197,7 +210,7 @@ func eventLine(e event.Event) string {
 	case event.Retry:
 		return fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason)
 	case event.Failed:
-		return "failed: " + e.Fault.Error()
+		return "failed: " + advised(e.Fault)
 	case event.Ended:
 		if e.End.Reason == event.Cancelled {
 			return "interrupted"

@@ -55,7 +55,7 @@ func (c *Chat) handOver(ctx context.Context, name string) {
 	}
 	summary, err := handover(ctx, with)
 	if err != nil {
-		c.notice("nothing was changed: " + err.Error())
+		c.notice("nothing was changed: " + advised(err))
 		return
 	}
 	c.goTo(ctx, Next{Agent: name}, summary)
@@ -65,7 +65,7 @@ func (c *Chat) handOver(ctx context.Context, name string) {
 func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	next, err := c.World.Open(ctx, n)
 	if err != nil {
-		c.notice("nothing was changed: " + err.Error())
+		c.notice("nothing was changed: " + advised(err))
 		return
 	}
 	old := c.Conversation()

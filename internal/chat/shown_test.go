@@ -2,13 +2,16 @@ package chat
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 )
 
 // TestWhatIsAskedAboutIsShownAsItWillRun: a terminal takes a sequence for its own, a shell runs what stands in it.
@@ -74,6 +77,27 @@ func TestOutputKeepsItsBlanks(t *testing.T) {
 	}}, 0)
 	if got, want := out.String(), "  a    b  c\n      indented\n          tab\n  日本    x\n"; got != want {
 		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// TestAFailureSaysTheNextStep: what an agent says is advice for its own screen.
+func TestAFailureSaysTheNextStep(t *testing.T) {
+	login := fault.New(fault.AuthRequired, "Please run /login")
+	missing := fault.New(fault.NotInstalled, "it is not installed").FixBy("Install it.", "npm install it")
+	for want, f := range map[string]*fault.Fault{
+		"Please run /login\nhint: claude auth login\n": login.Hint("claude auth login").FixBy("Log in.", "claude auth login"),
+		"it is not installed\nhint: npm install it\n":  missing,
+		"it was\n": fault.New(fault.Internal, "it was"),
+	} {
+		var out bytes.Buffer
+		c := &Chat{View: NewPlain(nil, &out, true), World: World{
+			Open: func(context.Context, Next) (*conversation.Conversation, error) { return nil, f },
+		}}
+		c.event(event.Event{Kind: event.Failed, Fault: f}, false)
+		c.goTo(t.Context(), Next{}, "")
+		if got := out.String(); got != "failed: "+want+"nothing was changed: "+want {
+			t.Errorf("%q", got)
+		}
 	}
 }
 
