@@ -59,9 +59,8 @@ func TestAQuestionShowsWhatIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		NewPlain(nil, &out, true).Ask(c.asked(&event.Ask{
-			Options: []string{event.Allow}, Tool: &event.Call{Name: "Write", Kind: event.Write, Path: path, Input: input},
-		}))
+		call := &event.Call{Name: "Write", Kind: event.Write, Path: path, Input: input}
+		NewPlain(nil, &out, true).Ask(c.asked(&event.Ask{Options: []string{event.Allow}, Tool: call}))
 		if got := out.String(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", path, got)
 		}

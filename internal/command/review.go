@@ -60,6 +60,8 @@ func (d reviewData) PlainText() string {
 		b.WriteString("not read: " + line.Value + "\n")
 	}
 	switch {
+	case d.Files == 0:
+		b.WriteString("nobody was asked: there is no change\n")
 	case d.Run == "":
 		fmt.Fprintf(&b, "%s would be asked about %d files\n", d.Agent, d.Files)
 	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
@@ -79,7 +81,7 @@ func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
 		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
 		Detail: "The diff comes from standard input. Without one it is what differs between the working tree and " +
-			"--base, or the last commit.\n" +
+			"--base, or the last commit, with new files that are not ignored.\n" +
 			"The agent reads and changes nothing. Unreadable lines of the answer are reported, and the review " +
 			"then counts as incomplete; a finding outside of the diff is marked.",
 		Params: append(append([]contract.Param{

@@ -3,16 +3,18 @@ package command
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -44,7 +46,7 @@ func workingDiff(ctx context.Context, c *contract.Call, base string) (string, er
 		err = w.imitate(ctx)
 	}
 	if err == nil {
-		err = w.tellNew(ctx)
+		err = w.addNew(ctx)
 	}
 	if err == nil {
 		answer, err = w.git(ctx, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short",
@@ -97,21 +99,44 @@ func (w *workingTree) imitate(ctx context.Context) error {
 	return err
 }
 
-// mostNew is how many files tellNew names.
-const mostNew = 3
-
-// tellNew warns of files that git does not know yet, and that no diff has for this reason.
-func (w *workingTree) tellNew(ctx context.Context) error {
-	answer, err := w.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--directory")
-	if names := strings.Split(strings.TrimSuffix(answer, "\x00"), "\x00"); err == nil && answer != "" {
-		more := ""
-		if len(names) > mostNew {
-			more = fmt.Sprintf(" and %d more", len(names)-mostNew)
-		}
-		w.call.Warn("NEW_FILES",
-			"git does not track %s%s, so the diff does not have them; git add -N FILE puts a file in",
-			strings.Join(names[:min(len(names), mostNew)], ", "), more)
+// addNew puts the files that git does not know yet, without the ignored ones, into a copy of the index, as git add -N
+// does. Nothing is written into the repository: the empty object that this needs goes into the imitation.
+func (w *workingTree) addNew(ctx context.Context) error {
+	answer, err := w.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--", ":/")
+	if err != nil || answer == "" {
+		return err
 	}
+	var names, repositories []string
+	for name := range strings.SplitSeq(strings.TrimSuffix(answer, "\x00"), "\x00") {
+		if strings.HasSuffix(name, "/") {
+			repositories = append(repositories, name)
+			continue
+		}
+		names = append(names, name)
+	}
+	if len(repositories) > 0 {
+		w.call.Warn("NEW_FILES", "the diff does not have what is a repository of its own: %s",
+			text.Cut(strings.Join(repositories, ", "), 200))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	dir := w.env["GIT_DIR"]
+	index, err := os.ReadFile(w.env["GIT_INDEX_FILE"])
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	list, own, objects := filepath.Join(dir, "new"), filepath.Join(dir, "index"), filepath.Join(dir, "objects")
+	err = cmp.Or(workspace.MkdirAll(objects), workspace.WriteFile(list, []byte(strings.Join(names, "\x00")), 0o600))
+	if len(index) > 0 {
+		err = cmp.Or(err, workspace.WriteFile(own, index, 0o600))
+	}
+	if err != nil {
+		return err
+	}
+	w.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = strconv.Quote(w.env["GIT_OBJECT_DIRECTORY"])
+	w.env["GIT_OBJECT_DIRECTORY"], w.env["GIT_INDEX_FILE"] = objects, own
+	_, err = w.git(ctx, "--literal-pathspecs", "add", "-N", "--pathspec-from-file="+list, "--pathspec-file-nul")
 	return err
 }
 
