@@ -69,14 +69,13 @@ func (p Parts) chat() *contract.Command {
 			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
 			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
 		},
-		Serve: quiet(forked(p.serveChat)),
+		Serve: quiet(p.forked(p.serveChat)),
 	}
 }
 
 func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	if !c.Host.StdinTerminal && !c.Bool("plain") {
-		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint(
-			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
+	if err := needsTerminal(c); err != nil {
+		return 0, err
 	}
 	r, err := p.requestOf(c, true)
 	if err != nil {
@@ -110,6 +109,15 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		one.Greet = greeting(conv)
 		return conv, nil
 	})
+}
+
+// needsTerminal returns a fault unless a person can talk here.
+func needsTerminal(c *contract.Call) error {
+	if c.Host.StdinTerminal || c.Bool("plain") {
+		return nil
+	}
+	return fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint(
+		"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 }
 
 // greeting is the first line of a chat.

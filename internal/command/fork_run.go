@@ -188,20 +188,26 @@ func forkFlag() contract.Param {
 
 // inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
 // each of several runs has one of its own.
-func inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
+func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
+	status int, done bool, err error,
+) {
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
-	return againInFork(ctx, c, signals, c.String("network"))
+	return againInFork(ctx, c, signals, c.String("network"), p.refusesRun)
 }
 
 // againInFork carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
-// one already.
-func againInFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string) (
-	status int, done bool, err error,
-) {
+// one already. No fork is made for what refuses has an error for.
+func againInFork(
+	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
+	refuses func(context.Context, *contract.Call) error,
+) (status int, done bool, err error) {
 	if !c.Bool("fork") || forkAround(c) != nil {
 		return 0, false, nil
+	}
+	if err := refuses(ctx, c); err != nil {
+		return 0, false, err
 	}
 	store, err := forkStore(c)
 	if err != nil {
@@ -221,7 +227,33 @@ func againInFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, false, err
 	}
 	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true}, args)
+	if status != 0 || err != nil {
+		deleteUnused(context.WithoutCancel(ctx), c, f)
+	}
 	return status, err == nil, err
+}
+
+// deleteUnused deletes the fork of a call that failed, if nothing was changed in it and no run names it.
+func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
+	store, err := runStore(c)
+	if err != nil {
+		return
+	}
+	runs, skipped, err := store.List(ctx)
+	named := slices.ContainsFunc(runs, func(r run.Record) bool { return r.ForkID == f.ID })
+	if err != nil || len(skipped) > 0 || named {
+		return
+	}
+	changes, err := f.Changes(ctx)
+	if err != nil || len(changes) > 0 {
+		return
+	}
+	if own, err := f.Owns(ctx); err != nil || len(own) > 0 {
+		return
+	}
+	if _, err := f.Delete(ctx); err == nil {
+		logLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
+	}
 }
 
 // againIn starts this program in a fork.
@@ -292,14 +324,14 @@ func elsewhere(args []string, dir string) (moved []string) {
 
 // forked is Serve for a command that can work in a fork. There --network says what commands reach; on opens the fork
 // too, and all else leaves the agent its model.
-func forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
+func (p Parts) forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
 	*contract.Call, <-chan os.Signal) (int, error) {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		network := internet
 		if c.String("network") == "on" {
 			network = "on"
 		}
-		if status, done, err := againInFork(ctx, c, signals, network); done || err != nil {
+		if status, done, err := againInFork(ctx, c, signals, network, p.refusesTalk); done || err != nil {
 			return status, err
 		}
 		stop := relayLoopback(ctx, c)

@@ -67,7 +67,7 @@ func (p Parts) run() *contract.Command {
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: "parallel", Then: []string{"batch", "fork"}},
 		},
-		Instead: inFork,
+		Instead: p.inFork,
 		Stdin:   &contract.Stdin{Format: "text"},
 		Output:  contract.TypeOf[handedOver](),
 		Exits: []contract.Exit{
@@ -228,11 +228,14 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		}
 		t.Text = string(data)
 	}
-	if strings.TrimSpace(t.Text) == "" {
-		return t, fault.New(fault.ArgError, "there is no task").
-			Hint("omniagent run --agent claude -p 'What to do'")
+	return t, checkTask(t.Text)
+}
+
+func checkTask(text string) error {
+	if strings.TrimSpace(text) != "" {
+		return nil
 	}
-	return t, nil
+	return fault.New(fault.ArgError, "there is no task").Hint("omniagent run --agent claude -p 'What to do'")
 }
 
 // baseTask returns a task without its text: who does it, where, and within which limits.
@@ -301,9 +304,9 @@ func (p Parts) named(c *contract.Call, word string) (string, error) {
 	return "", fault.New(fault.NotFoundCode, "there is no agent %s", word).Hint("omniagent agents list")
 }
 
-// requirements returns the questions that --require has no --answer for, and records those that have.
-func requirements(c *contract.Call, r *run.Run) error {
-	known := map[string]string{}
+// answersOf returns what --answer and --answer-from say, by key.
+func answersOf(c *contract.Call) (known map[string]string, err error) {
+	known = map[string]string{}
 	for _, pair := range c.Strings("answer") {
 		key, value, _ := strings.Cut(pair, "=")
 		known[key] = value
@@ -312,10 +315,15 @@ func requirements(c *contract.Call, r *run.Run) error {
 		key, file, _ := strings.Cut(pair, "=")
 		data, err := os.ReadFile(c.Abs(file))
 		if err != nil {
-			return fault.New(fault.FileMissing, "--answer-from %s: %s cannot be read", key, file).Because(err)
+			return nil, fault.New(fault.FileMissing, "--answer-from %s: %s cannot be read", key, file).Because(err)
 		}
 		known[key] = strings.TrimRight(string(data), "\r\n")
 	}
+	return known, nil
+}
+
+// requirements records the questions of --require in a run, and their answers as far as they are known.
+func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 	for _, pair := range c.Strings("require") {
 		key, words, _ := strings.Cut(pair, "=")
 		r.Ask(key, words)
@@ -350,7 +358,14 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if c.Given("race") {
 		return p.race(ctx, c, store, task)
 	}
+	known, err := answersOf(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
 	if c.Bool("fork") && task.Fork == "" { // and it is left behind
+		if err := p.refusesRun(ctx, c); err != nil {
+			return contract.Result{}, err
+		}
 		if task, err = forkAhead(ctx, c, task); err != nil {
 			return contract.Result{}, err
 		}
@@ -360,7 +375,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
-	if err := requirements(c, r); err != nil {
+	if err := requirements(c, r, known); err != nil {
 		r.Abandon()
 		return contract.Result{}, err
 	}

@@ -45,7 +45,7 @@ func (p Parts) start() *contract.Command {
 				Command:     "omniagent start --dialect claude -p 'What is in this directory?'",
 			},
 		},
-		Serve:  quiet(forked(p.serveStart)),
+		Serve:  quiet(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }

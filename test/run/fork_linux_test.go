@@ -171,6 +171,58 @@ func TestARunInAForkGoesOn(t *testing.T) {
 	p.nothing()
 }
 
+// TestWhatIsRefusedLeavesNoFork: what is refused before an agent works leaves no fork behind, and makes one only if it
+// takes the call itself to find out.
+func TestWhatIsRefusedLeavesNoFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("gone", "").agent("stranger", "").agent("scribe", `cat >/dev/null; echo "I wrote it."`)
+	if err := os.Remove(filepath.Join(p.bin, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	p.allowed = []string{"scribe"}
+	p.configured("")
+	for _, c := range []struct {
+		code int
+		made bool
+		args []string
+	}{
+		{2, false, []string{"run", "-p", "x"}},
+		{5, false, []string{"run", "-p", "x", "--agent", "nobody"}},
+		{5, false, []string{"run", "-p", "x", "--agent", "gone"}},
+		{5, false, []string{"run", "-p", "x", "--agent", "gone", "--detach"}},
+		{7, false, []string{"run", "-p", "x", "--agent", "stranger"}},
+		{8, false, []string{"run", "-p", "x", "--agent", "native"}},
+		{2, false, []string{"run", "-p", "x", "--agent", "scribe", "--unknown"}},
+		{2, false, []string{"run", "-p", " ", "--agent", "scribe"}},
+		{2, true, []string{"run", "--agent", "scribe"}},
+		{5, false, []string{"run", "-p", "x", "--agent", "scribe", "--answer-from", "a=missing"}},
+		{5, false, []string{"run", "-p", "x", "--agent", "scribe", "--answer-from", "a=missing", "--detach"}},
+		{2, false, []string{"start", "-p", "x", "--agent", "nobody"}},
+		{1, false, []string{"start", "-p", "x"}},
+		{2, false, []string{"start", "-p", "x", "--system-prompt-file", "missing"}},
+		{2, true, []string{"start", "-p", "x", "--agent", "scribe", "--protocol-version", "2"}},
+		{4, false, []string{"chat"}},
+		{8, false, []string{"chat", "--plain"}},
+	} {
+		cmd := p.command(append(c.args, "--fork")...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != c.code {
+			t.Errorf("%v: exit %d, want %d\n%s", c.args, code, c.code, out)
+		}
+		if made := strings.Contains(string(out), "working in the fork"); made != c.made {
+			t.Errorf("%v: %s", c.args, out)
+		}
+		if d := p.fork(0, "fork", "list"); len(d.Data.Forks) > 0 {
+			t.Fatalf("%v: %+v", c.args, d)
+		}
+	}
+	p.run("scribe", "--yolo", "--fork").is(t, 0, "succeeded", "done_unchanged")
+	if d := p.fork(0, "fork", "list"); len(d.Data.Forks) != 1 {
+		t.Errorf("%+v", d)
+	}
+	p.nothing()
+}
+
 // TestAForkIsOpened reaches a server in a fork from outside, twice, until the relay is interrupted.
 func TestAForkIsOpened(t *testing.T) {
 	t.Parallel()
