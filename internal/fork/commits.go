@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -392,7 +393,7 @@ func (m move) carryOut() error {
 	if err := m.swap(); err != nil {
 		return fault.New(fault.Conflicting, "the files were brought home, but the commits were not: %s",
 			tree.Reason(err)).
-			Hint("omniagent fork apply %s, again", m.fork.Name).Because(err)
+			Hint("omniagent fork apply %s, again", m.fork.Name)
 	}
 	return nil
 }
@@ -454,17 +455,19 @@ func (m move) swap() error {
 // check returns an error if the branch, or what is staged, is not what it was when the move was planned.
 func (m move) check(was string) error {
 	if is, err := m.fork.home().commit(m.ref); err != nil || is != was {
-		return errors.Join(err, errChanged)
+		return cmp.Or(err, errMoved)
 	}
 	if !m.inPlace {
 		return nil
 	}
 	here, err := m.fork.home().head()
 	if err != nil || !here.at(m.from) || !m.unmoved(here) || !m.keepIndex && !m.unstaged() {
-		return errors.Join(err, errChanged)
+		return cmp.Or(err, errMoved)
 	}
 	return nil
 }
+
+var errMoved = errors.New("the branch, or what is staged, has changed while this was at work")
 
 // lockWith makes the file with which git locks another one. It is a hard link to the staged file, so that a later
 // process knows that it is ours.

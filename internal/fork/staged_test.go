@@ -127,7 +127,8 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-			if out, err := f.Apply(t.Context(), g.snapshots, false); !errors.Is(err, fault.Conflicting) {
+			out, err := f.Apply(t.Context(), g.snapshots, false)
+			if !errors.Is(err, fault.Conflicting) || strings.Count(err.Error(), "has changed while") != 1 {
 				t.Errorf("%v %+v", err, out)
 			}
 			t.Setenv("PATH", strings.TrimPrefix(os.Getenv("PATH"), bin+":"))
