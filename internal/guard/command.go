@@ -134,12 +134,16 @@ func (w *walker) say(word Decision, n syntax.Node, why string) {
 	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
 }
 
-// refuse denies a text that bash may read otherwise than it is read here. Where the network is open, it may publish.
+// refuse denies a text that bash may read otherwise than it is read here.
 func (w *walker) refuse(text string, blind bool, why string) {
+	w.doubts(piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind})
+}
+
+// doubts adds a piece that bash may read otherwise. Where the network is open, it may publish.
+func (w *walker) doubts(p piece) {
 	w.survey.broken = true
-	p := piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind}
 	if w.place.Ground.Network {
-		p.reaches(published, why+", so it may publish, and the network is open")
+		p.reaches(published, p.why+", so it may publish, and the network is open")
 	}
 	w.add(p)
 }
@@ -231,7 +235,7 @@ func (w *walker) characters(source string) bool {
 	return true
 }
 
-// disagreements refuses what the parser is known to read otherwise than bash does.
+// disagreements finds what the parser is known to read otherwise than bash does.
 func (w *walker) disagreements(file *syntax.File) {
 	if strings.Contains(w.source, "$\\\n") { // bash joins the lines first, so that an expansion may begin there
 		w.refuse(w.source, false, "a line is continued behind $")
@@ -247,7 +251,10 @@ func (w *walker) disagreements(file *syntax.File) {
 				continue
 			}
 			if delimiter := slice(w.source, n.Word); !plainDelimiter(delimiter) || w.endsEarly(delimiter) {
-				w.refuse(slice(w.source, n), false, "where the here-document ends is not certain")
+				w.doubts(piece{
+					shape: structure, decision: Ask, text: clip(slice(w.source, n)), inner: w.depth > 0,
+					why: "where the here-document ends is not certain",
+				})
 			}
 		}
 	}

@@ -191,7 +191,7 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 		if r.Hdoc != nil {
 			w.read(r.Hdoc, at) // sweep judges its expansions
 		}
-		if w.inside > 0 || !plainDelimiter(slice(w.source, r.Word)) {
+		if end := slice(w.source, r.Word); w.inside > 0 || !plainDelimiter(end) || end[0] == '\\' {
 			w.say(Ask, r, "a here-document in a substitution, or with an odd end")
 		}
 		return
