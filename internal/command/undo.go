@@ -405,8 +405,12 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		}
 		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
 			out.Turn.ID).Hint("data.kept says why; %s", back)
-		if !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand) {
+		switch {
+		case !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
 			f = f.Hint("omniagent undo %s --take-old restores them too; %s", out.Turn.ID, back)
+		case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
+			f = f.Hint("omniagent undo %s --take-old restores them once the reasons are gone; %s", out.Turn.ID,
+				back)
 		}
 		return result, f
 	}

@@ -23,6 +23,13 @@ func (k Kept) ByHand() bool {
 	return strings.HasPrefix(k.Reason, changedSince) || strings.HasPrefix(k.Reason, leftHidden)
 }
 
+// Passing reports whether the reason may pass, as that of a full disk does.
+func (k Kept) Passing() bool {
+	return !slices.ContainsFunc([]string{notHeld, special, foreign}, func(reason string) bool {
+		return strings.HasPrefix(k.Reason, reason)
+	})
+}
+
 // The reasons.
 const (
 	changedSince = "it was changed after the turn"
@@ -32,6 +39,7 @@ const (
 	special      = "it is neither a file, a directory nor a link"
 	unreadable   = "it cannot be read"
 	notEmpty     = "it contains files that the turn did not create"
+	foreign      = "it belongs to another working tree that was worked in"
 	gitAtWork    = "git is at work there, or has left a lock"
 )
 

@@ -33,6 +33,7 @@ type restorer struct {
 	inodes   map[inode]bool         // of files that lost a name, or got another mode
 	failed   map[string]bool
 	left     map[string]bool // directories that stay because of something in them that is kept
+	made     []string        // directories
 }
 
 // inode is a file, whatever its names are.
@@ -62,8 +63,9 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 		map[inode]bool{},
 		map[string]bool{},
 		map[string]bool{},
+		nil,
 	}
-	r.clearAll(false) // it makes room on the disk too
+	r.clearAll(-1) // it makes room on the disk too
 	var later []objects
 	for _, o := range c.objects {
 		if r.isReady(o) {
@@ -72,25 +74,14 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 			later = append(later, o)
 		}
 	}
-	for at := range c.states {
-		if err := r.haveRoom(at); err != nil {
-			r.leaveState(at, err)
-		}
-	}
-	r.clearAll(true)
-	for _, a := range c.actions {
-		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] {
-			r.note(a.path, r.makeDir(a))
-		}
+	_ = r.makeDirs(-1)
+	for at := range c.states { // before the files of the working tree take the room that there is
+		later = r.restoreState(at, later)
 	}
 	for _, o := range later {
 		r.giveBack(o)
 	}
-	for _, a := range c.actions {
-		if a.was != nil && !a.was.Mode.IsDir() && !r.failed[a.path] {
-			r.note(a.path, r.write(a))
-		}
-	}
+	r.writeAll(-1)
 	r.finish()
 	for _, a := range c.actions {
 		if !r.failed[a.path] && !r.left[a.path] {
@@ -139,18 +130,75 @@ func (r *restorer) leaveState(at int, err error) {
 	}
 }
 
-// haveRoom returns an error if the disk has no room for all files of a directory .git. Without the look, a disk that
-// is full could leave the directory with some files from before the turn and some from after it.
-func (r *restorer) haveRoom(at int) error {
+// restoreState restores a directory .git, or leaves it as it is if the disk has no room for all of it. later are objects
+// that could not be given back yet. It returns those that are not of this directory.
+func (r *restorer) restoreState(at int, later []objects) (others []objects) {
+	dir := r.states[at]
+	var mine []objects
+	for _, o := range later {
+		if r.stateWith(o.gitDir) == at {
+			mine = append(mine, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	if r.failed[dir] {
+		return others
+	}
+	there := exists(filepath.Join(r.plan.root, filepath.FromSlash(dir)))
+	if there { // something in it may have to be removed, so it is too late to look when its objects are there
+		if err := r.haveRoom(at, mine); err != nil {
+			r.leaveState(at, err)
+			return others
+		}
+	}
+	r.clearAll(at)
+	made := len(r.made)
+	err := r.makeDirs(at)
+	for _, o := range mine {
+		err = cmp.Or(err, o.giveBack(r.root))
+	}
+	if err == nil && !there {
+		err = r.haveRoom(at, nil)
+	}
+	if err == nil {
+		r.writeAll(at)
+		return others
+	}
+	r.leaveState(at, err)
+	for _, o := range mine {
+		if !there {
+			_ = r.root.RemoveAll(filepath.FromSlash(path.Join(o.gitDir, "objects")))
+		}
+	}
+	for _, name := range slices.Backward(r.made[made:]) {
+		_ = r.root.Remove(filepath.FromSlash(name))
+	}
+	return others
+}
+
+// haveRoom returns an error if the disk has no room for all files of a directory .git and for objects. Without the
+// look, a disk that is full could leave the directory with some files from before the turn and some from after it.
+func (r *restorer) haveRoom(at int, given []objects) error {
 	const block = 4096
 	var room int64
+	for _, o := range given {
+		for _, name := range o.names {
+			if info, err := os.Lstat(filepath.Join(o.pinned, filepath.FromSlash(name))); err == nil {
+				room += info.Size() + block
+			}
+		}
+	}
 	for _, a := range r.actions {
 		if a.was != nil && r.stateWith(a.path) == at && !r.failed[a.path] && !sameContent(a.was, a.is) {
 			room += (a.was.Size+block-1)/block*block + block
 		}
 	}
 	dir := cmp.Or(r.states[at], ".")
-	for dir != "." && !exists(filepath.Join(r.plan.root, filepath.FromSlash(dir))) {
+	for dir != "." {
+		if info, err := r.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
+			break
+		}
 		dir = path.Dir(dir)
 	}
 	if room == 0 {
@@ -165,7 +213,8 @@ func (r *restorer) haveRoom(at int) error {
 		return err
 	}
 	_, err = io.CopyN(f, zeros{}, room)
-	return cmp.Or(err, f.Close(), r.root.Remove(name))
+	closed := f.Close()
+	return cmp.Or(err, closed, r.root.Remove(name))
 }
 
 // note adds a path that could not be restored to what is kept.
@@ -176,18 +225,18 @@ func (r *restorer) note(name string, err error) {
 	}
 }
 
-// clearAll makes room in the directories .git that are restored, or everywhere else: files first, then the directories
-// that are empty by then.
-func (r *restorer) clearAll(inState bool) {
+// clearAll makes room in a directory .git that is restored, or, with -1, everywhere else: files first, then the
+// directories that are empty by then.
+func (r *restorer) clearAll(state int) {
 	clearThese := func(dirs bool) {
 		for _, a := range slices.Backward(r.actions) {
-			if a.is != nil && a.is.Mode.IsDir() == dirs && !r.failed[a.path] && (r.stateWith(a.path) >= 0) == inState {
+			if a.is != nil && a.is.Mode.IsDir() == dirs && !r.failed[a.path] && r.stateWith(a.path) == state {
 				r.note(a.path, r.clear(a))
 			}
 		}
 	}
 	clearThese(false)
-	if !inState {
+	if state < 0 {
 		for _, dir := range r.removed {
 			r.note(dir, r.dropState(dir))
 		}
@@ -344,6 +393,29 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// makeDirs makes the directories of a directory .git that is restored, or, with -1, all others.
+func (r *restorer) makeDirs(state int) (first error) {
+	for _, a := range r.actions {
+		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] && r.stateWith(a.path) == state {
+			err := r.makeDir(a)
+			if state < 0 {
+				r.note(a.path, err)
+			}
+			first = cmp.Or(first, err)
+		}
+	}
+	return first
+}
+
+// writeAll makes the files of a directory .git that is restored, or, with -1, all others.
+func (r *restorer) writeAll(state int) {
+	for _, a := range r.actions {
+		if a.was != nil && !a.was.Mode.IsDir() && !r.failed[a.path] && r.stateWith(a.path) == state {
+			r.note(a.path, r.write(a))
+		}
+	}
+}
+
 // makeDir makes a directory. It gets its mode at the end.
 func (r *restorer) makeDir(a action) error {
 	if a.is != nil && a.is.Mode.IsDir() {
@@ -353,6 +425,9 @@ func (r *restorer) makeDir(a action) error {
 		return err
 	}
 	err := r.root.Mkdir(filepath.FromSlash(a.path), 0o700)
+	if err == nil {
+		r.made = append(r.made, a.path)
+	}
 	if errors.Is(err, fs.ErrExist) {
 		if info, failed := r.root.Lstat(filepath.FromSlash(a.path)); failed == nil && info.IsDir() {
 			return nil

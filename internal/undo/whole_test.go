@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"omniagent/internal/undo"
@@ -63,26 +64,50 @@ func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 // TestTheStateOfGitStaysWithoutRoom has the disk full when a directory .git is to be restored. Some of its files would
 // still fit.
 func TestTheStateOfGitStaysWithoutRoom(t *testing.T) {
-	s, base := undo.Store{Dir: t.TempDir()}, t.TempDir()
-	mount(t, base, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
-	root := filepath.Join(base, "work")
-	sh(t, base, `git init -q -b main work; cd work; touch $(seq -f file-of-many-names-%g 4000)
-		git add .; git commit -qm one; echo mine > own; git add own; git commit -qm two`)
-	turn := begin(t, s, root)
-	sh(t, root, `git checkout -q -b side HEAD~1; git rm -q -r .; git commit -qm gone; git gc -q`)
-	id := end(t, turn).ID
-	sh(t, root, `mkdir -p ../fill; head -c 100000 /dev/zero > ../spare
-		dd if=/dev/zero of=../fill/all bs=4096 2> /dev/null || rm ../spare`)
-	is := `cat .git/HEAD .git/packed-refs; find .git -type f -not -path '*/objects/*' | sort; git ls-files -s
-		cat .git/logs/HEAD`
-	left := sh(t, root, is)
-	if kept := keeps(back(t, s, undo.Request{Dir: root})); !slices.Contains(kept, ".git") {
-		t.Errorf("kept are %v", kept)
+	const change = `git checkout -q -b side HEAD~1; git rm -q -r .; git commit -qm gone; git gc -q`
+	for name, c := range map[string]struct {
+		turn string
+		free int // bytes
+		kept string
+	}{
+		"some of it fits":              {change, 100_000, ".git"},
+		"another file takes the room":  {change + `; rm -r .cache`, 3_200_000, ".cache/big"},
+		"nothing is left of it":        {`rm -rf .git`, 1_450_000, ".git"},
+		"there is a file in its place": {`rm -rf .git; echo x > .git`, 300_000, ".git"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, base := undo.Store{Dir: t.TempDir()}, t.TempDir()
+			mount(t, base, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
+			root := filepath.Join(base, "work")
+			sh(t, base, `git init -q -b main work; cd work; touch $(seq -f file-of-many-names-%g 4000)
+				mkdir .cache; head -c 3000000 /dev/urandom > .cache/big; echo .cache > .git/info/exclude
+				git add .; git commit -qm one; echo mine > own; git add own; git commit -qm two
+				head -c 1000000 /dev/urandom | git hash-object -w --stdin`)
+			const is = `cat .git/HEAD .git/packed-refs .git 2>&1; git ls-files -s; cat .git/logs/HEAD
+				find .git -type f -not -path '*/objects/*' | sort`
+			was := sh(t, root, is)
+			turn := begin(t, s, root)
+			sh(t, root, c.turn)
+			id := end(t, turn).ID
+			sh(t, root, `mkdir -p ../fill; head -c `+strconv.Itoa(c.free)+` /dev/zero > ../spare
+				dd if=/dev/zero of=../fill/all bs=4096 2> /dev/null; rm ../spare`)
+			left := sh(t, root, is)
+			out := back(t, s, undo.Request{Dir: root})
+			kept := keeps(out)
+			if !slices.Contains(kept, c.kept) || !slices.ContainsFunc(out.Kept, undo.Kept.Passing) {
+				t.Errorf("kept are %v", out.Kept)
+			}
+			if slices.Contains(kept, ".git") {
+				same(t, "the state", left, sh(t, root, is))
+			}
+			sh(t, root, `rm -r ../fill`)
+			same(t, "kept with room", []string{}, keeps(back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})))
+			same(t, "with room", was, sh(t, root, is))
+			same(t, "git says", "main\nmine\n", sh(t, root, `git branch --show-current; cat own; git status -s
+				git fsck --no-dangling`))
+		})
 	}
-	same(t, "the state", left, sh(t, root, is))
-	sh(t, root, `rm -r ../fill`)
-	same(t, "kept with room", []string{}, keeps(back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})))
-	same(t, "with room", "main\nmine\n", sh(t, root, `git branch --show-current; cat own; git status -s; git fsck --no-dangling`))
 }
 
 // TestWhatFilledTheDiskIsRemovedFirst has a turn fill the disk, so that there is no room for objects.
