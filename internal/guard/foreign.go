@@ -27,13 +27,73 @@ func foreignText(name string, argv []word) bool {
 	case name == "npm" || name == "pnpm" || name == "yarn":
 		return long(args, "--script-shell")
 	case name == "make" || name == "gmake":
-		return long(args, "--eval") || readsScript(argv)
+		return long(args, "--eval") || short(args, "E") || readsScript(argv) || slices.ContainsFunc(argv[1:], setsText)
+	case name == "strace" || name == "ltrace":
+		return slices.ContainsFunc(args, func(a string) bool {
+			file := strings.TrimPrefix(strings.TrimPrefix(a, "-o"), "--output=")
+			return strings.HasPrefix(file, "|") || strings.HasPrefix(file, "!")
+		})
+	case name == "dpkg":
+		return long(args, "--pre-invoke", "--post-invoke", "--status-logger")
+	case name == "apt" || name == "apt-get" || name == "aptitude":
+		return setsHook(args)
+	case name == "tar" || name == "gtar" || name == "bsdtar":
+		return runsAtCheckpoints(args)
 	}
 	return slices.Contains([]string{
 		"ed", "ex", "vi", "view", "vim", "nvim", "vimdiff", "rvim", "rview", "gvim", "gview", "gvimdiff", "evim",
 		"eview",
 		"emacs", "gdb", "lldb", "sqlite3",
 	}, name)
+}
+
+// setsText reports whether a word gives a variable of make more than plain words, such as $(A)$(B), which may become
+// the name of any program.
+func setsText(a word) bool {
+	name, value, found := strings.Cut(a.text, "=")
+	return found && !strings.HasPrefix(name, "-") && (!a.known || !plainWords().MatchString(value))
+}
+
+// plainWords matches words that neither a shell nor make expands.
+func plainWords() *regexp.Regexp { return regexp.MustCompile(`^[\w ./:,+=@%^~-]*$`) }
+
+// setsHook reports whether apt is given a setting that is not known to run nothing.
+func setsHook(args []string) bool {
+	harmless := regexp.MustCompile(`(?i)^(dpkg::options::=--force-[a-z,-]+|dpkg::(use-pty|lock::timeout)=\w+|` +
+		`acquire::[a-z:]*(retries|timeout|check-valid-until|check-date|forceipv[46]|allow[a-z]+|verify-[a-z]+)=\w+|` +
+		`(apt::(get|install-[a-z]+|color|quiet|sandbox)|debug)[a-z:-]*=\w+)$`)
+	for i, a := range args {
+		value, found := strings.CutPrefix(a, "-o")
+		if long([]string{a}, "--option") {
+			_, value, _ = strings.Cut(a, "=")
+			found = true
+		}
+		if found && value == "" && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if found && !harmless.MatchString(value) {
+			return true
+		}
+	}
+	return long(args, "--config-file")
+}
+
+// runsAtCheckpoints reports whether tar may run a program at its checkpoints.
+func runsAtCheckpoints(args []string) bool {
+	for i, a := range args {
+		name, value, joined := strings.Cut(a, "=")
+		if len(name) <= len("--checkpoint") || !strings.HasPrefix("--checkpoint-action", name) {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		kind, _, _ := strings.Cut(value, "=")
+		if !slices.Contains([]string{"dot", ".", "echo", "bell", "sleep", "totals"}, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // readsScript reports whether make, sed or awk read what they run from something other than a file: make -f -.

@@ -302,19 +302,22 @@ func shellText(name string, argv []word) (string, reading) {
 		}
 		return join(all[0].argv)
 	case w.text != nil:
-		return w.textOf(argv)
+		words := w.words(argv)
+		switch name {
+		case "su", "runuser", "script": // the last text counts
+			if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }) ||
+				len(words) > 1 && w.words(words) != nil {
+				return "", unknownText
+			}
+			return join(words[:min(1, len(words))])
+		case "tar", "gtar", "bsdtar":
+			if words == nil {
+				return w.textOfLetters(argv)
+			}
+		}
+		return join(words)
 	case isShell(name):
 		return optionsOf(name, argv).given()
-	case name == "su", name == "script":
-		if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }) {
-			return "", unknownText
-		}
-		w = wrapper{text: []string{"-c", "--command", "--session-command"}}
-		words := w.words(argv)
-		if len(words) > 1 && w.words(words) != nil { // the last one counts
-			return "", unknownText
-		}
-		return join(words[:min(1, len(words))])
 	}
 	return "", noText
 }
@@ -390,10 +393,7 @@ func (o options) given() (string, reading) {
 	return join(o.rest[:min(1, len(o.rest))])
 }
 
-// textOf returns the text that a flag of a wrapper gives to a shell.
-func (w wrapper) textOf(argv []word) (string, reading) { return join(w.words(argv)) }
-
-// words returns the text behind such a flag, and all words behind it.
+// words returns the text that a flag of a wrapper gives to a shell, and all words behind it.
 func (w wrapper) words(argv []word) []word {
 	for i, a := range argv[1:] {
 		for _, flag := range w.text {
@@ -426,6 +426,24 @@ func (w wrapper) words(argv []word) []word {
 		}
 	}
 	return nil
+}
+
+// textOfLetters returns the text that the flags of tar without a dash give to a shell: tar cIf 'curl x' a.tar b. Each
+// of them with a value has one of the words behind, in their order.
+func (w wrapper) textOfLetters(argv []word) (string, reading) {
+	if len(argv) < 2 || strings.HasPrefix(argv[1].text, "-") {
+		return "", noText
+	}
+	next := 2
+	for _, letter := range argv[1].text {
+		switch flag := "-" + string(letter); {
+		case slices.Contains(w.text, flag):
+			return join(argv[min(next, len(argv)):min(next+1, len(argv))])
+		case slices.Contains(w.valued, flag):
+			next++
+		}
+	}
+	return "", noText
 }
 
 // join joins words as eval does.
