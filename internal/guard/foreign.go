@@ -21,9 +21,7 @@ func foreignText(name string, argv []word) bool {
 			return !a.known && !a.data || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
 		}) || readsScript(argv)
 	case name == "sed" || name == "gsed":
-		return slices.ContainsFunc(argv[1:], func(a word) bool {
-			return !a.known && !a.data || executesSed().MatchString(a.text)
-		}) || readsScript(argv)
+		return sedRuns(argv) || readsScript(argv)
 	case name == "npm" || name == "pnpm" || name == "yarn":
 		return long(args, "--script-shell")
 	case name == "make" || name == "gmake":
@@ -109,11 +107,6 @@ func readsScript(argv []word) bool {
 		}
 	}
 	return false
-}
-
-// executesSed finds the command e of sed, and the flag e of its command s, and more.
-func executesSed() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[;{}\n0-9$/!,])\s*e(\s|$)|[^A-Za-z0-9\s\\][gpiIm0-9]*e[gpiImw0-9]*\s*($|[;}\n])`)
 }
 
 // mentioned reports whether a word of a command has the program of a deny or ask rule in a longer text, so that the
