@@ -68,7 +68,8 @@ func (p *place) harmed(common, id string, written touched) (missing, damaged []s
 	return missing, damagedIn(filepath.Join(common, "objects"), still, written)
 }
 
-// lost reports whether a repository has lost an object of a turn's list, or where it borrows some. What git has packed is not lost.
+// lost reports whether a repository has lost an object of a turn's list, or where it borrows some. What git has packed
+// is not lost.
 func (p *place) lost(common, id string, written touched) bool {
 	missing, damaged := p.harmed(common, id, written)
 	if len(damaged) > 0 {

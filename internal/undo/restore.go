@@ -130,8 +130,8 @@ func (r *restorer) leaveState(at int, err error) {
 	}
 }
 
-// restoreState restores a directory .git, or leaves it as it is if the disk has no room for all of it. later are objects
-// that could not be given back yet. It returns those that are not of this directory.
+// restoreState restores a directory .git, or leaves it as it is if the disk has no room for all of it. later are
+// objects that could not be given back yet. It returns those that are not of this directory.
 func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	dir := r.states[at]
 	var mine []objects
