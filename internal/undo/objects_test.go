@@ -194,3 +194,20 @@ func TestWhereObjectsAreBorrowedComesBack(t *testing.T) {
 	same(t, "redo keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, Redo: true})))
 	same(t, "the clone again", "one\n", sh(t, root, `cd inside; git fsck; git log --format=%s; git status -s`))
 }
+
+// TestAnIndexOfOtherPacksDoesNotComeBack has an index of several packs, which names packs that are gone later.
+func TestAnIndexOfOtherPacksDoesNotComeBack(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()
+	const repack = `; git repack -adq --write-midx`
+	sh(t, root, `git init -q; echo a > f; git add f; git commit -qm one`+repack)
+	turn := begin(t, s, root)
+	sh(t, root, `echo b > f`)
+	end(t, turn)
+	sh(t, root, `git commit -qam two`+repack)
+	said := state(t, root)
+	turn = begin(t, s, root)
+	sh(t, root, `rm -rf .git`)
+	end(t, turn)
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "git says", said, state(t, root))
+}

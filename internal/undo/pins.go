@@ -119,7 +119,8 @@ func namesIn(path string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// objectsIn lists the packs and the loose objects of a repository, sorted.
+// objectsIn lists the packs and the loose objects of a repository, sorted, without the index of several packs, which
+// git replaces under the same name. Git does without it.
 func objectsIn(common string) (names []string) {
 	dir := filepath.Join(common, "objects")
 	folders, _ := os.ReadDir(dir)
@@ -130,7 +131,8 @@ func objectsIn(common string) (names []string) {
 		}
 		files, _ := os.ReadDir(filepath.Join(dir, name))
 		for _, f := range files {
-			if f.Type().IsRegular() && !strings.HasPrefix(f.Name(), "tmp_") {
+			if f.Type().IsRegular() && !strings.HasPrefix(f.Name(), "tmp_") &&
+				!strings.HasPrefix(f.Name(), "multi-pack-index") {
 				names = append(names, name+"/"+f.Name())
 			}
 		}
