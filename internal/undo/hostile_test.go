@@ -418,3 +418,23 @@ func TestAStoreWithBracketsInItsNameWorks(t *testing.T) {
 		t.Errorf("a store that cannot be read gives %v", err)
 	}
 }
+
+// TestADirectoryThatIsGoneIsMadeAgain removes by hand the directories of what the turn has deleted.
+func TestADirectoryThatIsGoneIsMadeAgain(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, t.TempDir()
+	sh(t, root, `mkdir -p d/e/empty; echo a > d/e/f; chmod 700 d`)
+	was := look(t, root)
+	turn := begin(t, s, root)
+	sh(t, root, `rm -r d/e/*; chmod 711 d`)
+	end(t, turn)
+	sh(t, root, `rm -r d`)
+	out := back(t, s, undo.Request{Dir: root, TakeOld: true})
+	same(t, "kept", []string{}, keeps(out))
+	same(t, "after the undo", was, look(t, root))
+	turn = begin(t, s, root)
+	sh(t, root, `rm -r d/e/*`)
+	end(t, turn)
+	sh(t, root, `rm -r d/e`)
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "after the undo", was, look(t, root))
+}

@@ -421,7 +421,7 @@ func (r *restorer) makeDir(a action) error {
 	if a.is != nil && a.is.Mode.IsDir() {
 		return nil
 	}
-	if err := r.writable(path.Dir(a.path)); err != nil {
+	if err := r.makeParents(path.Dir(a.path)); err != nil {
 		return err
 	}
 	err := r.root.Mkdir(filepath.FromSlash(a.path), 0o700)
@@ -436,10 +436,32 @@ func (r *restorer) makeDir(a action) error {
 	return err
 }
 
+// makeParents makes the directories that are gone of those that the turn left, and makes dir writable.
+func (r *restorer) makeParents(dir string) error {
+	_, err := r.root.Lstat(filepath.FromSlash(dir))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r.writable(dir)
+	}
+	if err := r.makeParents(path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := r.root.Mkdir(filepath.FromSlash(dir), 0o755); err != nil {
+		return err
+	}
+	r.made = append(r.made, dir)
+	if err := r.writable(dir); err != nil {
+		return err
+	}
+	if was := r.before.Find(dir); was != nil && was.Mode.IsDir() {
+		r.opened[dir] = was.Mode
+	}
+	return nil
+}
+
 // write makes a file or a link.
 func (r *restorer) write(a action) error {
 	name := filepath.FromSlash(a.path)
-	if err := r.writable(path.Dir(a.path)); err != nil {
+	if err := r.makeParents(path.Dir(a.path)); err != nil {
 		return err
 	}
 	if sameContent(a.was, a.is) {
