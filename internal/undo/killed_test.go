@@ -161,6 +161,17 @@ func TestADamagedSnapshotEndsARestore(t *testing.T) {
 			t.Errorf("in the middle of a restore, delete gives %v", err)
 		}
 		put(t, named[0], "damaged")
+		turns := filepath.Dir(filepath.Dir(named[0]))
+		ids, _ := os.ReadDir(turns)
+		blocked := filepath.Join(turns, ids[len(ids)-1].Name(), "after-0")
+		sh(t, root, `mkdir -p `+blocked+`/x`) // as a full disk, it keeps the second snapshot from being saved
+		if out, err := s.Undo(t.Context(), undo.Request{Dir: root}); err == nil {
+			t.Fatalf("without a second snapshot the restore ends: %v", out)
+		}
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(blocked), "before-0")); err != nil {
+			t.Errorf("what the restore overwrote is lost: %v", err)
+		}
+		sh(t, root, `rm -r `+blocked)
 		if _, err := s.Undo(t.Context(), undo.Request{Dir: root}); err == nil ||
 			!strings.Contains(err.Error(), "completed") {
 			t.Fatalf("the restore ends with %v", err)

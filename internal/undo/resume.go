@@ -100,7 +100,9 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 		for _, x := range before {
 			p.tidy(x, j.staging())
 		}
-		_, err = t.end(ctx, nil)
+		if _, err := t.end(ctx, nil); err != nil {
+			return err // the next Undo tries again: only this snapshot has what was overwritten
+		}
 		f = f.Hint("omniagent undo %s takes back what it did", j.ID)
 	}
 	if err != nil || len(t.record.Roots) == 0 {
