@@ -49,6 +49,7 @@ type piece struct {
 	denied      string   // the program that the tables deny: only a rule that names it lifts the denial
 	inner       bool     // it is in the text of another command, which has to be covered
 	runsUnknown bool     // it runs a text that cannot be known beforehand
+	values      []string // of the variables that it sets
 	runsKnown   bool     // it runs a text that is known, which was judged too
 	never       bool     // nothing lifts the denial: no rule, no answer, no ground
 	unreadable  bool     // a person could not see what it is, so it stays denied instead of being asked about
@@ -118,6 +119,8 @@ type walker struct {
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
 	fetch   map[*syntax.Stmt]bool // whether a command in a statement fetches from the network, once it is known
+
+	exports map[*syntax.Assign]bool // whether other programs see what is assigned
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
 	begin dirs                        // where all of a text runs, unless it moves

@@ -128,6 +128,11 @@ func (r Rule) mentioned(p piece) bool {
 	})
 }
 
+// named reports whether a value of a variable has the program of the rule.
+func (r Rule) named(values []string) bool {
+	return len(r.tokens) > 0 && !r.tokens[0].star && slices.ContainsFunc(values, r.inText)
+}
+
 // inText reports whether a text has the words of the rule, also in quotes: cu""rl, \curl.
 func (r Rule) inText(text string) bool {
 	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(text)
@@ -285,21 +290,4 @@ func gitRuns(key string) bool {
 		".clean", ".smudge", "external", "helper", "askpass", "gitproxy",
 	}, func(end string) bool { return strings.HasSuffix(key, end) }) || strings.HasPrefix(key, "pager.") ||
 		strings.HasPrefix(key, "include")
-}
-
-// runsValue reports whether programs run what a variable holds, and it is more than the name of a pager.
-func runsValue(name string, value word) bool {
-	upper := strings.ToUpper(name)
-	if slices.Contains([]string{"IFS", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE"}, upper) {
-		return true
-	}
-	if value.literal() && slices.Contains([]string{"", "cat", "true", ":", "less", "more", "vi", "vim"}, value.text) {
-		return false
-	}
-	return slices.Contains([]string{
-		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "GIT_PAGER", "GIT_EDITOR",
-		"GIT_SEQUENCE_EDITOR",
-		"GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND",
-		"PROMPT_COMMAND", "PS0", "PS4", "PERL5OPT", "PERL5DB", "RUBYOPT", "MAKEFLAGS", "RSYNC_RSH", "ENV",
-	}, upper) || strings.HasPrefix(upper, "GIT_CONFIG") || strings.HasPrefix(upper, "BASH_FUNC_")
 }

@@ -221,7 +221,7 @@ func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *s
 			said(r.decision, c.Command)
 		}
 		for _, p := range pieces {
-			if p.runsUnknown {
+			if p.runsUnknown || r.named(p.values) {
 				said(Ask, p.text)
 			}
 			switch r.matchesCommand(p.argv) {

@@ -101,6 +101,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		w.argument(p, a, at)
 	}
 	w.reach(p, name, argv, at)
+	p.setByWords(name, argv)
 	if evaluates(argv) {
 		p.runsUnknown, w.evaluates = true, true
 	}

@@ -23,6 +23,9 @@ func (w *walker) sweep(file *syntax.File) {
 			*syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm:
 			// Judged by their parent or by their children.
 		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				w.exported(n.Assigns)
+			}
 			if !w.visited[n] {
 				w.call(n, dirs{lost: true})
 			}
@@ -112,7 +115,17 @@ func (w *walker) assign(n *syntax.Assign) {
 	if n.Value != nil {
 		value = read(n.Value, w.source, w.place.Home)
 	}
-	w.survey.pieces[len(w.survey.pieces)-1].runsUnknown = runsValue(name, value)
+	w.survey.pieces[len(w.survey.pieces)-1].sets(name, value, w.exports[n])
+}
+
+// exported notes that the program behind assignments sees their values.
+func (w *walker) exported(all []*syntax.Assign) {
+	if w.exports == nil {
+		w.exports = map[*syntax.Assign]bool{}
+	}
+	for _, n := range all {
+		w.exports[n] = true
+	}
 }
 
 // mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set: its effect stays
@@ -178,6 +191,9 @@ func (w *walker) loop(n *syntax.ForClause) {
 		return
 	}
 	w.say(Ask, n, "a loop sets a variable whose value is not known before it runs")
+	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil {
+		w.survey.pieces[len(w.survey.pieces)-1].sets(iter.Name.Value, word{}, false)
+	}
 }
 
 // redirect judges a redirection.

@@ -1,0 +1,70 @@
+package guard
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// sets records that a piece sets a variable. Programs run what many variables hold, so while a rule forbids a command,
+// a value has to be plain words that do not name it, unless the variable is one that nothing runs. exports says that
+// other programs see the value.
+func (p *piece) sets(name string, value word, exports bool) {
+	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
+	upper := strings.ToUpper(name)
+	switch number := value.literal() && value.text != "" && strings.Trim(value.text, "0123456789") == ""; {
+	case strings.HasPrefix(upper, "BASH_"), slices.Contains([]string{
+		"IFS", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "MAKEFILES", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND",
+		"PERL5OPT", "PERL5DB", "RUBYOPT", "VIMINIT", "EXINIT",
+	}, upper), strings.HasPrefix(upper, "GIT_CONFIG"):
+		p.runsUnknown = true
+	case slices.Contains([]string{ // bash evaluates what is assigned to these
+		"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME", "HISTSIZE",
+		"HISTFILESIZE", "TMOUT", "OPTERR", "COLUMNS", "LINES",
+	}, name):
+		p.runsUnknown = p.runsUnknown || !number
+	case isData(name):
+	case !value.known:
+		p.runsUnknown = p.runsUnknown || exports || runs(upper)
+	default:
+		p.values = append(p.values, value.text)
+		p.runsUnknown = p.runsUnknown || (exports || runs(upper)) && !plainWords().MatchString(value.text)
+	}
+}
+
+// isData reports whether nothing runs what a variable holds. Programs other than npm have no names in small letters.
+func isData(name string) bool {
+	small := regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) && !strings.HasPrefix(name, "npm_")
+	return small || strings.HasPrefix(name, "LC_") || slices.Contains([]string{
+		"LANG", "LANGUAGE", "CI", "DEBUG", "NO_COLOR", "FORCE_COLOR", "TERM", "TZ", "PYTHONPATH", "NODE_PATH",
+		"NODE_ENV",
+		"PATH", "HOME", "TMPDIR", "PWD", "LD_LIBRARY_PATH", "GOPATH", "GOCACHE", "GOOS", "GOARCH", "CGO_ENABLED",
+		"CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PORT", "HOST", "VERSION", "DATABASE_URL",
+	}, name)
+}
+
+// runs reports whether programs that were started before, or bash itself, may have a variable and run what it holds.
+func runs(upper string) bool {
+	return redirectsPrograms(upper) || regexp.MustCompile(
+		`(PAGER|EDITOR|VISUAL|SHELL|BROWSER|COMMAND|ASKPASS|OPTIONS|FLAGS|OPTS|RSH|SSH|DIFF)$`).MatchString(upper)
+}
+
+// setByWords records the variables that the words of env, sudo or a builtin set.
+func (p *piece) setByWords(name string, argv []word) {
+	switch {
+	case name == "env" || name == "sudo" || name == "doas":
+		for _, a := range argv[1:] { // those of the program behind are recorded too: that is stricter
+			if set, value, found := strings.Cut(a.text, "="); found && set != "" && !strings.HasPrefix(set, "-") {
+				a.text = value
+				p.sets(set, a, true)
+			}
+		}
+	case slices.Contains(takeNames(), name) && name != "unset":
+		for i, a := range argv[1:] {
+			if name == "printf" && argv[i].text != "-v" && !strings.HasPrefix(a.text, "-v") {
+				continue
+			}
+			p.sets(strings.TrimPrefix(a.text, "-v"), word{}, false)
+		}
+	}
+}
