@@ -21,7 +21,7 @@ type modelRow struct {
 	Model    *string `json:"model" doc:"null: the server has models of its own, and none is named"`
 	Base     string  `json:"api_base"`
 	From     string  `json:"from" doc:"what names it: a profile, a setting, or this program"`
-	Key      bool    `json:"key" doc:"whether there is a credential for it, or none is needed"`
+	Key      bool    `json:"key" doc:"whether a credential for it is known, or none is needed"`
 	Login    *string `json:"login" doc:"which credential, never its text; null: there is none"`
 	Problem  *string `json:"problem" doc:"why it cannot be used; null: it can"`
 	Protocol *string `json:"tool_protocol" doc:"how a profile's model calls tools; null: it does not say"`
@@ -101,8 +101,8 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 	row := modelRow{Name: name, From: from}
 	choice, err := provider.Choose(o)
 	if err == nil {
-		row.Provider, row.Model, row.Base, row.Key = choice.Provider, orNil(choice.Model), choice.Endpoint.URL, true
-		row.Login = orNil(choice.Login)
+		row.Provider, row.Model, row.Base = choice.Provider, orNil(choice.Model), choice.Endpoint.URL
+		row.Key, row.Login = !choice.Unsure, orNil(choice.Login)
 		return row
 	}
 	row.Problem = orNil(fault.Of(err).Message)

@@ -37,6 +37,9 @@ func faultOf(err error) *fault.Fault {
 	if e.After > 0 {
 		f = f.After(e.After)
 	}
+	if e.Next != "" {
+		f = f.Hint("%s", e.Next)
+	}
 	switch e.Trouble {
 	case model.Overflow:
 		f = f.Hint("begin a new session, or shorten this one")

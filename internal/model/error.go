@@ -35,6 +35,7 @@ type Error struct {
 	Status  int           // of HTTP; 0 without a response
 	Code    string        // the API's own code or type
 	Message string        // one line for people, by the API or by us; it has no secrets
+	Next    string        // what to do about it, or empty
 	Request string        // the API's id of the request
 	After   time.Duration // when to retry, according to the API; 0 if unknown
 	// Heard is set if text or thinking was passed to hear before the failure. Partial is the answer up to then, without

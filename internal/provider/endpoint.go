@@ -79,6 +79,7 @@ type Credential struct {
 	key    Secret
 	token  Secret // sent as a bearer token instead of a key
 	google *google
+	unsure bool // whether there is a login shows when gcloud is asked
 }
 
 func (c Credential) none() bool { return c.key.text == nil && c.token.text == nil && c.google == nil }

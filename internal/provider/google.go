@@ -72,8 +72,8 @@ func (g *google) bearer(ctx context.Context) (string, error) {
 	}
 	return "", &model.Error{
 		Trouble: trouble, Cause: cause,
-		Message: "no login of Google gave a token: " + joined(failed) +
-			"; set GEMINI_API_KEY, or run gcloud auth login",
+		Message: "no login of Google gave a token: " + joined(failed),
+		Next:    "set GEMINI_API_KEY, or run gcloud auth login",
 	}
 }
 

@@ -151,8 +151,16 @@ func TestGcloud(t *testing.T) {
 		t.Errorf("a key: %+v, %v", c, err)
 	}
 	c, err = Choose(Options{Provider: Gemini, Lookup: env("PATH=relative:" + good)})
-	if err != nil || c.Login != "the login of gcloud" {
+	if err != nil || c.Login != "a login of gcloud, if it has one" || !c.Unsure {
 		t.Fatalf("got %q, %v", c.Login, err)
+	}
+	kept := t.TempDir()
+	if err := os.WriteFile(filepath.Join(kept, "credentials.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	known, err := Choose(Options{Provider: Gemini, Lookup: env("PATH="+good, "CLOUDSDK_CONFIG="+kept)})
+	if err != nil || known.Login != "the login of gcloud" || known.Unsure {
+		t.Errorf("got %q, %v", known.Login, err)
 	}
 	if _, err := os.Stat(log); err == nil {
 		t.Error("gcloud was started before anybody wanted a token")
@@ -176,7 +184,9 @@ func TestGcloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.bearer()(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "GEMINI_API_KEY") || strings.Contains(err.Error(), canary) {
+	var said *model.Error
+	if !errors.As(err, &said) || !strings.Contains(said.Next, "GEMINI_API_KEY") ||
+		strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -136,21 +136,26 @@ func (l list) others(api model.API) []string {
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
-	layer := User
-	if g.gcloud != "" {
+	layer, unsure := User, g.gcloud != "" && !isFile(o.ofGcloud("credentials.db"))
+	switch {
+	case unsure:
+		names = append(names, "a login of gcloud, if it has one")
+	case g.gcloud != "":
 		names = append(names, "the login of gcloud")
 	}
 	if path, ok := o.get("GOOGLE_APPLICATION_CREDENTIALS"); ok {
 		g.file, layer = path, Environment
 		names = append(names, "the credentials in GOOGLE_APPLICATION_CREDENTIALS")
-	} else if path := o.wellKnown(); path != "" {
+	} else if path := o.ofGcloud("application_default_credentials.json"); isFile(path) {
 		g.file = path
 		names = append(names, "the application default credentials")
 	}
 	if len(names) == 0 {
 		return Credential{}
 	}
-	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
+	return Credential{
+		Layer: layer, Source: strings.Join(names, ", else "), google: g, unsure: unsure && g.file == "",
+	}
 }
 
 // quotaProject returns the project to charge for a person's login.
@@ -163,8 +168,8 @@ func (o Options) quotaProject() string {
 	return ""
 }
 
-// wellKnown returns the file that gcloud auth application-default login writes, or "".
-func (o Options) wellKnown() string {
+// ofGcloud returns the path of a file that gcloud keeps, or "".
+func (o Options) ofGcloud(name string) string {
 	dir := ""
 	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {
 		dir = value
@@ -176,11 +181,12 @@ func (o Options) wellKnown() string {
 	if dir == "" || !filepath.IsAbs(dir) {
 		return ""
 	}
-	path := filepath.Join(dir, "application_default_credentials.json")
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	return path
+	return filepath.Join(dir, name)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // program returns the path of a program in PATH, or "".

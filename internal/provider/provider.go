@@ -112,6 +112,7 @@ type Choice struct {
 	Endpoint Endpoint
 	How      string   // why this provider, for people
 	Login    string   // the credential that is sent, for people
+	Unsure   bool     // whether there is such a credential is not known
 	Notes    []string // what a person should know about this choice
 	Known    model.Profile
 	Profile  string // the name of the profile that was used; may be empty
@@ -151,7 +152,7 @@ func Choose(o Options) (Choice, error) {
 	if c.credential, err = o.credential(c); err != nil {
 		return Choice{}, err
 	}
-	c.Login = c.credential.Source
+	c.Login, c.Unsure = c.credential.Source, c.credential.unsure
 	c.Known = o.known(c)
 	if w != nil {
 		c.Profile, c.Vendor, c.Protocol, c.Notes = w.Profile, w.Vendor, w.Protocol, slices.Clone(w.Notes)
