@@ -104,7 +104,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 			return env.Open(ctx, r.Request)
 		})
 		if err != nil {
-			return nil, firstStart(err)
+			return nil, p.firstStart(c, err)
 		}
 		one.Greet = greeting(conv)
 		return conv, nil

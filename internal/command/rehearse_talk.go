@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -71,8 +72,8 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
-// firstStart adds to a fault the ways to a model, if there is none yet.
-func firstStart(err error) error {
+// firstStart adds to a fault the ways to a model, or to an agent that needs none, if there is none yet.
+func (p Parts) firstStart(c *contract.Call, err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
 		return err
@@ -86,7 +87,11 @@ func firstStart(err error) error {
 		"omniagent models list       profiles of ~/.eidolon, and what else there is",
 		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
 		"                            a server on this machine, without a key",
-		"omniagent --agent claude    an installed agent with a login of its own",
+	}
+	for _, d := range p.Agents {
+		if _, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()}); err == nil && d.Name() != native.Name {
+			told.Ways = append(told.Ways, fmt.Sprintf("omniagent chat --agent %-8s is installed", d.Name()))
+		}
 	}
 	told.Suggestion = "Choose one of these:"
 	return &told

@@ -451,13 +451,17 @@ func answerOf(r run.Record) (contract.Result, error) {
 	}
 	f := *r.Result.Fault
 	f.Phase = fault.Execution
-	if n := r.Result.Changed; n != nil && n.Count == 0 && r.State.Terminal() {
+	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0
+	if nothing && r.State.Terminal() && !run.Passes(r.Result.Reason) {
 		again := true
 		f.Retry = &again
 	}
 	if r.State == run.NeedsInput {
 		f.Suggestion = answerCommand(r)
 	}
+	data := runDataOf(r)
+	data.hints = []string{f.Suggestion, f.FixCommand, f.Code.Entry().NextStep}
+	out.Data = data
 	return out, &f
 }
 

@@ -45,7 +45,8 @@ type runData struct {
 	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
 
-	would string // what a dry run says
+	would string   // what a dry run says
+	hints []string // next steps that an error says too
 }
 
 type runChanges struct {
@@ -207,7 +208,9 @@ func (d runData) PlainText() string {
 		}
 	}
 	for _, step := range d.Summary.Next {
-		fmt.Fprintf(&b, "Next: %s\n", step)
+		if !slices.Contains(d.hints, step) {
+			fmt.Fprintf(&b, "Next: %s\n", step)
+		}
 	}
 	switch {
 	case d.ID != "" && d.Fork != nil:

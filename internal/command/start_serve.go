@@ -102,7 +102,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
-		return unopened(host, dialect, r.Spec.Resume, firstStart(err))
+		return unopened(host, dialect, r.Spec.Resume, p.firstStart(c, err))
 	}
 	host.Conversation, host.Quiet = opened, r.Spec.Terms.Mode == setting.DenyAll
 	return host.Run(ctx), nil

@@ -103,7 +103,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			return o.rest(v)
 		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.anew():
 			continue
-		case passes(v.Reason) && i+1 < len(r.Agents):
+		case Passes(v.Reason) && i+1 < len(r.Agents):
 			i++
 			continue
 		case r.WaitQuota && limited(v) && o.waitFor(ctx, v.Fault.RetryAfter) == nil:
@@ -134,8 +134,8 @@ func (r *Run) anew() bool {
 	return true
 }
 
-// passes reports whether to try the next agent, because this one could not begin.
-func passes(r Reason) bool {
+// Passes reports whether to try the next agent, because this one could not begin and cannot when it is tried again.
+func Passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
 }
 

@@ -139,7 +139,7 @@ func (c *call) nothingChosen() error {
 			return f.Hint("ways to begin:")
 		}
 		return f.Hint(
-			"omniagent agents list shows how to install one; omniagent --agent native needs only the key of a " +
+			"omniagent doctor shows how to install one; omniagent --agent native needs only the key of a " +
 				"model API")
 	}
 	if c.person() {
