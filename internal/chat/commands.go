@@ -166,7 +166,7 @@ func (c *Chat) help(ctx context.Context, _ string) {
 	add(eidolon.FileWord+"PATH", "send a file with the message")
 	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md")
 	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
-	add("Ctrl-C", "end the turn; while nothing runs, leave")
+	add("Ctrl-C", "end the turn; while nothing runs, two quick presses leave")
 	c.notice(strings.Join(lines, "\n"))
 	c.problems(ctx)
 }

@@ -352,7 +352,10 @@ func (c *Call) Ask(ctx context.Context, question string) (answer string, asked b
 		io.Writer
 	}{in, c.Host.Stderr}, "").ReadPassword(question)
 	if err != nil { // Ctrl-C or Ctrl-D
-		return "", true, fault.New(fault.Interrupted, "nothing was typed").With("signal", "SIGINT")
+		_, _ = io.WriteString(c.Host.Stderr, "\r\n") // ends the line of the question; nothing depends on it
+		f := fault.New(fault.Interrupted, "nothing was typed").With("signal", "SIGINT")
+		f.Phase = fault.Validation
+		return "", true, f.Hint("Nothing was done. It may be called again.")
 	}
 	return typed, true, nil
 }

@@ -109,6 +109,38 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestLoginWithoutAKey: Ctrl-C ends the line of the question, and nothing was done.
+func TestLoginWithoutAKey(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no pseudo terminals here")
+	}
+	p := newPlace(t)
+	cmd := exec.Command(program, "login", "anthropic")
+	cmd.Env, cmd.Dir = append(p.env, "TERM=xterm"), p.work
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	var shown bytes.Buffer
+	for data := make([]byte, 4096); !strings.Contains(shown.String(), "not shown"); {
+		n, err := terminal.Read(data)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, shown.String())
+		}
+		shown.Write(data[:n])
+	}
+	if _, err := io.WriteString(terminal, "\x03"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(&shown, terminal) // ends with an error of the terminal
+	if err := cmd.Wait(); err == nil || !strings.Contains(shown.String(), "\nomniagent: nothing was typed") ||
+		!strings.Contains(shown.String(), "Nothing was done") {
+		t.Errorf("%v\n%s", err, shown.String())
+	}
+}
+
 // TestLoginOnATerminal: the key is typed and not shown.
 func TestLoginOnATerminal(t *testing.T) {
 	t.Parallel()
