@@ -158,6 +158,14 @@ type walled struct {
 const outOfReach = " A login in a keyring is out of reach behind walls: put it into the environment, or use " +
 	"--sandbox off."
 
+// behindWalls adds to the next step what walls keep out of reach.
+func behindWalls(step string) string {
+	if step != "" && !strings.HasSuffix(step, ".") {
+		step += "."
+	}
+	return strings.TrimSpace(step + outOfReach)
+}
+
 // wall makes Minds of an installed agent whose processes stand behind walls.
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
@@ -176,7 +184,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			}
 			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
 				f := *e.Fault
-				e.Fault = f.Hint("%s", strings.TrimSpace(f.Suggestion+outOfReach))
+				e.Fault = f.Hint("%s", behindWalls(f.Suggestion))
 			}
 			tell(e)
 		}
