@@ -76,7 +76,7 @@ func cleanup() *contract.Command {
 				Description: "End agents that outlived their owner",
 				Command:     "omniagent cleanup --scope processes --live",
 			},
-			{Description: "Delete temporary files that are over an hour old", Command: "omniagent cleanup --scope temp --live"},
+			{Description: "Delete temporary files over an hour old", Command: "omniagent cleanup --scope temp --live"},
 		},
 		Run: runCleanup,
 	}

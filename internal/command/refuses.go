@@ -57,7 +57,7 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 	if c.Bool("rehearse") || c.Given("resume") || c.Bool("continue") { // a session knows its agent
 		return nil
 	}
-	return firstStart(p.refuses(ctx, c, r.Request, false))
+	return p.firstStart(c, p.refuses(ctx, c, r.Request, false))
 }
 
 // refuses returns why an agent cannot be started. It changes nothing.

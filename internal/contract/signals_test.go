@@ -4,7 +4,6 @@ package contract
 
 import (
 	"errors"
-	"omniagent/internal/hermetic"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestSignals(t *testing.T) {

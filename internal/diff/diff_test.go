@@ -3,10 +3,11 @@ package diff
 import (
 	"bytes"
 	"math/rand/v2"
-	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // longest returns the length of the longest common subsequence, by the plain algorithm.

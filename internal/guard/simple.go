@@ -105,7 +105,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	if evaluates(argv) {
 		p.runsUnknown, w.evaluates = true, true
 	}
-	p.runsUnknown = p.runsUnknown || rereads(name) || readsPipe(name, argv) || wrapperOf(name).sets(argv) ||
+	p.runsUnknown = p.runsUnknown || rereads(name) || readsPipe(name, argv) ||
 		slices.ContainsFunc(at.list, func(dir string) bool { return opened(dir) != noText }) // cd /dev/fd && bash 3
 	if agent := w.place.Agents.starts(name, argv); agent != "" {
 		p.agent = agent

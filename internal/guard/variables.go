@@ -49,10 +49,10 @@ func runs(upper string) bool {
 		`(PAGER|EDITOR|VISUAL|SHELL|BROWSER|COMMAND|ASKPASS|OPTIONS|FLAGS|OPTS|RSH|SSH|DIFF)$`).MatchString(upper)
 }
 
-// setByWords records the variables that the words of env, sudo or a builtin set.
+// setByWords records the variables that the words of a wrapper such as env, or of a builtin, set.
 func (p *piece) setByWords(name string, argv []word) {
 	switch {
-	case name == "env" || name == "sudo" || name == "doas":
+	case wrapperOf(name).assigns:
 		for _, a := range argv[1:] { // those of the program behind are recorded too: that is stricter
 			if set, value, found := strings.Cut(a.text, "="); found && set != "" && !strings.HasPrefix(set, "-") {
 				a.text = value

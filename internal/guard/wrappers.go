@@ -53,14 +53,6 @@ func wrapperOf(name string) (w wrapper) {
 // starts reports whether words of a command are the command that it starts.
 func (w wrapper) starts() bool { return w.name != "" && !w.flags }
 
-// sets reports whether a wrapper gives a variable whose value programs run: env BASH_ENV=x.
-func (w wrapper) sets(argv []word) bool {
-	return w.assigns && slices.ContainsFunc(argv[1:], func(a word) bool {
-		name, value, found := strings.Cut(a.text, "=")
-		return found && runsValue(name, word{text: value, known: a.known})
-	})
-}
-
 // read takes a word of the first line of a wrapper. It returns false for an unknown word.
 func (w *wrapper) read(part string) bool {
 	key, value, _ := strings.Cut(part, "=")

@@ -3,9 +3,10 @@ package literal
 import (
 	"fmt"
 	"math"
-	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 
 	"github.com/pelletier/go-toml/v2"
 )

@@ -1,9 +1,10 @@
 package page
 
 import (
-	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestManyBackticks: a page of nothing else takes no longer than any other.

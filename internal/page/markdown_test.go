@@ -2,12 +2,13 @@ package page
 
 import (
 	"net/url"
-	"omniagent/internal/hermetic"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"omniagent/internal/hermetic"
 )
 
 func render(t testing.TB, page string) string {

@@ -2,9 +2,10 @@ package redact
 
 import (
 	"encoding/json"
-	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 const (

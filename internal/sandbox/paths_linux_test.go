@@ -41,8 +41,8 @@ func plantings() []string {
 }
 
 // TestEveryPlace: a workspace is protected wherever it lies, by whatever path it is reached, and also if commands may
-// write the directory that holds it. Without OMNIAGENT_WHOLE=matrices each place is tried once in each tier, and once with
-// such a directory.
+// write the directory that holds it. Without OMNIAGENT_WHOLE=matrices each place is tried once in each tier, and once
+// with such a directory.
 func TestEveryPlace(t *testing.T) {
 	hermetic.Long(t)
 	own, _ := os.UserHomeDir()

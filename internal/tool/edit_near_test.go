@@ -3,10 +3,11 @@ package tool
 import (
 	"fmt"
 	"math/rand/v2"
-	"omniagent/internal/hermetic"
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestWhatIsNotFoundIsExplained(t *testing.T) {

@@ -2,13 +2,14 @@ package acp
 
 import (
 	"fmt"
-	"omniagent/internal/hermetic"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestSessions: a conversation is listed, loaded with all that was said, continued, forked and deleted.
