@@ -87,7 +87,7 @@ func TestNothingInstalled(t *testing.T) {
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.agent("gone", func(d *fake) { d.path = "" })}
 	if r := w.run(nil, "-p", "q"); r.code != 2 ||
-		!strings.Contains(r.stderr, "none is installed here\nhint: omniagent agents list") {
+		!strings.Contains(r.stderr, "none is installed here\nhint: omniagent doctor shows how to install one") {
 		t.Errorf("%+v", r)
 	}
 	if r := w.run(nil, "--agent", "gone", "-p", "q"); r.code != 1 {
