@@ -29,8 +29,8 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "131", Name: "QUIT", When: "SIGQUIT", Effect: "partial"},
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
-		Differ: "Agents differ: a flag that an agent does not have is ignored with a warning, or fails with exit " +
-			"code 2 under --strict; deny, ask and plan always fail then. omniagent help agents has the table.",
+		Differ: "A flag that an agent does not have is ignored with a warning (--strict: exit 2); deny, ask and " +
+			"plan fail. omniagent help agents has the table.",
 		Detail: matrixHelp(drivers),
 	}
 	for _, f := range shim.Flags() {
