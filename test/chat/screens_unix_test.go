@@ -122,6 +122,7 @@ func TestScreens(t *testing.T) {
 			w.shows("Bash", true)
 			w.types("and then this\r")
 			w.shows("1 waiting", true)
+			w.shows("the message waits", true) // it is printed after the line of the status
 			w.types("half a mess")
 			k.keep("a list of tasks, and typing in a turn", w.shows("half a mess", true), "> plan")
 			p.write("go", "")
