@@ -55,8 +55,13 @@ func lacksLines(was, is []byte) []byte {
 
 func trim(line []byte) []byte { return bytes.TrimRight(line, "\r\n") }
 
+// stagedAlternates is where the file is written, in a directory .git.
+var stagedAlternates = filepath.Join("objects", "info", "tmp_omniagent_alternates")
+
 // borrow gives the file of a repository the lines back that it lacks. Others stay: to borrow more does no harm.
-func (o objects) borrow(root *os.Root, name string) error {
+func (o objects) borrow(root *os.Root) error {
+	gitDir := filepath.FromSlash(o.gitDir)
+	name, staged := filepath.Join(gitDir, "objects", "info", "alternates"), filepath.Join(gitDir, stagedAlternates)
 	is, _ := root.ReadFile(name)
 	lacks := lacksLines(o.borrowing, is)
 	if len(lacks) == 0 {
@@ -65,7 +70,6 @@ func (o objects) borrow(root *os.Root, name string) error {
 	if len(is) > 0 && !bytes.HasSuffix(is, []byte("\n")) {
 		is = append(is, '\n')
 	}
-	staged := filepath.Join(filepath.Dir(name), "tmp_omniagent_alternates")
 	err := root.WriteFile(staged, append(is, lacks...), 0o644)
 	if err == nil {
 		err = root.Rename(staged, name)

@@ -298,7 +298,7 @@ func (o objects) giveBack(root *os.Root) error {
 			return err
 		}
 	}
-	if err := o.borrow(root, filepath.Join(to, "info", "alternates")); err != nil {
+	if err := o.borrow(root); err != nil {
 		return err
 	}
 	return bringAll(o.pinned, filepath.Join(root.Name(), to), o.names, func(name string, _ fs.FileInfo) bool {

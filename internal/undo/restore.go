@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -115,108 +114,6 @@ func (r *restorer) giveBack(o objects) {
 	r.leaveState(at, err)
 }
 
-// leaveState leaves a directory .git as it is.
-func (r *restorer) leaveState(at int, err error) {
-	dir := r.states[at]
-	if r.failed[dir] {
-		return
-	}
-	r.note(dir, err)
-	r.keptState = append(r.keptState, dir)
-	for _, a := range r.actions {
-		if r.stateWith(a.path) == at {
-			r.failed[a.path] = true
-		}
-	}
-}
-
-// restoreState restores a directory .git, or leaves it as it is if the disk has no room for all of it. later are
-// objects that could not be given back yet. It returns those that are not of this directory.
-func (r *restorer) restoreState(at int, later []objects) (others []objects) {
-	dir := r.states[at]
-	var mine []objects
-	for _, o := range later {
-		if r.stateWith(o.gitDir) == at {
-			mine = append(mine, o)
-		} else {
-			others = append(others, o)
-		}
-	}
-	if r.failed[dir] {
-		return others
-	}
-	there := exists(filepath.Join(r.plan.root, filepath.FromSlash(dir)))
-	if there { // something in it may have to be removed, so it is too late to look when its objects are there
-		if err := r.haveRoom(at, mine); err != nil {
-			r.leaveState(at, err)
-			return others
-		}
-	}
-	r.clearAll(at)
-	made := len(r.made)
-	err := r.makeDirs(at)
-	for _, o := range mine {
-		err = cmp.Or(err, o.giveBack(r.root))
-	}
-	if err == nil && !there {
-		err = r.haveRoom(at, nil)
-	}
-	if err == nil {
-		r.writeAll(at)
-		return others
-	}
-	r.leaveState(at, err)
-	for _, o := range mine {
-		if !there {
-			_ = r.root.RemoveAll(filepath.FromSlash(path.Join(o.gitDir, "objects")))
-		}
-	}
-	for _, name := range slices.Backward(r.made[made:]) {
-		_ = r.root.Remove(filepath.FromSlash(name))
-	}
-	return others
-}
-
-// haveRoom returns an error if the disk has no room for all files of a directory .git and for objects. Without the
-// look, a disk that is full could leave the directory with some files from before the turn and some from after it.
-func (r *restorer) haveRoom(at int, given []objects) error {
-	const block = 4096
-	var room int64
-	for _, o := range given {
-		for _, name := range o.names {
-			if info, err := os.Lstat(filepath.Join(o.pinned, filepath.FromSlash(name))); err == nil {
-				room += info.Size() + block
-			}
-		}
-	}
-	for _, a := range r.actions {
-		if a.was != nil && r.stateWith(a.path) == at && !r.failed[a.path] && !sameContent(a.was, a.is) {
-			room += (a.was.Size+block-1)/block*block + block
-		}
-	}
-	dir := cmp.Or(r.states[at], ".")
-	for dir != "." {
-		if info, err := r.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
-			break
-		}
-		dir = path.Dir(dir)
-	}
-	if room == 0 {
-		return nil
-	}
-	if err := r.writable(dir); err != nil {
-		return err
-	}
-	name := filepath.Join(filepath.FromSlash(dir), r.staging)
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyN(f, zeros{}, room)
-	closed := f.Close()
-	return cmp.Or(err, closed, r.root.Remove(name))
-}
-
 // note adds a path that could not be restored to what is kept.
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
@@ -242,13 +139,6 @@ func (r *restorer) clearAll(state int) {
 		}
 	}
 	clearThese(true)
-}
-
-// stateWith returns which of the directories .git that are restored a path is in or is, or -1.
-func (r *restorer) stateWith(name string) int {
-	return slices.IndexFunc(r.states, func(dir string) bool {
-		return dir == "" || name == dir || strings.HasPrefix(name, dir+"/")
-	})
 }
 
 // clear removes what is at a path, if there was nothing or something of another type.
@@ -383,14 +273,6 @@ func (r *restorer) writable(dir string) error {
 		return r.root.Chmod(filepath.FromSlash(dir), info.Mode().Perm()|0o700)
 	}
 	return nil
-}
-
-// zeros reads as zeros.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }
 
 // makeDirs makes the directories of a directory .git that is restored, or, with -1, all others.

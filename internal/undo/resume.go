@@ -122,6 +122,9 @@ func unstage(x *tree.Index, staging string) {
 	}
 	defer root.Close()
 	_ = root.Remove(staging)
+	for _, dir := range x.Repositories() {
+		_ = root.Remove(filepath.Join(filepath.FromSlash(dir), stagedAlternates))
+	}
 	x.EachDir(func(path string, _ *tree.File) {
 		_ = root.Remove(filepath.Join(filepath.FromSlash(path), staging))
 	})
