@@ -118,8 +118,7 @@ type walker struct {
 	depth   int
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
-	fetch   map[*syntax.Stmt]bool // whether a command in a statement fetches from the network, once it is known
-
+	fetch   map[*syntax.Stmt]bool   // whether a command in a statement fetches from the network, once it is known
 	exports map[*syntax.Assign]bool // whether other programs see what is assigned
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
@@ -243,6 +242,7 @@ func (w *walker) disagreements(file *syntax.File) {
 	if strings.Contains(w.source, "$\\\n") { // bash joins the lines first, so that an expansion may begin there
 		w.refuse(w.source, false, "a line is continued behind $")
 	}
+	lines := strings.Split(strings.ReplaceAll(w.source, "\\\n", "\x00"), "\n")
 	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
 		case *syntax.Comment:
@@ -253,7 +253,7 @@ func (w *walker) disagreements(file *syntax.File) {
 			if n.Op != syntax.Hdoc && n.Op != syntax.DashHdoc {
 				continue
 			}
-			if delimiter := slice(w.source, n.Word); !plainDelimiter(delimiter) || w.endsEarly(delimiter) {
+			if delimiter := slice(w.source, n.Word); !plainDelimiter(delimiter) || endsEarly(lines, delimiter) {
 				w.doubts(piece{
 					shape: structure, decision: Ask, text: clip(slice(w.source, n)), inner: w.depth > 0,
 					why: "where the here-document ends is not certain",
@@ -264,11 +264,11 @@ func (w *walker) disagreements(file *syntax.File) {
 }
 
 // endsEarly reports whether bash may end a here-document where the parser does not: at a delimiter that is written over
-// several lines or, in a substitution, at one with a bracket behind it.
-func (w *walker) endsEarly(delimiter string) bool {
+// several lines or, in a substitution, at one with a bracket behind it. In lines a NUL joins those that a backslash
+// continues.
+func endsEarly(lines []string, delimiter string) bool {
 	delimiter = strings.Trim(delimiter, `\'"`)
-	joined := strings.ReplaceAll(w.source, "\\\n", "\x00")
-	for line := range strings.SplitSeq(joined, "\n") {
+	for _, line := range lines {
 		text := strings.TrimLeft(strings.ReplaceAll(line, "\x00", ""), "\t")
 		rest, begins := strings.CutPrefix(text, delimiter)
 		if begins && (rest == "" && strings.Contains(line, "\x00") || strings.ContainsAny(rest, ")`")) {

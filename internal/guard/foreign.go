@@ -40,8 +40,7 @@ func foreignText(name string, argv []word) bool {
 	}
 	return slices.Contains([]string{
 		"ed", "ex", "vi", "view", "vim", "nvim", "vimdiff", "rvim", "rview", "gvim", "gview", "gvimdiff", "evim",
-		"eview",
-		"emacs", "gdb", "lldb", "sqlite3",
+		"eview", "emacs", "gdb", "lldb", "sqlite3",
 	}, name)
 }
 

@@ -207,6 +207,7 @@ func TestCost(t *testing.T) {
 		"quotes":       {200, repeated("", `"$(`, "")},
 		"words":        {4000, repeated("echo ", "a ", "")},
 		"ends":         {1000, repeated("", "cat <<E;", "")},
+		"documents":    {400, repeated("", "cat <<E\nE\n", "")},
 		"wrappers":     {1000, repeated("", "env nice timeout 5 ", "ls")},
 		"stars":        {maxLine / 2, repeated("ls ", "*", "")},
 		"if": {500, func(n int) string {

@@ -21,20 +21,17 @@ func language(name string) string {
 
 func shells() []string {
 	return []string{
-		"sh", "bash", "dash", "zsh", "ksh", "mksh", "pdksh", "ash", "fish", "csh", "tcsh", "rbash", "yash", "posh",
-		"oksh", "elvish",
-		"nu", "xonsh",
+		"sh", "bash", "dash", "zsh", "ksh", "mksh", "pdksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
+		"posh", "oksh", "elvish", "nu", "xonsh",
 	}
 }
 
 func languages() []string {
 	return []string{
-		"python", "pypy", "ipython", "bpython", "ptpython", "perl", "raku", "ruby", "jruby", "irb", "pry", "node",
-		"nodejs", "php",
-		"lua", "luajit", "deno", "bun", "osascript", "pwsh", "powershell", "tclsh", "wish", "r", "rscript", "julia",
-		"guile",
-		"racket", "octave", "groovy", "scala", "jshell", "elixir", "iex", "erl", "escript", "ghci", "runghc", "swift",
-		"gjs",
+		"python", "pypy", "ipython", "bpython", "ptpython", "perl", "raku", "ruby", "jruby", "irb", "pry",
+		"node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "pwsh", "powershell", "tclsh",
+		"wish", "r", "rscript", "julia", "guile", "racket", "octave", "groovy", "scala", "jshell", "elixir",
+		"iex", "erl", "escript", "ghci", "runghc", "swift", "gjs",
 	}
 }
 
@@ -75,7 +72,8 @@ func bareFlags(language string) (bare, valued *regexp.Regexp) {
 			`--(max|stack|unhandled)[a-z_-]+=\w+|--env-file=[\w./-]+|--(require|import|loader)=[\w./@-]+`,
 			`-r|--require|--import|--loader`)
 	case "php":
-		return of(`-[nlq]+|-d(memory_limit|max_execution_time|xdebug\.mode|error_reporting|display_errors)=[\w-]*`, `-f`)
+		return of(`-[nlq]+|-d(memory_limit|max_execution_time|xdebug\.mode|error_reporting|display_errors)=[\w-]*`,
+			`-f`)
 	case "lua", "luajit":
 		return of(`-W`, `-l`)
 	case "julia":
@@ -93,17 +91,14 @@ func bareFlags(language string) (bare, valued *regexp.Regexp) {
 // modules are those of Python that run no text that they are given or read.
 func modules() []string {
 	return []string{
-		"pytest", "unittest", "pip", "venv", "virtualenv", "ensurepip", "build", "mypy", "pyright", "black", "ruff",
-		"flake8",
-		"pylint", "isort", "pycodestyle", "pyflakes", "pydocstyle", "bandit", "tox", "nox", "http.server", "json.tool",
-		"compileall", "py_compile", "pydoc", "site", "sysconfig", "platform", "tabnanny", "zipfile", "tarfile", "gzip",
-		"base64",
-		"sphinx", "mkdocs", "twine", "poetry", "uv", "pipx", "pre_commit", "setuptools_scm", "piptools", "pip_audit",
-		"uvicorn",
-		"gunicorn", "hypercorn", "flask", "celery", "alembic", "grpc_tools.protoc", "pipenv", "hatch", "wheel",
-		"installer",
-		"towncrier", "yapf", "autopep8", "pyupgrade", "vulture", "tokenize", "ast", "dis", "calendar", "nose", "nose2",
-		"green",
+		"pytest", "unittest", "pip", "venv", "virtualenv", "ensurepip", "build", "mypy", "pyright", "black",
+		"ruff", "flake8", "pylint", "isort", "pycodestyle", "pyflakes", "pydocstyle", "bandit", "tox",
+		"nox", "http.server", "json.tool", "compileall", "py_compile", "pydoc", "site", "sysconfig",
+		"platform", "tabnanny", "zipfile", "tarfile", "gzip", "base64", "sphinx", "mkdocs", "twine",
+		"poetry", "uv", "pipx", "pre_commit", "setuptools_scm", "piptools", "pip_audit", "uvicorn",
+		"gunicorn", "hypercorn", "flask", "celery", "alembic", "grpc_tools.protoc", "pipenv", "hatch",
+		"wheel", "installer", "towncrier", "yapf", "autopep8", "pyupgrade", "vulture", "tokenize", "ast",
+		"dis", "calendar", "nose", "nose2", "green",
 	}
 }
 
@@ -189,15 +184,16 @@ func takesFile(args []word) origin {
 	return fromFile
 }
 
-// plainPath reports whether a word names a file of its own: no device, no pipe and no URL. What is in the system's
+// plainPath reports whether a word names a file: no device, no pipe and no URL. What is in the system's
 // libraries runs texts, as timeit.py does.
 func plainPath(a word) bool {
-	for _, start := range []string{"-", "/dev/", "/proc/", "/usr/lib", "data:"} {
+	for _, start := range []string{"-", "/usr/lib", "data:"} {
 		if strings.HasPrefix(a.text, start) {
 			return false
 		}
 	}
-	return a.known && !a.wild && a.text != "" && !strings.ContainsAny(a.text, "\n;'\"`$(){}|")
+	return a.known && !a.wild && a.text != "" && opened(a.text) == noText &&
+		!strings.ContainsAny(a.text, "\n;'\"`$(){}|")
 }
 
 // takesVerb returns where deno and bun have their program from.

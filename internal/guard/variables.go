@@ -14,13 +14,13 @@ func (p *piece) sets(name string, value word, exports bool) {
 	upper := strings.ToUpper(name)
 	switch number := value.literal() && value.text != "" && strings.Trim(value.text, "0123456789") == ""; {
 	case strings.HasPrefix(upper, "BASH_"), slices.Contains([]string{
-		"IFS", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "MAKEFILES", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND",
-		"PERL5OPT", "PERL5DB", "RUBYOPT", "VIMINIT", "EXINIT",
+		"IFS", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "MAKEFILES", "PS0", "PS1", "PS2", "PS4",
+		"PROMPT_COMMAND", "PERL5OPT", "PERL5DB", "RUBYOPT", "VIMINIT", "EXINIT",
 	}, upper), strings.HasPrefix(upper, "GIT_CONFIG"):
 		p.runsUnknown = true
 	case slices.Contains([]string{ // bash evaluates what is assigned to these
-		"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME", "HISTSIZE",
-		"HISTFILESIZE", "TMOUT", "OPTERR", "COLUMNS", "LINES",
+		"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME",
+		"HISTSIZE", "HISTFILESIZE", "TMOUT", "OPTERR", "COLUMNS", "LINES",
 	}, name):
 		p.runsUnknown = p.runsUnknown || !number
 	case isData(name):
@@ -34,12 +34,12 @@ func (p *piece) sets(name string, value word, exports bool) {
 
 // isData reports whether nothing runs what a variable holds. Programs other than npm have no names in small letters.
 func isData(name string) bool {
-	small := regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) && !strings.HasPrefix(name, "npm_")
+	small := strings.ToLower(name) == name && !strings.HasPrefix(name, "npm_")
 	return small || strings.HasPrefix(name, "LC_") || slices.Contains([]string{
-		"LANG", "LANGUAGE", "CI", "DEBUG", "NO_COLOR", "FORCE_COLOR", "TERM", "TZ", "PYTHONPATH", "NODE_PATH",
-		"NODE_ENV",
-		"PATH", "HOME", "TMPDIR", "PWD", "LD_LIBRARY_PATH", "GOPATH", "GOCACHE", "GOOS", "GOARCH", "CGO_ENABLED",
-		"CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PORT", "HOST", "VERSION", "DATABASE_URL",
+		"LANG", "LANGUAGE", "CI", "DEBUG", "NO_COLOR", "FORCE_COLOR", "TERM", "TZ", "PYTHONPATH",
+		"NODE_PATH", "NODE_ENV", "PATH", "HOME", "TMPDIR", "PWD", "LD_LIBRARY_PATH", "GOPATH", "GOCACHE",
+		"GOOS", "GOARCH", "CGO_ENABLED", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PORT", "HOST",
+		"VERSION", "DATABASE_URL",
 	}, name)
 }
 
