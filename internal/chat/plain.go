@@ -177,11 +177,11 @@ func (p *Plain) print(text string) {
 // advised is what went wrong, with the next steps in lines of their own.
 func advised(err error) string {
 	f, words := fault.Of(err), err.Error()
-	if f.Suggestion != "" {
-		words += "\nhint: " + text.Flat(f.Suggestion)
+	for _, hint := range f.Hints() {
+		words += "\nhint: " + text.Flat(hint)
 	}
-	if !strings.Contains(f.Suggestion, f.FixCommand) {
-		words += "\nhint: " + text.Flat(f.FixCommand)
+	for _, way := range f.Ways {
+		words += "\n  " + way
 	}
 	return words
 }

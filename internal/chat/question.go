@@ -285,7 +285,7 @@ func (c *Chat) replaced(change *event.Change) (problem string) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.World.Dir, path)
 	}
-	if change.Old != nil || c.World.Load == nil || !c.World.Exists(path) {
+	if change.Old != nil || c.World.Load == nil || c.World.Exists == nil || !c.World.Exists(path) {
 		return ""
 	}
 	data, err := c.World.Load(path)

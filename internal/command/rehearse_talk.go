@@ -72,7 +72,7 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
-// firstStart adds to a fault the ways to a model, or to an agent that needs none, if there is none yet.
+// firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.
 func (p Parts) firstStart(c *contract.Call, err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {

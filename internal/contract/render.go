@@ -326,10 +326,8 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 			lines = append(lines, "  "+text.Flat(p.Message))
 		}
 	}
-	for _, hint := range []string{f.Suggestion, f.FixCommand} {
-		if hint != "" {
-			lines = append(lines, "hint: "+text.Flat(hint))
-		}
+	for _, hint := range f.Hints() {
+		lines = append(lines, "hint: "+text.Flat(hint))
 	}
 	for _, way := range f.Ways {
 		lines = append(lines, "  "+way)

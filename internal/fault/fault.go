@@ -126,6 +126,17 @@ func (f *Fault) Error() string {
 	return f.Message + ": " + f.Cause.Error()
 }
 
+// Hints returns the next steps for a person: the suggestion, and the command if the suggestion does not have it.
+func (f *Fault) Hints() (steps []string) {
+	if f.Suggestion != "" {
+		steps = append(steps, f.Suggestion)
+	}
+	if !strings.Contains(f.Suggestion, f.FixCommand) {
+		steps = append(steps, f.FixCommand)
+	}
+	return steps
+}
+
 func (f *Fault) Unwrap() error { return f.Cause }
 
 // Is makes errors.Is(err, fault.ConfigInvalid) work: a Code is an error that every fault of that code matches.

@@ -338,11 +338,8 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	} else {
 		h.say(s.Name + ": " + strings.TrimSuffix(text.Flat(message), "."))
 	}
-	if f.Suggestion != "" {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.Suggestion))
-	}
-	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
+	for _, hint := range f.Hints() {
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(hint))
 	}
 	for _, way := range f.Ways {
 		fmt.Fprintf(h.Stderr, "  %s\n", way)
