@@ -63,14 +63,14 @@ func (d reviewData) PlainText() string {
 	case d.Files == 0:
 		b.WriteString("nobody was asked: there is no change\n")
 	case d.Run == "":
-		fmt.Fprintf(&b, "%s would be asked about %d files\n", d.Agent, d.Files)
+		fmt.Fprintf(&b, "%s would be asked about %s\n", d.Agent, plural(d.Files, "file"))
 	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
 		fmt.Fprintf(&b, "there is no answer; omniagent runs show %s says why\n", d.Run)
 	case !d.Whole:
 		fmt.Fprintf(&b, "%d findings in %d files, and the answer is not whole; omniagent runs show %s has it\n",
 			len(d.Findings), d.Files, d.Run)
 	default:
-		fmt.Fprintf(&b, "%d findings in %d files\n", len(d.Findings), d.Files)
+		fmt.Fprintf(&b, "%s in %s\n", plural(len(d.Findings), "finding"), plural(d.Files, "file"))
 	}
 	return b.String()
 }

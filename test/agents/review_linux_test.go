@@ -35,7 +35,7 @@ func TestReviewByEveryAgent(t *testing.T) {
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, _ := cmd.Output()
-			const want = "a.txt:2: warning: It shouts.\n  Write it small.\n1 findings in 1 files\n"
+			const want = "a.txt:2: warning: It shouts.\n  Write it small.\n1 finding in 1 file\n"
 			if code := cmd.ProcessState.ExitCode(); code != 81 || string(out) != want {
 				t.Fatalf("%d %s\n%s", code, out, stderr.String())
 			}

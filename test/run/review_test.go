@@ -344,7 +344,7 @@ func TestReviewByTheNativeAgent(t *testing.T) {
 	cmd.Dir, cmd.Env = p.work, p.env
 	out, err := cmd.CombinedOutput()
 	if err != nil ||
-		!strings.Contains(string(out), "a.txt:2: warning: It shouts.\n  Write it small.\n1 findings in 1 files") {
+		!strings.Contains(string(out), "a.txt:2: warning: It shouts.\n  Write it small.\n1 finding in 1 file") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
