@@ -30,7 +30,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
 		Differ: "A flag that an agent does not have is ignored with a warning (--strict: exit 2); deny, ask and " +
-			"plan fail. omniagent help agents has the table.",
+			"plan fail then. omniagent help agents has the table.",
 		Detail: matrixHelp(drivers),
 	}
 	for _, f := range shim.Flags() {
