@@ -20,6 +20,8 @@ type wrapper struct {
 	feeds        bool
 	anywhere     bool
 	flags        bool
+	last         bool
+	letters      bool
 	after        []string
 	text         []string
 	valued, bare []string
@@ -71,6 +73,10 @@ func (w *wrapper) read(part string) bool {
 		w.anywhere = true
 	case "flags":
 		w.flags = true
+	case "last":
+		w.last = true
+	case "letters":
+		w.letters = true
 	case "after":
 		w.after = strings.Split(value, ",")
 	case "text":
@@ -295,19 +301,16 @@ func shellText(name string, argv []word) (string, reading) {
 		return join(all[0].argv)
 	case w.text != nil:
 		words := w.words(argv)
-		switch name {
-		case "su", "runuser", "script": // the last text counts
-			if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }) ||
-				len(words) > 1 && w.words(words) != nil {
-				return "", unknownText
-			}
-			return join(words[:min(1, len(words))])
-		case "tar", "gtar", "bsdtar":
-			if words == nil {
-				return w.textOfLetters(argv)
-			}
+		switch {
+		case w.letters && words == nil:
+			return w.textOfLetters(argv)
+		case !w.last:
+			return join(words)
+		case slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }),
+			len(words) > 1 && w.words(words) != nil:
+			return "", unknownText
 		}
-		return join(words)
+		return join(words[:min(1, len(words))])
 	case isShell(name):
 		return optionsOf(name, argv).given()
 	}
@@ -420,8 +423,8 @@ func (w wrapper) words(argv []word) []word {
 	return nil
 }
 
-// textOfLetters returns the text that the flags of tar without a dash give to a shell: tar cIf 'curl x' a.tar b. Each
-// of them with a value has one of the words behind, in their order.
+// textOfLetters returns the text that flags without a dash give to a shell: tar cIf 'curl x' a.tar b. Each of them with
+// a value has one of the words behind, in their order.
 func (w wrapper) textOfLetters(argv []word) (string, reading) {
 	if len(argv) < 2 || strings.HasPrefix(argv[1].text, "-") {
 		return "", noText
