@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -288,40 +287,13 @@ func TestNoTier(t *testing.T) {
 // Another user of the machine does it all too.
 func TestOrdinaryUser(t *testing.T) {
 	hermetic.Long(t)
-	if os.Geteuid() != 0 {
-		t.Skip("the tests run as an ordinary user already")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("/var/tmp", "fork-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "test")
-	data, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(program, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{dir, program} {
-		if err := os.Chown(path, 54321, 54321); err != nil {
-			t.Fatal(err)
-		}
-	}
 	// Every day what takes long runs as the superuser only, but for one.
 	for _, named := range map[bool][]string{true: {"Test"}, false: {"", "^TestForksServe$"}}[hermetic.Matrices()] {
-		cmd := exec.CommandContext(t.Context(), program, "-test.v")
+		cmd := hermetic.AsOrdinary(t, "-test.v")
 		if named != "" {
 			cmd.Args = append(cmd.Args, "-test.run", named)
 		}
-		cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir, "OMNIAGENT_WHOLE=")
-		cmd.Dir = dir
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+		cmd.Env = append(cmd.Env, "OMNIAGENT_WHOLE=")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "PASS: TestApply") && named != "^TestForksServe$" ||
 			!strings.Contains(string(out), "PASS: TestForksServe") && named != "" {

@@ -25,9 +25,6 @@ func needsApart(t *testing.T) {
 	}
 }
 
-// ordinary is any user without privileges.
-const ordinary = 54321
-
 // TestApart runs the tests of what this package promises of every child with children that are apart, and all tests
 // of such children as an ordinary user.
 func TestApart(t *testing.T) {
@@ -45,20 +42,7 @@ func TestApart(t *testing.T) {
 		again(t, exec.Command(exe, "-test.v", "-test.run", "^("+both+")"))
 	})
 	t.Run("ordinary user", func(t *testing.T) {
-		if os.Geteuid() != 0 {
-			t.Skip("only the superuser can become somebody else")
-		}
-		dir, err := os.MkdirTemp("/var/tmp", "process-user-") // where others may go
-		check(t, err)
-		defer os.RemoveAll(dir)
-		text, err := os.ReadFile("/proc/self/exe")
-		check(t, err)
-		check(t, os.WriteFile(dir+"/program", text, 0o755))
-		check(t, os.Chown(dir, ordinary, ordinary))
-		cmd := exec.Command(dir+"/program", "-test.v", "-test.run", "^("+both+"|TestApart.)")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
-		again(t, cmd)
+		again(t, hermetic.AsOrdinary(t, "-test.v", "-test.run", "^("+both+"|TestApart.)"))
 	})
 }
 

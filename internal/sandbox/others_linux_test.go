@@ -68,8 +68,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser can become somebody else")
 	}
-	again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}, 54321, "as-it-is",
-		behindWalls)
+	again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: hermetic.Ordinary, Gid: hermetic.Ordinary}},
+		hermetic.Ordinary, "as-it-is", behindWalls)
 }
 
 // TestWithoutNamespaces does it where no further namespace can be made.

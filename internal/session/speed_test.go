@@ -34,39 +34,39 @@ func TestResumeIsAsFastAsReading(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() < 15<<20 {
 		t.Fatalf("%v %v", info, err)
 	}
-	const limit = 2.0
-	ratio := 0.0
-	for range 5 { // others are at work on the machine; one quiet moment is enough
-		reading := median(t, func() {
-			_, err := os.ReadFile(path)
-			check(t, err)
-		})
-		resuming := median(t, func() {
-			own := resume(t, s, "long")
-			if n := len(own.Messages()); n != 40 { // the summary and the prompt after it are one
-				t.Fatalf("%d messages", n)
-			}
-			own.stale = false
-			check(t, own.Close())
-		})
-		if ratio = float64(resuming) / float64(reading); ratio <= limit {
-			t.Logf("reading %v, resuming %v: %.2f times", reading, resuming, ratio)
+	notSlower(t, func() {
+		_, err := os.ReadFile(path)
+		check(t, err)
+	}, func() {
+		own := resume(t, s, "long")
+		if n := len(own.Messages()); n != 40 { // the summary and the prompt after it are one
+			t.Fatalf("%d messages", n)
+		}
+		own.stale = false
+		check(t, own.Close())
+	})
+}
+
+// notSlower fails the test if resuming takes more than twice as long as reading. The two are measured in turn, so that
+// whatever else is at work on the machine slows both, and the median of the ratios counts.
+func notSlower(t *testing.T, reading, resuming func()) {
+	t.Helper()
+	const limit, least, most = 2.0, 15, 151
+	measure := func(f func()) float64 {
+		began := time.Now()
+		f()
+		return float64(time.Since(began))
+	}
+	var ratios []float64
+	for len(ratios) < most {
+		read := measure(reading)
+		ratios = append(ratios, measure(resuming)/read)
+		if slices.Sort(ratios); len(ratios) >= least && ratios[len(ratios)/2] <= limit {
+			t.Logf("resuming takes %.2f times as long as reading", ratios[len(ratios)/2])
 			return
 		}
 	}
-	t.Errorf("resuming takes %.2f times as long as reading, want at most %.1f", ratio, limit)
-}
-
-func median(t *testing.T, f func()) time.Duration {
-	t.Helper()
-	var all []time.Duration
-	for range 9 {
-		start := time.Now()
-		f()
-		all = append(all, time.Since(start))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	t.Errorf("resuming takes %.2f times as long as reading, want at most %.1f", ratios[most/2], limit)
 }
 
 func benchmark(b *testing.B, kept int, f func(s Store, path string)) {
@@ -174,28 +174,17 @@ func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	}
 	s := store(t)
 	path := conversed(t, s, longMessages)
-	const limit = 2.0
-	ratio := 0.0
-	for range 5 {
-		reading := median(t, func() {
-			_, err := os.ReadFile(path)
-			check(t, err)
-		})
-		resuming := median(t, func() {
-			own := resume(t, s, "long")
-			if state := own.State(); state.LastTurn != longMessages/4 || state.Messages != longMessages ||
-				len(state.Unfinished) > 0 || state.Damaged > 0 {
-				t.Fatalf("%+v", state)
-			}
-			check(t, own.abandon())
-		})
-		if ratio = float64(resuming) / float64(reading); ratio <= limit {
-			info, _ := os.Stat(path)
-			t.Logf("%d MB: reading %v, resuming %v: %.2f times", info.Size()>>20, reading, resuming, ratio)
-			return
+	notSlower(t, func() {
+		_, err := os.ReadFile(path)
+		check(t, err)
+	}, func() {
+		own := resume(t, s, "long")
+		if state := own.State(); state.LastTurn != longMessages/4 || state.Messages != longMessages ||
+			len(state.Unfinished) > 0 || state.Damaged > 0 {
+			t.Fatalf("%+v", state)
 		}
-	}
-	t.Errorf("resuming takes %.2f times as long as reading, want at most %.1f", ratio, limit)
+		check(t, own.abandon())
+	})
 }
 
 // BenchmarkAppendText is one piece of text, without a sync.

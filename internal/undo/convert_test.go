@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
-	"omniagent/internal/workspace"
 )
 
 // conversion is a way in which git converts files.
@@ -47,24 +45,6 @@ func conversions() map[string]conversion {
 		"a program that makes less": {zip + mine, ``, text, false},
 		"another encoding":          {``, `*.txt working-tree-encoding=UTF-16LE`, wide, false},
 		"names of versions":         {``, `*.txt ident`, text, false},
-	}
-}
-
-// settle waits until a file is so old that a snapshot need not read it.
-func settle(t *testing.T, name string) {
-	t.Helper()
-	changed := func(name string) int64 {
-		info, err := os.Lstat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return workspace.StatusOf(info).Changed
-	}
-	for other := filepath.Join(t.TempDir(), "f"); ; {
-		put(t, other, "")
-		if changed(other)-changed(name) > int64(100*time.Millisecond) {
-			return
-		}
 	}
 }
 
@@ -105,7 +85,7 @@ func TestConvertedFilesComeBackAsTheyWere(t *testing.T) {
 			if git(root, "git cat-file blob HEAD:dir/f.txt | sha256sum") == git(root, "sha256sum < dir/f.txt") {
 				t.Fatal("git does not convert the file")
 			}
-			settle(t, filepath.Join(root, "dir/f.txt"))
+			hermetic.Settle(t)
 			was := look(t, root)
 			turn := begin(t, s, root)
 			git(root, "rm dir/f.txt")
@@ -123,7 +103,7 @@ func TestAFileThatGitConvertedOnceIsNotRestoredWrongly(t *testing.T) {
 		git -c core.autocrlf=true checkout -q -- f; touch -d 2020-01-01 f
 		git -c core.autocrlf=true update-index -q --refresh`)
 	same(t, "the file", "one\r\n", sh(t, root, `cat f`))
-	settle(t, filepath.Join(root, "f"))
+	hermetic.Settle(t)
 	turn := begin(t, s, root)
 	sh(t, root, `rm f`)
 	end(t, turn)

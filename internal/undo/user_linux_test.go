@@ -2,41 +2,22 @@ package undo_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
 )
 
 // asUser runs a test as a user for whom permissions count, and reports whether this process is that user's.
 func asUser(t *testing.T) bool {
 	t.Helper()
-	const ordinary = 54321
 	if os.Geteuid() != 0 {
 		return true
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "undo-user-") // where others may go
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	program := filepath.Join(dir, "program")
-	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{os.WriteFile(program, data, 0o755), os.Chown(dir, ordinary, ordinary)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.run", "^"+t.Name()+"$")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	cmd := hermetic.AsOrdinary(t, "-test.v", "-test.run", "^"+t.Name()+"$")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, out)
 	}
