@@ -12,7 +12,7 @@ import (
 // with, sandbox tries on a child of its own what the kernel can enforce, and the others only serve tests and
 // measurements.
 func mayStart() []string {
-	return []string{"process", "sandbox", "archtest", "emulator", "measure", "bench", "agenttest"}
+	return []string{"process", "sandbox", "archtest", "emulator", "measure", "bench", "agenttest", "hermetic"}
 }
 
 // checkCalls looks for what no file outside tests may do: change the directory of the process, which belongs to all

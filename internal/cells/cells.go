@@ -230,14 +230,17 @@ func goOn(open, piece string) string {
 // styles returns the styles in s.
 func styles(s string) []string {
 	var list []string
-	for strings.Contains(s, "\x1b[") {
-		piece, rest, _ := First(s)
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			return list
+		}
+		piece, rest, _ := First(s[at:])
 		if IsStyle(piece) {
 			list = append(list, piece)
 		}
 		s = rest
 	}
-	return list
 }
 
 // Fill returns s with spaces up to that width, or cut to it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"omniagent/internal/cells"
+	"omniagent/internal/hermetic"
 )
 
 func TestWidth(t *testing.T) {
@@ -35,6 +36,13 @@ func TestCut(t *testing.T) {
 			t.Errorf("Cut(%q, %d) is %q, want %q", tt.text, tt.most, got, tt.want)
 		}
 	}
+}
+
+// TestWrapIsLinear has one long word with a style at its end.
+func TestWrapIsLinear(t *testing.T) {
+	hermetic.Linear(t, "a long bold word", 2000, func(n int) {
+		cells.Wrap("\x1b[1m"+strings.Repeat("x", n)+"\x1b[0m", 20)
+	})
 }
 
 func TestBreak(t *testing.T) {

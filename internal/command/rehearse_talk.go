@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
@@ -94,5 +95,10 @@ func (p Parts) firstStart(c *contract.Call, err error) error {
 		}
 	}
 	told.Suggestion = "Choose one of these:"
+	if c.Command.Path == "start" {
+		for i, way := range told.Ways {
+			told.Ways[i] = strings.Replace(way, "omniagent chat", "omniagent start", 1)
+		}
+	}
 	return &told
 }

@@ -22,27 +22,54 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// listed are the tasks of a Markdown list, without those that are ticked. What is indented beneath an item belongs to
+// item is a task of a list.
+type item struct {
+	text   string
+	ticked bool
+}
+
+// left are the tasks that are not ticked, with their names in the ledger. Among equal ones the ticked count too, so
+// that a task keeps its name when another is ticked.
+func left(items []item) (tasks, keys []string) {
+	seen := map[string]int{}
+	for _, i := range items {
+		key := keyOf(i.text, seen)
+		if !i.ticked {
+			tasks, keys = append(tasks, i.text), append(keys, key)
+		}
+	}
+	return tasks, keys
+}
+
+// listed are the tasks of a Markdown list, and which of them are ticked. What is indented beneath an item belongs to
 // it.
-func listed(text string) (tasks []string) {
-	item := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[([ xX])\][ \t]+)?(.*)$`)
+func listed(text string) (tasks []item) {
+	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*)$`)
+	rule := regexp.MustCompile(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
 	var now []string // lines of the item
-	open, done, fence := false, false, false
+	open, done, fence, comment := false, false, false, false
 	end := func() {
-		if task := strings.TrimSpace(strings.Join(now, "\n")); task != "" && !done {
-			tasks = append(tasks, task)
+		if task := strings.TrimSpace(strings.Join(now, "\n")); task != "" {
+			tasks = append(tasks, item{task, done})
 		}
 		now, open, done = nil, false, false
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "\uFEFF")) {
 		line = strings.TrimRight(line, " \t\r\n")
 		indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t")
-		begins := item.FindStringSubmatch(line)
+		begins := begin.FindStringSubmatch(line)
 		switch {
+		case comment, !fence && !indented && strings.HasPrefix(line, "<!--"):
+			if !comment {
+				end()
+			}
+			comment = !strings.Contains(line, "-->")
 		case !indented && strings.HasPrefix(line, "```"), !indented && strings.HasPrefix(line, "~~~"):
 			fence = !fence
 			end()
 		case fence:
+		case rule.MatchString(line):
+			end()
 		case begins != nil:
 			end()
 			open, done = true, strings.EqualFold(begins[1], "x")
@@ -135,6 +162,11 @@ func (l *ledger) known(ctx context.Context, store run.Store, key string) (severa
 	if err != nil || r.State.Terminal() && r.State != run.Succeeded {
 		return severalRow{}, false
 	}
+	if _, alive := store.Owner(b.Run); !alive && r.State == run.Queued { // its process was killed while it waited
+		if _, _, err := store.End(ctx, b.Run); err == nil {
+			return severalRow{}, false
+		}
+	}
 	row := severalRowOf(r)
 	if row.Passed {
 		_ = l.book(key, booked{b.Run, &row}) // the record may be gone the next time
@@ -160,7 +192,7 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	if err != nil {
 		return contract.Result{}, err
 	}
-	tasks := listed(string(list))
+	tasks, keys := left(listed(string(list)))
 	if len(tasks) == 0 {
 		return contract.Result{}, fault.New(fault.ArgError, "%s has no list with tasks that are open", file).
 			Hint("a line for each: - What to do")
@@ -186,7 +218,7 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 		return contract.Result{}, err
 	}
 	defer closeLedger()
-	rows, err := l.workOff(ctx, c, store, tasks)
+	rows, err := l.workOff(ctx, c, store, tasks, keys)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -194,7 +226,9 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 }
 
 // workOff does the tasks that are left.
-func (l *ledger) workOff(ctx context.Context, c *contract.Call, store run.Store, tasks []string) ([]severalRow, error) {
+func (l *ledger) workOff(
+	ctx context.Context, c *contract.Call, store run.Store, tasks, keys []string,
+) ([]severalRow, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fault.New(fault.Internal, "this program cannot be found").Because(err)
@@ -202,10 +236,8 @@ func (l *ledger) workOff(ctx context.Context, c *contract.Call, store run.Store,
 	rows := make([]severalRow, len(tasks))
 	var entries []entry
 	var at []int
-	var keys []string
-	seen := map[string]int{}
 	for i, task := range tasks {
-		key := keyOf(task, seen)
+		key := keys[i]
 		if row, known := l.known(ctx, store, key); known {
 			rows[i] = row
 			continue
@@ -224,13 +256,13 @@ func (l *ledger) workOff(ctx context.Context, c *contract.Call, store run.Store,
 				return forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
 			}
 		}
-		entries, at, keys = append(entries, e), append(at, i), append(keys, key)
+		entries, at = append(entries, e), append(at, i)
 	}
 	parallel := max(1, c.Int("parallel"))
 	for n, row := range (several{c, store, self, parallel}).carryOut(ctx, entries) {
 		rows[at[n]] = row
 		if row.Passed {
-			if err := l.book(keys[n], booked{row.ID, &row}); err != nil {
+			if err := l.book(keys[at[n]], booked{row.ID, &row}); err != nil {
 				c.Warn("BATCH", "task %d will be done again: %v", at[n]+1, err)
 			}
 		}

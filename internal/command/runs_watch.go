@@ -105,6 +105,11 @@ func exitOf(r run.Record) int {
 	return contract.ExitFor(r.Result.Fault.Kind())
 }
 
+// readable reports whether it is known where the records of an attempt begin.
+func readable(a run.Attempt) bool {
+	return !a.Ended.IsZero() || a.Session != "" && (!a.Resumed || a.First > 0)
+}
+
 // watch prints the records of a run's conversations, until it is over or waits for a person. They are counted through:
 // those of the first attempt, of the second, and so on.
 func watch(ctx context.Context, store run.Store, id string, from int64, out io.Writer) (run.Record, error) {
@@ -115,7 +120,7 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 		if err != nil {
 			return r, err
 		}
-		if n < len(r.Attempts) && (r.Attempts[n].Session != "" || !r.Attempts[n].Ended.IsZero()) {
+		if n < len(r.Attempts) && readable(r.Attempts[n]) {
 			if seq, err = watchAttempt(ctx, store, id, n, seq, from, out); err != nil {
 				return r, err
 			}

@@ -133,13 +133,20 @@ type spoken struct {
 	} `json:"error"`
 }
 
-// passedOn are the flags of a call that each of its runs gets.
+// passedOn are the flags of a call that each of its runs gets: those of the command, but for what makes several runs of
+// it and what is passed in another form, and some of those that all commands have.
 func passedOn(c *contract.Call) (args []string) {
-	for _, name := range []string{
-		"agent", "model", "require", "answer", "transport", "wait-quota", "idle-timeout", "approval", "permission-mode",
-		"auto-edit", "yolo", "read-only", "provider", "api-base", "undo", "check", "timeout", "config", "no-config",
-		"context", "instance-id", "proxy", "no-proxy", "retries", "retry-delay", "connect-timeout",
-	} {
+	names := []string{
+		"timeout", "config", "no-config", "context", "instance-id", "proxy", "no-proxy", "retries", "retry-delay",
+		"connect-timeout",
+	}
+	apart := []string{"task", "answer-from", "detach", "fork", "race", "batch", "parallel", "network"}
+	for _, p := range c.Command.Params {
+		if !slices.Contains(apart, p.Name) && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range names {
 		if !c.Given(name) {
 			continue
 		}
@@ -306,11 +313,7 @@ func severalRowOf(r run.Record) severalRow {
 	}
 	if d.Changed != nil {
 		row.Files = &d.Changed.Count
-		for _, f := range d.Changed.Files {
-			if f.Value.Added != nil && f.Value.Removed != nil {
-				row.Added, row.Removed = row.Added+*f.Value.Added, row.Removed+*f.Value.Removed
-			}
-		}
+		row.Added, row.Removed = r.Result.Changed.Added, r.Result.Changed.Removed
 	}
 	if r.Result != nil && r.Result.Fault != nil {
 		row.Error, row.code = r.Result.Fault.Message, r.Result.Fault.Code

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"omniagent/internal/run"
 )
 
 func TestListed(t *testing.T) {
@@ -17,10 +20,40 @@ func TestListed(t *testing.T) {
 		"- a\n  - part\n\t- tab\n# title\n  text\n":        {"a\n- part\n- tab"},
 		"```\n- code\n```\n- a\n~~~\n- code\n~~~\n":        {"a"},
 		"-no item\n1.no item\n- \n- a\n":                   {"a"},
+		"\uFEFF- a\n- b\n":                                 {"a", "b"},
+		"- [ ]\n- [x]\n* * *\n- - -\n---\n- a\n":           {"a"},
+		"<!--\n- old\n-->\n- a\n<!-- - b -->\n- c\n":       {"a", "c"},
 	} {
-		if got := listed(text); !slices.Equal(got, want) {
+		if got, _ := left(listed(text)); !slices.Equal(got, want) {
 			t.Errorf("%q: %q", text, got)
 		}
+	}
+	_, before := left(listed("- same\n- same\n"))
+	if _, after := left(listed("- [x] same\n- same\n")); after[0] != before[1] {
+		t.Error("the second of two equal tasks has another name once the first is ticked")
+	}
+}
+
+// TestQueuedTasksAreDoneAgain: a task whose process was killed while it waited for its turn was never begun.
+func TestQueuedTasksAreDoneAgain(t *testing.T) {
+	t.Parallel()
+	store := run.Store{Dir: filepath.Join(t.TempDir(), "runs")}
+	r, err := store.Create(t.Context(), run.Task{Text: "go", Agents: []string{"a"}, Dir: t.TempDir()})
+	if err == nil {
+		err = r.Inherit(run.Record{}) // it is written
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &ledger{Tasks: map[string]booked{"key": {Run: r.ID}}}
+	if _, known := l.known(t.Context(), store, "key"); !known {
+		t.Error("it waits, and is begun a second time")
+	}
+	if err := r.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if row, known := l.known(t.Context(), store, "key"); known {
+		t.Errorf("it is never done: %+v", row)
 	}
 }
 

@@ -431,6 +431,10 @@ func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(
 // it.
 func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw(number) }) }
 
+// Kill ends the turn that runs without a word to the agent: an interrupt on its standard input could be taken for an
+// answer.
+func (c *Conversation) Kill() { c.inbox.post(c.kill) }
+
 // NobodyAnswers declares that no more answers come: open and later questions are denied.
 func (c *Conversation) NobodyAnswers() { c.inbox.post(c.nobodyAnswers) }
 

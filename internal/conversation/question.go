@@ -183,13 +183,18 @@ func (c *Conversation) reply(r event.Reply) error {
 	q := &c.questions
 	open := q.open[r.Question]
 	q.forget(r.Question)
+	given, mind := r, c.mind
+	given.Question = open.wire
+	if r.Secret {
+		r.Text = ""
+	}
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})
 	c.sync()
-	given, mind := r, c.mind
-	given.Question = open.wire
 	go func() {
 		if err := mind.Answer(given); err != nil && given.Option != event.Deny {
+			// It may still wait for an answer that it can take.
+			_ = mind.Answer(event.Reply{Question: given.Question, Option: event.Deny, ByUs: true})
 			c.inbox.post(func() {
 				c.record(event.Event{
 					Kind: event.Notice, Turn: open.turn, Synthetic: true,

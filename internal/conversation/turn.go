@@ -59,7 +59,7 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case len(c.waiting) >= MostWaiting:
 		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).
 			Hint("wait for the end of a turn, or interrupt it")
-	case len(c.waiting) > 0 && c.waitingBytes()+size(blocks) > mostWaitingBytes:
+	case len(c.waiting) > 0 && c.waitingBytes()+Size(blocks) > mostWaitingBytes:
 		return 0, fault.New(fault.TooManyRequests, "the messages that wait would have more than %d MiB",
 			mostWaitingBytes>>20).Hint("wait for the end of a turn, or interrupt it")
 	}
@@ -82,12 +82,13 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 func (c *Conversation) waitingBytes() int {
 	n := 0
 	for _, m := range c.waiting {
-		n += size(m.blocks)
+		n += Size(m.blocks)
 	}
 	return n
 }
 
-func size(blocks []event.Block) int {
+// Size returns the bytes of texts and data.
+func Size(blocks []event.Block) int {
 	n := 0
 	for _, b := range blocks {
 		n += len(b.Text) + len(b.Data)
@@ -226,8 +227,10 @@ func (c *Conversation) kill() {
 		return
 	}
 	t.cancelled, t.killed = true, true
-	t.cancel(errInterrupted)
-	go c.mind.Kill()
+	go func(mind agent.Mind) { // killed first, it is not asked to end the turn
+		mind.Kill()
+		t.cancel(errInterrupted)
+	}(c.mind)
 	time.AfterFunc(giveUpAfter, func() { c.inbox.post(func() { c.giveUp(t) }) })
 }
 

@@ -178,7 +178,7 @@ func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	return more
 }
 
-// within enforces the limits. A sub-agent counts against the limits of the turn.
+// within enforces the limits. What a sub-agent uses counts as used by the turn; its requests have a limit of their own.
 func (l *loop) within() error {
 	limits := l.mind.o.Limits
 	top := l
@@ -230,6 +230,7 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	if answer.Stop == model.Full && len(answer.Blocks) == 0 {
 		return nil, l.mend(ctx, client, &model.Error{Trouble: model.Overflow, Message: tooLong})
 	}
+	l.resumed, l.shortened = false, false // the next trouble is another one
 	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{
 		ID: answer.ID, Reason: answer.Reason, Usage: usageOf(answer.Usage),
 	}})
@@ -311,6 +312,8 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 			return err
 		}
 		return l.keep(words(model.User, continuePrompt), nil)
+	case part != "":
+		_ = l.keep(words(model.Assistant, part), nil)
 	}
 	return err
 }

@@ -248,6 +248,7 @@ type Reply struct {
 	Rules []string         `json:"rules,omitempty"`
 	Mode  setting.Approval `json:"mode,omitempty"` // the mode from now on
 	Stop  bool             `json:"stop,omitempty"` // the turn ends with it
+	Secret bool `json:"secret,omitempty"` // the text is for the agent alone, and recorded nowhere
 	// nobody said it: a denial because nobody could be asked, or nobody answered in time
 	ByUs bool `json:"by_us,omitempty"`
 }

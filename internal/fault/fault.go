@@ -187,7 +187,11 @@ func (f *Fault) In() Phase {
 func (f *Fault) Sentence() string {
 	s := f.Message
 	if f.Suggestion != "" {
-		s += " (" + f.Suggestion + ")"
+		s += " (" + f.Suggestion
+		if strings.HasSuffix(f.Suggestion, ":") {
+			s += " " + strings.Join(f.Ways, "; ")
+		}
+		s += ")"
 	}
 	return strings.Join(strings.Fields(s), " ")
 }

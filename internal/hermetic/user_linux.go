@@ -29,7 +29,8 @@ func AsOrdinary(t testing.TB, args ...string) *exec.Cmd {
 	// Another process copies it. A file that this one writes may be open in a child that was started meanwhile, and a
 	// program that is open for writing cannot be started.
 	program := filepath.Join(dir, "program")
-	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", self(t), program).CombinedOutput(); err != nil {
+	out, err := exec.CommandContext(t.Context(), "install", "-m", "755", self(t), program).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)

@@ -96,7 +96,7 @@ func (e *Editor) Take() string {
 func (e *Editor) Set(text string) {
 	e.leave()
 	e.undo.keep(e, false)
-	e.buffer = split(text)
+	e.buffer = e.atoms(text)
 	e.cursor = len(e.buffer)
 }
 
@@ -290,13 +290,22 @@ func (e *Editor) insert(s string) { e.insertAtoms(split(s), true) }
 
 // paste inserts a paste: folded, if it is long.
 func (e *Editor) paste(s string) {
-	lines := strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
-	if long := lines > e.options.Fold || len(s) > 200*e.options.Fold; long && !e.options.Secret {
+	if lines := linesIn(s); lines > e.options.Fold && !e.options.Secret {
 		e.insertAtoms([]atom{{text: s, shown: folded(s, lines)}}, false)
 		return
 	}
-	e.insertAtoms(split(s), false)
+	e.insertAtoms(e.atoms(s), false)
 }
+
+// atoms splits a text into its clusters. What has very many is folded.
+func (e *Editor) atoms(s string) []atom {
+	if len(s) > 200*e.options.Fold && !e.options.Secret {
+		return []atom{{text: s, shown: folded(s, linesIn(s))}}
+	}
+	return split(s)
+}
+
+func linesIn(s string) int { return strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1 }
 
 // insertAtoms inserts atoms before the cursor. The first cluster may join the one before it, such as an accent.
 func (e *Editor) insertAtoms(list []atom, typed bool) {
@@ -383,11 +392,15 @@ type snapshot struct {
 	cursor int
 }
 
-const mostUndo = 200
+const (
+	mostUndo      = 200
+	mostUndoAtoms = 100_000 // of all buffers together
+)
 
 // undo has earlier buffers.
 type undo struct {
 	kept  []snapshot
+	atoms int // in kept
 	typed bool // the last change was typed text: the next belongs to it
 }
 
@@ -397,10 +410,12 @@ func (u *undo) keep(e *Editor, typed bool) {
 		return
 	}
 	u.typed = typed
-	if len(u.kept) == mostUndo {
+	u.kept = append(u.kept, snapshot{slices.Clone(e.buffer), e.cursor})
+	u.atoms += len(e.buffer)
+	for len(u.kept) > mostUndo || u.atoms > mostUndoAtoms && len(u.kept) > 1 {
+		u.atoms -= len(u.kept[0].buffer)
 		u.kept = slices.Delete(u.kept, 0, 1)
 	}
-	u.kept = append(u.kept, snapshot{slices.Clone(e.buffer), e.cursor})
 }
 
 // back brings the last buffer back.

@@ -139,6 +139,24 @@ func TestFoldedPaste(t *testing.T) {
 	}
 }
 
+// TestLongEntries: an entry of the history that is very long is one thing too, and keys on it are cheap.
+func TestLongEntries(t *testing.T) {
+	h, err := lineedit.OpenHistory(filepath.Join(t.TempDir(), "history"), func(s string) string { return s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Add(strings.Repeat("word ", 100_000))
+	e := lineedit.New(lineedit.Options{Prompt: "> ", History: h})
+	press(e, "\x1b[A")
+	if got := look(e, 80); !strings.HasPrefix(got, "> [pasted 500000 bytes: word") &&
+		!strings.HasPrefix(got, "> [pasted 499999 bytes: word") {
+		t.Error(got)
+	}
+	if press(e, "\x7f"); !e.Empty() {
+		t.Errorf("%d bytes are left", len(e.Text()))
+	}
+}
+
 // TestPrompt: further lines are indented like the text after the prompt.
 func TestPrompt(t *testing.T) {
 	e := lineedit.New(lineedit.Options{Prompt: "plan> ", Hint: "say something"})

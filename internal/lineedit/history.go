@@ -145,7 +145,7 @@ func (e *Editor) fromHistory(by int) {
 		if b.at = at; at == len(h.entries) {
 			e.buffer = append([]atom(nil), b.typed...)
 		} else {
-			e.buffer = split(h.entries[at])
+			e.buffer = e.atoms(h.entries[at])
 		}
 		e.cursor = len(e.buffer)
 		break

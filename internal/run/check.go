@@ -65,7 +65,7 @@ func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (she
 func tail(output string) string {
 	if len(output) > checkTail {
 		output = output[len(output)-checkTail:]
-		if _, whole, found := strings.Cut(output, "\n"); found {
+		if _, whole, found := strings.Cut(output, "\n"); found && whole != "" {
 			output = whole
 		}
 	}

@@ -146,12 +146,18 @@ func (e Errand) Do(ctx context.Context) Ending {
 			w.ending.Question, err = ask, nil
 		}
 	}
+	var at *prompted
+	atPrompt := errors.As(err, &at)
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	if w.ending.Turn > 0 && w.ending.End == nil { // from here on, events belong to the turn
 		question := w.ending.Question
 		w.ending.Question = nil
-		talk.Interrupt(true)
+		if atPrompt {
+			talk.Kill()
+		} else {
+			talk.Interrupt(true)
+		}
 		_ = w.listen(out, events)
 		w.ending.Question = question
 	}
@@ -160,8 +166,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		err = cmp.Or(lost, err)
 	}
 	w.ending.Outcome, w.ending.Err = outcome, cmp.Or(err, lost)
-	var at *prompted
-	if errors.As(err, &at) {
+	if atPrompt {
 		w.ending.Prompt, w.ending.Err = at.signal, lost
 	} else if err == nil && w.ending.Question == nil {
 		w.ending.Prompt = w.prompted(true) // the end of its input answered the prompt

@@ -54,8 +54,9 @@ type Progress struct {
 // the Result.
 func (o *Owner) Work(ctx context.Context) error {
 	r := o.Run
+	r.reopen()
 	if len(r.Open()) > 0 {
-		return o.rest(missing(r))
+		return o.rest(missing(r), Ending{}, nil)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -100,7 +101,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			v = repeated(*v.Question)
 		case v.Reason == Asked:
 			r.ask(*v.Question)
-			return o.rest(v)
+			return o.rest(v, ending, changed)
 		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.anew():
 			continue
 		case Passes(v.Reason) && i+1 < len(r.Agents):
@@ -132,6 +133,14 @@ func (r *Run) anew() bool {
 		}
 	}
 	return true
+}
+
+// MayPass reports whether the same run, unchanged, may succeed another time.
+func MayPass(r Reason) bool {
+	return slices.Contains([]Reason{
+		RateLimited, Unreachable, CutStream, Crashed, Killed, NoOutput, Idle, TooLong, CancelledBy, NoAnswer, OwnerDied,
+		Repeated, Refused, Limited, CheckFailed, Other,
+	}, r)
 }
 
 // Passes reports whether to try the next agent, because this one could not begin and cannot when it is tried again.
@@ -356,7 +365,8 @@ func (o *Owner) replied(reply event.Reply, by int) {
 	for i := range o.Run.Questions {
 		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
 			q.Answer = &Answer{
-				Text: reply.Text, Option: reply.Option, At: time.Now().UTC(), By: cmp.Or(by, os.Getpid()),
+				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
+				By: cmp.Or(by, os.Getpid()),
 			}
 		}
 	}
@@ -420,9 +430,9 @@ func fingerprint(r *Run, a Attempt) string {
 }
 
 // rest leaves the run to a person.
-func (o *Owner) rest(v Verdict) error {
+func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	o.Run.Socket = ""
-	o.Run.Result = o.Run.result(v, Ending{}, nil)
+	o.Run.Result = o.Run.result(v, e, changed)
 	err := o.enter(NeedsInput)
 	o.notify(o.Run.agent())
 	return err

@@ -102,9 +102,18 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
+// accepts returns a fault for an answer that does not say whether a tool may run.
+func (q Question) accepts(a Answer) error {
+	if q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text) {
+		return nil
+	}
+	return fault.New(fault.ArgError, "question %s is whether %s may run; a text does not answer it", q.ID, q.Tool).
+		Hint("--approve or --reject, with the text as its reason")
+}
+
 // reply converts an answer for the agent.
 func (q Question) reply(a Answer) event.Reply {
-	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text}
+	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text, Secret: a.Secret}
 	switch {
 	case a.Option != "":
 	case q.Form != nil:
@@ -120,25 +129,45 @@ func (q Question) reply(a Answer) event.Reply {
 // stored.
 func (r *Run) Answer(id string, a Answer) error {
 	q, err := r.Question(id)
+	if err == nil {
+		err = q.accepts(a)
+	}
 	if err != nil {
 		return err
 	}
 	if a.Secret {
-		r.secrets = map[string]string{q.ID: a.Text}
+		if r.secrets == nil {
+			r.secrets = map[string]string{}
+		}
+		r.secrets[q.ID] = a.Text
 		a.Text = ""
 	}
 	q.Answer = &a
 	return r.save()
 }
 
-// Inherit records the answers of another run, except for secret ones, which were not stored.
+// Inherit records the answers of another run. What the task needs and nobody answered is asked again, and so is what
+// was answered with a secret, which was not stored.
 func (r *Run) Inherit(from Record) error {
 	for _, q := range from.Questions {
-		if q.Answer != nil && !q.Answer.Secret {
+		switch {
+		case q.Answer != nil && !q.Answer.Secret:
 			r.Questions = append(r.Questions, q)
+		case q.Answer != nil, q.Required:
+			r.Ask(q.ID, q.Text)
 		}
 	}
 	return r.save()
+}
+
+// reopen asks again what was answered with a secret that no attempt has got: the process that had it is gone.
+func (r *Run) reopen() {
+	for i := range r.Questions {
+		q := &r.Questions[i]
+		if q.Answer != nil && q.Answer.Secret && q.Attempt == len(r.Attempts) && r.secrets[q.ID] == "" {
+			q.Answer = nil
+		}
+	}
 }
 
 // answeredBefore returns the fault for a second answer.

@@ -1,11 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -34,7 +36,7 @@ const (
 	startFile  = "start"  // the index of the workspace before the run
 	outputFile = "stdout" // complete standard output of the agent
 	errorFile  = "stderr"
-	maxRecord  = 16 << 20
+	maxRecord  = 64 << 20
 )
 
 const version = 1 // of the record
@@ -151,11 +153,14 @@ func (r *Run) Path() string { return r.store.Path(r.ID) }
 // save writes the record. It survives the end of this process. A question, an answer and an end also survive a crash of
 // the machine, because somebody may act on them. Messages to an agent are in the journal, which is already on the disk.
 func (r *Run) save() error {
-	data, err := json.MarshalIndent(r.Record, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // it would make some texts six times as long
+	e.SetIndent("", "  ")
+	if err := e.Encode(r.Record); err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	path, data := filepath.Join(r.Path(), recordFile), append(data, '\n')
+	path, data := filepath.Join(r.Path(), recordFile), out.Bytes()
 	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
 		return workspace.WriteFile(path, data, 0o600)
 	}
@@ -393,9 +398,9 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 	return all, skipped, ctx.Err()
 }
 
-// Delete removes a run that is over, or has no owner. Its conversations stay.
+// Delete removes a run that is over, or has no owner, also one whose record is damaged. Its conversations stay.
 func (s Store) Delete(ctx context.Context, id string) error {
-	if _, err := s.read(id); err != nil {
+	if _, err := s.read(id); errors.Is(err, fault.NotFoundCode) {
 		return err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
@@ -417,25 +422,25 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// pruned is the number of runs that Prune examines, the oldest first.
+// pruned is the number of runs that Prune examines.
 const pruned = 50
 
 // Prune deletes the records of runs that have been over for longer than keep. To be cheap, a call only examines some of
-// the oldest.
+// those that are old enough: which ones is left to chance, because some stay, such as those that wait for an answer.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
-	entries, err := os.ReadDir(s.Dir) // sorted by name, and so by age
+	entries, err := os.ReadDir(s.Dir)
 	if err != nil || keep <= 0 {
 		return
 	}
-	looked := 0
-	for _, e := range entries {
-		if !e.IsDir() || session.CheckID(e.Name()) != nil {
-			continue
-		}
+	old := slices.DeleteFunc(entries, func(e os.DirEntry) bool {
 		made, known := ident.Made(strings.TrimPrefix(e.Name(), idPrefix))
-		if looked++; looked > pruned || known && time.Since(made) < keep {
-			return
-		}
+		return !e.IsDir() || session.CheckID(e.Name()) != nil || known && time.Since(made) < keep
+	})
+	if len(old) > pruned {
+		rand.Shuffle(len(old), func(i, j int) { old[i], old[j] = old[j], old[i] })
+		old = old[:pruned]
+	}
+	for _, e := range old {
 		r, err := s.read(e.Name())
 		if err == nil && r.State.Terminal() && time.Since(r.Since) > keep {
 			_ = s.Delete(ctx, r.ID) // the next call tries again

@@ -76,6 +76,9 @@ func (r *Run) changed(ctx context.Context) *Changes {
 			out.Git = append(out.Git, f.Path)
 			continue
 		}
+		if f.Added != nil && f.Removed != nil {
+			out.Added, out.Removed = out.Added+*f.Added, out.Removed+*f.Removed
+		}
 		if out.Count++; len(out.Files) < mostFiles {
 			out.Files = append(out.Files, f)
 		}

@@ -34,7 +34,7 @@ func TestResumeIsAsFastAsReading(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() < 15<<20 {
 		t.Fatalf("%v %v", info, err)
 	}
-	notSlower(t, func() {
+	notSlower(t, 2, func() {
 		_, err := os.ReadFile(path)
 		check(t, err)
 	}, func() {
@@ -47,11 +47,11 @@ func TestResumeIsAsFastAsReading(t *testing.T) {
 	})
 }
 
-// notSlower fails the test if resuming takes more than twice as long as reading. The two are measured in turn, so that
-// whatever else is at work on the machine slows both, and the median of the ratios counts.
-func notSlower(t *testing.T, reading, resuming func()) {
+// notSlower fails the test if resuming takes more than limit times as long as reading. The two are measured in turn, so
+// that whatever else is at work on the machine slows both, and the median of the ratios counts.
+func notSlower(t *testing.T, limit float64, reading, resuming func()) {
 	t.Helper()
-	const limit, least, most = 2.0, 15, 151
+	const least, most = 15, 151
 	measure := func(f func()) float64 {
 		began := time.Now()
 		f()
@@ -166,7 +166,8 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 }
 
 // TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own
-// history, so that the journal is read and its messages are not decoded.
+// history, so that the journal is read and its messages are not decoded. Its many short records cost more than their
+// bytes.
 func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	hermetic.Long(t)
 	if hermetic.Raced {
@@ -174,7 +175,7 @@ func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	}
 	s := store(t)
 	path := conversed(t, s, longMessages)
-	notSlower(t, func() {
+	notSlower(t, 4, func() {
 		_, err := os.ReadFile(path)
 		check(t, err)
 	}, func() {

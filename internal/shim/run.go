@@ -208,10 +208,10 @@ func (c *call) startAround(p process.Plan) (*process.Child, error) {
 // allowMore adds a hint with the next freer setting, if there is one.
 func (c *call) allowMore(f *fault.Fault) {
 	switch {
-	case c.shared.Approval.Value == setting.Prompt:
-		f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Approval.Value == setting.AutoEdit:
 		f.Hint("--approval yolo allows more")
+	case c.shared.Approval.Value != setting.Yolo:
+		f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Sandbox.Value != setting.Off:
 		f.Hint("--sandbox off allows more")
 	}

@@ -84,9 +84,11 @@ type Host struct {
 	ended   chan struct{}   // closed when Run is over
 
 	open        map[int64]bool // turns of messages that have not ended
-	newest      int64          // the last turn of a message that an event reported
-	pending     int            // answers still to come
-	failCode    fault.Code     // why the last turn failed
+	held        []Frame        // messages that the conversation has no room for yet
+	heldBytes   int
+	newest      int64      // the last turn of a message that an event reported
+	pending     int        // answers still to come
+	failCode    fault.Code // why the last turn failed
 	last        *event.End
 	denied      bool
 	signal      os.Signal
@@ -194,11 +196,15 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 	frames, lost, written, over := h.Frames, h.lost, h.out.Written(), ctx.Done()
 	var late <-chan time.Time
 	for {
-		if h.closing == nil && len(h.open) == 0 && h.pending == 0 && (!h.Stays || frames == nil || h.signal != nil) {
+		if h.closing == nil && len(h.open) == 0 && h.pending == 0 && (!h.Stays || frames == nil || h.signal != nil) &&
+			len(h.held) == 0 {
 			h.close()
 		}
 		next, said := events, frames
 		room := h.out.Room()
+		if len(h.held) >= mostQueued || h.heldBytes >= longestFrame {
+			said = nil
+		}
 		// the agent does not wait for them: they are in its journal
 		if queued, _ := h.out.State(); h.outputError == nil && queued >= lines.Full {
 			next = nil
@@ -213,6 +219,9 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 				return
 			}
 			h.event(e)
+			if e.Kind == event.Prompted || e.Kind == event.Ended {
+				h.sendHeld(ctx)
+			}
 		case s, more := <-said:
 			if !more || errors.Is(s.Err, io.EOF) {
 				frames = nil
@@ -229,6 +238,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 			late = time.After(patience)
 			if h.signal == nil {
 				h.signal = s
+				h.dropHeld()
 				h.Conversation.Interrupt(true)
 			} else {
 				h.hurry()
@@ -276,6 +286,7 @@ func (h *Host) close() {
 	if h.closing != nil {
 		return
 	}
+	h.dropHeld()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	h.closing = cancel
 	go func() {
@@ -297,8 +308,12 @@ func (h *Host) later(wait func() (then func())) {
 	}()
 }
 
-// send passes a message to the conversation.
+// send passes a message to the conversation. One that has no room there waits here, and so do those behind it.
 func (h *Host) send(ctx context.Context, f Frame) {
+	if len(h.held) > 0 {
+		h.hold(f)
+		return
+	}
 	if f.Steer {
 		reached := h.Conversation.StartSteer(ctx, f.User)
 		h.later(func() func() {
@@ -311,6 +326,28 @@ func (h *Host) send(ctx context.Context, f Frame) {
 	h.sent(f, turn, false, err)
 }
 
+func (h *Host) hold(f Frame) {
+	h.held = append(h.held, f)
+	h.heldBytes += conversation.Size(f.User)
+}
+
+// sendHeld passes on the messages that the conversation has room for by now.
+func (h *Host) sendHeld(ctx context.Context) {
+	waiting := h.held
+	h.held, h.heldBytes = nil, 0
+	for _, f := range waiting {
+		f.Steer = false // its turn has ended
+		h.send(ctx, f)
+	}
+}
+
+func (h *Host) dropHeld() {
+	for range h.held {
+		h.Log("a message was passed over: the conversation is being ended")
+	}
+	h.held, h.heldBytes = nil, 0
+}
+
 // answer passes an answer to the conversation. It waits for the turn that begins with it, if one does.
 func (h *Host) answer(ctx context.Context, r event.Reply) error {
 	turn, err := h.Conversation.Answer(ctx, r)
@@ -321,6 +358,10 @@ func (h *Host) answer(ctx context.Context, r event.Reply) error {
 }
 
 func (h *Host) sent(f Frame, turn int64, steered bool, err error) {
+	if err != nil && fault.Of(err).Code == fault.TooManyRequests && h.signal == nil && h.closing == nil {
+		h.hold(f)
+		return
+	}
 	if err != nil {
 		h.Log("the message was not taken: %v", err)
 		return

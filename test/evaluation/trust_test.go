@@ -148,7 +148,7 @@ func secrets(p *probe) {
 			return name != "token"
 		})
 	}), "no flag takes a secret")
-	p.note("no command of today takes one even as --x-from-env or --x-from-file")
+	p.note("login takes one as --key-from-env or --key-from-file")
 }
 
 func injection(p *probe) {
@@ -190,7 +190,7 @@ func sessions(p *probe) {
 		"--show-state-files lists absolute paths")
 	p.need(3, r.has("data/logged_in") && r.at("data/logged_in").raw == nil &&
 		!slices.ContainsFunc(p.files(), func(f string) bool { return strings.Contains(f, "credential") }),
-		"no login is kept between calls")
+		"no login is kept unless omniagent login stores one")
 }
 
 func portability(p *probe) {

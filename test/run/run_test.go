@@ -491,54 +491,6 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestPrompts: what a program prints and then waits for becomes a question, also when the end of its input answered it.
-func TestPrompts(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		script, question string
-		options          []string
-		code             int
-		status, reason   string
-	}{
-		"waits": {
-			`cat >/dev/null; printf 'What is your favourite colour? '; sleep 1000`,
-			"What is your favourite colour?",
-			nil, 4, "needs_input", "question",
-		},
-		"answered by EOF": {
-			`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
-			"What is your favourite colour?", nil, 4, "needs_input", "question",
-		},
-		"confirm": {
-			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
-			[]string{"y", "n"},
-			4, "needs_input", "question",
-		},
-		"password":    {`cat >/dev/null; printf 'Password: '; sleep 1000`, "", nil, 8, "failed", "not_logged_in"},
-		"no question": {`cat >/dev/null; printf 'Done. Anything else?\n'`, "", nil, 0, "succeeded", "done_unchanged"},
-		"only a question": {
-			`cat >/dev/null; printf 'Which colour do you want?\n'`, "Which colour do you want?", nil,
-			4, "needs_input", "question",
-		},
-		"work and a question": {`cat >new; printf 'Which colour do you want?\n'`, "", nil, 0, "succeeded", "done"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t).agent("fake", c.script)
-			a := p.run("fake", "--yolo", "--idle-timeout", "2s")
-			a.is(t, c.code, c.status, c.reason)
-			if c.code == 4 && (len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != c.question ||
-				!slices.Equal(a.Data.Questions[0].Options, c.options) && c.options != nil) {
-				t.Errorf("%s", a)
-			}
-			if name == "work and a question" && len(a.Data.Open) != 1 {
-				t.Errorf("%s", a)
-			}
-			p.nothing()
-		})
-	}
-}
-
 // TestKnownAnswers: an agent that cannot go on with a session gets the task again, with what was answered.
 func TestKnownAnswers(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,56 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
+// TestEachBreakIsMended: a connection that breaks off in a turn may break off in it again, after an answer.
+func TestEachBreakIsMended(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const stop = `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
+	begins := func(text string) reply {
+		return reply{Status: 200, SSE: []string{fmt.Sprintf(`{"choices":[{"delta":{"content":%q}}]}`, text)}, Then: "close"}
+	}
+	server := serve(t, []reply{
+		begins("I look "),
+		{Status: 200, SSE: []string{
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"LS","arguments":"{}"}}]}}]}`,
+			`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]",
+		}},
+		begins("half an "),
+		{Status: 200, SSE: []string{`{"choices":[{"delta":{"content":"answer"}}]}`, stop, "[DONE]"}},
+	})
+	r := p.launch(t, []string{"OPENAI_API_KEY=k"}, "--provider", "openai", "--model", "m", "--api-base", server.URL,
+		"--output-format", "stream-json", "-p", "go")
+	messages, exit := r.end()
+	if got := result(t, messages)["result"]; exit != 0 || got != "half an answer" {
+		t.Errorf("exit %d, the result is %q\n%s", exit, got, r.stderr.String())
+	}
+}
+
+// TestManyMessagesWait: what the conversation has no room for waits in front of it, and each message is answered.
+func TestManyMessagesWait(t *testing.T) {
+	t.Parallel()
+	const many = 150
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	r := p.launch(t, env, append(args, "--input-format", "stream-json", "--output-format", "stream-json")...)
+	for i := range many {
+		r.say(fmt.Sprintf(`{"type":"user","content":"message %d."}`, i))
+	}
+	messages, exit := r.end()
+	answered := 0
+	for _, m := range messages {
+		if m["type"] == "result" {
+			if want := fmt.Sprintf("message %d.", answered); !strings.Contains(fmt.Sprint(m["result"]), want) {
+				t.Fatalf("%v is not the answer to %q", m["result"], want)
+			}
+			answered++
+		}
+	}
+	if exit != 0 || answered != many {
+		t.Errorf("exit %d, %d of %d are answered\n%s", exit, answered, many, r.stderr.String())
+	}
+}
+
 // TestInputsAsSent: a call is told with the members that its tool has.
 func TestInputsAsSent(t *testing.T) {
 	t.Parallel()
