@@ -165,7 +165,11 @@ func patchOf(ctx context.Context, runs run.Store, r run.Record) (string, error) 
 	chain := []run.Record{r}
 	for r.Of != "" {
 		before, err := runs.Peek(r.Of)
-		if err != nil || before.Fork != r.Fork || before.ForkID != r.ForkID {
+		if err != nil {
+			return "", fault.New(fault.NotFoundCode, "%s goes on where %s ended, whose record is gone", r.ID, r.Of).
+				Because(err).Hint("omniagent runs apply %s", r.ID)
+		}
+		if before.Fork != r.Fork || before.ForkID != r.ForkID {
 			break
 		}
 		chain, r = append(chain, before), before

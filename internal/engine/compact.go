@@ -20,6 +20,7 @@ const (
 		"out, what failed and why, what comes next. Leave out what is of no use any more. Answer with the summary " +
 		"alone; do not call tools."
 	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
+	unanswered  = "This came before, and was too long to be answered. Its beginning and end:\n\n"
 	wordForWord = "The user's last message, word for word:\n\n"
 	// longestAsked is how much of that message is kept.
 	longestAsked = 20_000
@@ -79,7 +80,8 @@ func (l *loop) window() (tokens int64, share float64) {
 func (l *loop) shorten(ctx context.Context, trigger string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
-	budget := int64(keptShare * float64(window))
+	// A model that refuses the conversation may have a smaller window than is known.
+	budget := min(int64(keptShare*float64(window)), before/3)
 	if trigger == "manual" {
 		budget = 0
 	}
@@ -126,6 +128,43 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	*l.talk = *shorter
 	l.tell(event.Event{
 		Kind: event.Compacted, Session: l.mind.o.ID, Compaction: &event.Compaction{Trigger: trigger, Before: before},
+	})
+	return nil
+}
+
+// longestLeft is how much stays of a text that no turn could answer.
+const longestLeft = 8_000
+
+// clips reports whether clip may help: before this turn's message stand others that nobody has answered, which were
+// longer than the model can take. Without that, no later message could be answered either.
+func (l *loop) clips() bool {
+	messages := l.talk.messages
+	return l.journal != nil && !l.clipped && l.asked == 0 && len(messages) == 1 &&
+		len(messages[0].Blocks) > len(l.prompt.Blocks)
+}
+
+// clip cuts the texts before this turn's message.
+func (l *loop) clip() error {
+	l.clipped = true
+	blocks := l.talk.messages[0].Blocks
+	var left strings.Builder
+	for _, b := range blocks[:len(blocks)-len(l.prompt.Blocks)] {
+		left.WriteString(clipped(b.Text, longestLeft) + "\n\n")
+	}
+	record := session.Compacted{
+		Summary: words(model.User, unanswered+left.String()), Trigger: "auto", Before: l.talk.tokens(), Keep: l.promptAt,
+	}
+	number, err := l.journal.Append(record)
+	if err != nil {
+		return &stop{event.FailedTurn, fault.Of(err)}
+	}
+	shorter := &conversation{ids: l.talk.ids, number: l.talk.number}
+	shorter.add(record.Summary, number)
+	shorter.add(l.prompt, l.promptAt)
+	*l.talk = *shorter
+	l.tell(event.Event{
+		Kind: event.Compacted, Session: l.mind.o.ID,
+		Compaction: &event.Compaction{Trigger: record.Trigger, Before: record.Before},
 	})
 	return nil
 }

@@ -31,7 +31,9 @@ type loop struct {
 
 	began     time.Time
 	asking    time.Duration
-	asked     int // answers of the model
+	prompt    model.Message // the message of this turn
+	promptAt  int64         // its number in the journal
+	asked     int           // answers of the model
 	usage     model.Usage
 	model     string
 	notes     []string
@@ -39,6 +41,7 @@ type loop struct {
 	continues bool   // the next answer continues the last one
 	resumed   bool   // a broken answer was continued
 	shortened bool   // a full context was shortened
+	clipped   bool   // what earlier turns left unanswered was cut
 	repeat    repetition
 
 	asks       model.Client // the client of models, with retries
@@ -69,6 +72,9 @@ func (l *loop) keep(m model.Message, a *model.Answer) error {
 	number, err := l.journal.Append(r)
 	if err != nil {
 		return &stop{event.FailedTurn, fault.Of(err)}
+	}
+	if len(l.prompt.Blocks) == 0 {
+		l.prompt, l.promptAt = m, number
 	}
 	l.talk.add(m, number)
 	return nil
@@ -304,7 +310,12 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	case ctx.Err() != nil:
 	case e.Trouble == model.Overflow && !l.shortened:
 		l.shortened = true
-		return l.shorten(ctx, "auto")
+		if len(l.talk.messages) > 1 || !l.clips() {
+			return l.shorten(ctx, "auto")
+		}
+		return l.clip()
+	case e.Trouble == model.Overflow && l.clips(): // shortened, and still too long
+		return l.clip()
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.resumed:
 		l.resumed, l.continues, l.last = true, true, part
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which the model then continued")

@@ -245,10 +245,10 @@ type Reply struct {
 	// what the tool is called with instead; of a form, the filled one; "arguments" in JSON
 	Input json.RawMessage `json:"-"`
 	// calls like these need no question from now on, in the words of docs/rules.md
-	Rules []string         `json:"rules,omitempty"`
-	Mode  setting.Approval `json:"mode,omitempty"` // the mode from now on
-	Stop  bool             `json:"stop,omitempty"` // the turn ends with it
-	Secret bool `json:"secret,omitempty"` // the text is for the agent alone, and recorded nowhere
+	Rules  []string         `json:"rules,omitempty"`
+	Mode   setting.Approval `json:"mode,omitempty"`   // the mode from now on
+	Stop   bool             `json:"stop,omitempty"`   // the turn ends with it
+	Secret bool             `json:"secret,omitempty"` // the text is for the agent alone, and recorded nowhere
 	// nobody said it: a denial because nobody could be asked, or nobody answered in time
 	ByUs bool `json:"by_us,omitempty"`
 }

@@ -400,7 +400,7 @@ const (
 // undo has earlier buffers.
 type undo struct {
 	kept  []snapshot
-	atoms int // in kept
+	atoms int  // in kept
 	typed bool // the last change was typed text: the next belongs to it
 }
 

@@ -115,6 +115,45 @@ func TestEachBreakIsMended(t *testing.T) {
 	}
 }
 
+// TestTooLongIsNotForEver: a message that is longer than the model can take fails, and the next one is answered.
+func TestTooLongIsNotForEver(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]string{"first": {}, "later": {"hi"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				body, _ := io.ReadAll(q.Body)
+				if len(body) > 40_000 {
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"answered"}}]}`+"\n\n"+
+					`data: {"choices":[{"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+			}))
+			t.Cleanup(server.Close)
+			p := newPlace(t)
+			r := p.launch(t, []string{"OPENAI_API_KEY=k"}, "--provider", "openai", "--model", "m", "--api-base", server.URL,
+				"--input-format", "stream-json", "--output-format", "stream-json")
+			for _, text := range append(before, strings.Repeat("x", 60_000), "hello") {
+				r.say(fmt.Sprintf(`{"type":"user","content":%q}`, text))
+			}
+			messages, exit := r.end()
+			var failed []any
+			for _, m := range messages {
+				if m["type"] == "result" {
+					failed = append(failed, m["is_error"])
+				}
+			}
+			n := len(before)
+			if len(failed) != n+2 || failed[n] != true || failed[n+1] != false {
+				t.Errorf("exit %d, errors: %v\n%s", exit, failed, r.stderr.String())
+			}
+		})
+	}
+}
+
 // TestManyMessagesWait: what the conversation has no room for waits in front of it, and each message is answered.
 func TestManyMessagesWait(t *testing.T) {
 	t.Parallel()
