@@ -90,6 +90,23 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswersInOnePiece: a server that cannot stream sends whole objects.
+func TestAnswersInOnePiece(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	server := serve(t, []reply{
+		{Status: 200, Body: `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1",` +
+			`"type":"function","function":{"name":"LS","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
+		{Status: 200, Body: `{"choices":[{"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}]}`},
+	})
+	r := p.launch(t, []string{"OPENAI_API_KEY=k"}, "--provider", "openai", "--model", "m", "--api-base", server.URL,
+		"--output-format", "stream-json", "-p", "go")
+	messages, exit := r.end()
+	if got := result(t, messages)["result"]; exit != 0 || got != "done" || find(messages, "tool_use", "") == nil {
+		t.Errorf("exit %d, the result is %q\n%s", exit, got, r.stderr.String())
+	}
+}
+
 // TestEachBreakIsMended: a connection that breaks off in a turn may break off in it again, after an answer.
 func TestEachBreakIsMended(t *testing.T) {
 	t.Parallel()

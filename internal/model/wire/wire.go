@@ -105,7 +105,7 @@ func (x *exchange) events(each func(Event) (bool, error)) error {
 			if len(start) == 0 && len(head) < maxFault {
 				chunk = nil
 			} else if len(start) == 0 || bytes.IndexByte([]byte("<{["), start[0]) >= 0 {
-				return x.plain(start, err)
+				return x.plain(start, err, each)
 			} else {
 				sure, chunk = true, head
 			}
@@ -125,8 +125,9 @@ func (x *exchange) events(each func(Event) (bool, error)) error {
 	}
 }
 
-// plain returns the error for a body that does not begin like a stream.
-func (x *exchange) plain(head []byte, err error) error {
+// plain takes a body that does not begin like a stream. A server that cannot stream may send the answer of Chat
+// Completions as one object, which counts as the only event. All else is an error.
+func (x *exchange) plain(head []byte, err error, each func(Event) (bool, error)) error {
 	x.left = maxPlain
 	page := len(head) == 0 || head[0] == '<'
 	for buffer := make([]byte, 4<<10); err == nil && (!page || len(head) < 512); {
@@ -142,6 +143,16 @@ func (x *exchange) plain(head []byte, err error) error {
 	}
 	if err != io.EOF && !json.Valid(head) {
 		return err
+	}
+	var whole struct {
+		Choices []json.RawMessage `json:"choices"`
+	}
+	if json.Unmarshal(head, &whole) == nil && len(whole.Choices) > 0 {
+		for _, data := range [][]byte{head, []byte("[DONE]")} {
+			if done, err := each(Event{Data: data}); done || err != nil {
+				return err
+			}
+		}
 	}
 	return garbage("the response is not a stream of events", head)
 }
