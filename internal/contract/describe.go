@@ -89,9 +89,13 @@ func (p *Program) rootEntry(whole bool) object {
 			children = append(children, first)
 		}
 	}
+	danger := Safe
+	if p.Direct != nil { // a call without a command starts an agent
+		danger = Mutating
+	}
 	return object{
 		{"description", p.Summary},
-		{"danger_level", string(Safe)},
+		{"danger_level", string(danger)},
 		{"flags", flags},
 		{"exit_codes", p.withDirect(exitTree(root, whole))},
 		{"subcommands", children},
@@ -143,10 +147,11 @@ func (p *Program) withDirect(exits object) object {
 		entry := exitEntry{Name: e.Name, Description: e.When, SideEffects: Extent(e.Effect)}
 		if known, ok := exits.get(e.Number); ok {
 			description, _ := known.(object).get("description")
-			if len(e.Number) < 3 { // signals have the same meaning
-				entry.Description = e.When + "; a command: " + description.(string)
-				exits.set(e.Number, (&walker{}).tree(entry))
+			entry.Description = e.When + "; a command: " + description.(string)
+			if len(e.Number) == 3 { // signals have the same meaning
+				entry.Description = description.(string)
 			}
+			exits.set(e.Number, (&walker{}).tree(entry))
 			continue
 		}
 		exits = append(exits, member{e.Number, (&walker{}).tree(entry)})
