@@ -63,7 +63,8 @@ func (p Parts) acpCommand() *contract.Command {
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
 			{Code: contract.ArgError, When: "wrong call, or no such agent"},
 		},
-		Network: modelAPI(),
+		Children: p.agentPrograms(),
+		Network:  modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 			wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles(),

@@ -55,7 +55,7 @@ func (p Parts) chat() *contract.Command {
 		Files: append(slices.Clone(like.Files), contract.FileEffect{
 			Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
 		}, contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"}),
-		Scopes: []string{}, Params: params, Network: like.Network, Auth: like.Auth,
+		Scopes: []string{}, Params: params, Children: like.Children, Network: like.Network, Auth: like.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{Code: contract.GeneralError, When: "what the agent says cannot be written"},

@@ -49,6 +49,14 @@ func hostParams(more ...string) []contract.Param {
 	}
 }
 
+// agentPrograms declares the programs of the agents.
+func (p Parts) agentPrograms() (list []contract.Subprocess) {
+	for _, d := range p.Agents {
+		list = append(list, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
+	}
+	return list
+}
+
 func approvalWords() []string {
 	var words []string
 	for _, a := range setting.Approvals() {

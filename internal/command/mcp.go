@@ -19,10 +19,6 @@ func (p Parts) mcpServer() *contract.Command {
 	for _, m := range delegate.Modes() {
 		modes = append(modes, string(m))
 	}
-	var children []contract.Subprocess
-	for _, d := range p.Agents {
-		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
-	}
 	return &contract.Command{
 		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
 		Class: contract.Stream, Danger: contract.Mutating,
@@ -52,7 +48,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Help: "time limit of a call that names none",
 			},
 		}, hostParams()...),
-		Children: children,
+		Children: p.agentPrograms(),
 		Network:  modelAPI(),
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",

@@ -131,9 +131,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 		c.Output = contract.TypeOf[runData]()
 	}
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
-	for _, d := range p.Agents {
-		c.Children = append(c.Children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
-	}
+	c.Children = append(c.Children, p.agentPrograms()...)
 	c.Files = []contract.FileEffect{
 		runFiles(),
 		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},

@@ -28,7 +28,8 @@ func (p Parts) start() *contract.Command {
 			{Code: contract.ArgError, When: "wrong call, or no such session"},
 			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
 		},
-		Network: modelAPI(),
+		Children: append(p.agentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
+		Network:  modelAPI(),
 		Files: []contract.FileEffect{{
 			Path: "~/.yume/sessions", Type: "state",
 			ClearableWith: "omniagent session delete",
