@@ -95,10 +95,15 @@ func TestLifeKeepsATunnel(t *testing.T) {
 	})
 	g := gateTo(t, far)
 	g.patience.idle = 300 * time.Millisecond
-	c := tunnelTo(t, open(t, g), far)
-	if got, err := io.ReadAll(c); len(got) != 30 || err != nil {
-		t.Errorf("%q %v", got, err)
+	at := open(t, g)
+	var got []byte
+	var err error
+	for range 20 { // on a busy machine the far side may be silent for that long; one life is enough
+		if got, err = io.ReadAll(tunnelTo(t, at, far)); len(got) == 30 && err == nil {
+			return
+		}
 	}
+	t.Errorf("%q %v", got, err)
 }
 
 // TestTornAnswers: an answer that ends too early does not look whole.
