@@ -261,7 +261,9 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	s.ran = true
 	s.start(ctx)
 	result := l.await(s)
-	if failed := result.Failed || result.Exit != nil && *result.Exit != 0; failed && s.refusal != "" {
+	failed := result.Failed || result.Exit != nil && *result.Exit != 0
+	missing := result.Exit != nil && *result.Exit == 127 // the shell found no such program; no wall refused anything
+	if failed && !missing && s.refusal != "" {
 		result.Text += "\n\n(" + strings.ReplaceAll(s.refusal, "; ", ";\n") + ")"
 	}
 	return result
