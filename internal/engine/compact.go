@@ -152,7 +152,8 @@ func (l *loop) clip() error {
 		left.WriteString(clipped(b.Text, longestLeft) + "\n\n")
 	}
 	record := session.Compacted{
-		Summary: words(model.User, unanswered+left.String()), Trigger: "auto", Before: l.talk.tokens(), Keep: l.promptAt,
+		Summary: words(model.User, unanswered+left.String()), Trigger: "auto", Before: l.talk.tokens(),
+		Keep: l.promptAt,
 	}
 	number, err := l.journal.Append(record)
 	if err != nil {

@@ -151,8 +151,8 @@ func TestTooLongIsNotForEver(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			p := newPlace(t)
-			r := p.launch(t, []string{"OPENAI_API_KEY=k"}, "--provider", "openai", "--model", "m", "--api-base", server.URL,
-				"--input-format", "stream-json", "--output-format", "stream-json")
+			r := p.launch(t, []string{"OPENAI_API_KEY=k"}, "--provider", "openai", "--model", "m",
+				"--api-base", server.URL, "--input-format", "stream-json", "--output-format", "stream-json")
 			for _, text := range append(before, strings.Repeat("x", 60_000), "hello") {
 				r.say(fmt.Sprintf(`{"type":"user","content":%q}`, text))
 			}
