@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,8 +196,9 @@ func TestNestedPlan(t *testing.T) {
 			course = append(course, fmt.Sprint(m["type"]))
 		}
 	}
-	if got := strings.Join(course,
-		", "); got != "init plan, status default, user, result, control_response, status plan" || exit != 0 {
+	slices.Sort(course[min(4, len(course)):]) // the answer to a request and what it changes come in any order
+	if got := strings.Join(course, ", "); got !=
+		"init plan, status default, user, result, control_response, status plan" || exit != 0 {
 		t.Errorf("exit %d: %s", exit, got)
 	}
 }
