@@ -135,7 +135,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 // longestLeft is how much stays of a text that no turn could answer.
 const longestLeft = 8_000
 
-// clips reports whether clip may help: before this turn's message stand others that nobody has answered, which were
+// clips reports whether clip may help: before this turn's message stand others without an answer, which were
 // longer than the model can take. Without that, no later message could be answered either.
 func (l *loop) clips() bool {
 	messages := l.talk.messages

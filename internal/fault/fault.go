@@ -196,7 +196,7 @@ func (f *Fault) Sentence() string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// inLine joins the rows of a table: a way and what it does, in columns. A row that begins with blanks goes on with the
+// inLine joins the rows of a table: a way and what it does, in columns. A row that begins with blanks continues the
 // one before.
 func inLine(rows []string) string {
 	var b strings.Builder
