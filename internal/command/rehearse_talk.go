@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
@@ -79,9 +78,14 @@ func (p Parts) firstStart(c *contract.Call, err error) error {
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
 		return err
 	}
-	told := *f
+	told, talk := *f, "chat"
+	told.Suggestion = "Choose one of these:"
+	if c.Command.Path == "start" { // a program reads the suggestion alone
+		talk = "start"
+		told.Suggestion = "store a key with omniagent login, choose an installed agent with --agent, or try --rehearse"
+	}
 	told.Ways = []string{
-		"omniagent chat --rehearse   try it now: a script answers, no key, no network",
+		fmt.Sprintf("%-27s try it now: a script answers, no key, no network", "omniagent "+talk+" --rehearse"),
 		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
 		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY, as variables",
 		"gcloud auth login           then --provider gemini",
@@ -91,13 +95,7 @@ func (p Parts) firstStart(c *contract.Call, err error) error {
 	}
 	for _, d := range p.Agents {
 		if _, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()}); err == nil && d.Name() != native.Name {
-			told.Ways = append(told.Ways, fmt.Sprintf("omniagent chat --agent %-8s is installed", d.Name()))
-		}
-	}
-	told.Suggestion = "Choose one of these:"
-	if c.Command.Path == "start" {
-		for i, way := range told.Ways {
-			told.Ways[i] = strings.Replace(way, "omniagent chat", "omniagent start", 1)
+			told.Ways = append(told.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()))
 		}
 	}
 	return &told

@@ -450,7 +450,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 	f := *r.Result.Fault
 	f.Phase = fault.Execution
 	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0
-	if nothing && r.State.Terminal() && run.MayPass(r.Result.Reason) && f.Code != fault.PermissionDenied {
+	if nothing && r.State.Terminal() && run.MaySucceedAgain(r.Result.Reason) && f.Code != fault.PermissionDenied {
 		again := true
 		f.Retry = &again
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"omniagent/internal/run"
 )
@@ -84,6 +85,21 @@ func TestWinner(t *testing.T) {
 	} {
 		if got := winner(rows); got != want {
 			t.Errorf("want %d: %d", want, got)
+		}
+	}
+}
+
+// TestReadable: the records of an attempt that resumes a session are read only once it is known where they begin.
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[bool][]run.Attempt{
+		true:  {{Session: "s"}, {Session: "s", Resumed: true, First: 7}, {Resumed: true, Ended: time.Now()}},
+		false: {{}, {Session: "s", Resumed: true}},
+	} {
+		for _, a := range list {
+			if readable(a) != want {
+				t.Errorf("%+v", a)
+			}
 		}
 	}
 }

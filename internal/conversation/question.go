@@ -198,7 +198,7 @@ func (c *Conversation) reply(r event.Reply) error {
 			c.inbox.post(func() {
 				c.record(event.Event{
 					Kind: event.Notice, Turn: open.turn, Synthetic: true,
-					Text: fmt.Sprintf("the answer to %s came too late: %v", r.Question, err),
+					Text: fmt.Sprintf("the answer to %s was not taken: %v", r.Question, err),
 				})
 			})
 		}

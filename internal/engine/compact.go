@@ -135,8 +135,8 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 // longestLeft is how much stays of a text that no turn could answer.
 const longestLeft = 8_000
 
-// clips reports whether clip may help: before this turn's message stand others without an answer, which were
-// longer than the model can take. Without that, no later message could be answered either.
+// clips reports whether clip may help: nothing but messages without an answer precedes this turn's message. They were
+// longer than the model can take, and as they are, no later message could be answered either.
 func (l *loop) clips() bool {
 	messages := l.talk.messages
 	return l.journal != nil && !l.clipped && l.asked == 0 && len(messages) == 1 &&

@@ -308,14 +308,11 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	case ctx.Err() != nil && part != "": // the user has read that part, so it is part of the conversation
 		_ = l.keep(words(model.Assistant, part), nil)
 	case ctx.Err() != nil:
+	case e.Trouble == model.Overflow && l.clips():
+		return l.clip()
 	case e.Trouble == model.Overflow && !l.shortened:
 		l.shortened = true
-		if len(l.talk.messages) > 1 || !l.clips() {
-			return l.shorten(ctx, "auto")
-		}
-		return l.clip()
-	case e.Trouble == model.Overflow && l.clips(): // shortened, and still too long
-		return l.clip()
+		return l.shorten(ctx, "auto")
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.resumed:
 		l.resumed, l.continues, l.last = true, true, part
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which the model then continued")

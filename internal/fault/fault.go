@@ -187,40 +187,9 @@ func (f *Fault) In() Phase {
 func (f *Fault) Sentence() string {
 	s := f.Message
 	if f.Suggestion != "" {
-		s += " (" + f.Suggestion
-		if strings.HasSuffix(f.Suggestion, ":") {
-			s += " " + inLine(f.Ways)
-		}
-		s += ")"
+		s += " (" + f.Suggestion + ")"
 	}
 	return strings.Join(strings.Fields(s), " ")
-}
-
-// inLine joins the rows of a table: a way and what it does, in columns. A row that begins with blanks continues the
-// one before.
-func inLine(rows []string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		way := strings.TrimLeft(row, " ")
-		switch {
-		case i == 0:
-		case way == row:
-			b.WriteString("; ")
-		default:
-			b.WriteString(": ")
-		}
-		for _, column := range strings.SplitAfter(way, "  ") {
-			column = strings.TrimSpace(column)
-			if column == "" {
-				continue
-			}
-			if b.Len() > 0 && !strings.HasSuffix(b.String(), " ") {
-				b.WriteString(": ")
-			}
-			b.WriteString(column)
-		}
-	}
-	return b.String()
 }
 
 // Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR, with its words as the message and

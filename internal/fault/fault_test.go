@@ -18,17 +18,3 @@ func TestOfSaysItOnce(t *testing.T) {
 		t.Errorf("%v", own)
 	}
 }
-
-func TestSentenceOfChoices(t *testing.T) {
-	f := New(AuthRequired, "no model was chosen")
-	f.Suggestion = "Choose one of these:"
-	f.Ways = []string{
-		"start --rehearse   try it now", "login anthropic    store a key", "--api-base URL",
-		"                   a server",
-	}
-	const want = "no model was chosen (Choose one of these: start --rehearse: try it now; " +
-		"login anthropic: store a key; --api-base URL: a server)"
-	if got := f.Sentence(); got != want {
-		t.Errorf("%q", got)
-	}
-}

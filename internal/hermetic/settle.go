@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Settle waits until what was written so far is older than all that will be written, by the clock for file times. Our
-// code trusts the time of a file only if it is older than a few ticks of that clock.
+// Settle waits until the clock for file times has moved on, so that files written so far are older than those written
+// later. Our code trusts the time of a file only if it is a few ticks of that clock old.
 func Settle(t testing.TB) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "now")

@@ -135,8 +135,8 @@ func (r *Run) anew() bool {
 	return true
 }
 
-// MayPass reports whether the same run, unchanged, may succeed another time.
-func MayPass(r Reason) bool {
+// MaySucceedAgain reports whether the same run, unchanged, may succeed when it is repeated.
+func MaySucceedAgain(r Reason) bool {
 	return slices.Contains([]Reason{
 		RateLimited, Unreachable, CutStream, Crashed, Killed, NoOutput, Idle, TooLong, CancelledBy, NoAnswer, OwnerDied,
 		Repeated, Refused, Limited, CheckFailed, Other,

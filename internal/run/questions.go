@@ -160,7 +160,7 @@ func (r *Run) Inherit(from Record) error {
 	return r.save()
 }
 
-// reopen asks again what was answered with a secret that no attempt has got: the process that had it is gone.
+// reopen asks again for secrets that no attempt got, because the process that had them is gone.
 func (r *Run) reopen() {
 	for i := range r.Questions {
 		q := &r.Questions[i]

@@ -18,7 +18,8 @@ import (
 // TestSecretAnswers: a text does not answer whether a tool may run, and one that is secret is kept nowhere.
 func TestSecretAnswers(t *testing.T) {
 	const canary = "hunter2-canary"
-	b := newBench(t, `[{"call":{"name":"Write","input":{"file_path":"made","content":"x"}}},{"say":"ok"}]`, engine.Options{})
+	const script = `[{"call":{"name":"Write","input":{"file_path":"made","content":"x"}}},{"say":"ok"}]`
+	b := newBench(t, script, engine.Options{})
 	told := make(chan error, 1)
 	r := b.alone(run.Task{Text: "go", Approval: setting.Prompt}, func(o *run.Owner) {
 		o.Patience = time.Minute

@@ -28,7 +28,7 @@ func inputModes() []mode {
 		{44, "Medium", "Knowledge packaging", "", knowledge},
 		{45, "Critical", "Headless authentication", "", headlessAuthentication},
 		{46, "High", "API translation", "no command stands for a call of somebody's API", nil},
-		{47, "High", "MCP staleness", "the MCP server is the program itself: there is no wrapper that could be older", nil},
+		{47, "High", "MCP staleness", "the MCP server is the program itself: no wrapper can be out of date", nil},
 		{49, "High", "Asynchronous jobs", "", jobs},
 		{50, "Critical", "Stdin deadlock", "", stdinDeadlock},
 		{51, "High", "Globs and split words", "", splitWords},
@@ -57,7 +57,7 @@ func jobs(p *probe) {
 	p.need(1, has("job_id", "status"), "a command that returns before its work is done declares a job, with its status")
 	p.need(2, has("status_command", "cancel_command", "poll_interval_ms", "timeout_ms", "terminal"),
 		"with the commands that ask for it and cancel it, whether it is over, and how often to ask")
-	p.need(3, false, "the exit status of the status command tells a job that runs from one that is done")
+	p.need(3, p.commands()["runs.show"].has("exit_codes/3"), "the exit status of the status command tells a job that runs from one that is done")
 	p.note("runs show says it in terminal and status, and ends with 0")
 }
 
@@ -131,7 +131,7 @@ func awaited(p *probe) {
 		r := p.do(call{args: []string{"errors", "list"}, stdout: full})
 		p.need(3, r.exit > 0, "an answer that could not be written is not a success")
 	}
-	p.note("but for run --detach, the supervisor waits for the command and its children before it answers")
+	p.note("except for run --detach, the supervisor waits for the command and its children before it answers")
 }
 
 // slowly reads the data of an answer piece by piece.

@@ -84,7 +84,7 @@ func headlessAuthentication(p *probe) {
 	})
 	asked := api.requests()
 	p.need(2, len(asked) > 0 && asked[0].Header.Get("Authorization") == "Bearer "+key,
-		"a key in the environment is enough of a login")
+		"a key in the environment is enough")
 	x := p.extensions()["start"]
 	p.need(3, x.yes("requires_auth") && len(x.list("token_env_vars")) > 0,
 		"requires_auth and token_env_vars in the schema")

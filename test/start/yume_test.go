@@ -113,7 +113,8 @@ func TestEachBreakIsMended(t *testing.T) {
 	p := newPlace(t)
 	const stop = `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
 	begins := func(text string) reply {
-		return reply{Status: 200, SSE: []string{fmt.Sprintf(`{"choices":[{"delta":{"content":%q}}]}`, text)}, Then: "close"}
+		said := fmt.Sprintf(`{"choices":[{"delta":{"content":%q}}]}`, text)
+		return reply{Status: 200, SSE: []string{said}, Then: "close"}
 	}
 	server := serve(t, []reply{
 		begins("I look "),

@@ -206,6 +206,14 @@ func (r *chatReader) callOf(f chatFragment) *callState {
 	return nil
 }
 
+// hasChoices reports whether a body is a whole answer of Chat Completions.
+func hasChoices(body []byte) bool {
+	var answer struct {
+		Choices []json.RawMessage `json:"choices"`
+	}
+	return json.Unmarshal(body, &answer) == nil && len(answer.Choices) > 0
+}
+
 // end returns the answer. Compatible servers need not send [DONE]: an answer with a reason is complete, whatever
 // happens to the connection.
 func (r *chatReader) end(err error) (*model.Answer, error) {

@@ -51,6 +51,7 @@ func newClient(o Options) client {
 		keyHeader = "Api-Key"
 	}
 	c.api = wire.New(o, base, keyHeader, fault)
+	c.api.Whole = hasChoices
 	return c
 }
 

@@ -44,6 +44,8 @@ type API struct {
 	Idle   time.Duration // timeout between reads of the answer; 0 for two minutes
 	// parses the body of an error; may be nil; fields that it leaves empty are filled from the status and the headers
 	Fault func(int, http.Header, []byte) *model.Error
+	// reports whether a body is an answer in one piece, from a server that cannot stream; may be nil
+	Whole func([]byte) bool
 
 	once   sync.Once
 	client *http.Client
@@ -125,8 +127,8 @@ func (x *exchange) events(each func(Event) (bool, error)) error {
 	}
 }
 
-// plain takes a body that does not begin like a stream. A server that cannot stream may send the answer of Chat
-// Completions as one object, which counts as the only event. All else is an error.
+// plain takes a body that does not begin like a stream. An answer in one piece counts as the only event. All else is an
+// error.
 func (x *exchange) plain(head []byte, err error, each func(Event) (bool, error)) error {
 	x.left = maxPlain
 	page := len(head) == 0 || head[0] == '<'
@@ -144,15 +146,8 @@ func (x *exchange) plain(head []byte, err error, each func(Event) (bool, error))
 	if err != io.EOF && !json.Valid(head) {
 		return err
 	}
-	var whole struct {
-		Choices []json.RawMessage `json:"choices"`
-	}
-	if json.Unmarshal(head, &whole) == nil && len(whole.Choices) > 0 {
-		for _, data := range [][]byte{head, []byte("[DONE]")} {
-			if done, err := each(Event{Data: data}); done || err != nil {
-				return err
-			}
-		}
+	if x.api.Whole != nil && x.api.Whole(head) {
+		return (&parser{each: each, data: head, some: true}).end()
 	}
 	return garbage("the response is not a stream of events", head)
 }
