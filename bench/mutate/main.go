@@ -159,7 +159,7 @@ func (m mutation) try() (result string, err error) {
 	}
 	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-count=1", "-timeout=5m"}, m.tests...)...)
 	// The tests build the program themselves: what they build has the mutation as well.
-	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay, "OMNIAGENT_WHOLE=1")
 	out, err := cmd.CombinedOutput()
 	switch {
 	case bytes.Contains(out, []byte("[build failed]")):

@@ -58,6 +58,7 @@ type Chat struct {
 	agent   string // the agent whose prompt the conversation has, as @agent: names it
 	results []kept // what tools gave back, for /show
 	spent   Spent
+	failed  bool // a turn failed
 
 	messages int      // of the person, in this conversation
 	counted  int64    // the last turn whose message is among them
@@ -86,9 +87,9 @@ type Spent struct {
 
 const closing = 10 * time.Second
 
-// Run opens a conversation, talks until the input ends, and returns the exit code. It closes the conversation. A person
-// can type while it is opened. The error is that of open, or says that the output cannot be written or that the
-// conversation cannot be kept.
+// Run opens a conversation, talks until the input ends, and returns the exit code, which is 1 if a turn failed that no
+// person saw. It closes the conversation. A person can type while it is opened. The error is that of open, or says that
+// the output cannot be written or that the conversation cannot be kept.
 func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversation.Conversation, error)) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,15 +118,15 @@ func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversatio
 			case <-c.View.Broken():
 				return c.unseen(ctx)
 			default:
-				return 0, c.leave(ctx)
+				return c.left(ctx)
 			}
 		case <-c.View.Broken():
 			return c.unseen(ctx)
 		case <-c.switched:
 		case <-c.Conversation().Done():
-			return 0, c.leave(ctx)
+			return c.left(ctx)
 		case <-ctx.Done():
-			return 0, c.leave(ctx)
+			return c.left(ctx)
 		case s := <-c.Signals:
 			if s == os.Interrupt && c.interrupt() {
 				continue
@@ -137,6 +138,17 @@ func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversatio
 			return 130, nil
 		}
 	}
+}
+
+// left leaves, and returns the exit code.
+func (c *Chat) left(ctx context.Context) (int, error) {
+	err := c.leave(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed && !c.Typed {
+		return 1, err
+	}
+	return 0, err
 }
 
 // unseen ends a conversation whose words nobody can see any more.

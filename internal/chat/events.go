@@ -128,6 +128,7 @@ func (c *Chat) ended(e event.Event, past bool) {
 		return
 	}
 	c.spent.Turns++
+	c.failed = c.failed || !e.End.OK && e.End.Reason != event.Cancelled
 	if e.End.Usage != nil {
 		c.spent.Add(*e.End.Usage)
 	}

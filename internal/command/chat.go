@@ -58,7 +58,7 @@ func (p Parts) chat() *contract.Command {
 		Scopes: []string{}, Params: params, Children: like.Children, Network: like.Network, Auth: like.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
-			{Code: contract.GeneralError, When: "what the agent says cannot be written"},
+			{Code: contract.GeneralError, When: "what the agent says cannot be written; in a pipe also: a turn failed"},
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},

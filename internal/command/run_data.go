@@ -26,7 +26,7 @@ type runData struct {
 	Denials     []contract.Foreign[runDenial]   `json:"denials"`
 	Questions   []contract.Foreign[runQuestion] `json:"questions" doc:"without an answer"`
 	Asks        []contract.Foreign[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
-	Usage       *run.Usage                      `json:"usage" doc:"null: the agent does not tell it"`
+	Usage       *run.Usage                      `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
 	Attempts    int                             `json:"attempts"`
 	Fingerprint string                          `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
 	DurationMS  int64                           `json:"duration_ms" doc:"without waited_ms"`

@@ -413,6 +413,9 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 		}
 	}
 	a.Worked = len(e.Tools) > 0 || e.Text != ""
+	if u := e.Usage(); u != nil {
+		a.Usage = &Usage{u.Input, u.Output, u.CostUSD}
+	}
 	a.Fingerprint = fingerprint(o.Run, *a)
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -111,6 +112,7 @@ type Attempt struct {
 	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only wanted
 	Fingerprint string         `json:"fingerprint,omitempty"`
 	Worked      bool           `json:"worked,omitempty"` // it called a tool, or wrote text
+	Usage       *Usage         `json:"usage,omitempty"`  // nil if the agent does not report it
 	Began       time.Time      `json:"began"`
 	Ended       time.Time      `json:"ended,omitzero"`
 	FirstOutput time.Time      `json:"first_output,omitzero"`
@@ -170,7 +172,7 @@ type Result struct {
 	Text       string       `json:"text"`            // of the answer
 	Changed    *Changes     `json:"changed"`         // nil if unknown
 	Denials    []Denial     `json:"denials"`
-	Usage      *Usage       `json:"usage"`
+	Usage      *Usage       `json:"usage"`                    // of all attempts; nil if no agent reports it
 	Evidence   []string     `json:"evidence"`                 // the basis of the verdict
 	Asks       []string     `json:"open_questions,omitempty"` // questions at the end of a successful answer
 	Checks     []Check      `json:"checks,omitempty"`
@@ -225,4 +227,17 @@ type Usage struct {
 	Input   int64    `json:"input_tokens"`
 	Output  int64    `json:"output_tokens"`
 	CostUSD *float64 `json:"cost_usd"`
+}
+
+// plus returns the sum of two usages, where nil is unknown and counts as nothing.
+func (u *Usage) plus(o *Usage) *Usage {
+	if u == nil || o == nil {
+		return cmp.Or(u, o)
+	}
+	sum := &Usage{u.Input + o.Input, u.Output + o.Output, cmp.Or(u.CostUSD, o.CostUSD)}
+	if u.CostUSD != nil && o.CostUSD != nil {
+		cost := *u.CostUSD + *o.CostUSD
+		sum.CostUSD = &cost
+	}
+	return sum
 }

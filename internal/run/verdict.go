@@ -305,8 +305,8 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
 	}
-	if spent := e.Usage(); spent != nil {
-		out.Usage = &Usage{spent.Input, spent.Output, spent.CostUSD}
+	for _, a := range r.Attempts {
+		out.Usage = out.Usage.plus(a.Usage)
 	}
 	return out
 }

@@ -224,7 +224,11 @@ type answer struct {
 			ID, Text, Tool, Input string
 			Options               []string
 		}
-		DurationMS  int64 `json:"duration_ms"`
+		DurationMS int64 `json:"duration_ms"`
+		Usage      *struct {
+			Input  int64 `json:"input_tokens"`
+			Output int64 `json:"output_tokens"`
+		}
 		WaitedMS    int64 `json:"waited_ms"`
 		Attempts    int
 		Evidence    []struct{ Value string }

@@ -180,7 +180,7 @@ func TestRequired(t *testing.T) {
 // TestQuestion: what the native agent asks waits for a person, in another process, and the conversation goes on.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).model(`[{"ask":"Which colour?"},{"say":"never said"}]`)
+	p := newPlace(t).model(`[{"ask":"Which colour?","usage":{"input":100,"output":7}},{"say":"never said"}]`)
 	began := time.Now()
 	a := p.call("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go")
 	a.is(t, 4, "needs_input", "question")
@@ -199,6 +199,9 @@ func TestQuestion(t *testing.T) {
 	if d := shown.Data; d.WaitedMS < 1000 || d.WaitedMS > time.Since(asked).Milliseconds()+1000 ||
 		d.DurationMS > time.Since(began).Milliseconds()-1000 {
 		t.Errorf("it waited %d ms and lasted %d ms beside that", d.WaitedMS, d.DurationMS)
+	}
+	if u := shown.Data.Usage; u == nil || u.Input != 200 || u.Output != 14 {
+		t.Errorf("the usage of both attempts is %+v", u)
 	}
 	if shown.Data.Clarifications != 1 || shown.Data.Answered[0].Answer != "blue" {
 		t.Errorf("%s", shown)
