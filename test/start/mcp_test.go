@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,4 +73,38 @@ func TestServers(t *testing.T) {
 			t.Errorf("%s: %s\n%s", mode, result, r.stderr.String())
 		}
 	}
+}
+
+// TestASilentServer: whoever waits for a server that says nothing reads what they wait for.
+func TestASilentServer(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	config := filepath.Join(p.home, ".config", "omniagent")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const silent = `{"mcpServers":{"silent":{"command":"/bin/sleep","args":["1000"]}}}`
+	if err := os.WriteFile(filepath.Join(config, "mcp.json"), []byte(silent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args, env, _ := wires()[2].scripted(t, `[{"say":"ok"}]`)
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "-p", "go"}, args...)...)
+	cmd.Env, cmd.Dir = append(p.env, env...), p.work
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(stderr)
+	for said.Scan() && !strings.Contains(said.Text(), "waiting for the MCP server silent") {
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := said.Err(); err != nil || said.Text() == "" {
+		t.Errorf("it did not say what it waits for: %v", err)
+	}
+	_ = cmd.Wait()
 }

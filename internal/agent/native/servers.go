@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -72,6 +73,9 @@ func (o Options) serverEnv() []string {
 	return env
 }
 
+// silence is how long a server may say nothing before the person hears what the conversation waits for.
+const silence = 3 * time.Second
+
 // servers connects to the MCP servers of the user's own file and of the host. The conversation continues without the
 // tools of a server that does not answer.
 func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []event.Server) {
@@ -84,6 +88,8 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 	for i, s := range list {
 		states[i] = event.Server{Name: s.Name, Status: "connected"}
 		wait.Go(func() {
+			slow := time.AfterFunc(silence, func() { o.Log("waiting for the MCP server %s", s.Name) })
+			defer slow.Stop()
 			conn, err := mcp.Open(ctx, s, mcp.Options{
 				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
 				Carry: mcp.Carry(o.Services.Serve),
