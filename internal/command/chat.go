@@ -123,8 +123,8 @@ func needsTerminal(c *contract.Call) error {
 // greeting is the first line of a chat.
 func greeting(conv *conversation.Conversation) string {
 	facts := conv.Facts()
-	if facts.Model != "" && facts.Provider != "" {
-		return facts.Model + " of " + facts.Provider + ". /help lists the commands."
+	if of := cmp.Or(facts.Vendor, facts.Provider); facts.Model != "" && of != "" {
+		return facts.Model + " of " + of + ". /help lists the commands."
 	}
 	return facts.Agent + ". /help lists the commands."
 }

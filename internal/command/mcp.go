@@ -96,11 +96,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
 	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
-		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent,
-			error,
-		) {
-			return askable(c, p.Agents, reads)
-		}, Open: o.converse, Undo: undoFor(c),
+		Name: c.Program.Name, Version: Version, Open: o.converse, Undo: undoFor(c),
+		Agents:  func() ([]delegate.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
 		Env: os.Environ(), Depth: depthOf(c),
 		Timeout: timeout, Most: turn, Connect: connect,

@@ -33,18 +33,16 @@ func (t *transcript) put(e event.Event) []model.Message {
 		if object := e.Call.Object(); string(object) != string(input) {
 			input, broken = object, string(input)
 		}
-		t.answer = append(
-			t.answer,
-			model.Block{Kind: model.Call, ID: e.Call.ID, Name: e.Call.Name, Input: input, Broken: broken},
-		)
+		t.answer = append(t.answer, model.Block{
+			Kind: model.Call, ID: e.Call.ID, Name: e.Call.Name, Input: input, Broken: broken,
+		})
 		return done
 	case event.ToolResult:
 		done := t.take(&t.answer, model.Assistant)
 		r := e.Result
-		t.results = append(
-			t.results,
-			model.Block{Kind: model.Result, ID: r.ID, Name: r.Name, Text: r.Output, Failed: r.Failed},
-		)
+		t.results = append(t.results, model.Block{
+			Kind: model.Result, ID: r.ID, Name: r.Name, Text: r.Output, Failed: r.Failed,
+		})
 		return done
 	case event.Steered:
 		done := t.flush()

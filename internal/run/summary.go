@@ -40,10 +40,8 @@ func checks(e Ending) []Check {
 	calls = calls[max(0, len(calls)-mostChecks):]
 	var all []Check
 	for _, t := range calls {
-		all = append(all, Check{
-			text.OneLine(t.Command, 200), !t.Failed && (t.ExitCode == nil || *t.ExitCode == 0),
-			t.ExitCode,
-		})
+		ok := !t.Failed && (t.ExitCode == nil || *t.ExitCode == 0)
+		all = append(all, Check{text.OneLine(t.Command, 200), ok, t.ExitCode})
 	}
 	return all
 }

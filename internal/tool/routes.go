@@ -32,12 +32,7 @@ type route struct {
 
 func routes() []route {
 	return []route{
-		{
-			"bash",
-			[]string{"Bash", "BashOutput", "KillShell"},
-			bashRoute,
-			func(env *Env) bool { return env.Shell != nil },
-		},
+		{"bash", []string{"Bash", "BashOutput", "KillShell"}, bashRoute, func(env *Env) bool { return env.Shell != nil }},
 		{"read_file", []string{"Read"}, readRoute, nil},
 		{"write_file", []string{"Write"}, writeRoute, nil},
 		{"edit_text", []string{"Edit", "MultiEdit"}, editRoute, nil},

@@ -156,10 +156,8 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	case event.Steered:
 		return nil
 	case event.Compacted:
-		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: &compactLine{
-			ev.Compaction.Trigger,
-			ev.Compaction.Before,
-		}})}
+		shortened := &compactLine{ev.Compaction.Trigger, ev.Compaction.Before}
+		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: shortened})}
 	case event.Retry:
 		r := ev.Retry
 		wait := r.After.Milliseconds()
