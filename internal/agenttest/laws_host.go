@@ -33,7 +33,7 @@ func stallsClient(t *testing.T, s Subject) {
 			defer h.goOn()
 		}
 		began := time.Now()
-		turn := k.say(fmt.Sprint("flood ", flooded(8)))
+		turn := k.say(fmt.Sprint("flood ", flooded(s, 8)))
 		k.mu.Lock()
 		k.slim = true
 		k.mu.Unlock()

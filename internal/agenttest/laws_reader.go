@@ -26,12 +26,17 @@ const floodVariable = "OMNIAGENT_FLOOD"
 
 // flooded is how many megabytes an agent says while a reader has stopped: everyday ones, which are several times what
 // the reader may cost. OMNIAGENT_FLOOD changes it: scripts/test sets twenty, and with --long the hundred that the law
-// names.
-func flooded(everyday int) int {
+// names. An answer of a model is limited, and here each word of it is an event of its own: the engine gets no more than
+// fits.
+func flooded(s Subject, everyday int) int {
+	megabytes := everyday
 	if n := os.Getenv(floodVariable); n != "" {
-		return number(n)
+		megabytes = number(n)
 	}
-	return everyday
+	if s.Driver == nil {
+		megabytes = min(megabytes, 20)
+	}
+	return megabytes
 }
 
 // stalls: a reader that stops while the agent says a lot costs at most 1 MiB and does not slow the agent by
@@ -43,7 +48,7 @@ func stalls(t *testing.T, s Subject) {
 		return
 	}
 	const tries = 8
-	message := task(fmt.Sprint("flood ", flooded(4)))
+	message := task(fmt.Sprint("flood ", flooded(s, 4)))
 	weighed := func(stopped bool) measured {
 		p := newPlace(t, s)
 		o := order{Agent: s.Agent, Mode: "yolo", Messages: []string{message}, Stopped: stopped, Measure: true}

@@ -121,6 +121,7 @@ func (p Parts) app() contract.App {
 			runsLogs(),
 			p.runsRetry(),
 			runsShow(),
+			runsStatus(),
 			runsWatch(),
 			p.sandboxExplain(),
 			p.sandboxRun(),

@@ -106,7 +106,7 @@ func begun(store run.Store, id string) bool {
 func jobOf(store run.Store, r run.Record) runData {
 	d := runDataOf(r)
 	over, poll, limit := r.State.Terminal(), int64(1000), r.Timeout.Milliseconds()
-	status, cancel := "omniagent runs show "+r.ID, "omniagent runs cancel "+r.ID
+	status, cancel := "omniagent runs status "+r.ID, "omniagent runs cancel "+r.ID
 	d.Job, d.Terminal, d.StatusBy, d.CancelBy, d.Poll, d.Timeout = &r.ID, &over, &status, &cancel, &poll, &limit
 	if by, alive := store.Owner(r.ID); alive {
 		d.PID = &by.PID

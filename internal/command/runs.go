@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"omniagent/internal/contract"
@@ -27,10 +28,10 @@ func runFiles() contract.FileEffect {
 // runsCommand adds the declarations that all of them share.
 func runsCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
-	c.Exits = append(c.Exits,
-		contract.Exit{Code: contract.PreconditionFailed, When: "no home"},
-		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
-	)
+	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
+	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: "no home"})
+	}
 	for _, p := range c.Params {
 		if p.Name == "id" {
 			c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: "no such run"})

@@ -82,6 +82,8 @@ const (
 	Interrupted     Code = "CANCELLED"
 
 	Blocked        Code = "BLOCKED_BY_POLICY"
+	NotOver        Code = "NOT_OVER"
+	NotDone        Code = "NOT_DONE"
 	NeedsInput     Code = "NEEDS_INPUT"
 	Repeated       Code = "QUESTION_REPEATED"
 	PromptTooLong  Code = "PROMPT_TOO_LONG"

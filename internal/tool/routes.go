@@ -32,13 +32,16 @@ type route struct {
 
 func routes() []route {
 	return []route{
-		{"bash", []string{"Bash", "BashOutput", "KillShell"}, bashRoute, func(env *Env) bool { return env.Shell != nil }},
+		{"bash", []string{"Bash", "BashOutput", "KillShell"}, bashRoute, hasShell},
 		{"read_file", []string{"Read"}, readRoute, nil},
 		{"write_file", []string{"Write"}, writeRoute, nil},
 		{"edit_text", []string{"Edit", "MultiEdit"}, editRoute, nil},
-		{"todo_write", []string{"TodoWrite"}, todoRoute, func(env *Env) bool { return env.Todos != nil }},
+		{"todo_write", []string{"TodoWrite"}, todoRoute, hasTodos},
 	}
 }
+
+func hasShell(env *Env) bool { return env.Shell != nil }
+func hasTodos(env *Env) bool { return env.Todos != nil }
 
 // Routes replaces tools with the routes of seed 2 that do the same, and puts the routes first. A route is included only
 // if the first tool that it replaces is. The last tool answers invalid calls.

@@ -57,9 +57,8 @@ func jobs(p *probe) {
 	p.need(1, has("job_id", "status"), "a command that returns before its work is done declares a job, with its status")
 	p.need(2, has("status_command", "cancel_command", "poll_interval_ms", "timeout_ms", "terminal"),
 		"with the commands that ask for it and cancel it, whether it is over, and how often to ask")
-	p.need(3, p.commands()["runs.show"].has("exit_codes/3"),
+	p.need(3, p.commands()["runs.status"].has("exit_codes/3"),
 		"the exit status of the status command tells a job that runs from one that is done")
-	p.note("runs show says it in terminal and status, and ends with 0")
 }
 
 func repl(p *probe) {

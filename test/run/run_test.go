@@ -222,6 +222,12 @@ func TestLiveAnswer(t *testing.T) {
 	if !strings.Contains(b.Data.Text.Value, "blue") || b.Data.Attempts != 1 || b.Data.WaitedMS == 0 {
 		t.Errorf("%s", b)
 	}
+	if s := p.call("runs", "status", a.Data.ID); s.Code != 0 || s.Data.Status != "succeeded" {
+		t.Errorf("%s", s)
+	}
+	if s := p.call("runs", "status", "run-00000000"); s.Code != 5 {
+		t.Errorf("%s", s)
+	}
 	c := p.call("answer", a.Data.ID, "red")
 	if c.Code != 6 {
 		t.Errorf("%s", c)
@@ -285,6 +291,9 @@ func TestCancel(t *testing.T) {
 	p := newPlace(t).agent("mute", `sleep 1000`)
 	a := p.run("mute", "--yolo", "--detach")
 	p.reaches(a.Data.ID, "running")
+	if s := p.call("runs", "status", a.Data.ID); s.Code != 3 || s.Data.Status != "running" {
+		t.Errorf("%s", s)
+	}
 	for _, lists := range []string{"status", "doctor"} {
 		if out, err := p.command(lists, "--output", "json").Output(); err != nil ||
 			lists == "status" && !strings.Contains(string(out), a.Data.ID) ||
@@ -297,6 +306,9 @@ func TestCancel(t *testing.T) {
 	}
 	if c := p.call("runs", "cancel", a.Data.ID); c.Code != 0 || !strings.Contains(c.Stdout, `"noop"`) {
 		t.Errorf("%s", c)
+	}
+	if s := p.call("runs", "status", a.Data.ID); s.Code != 4 || s.Data.Status != "cancelled" {
+		t.Errorf("%s", s)
 	}
 	p.nothing()
 	out, err := p.command("runs", "watch", a.Data.ID).Output()

@@ -56,7 +56,8 @@ func TestChat(t *testing.T) {
 	}
 	p := newPlace(t)
 	args, env, _ := wires()[0].scripted(t, `[{"error":400}]`)
-	if out, exit := p.chat(t, "hello\n", env, append(args, "--plain")...); exit != 1 || !strings.Contains(out, "failed: ") {
+	out, exit := p.chat(t, "hello\n", env, append(args, "--plain")...)
+	if exit != 1 || !strings.Contains(out, "failed: ") {
 		t.Errorf("a turn that fails: exit %d\n%s", exit, out)
 	}
 	if out, exit := p.chat(t, "hello\n", []string{"OPENAI_API_KEY=k"}); exit != 4 ||

@@ -75,7 +75,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestASilentServer: whoever waits for a server that says nothing reads what they wait for.
+// TestASilentServer: a person who waits for a server that says nothing reads what the conversation waits for.
 func TestASilentServer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
