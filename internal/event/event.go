@@ -111,8 +111,12 @@ func (f *Facts) Merge(change Facts) {
 		now *string
 		new string
 	}{
-		{&f.Agent, change.Agent}, {&f.Version, change.Version}, {&f.Model, change.Model},
-		{&f.Provider, change.Provider}, {&f.Vendor, change.Vendor}, {&f.Dir, change.Dir},
+		{&f.Agent, change.Agent},
+		{&f.Version, change.Version},
+		{&f.Model, change.Model},
+		{&f.Provider, change.Provider},
+		{&f.Vendor, change.Vendor},
+		{&f.Dir, change.Dir},
 	} {
 		if m.new != "" {
 			*m.now = m.new
