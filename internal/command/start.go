@@ -58,7 +58,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
 		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or continue"},
-		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 8 << 20, Help: "the message"},
+		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 64 << 20, Help: "the message"},
 		{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to continue"},
 		{
 			Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"},

@@ -10,7 +10,8 @@ import (
 )
 
 // assembly gives the events of all agents one order. Some agents repeat as a whole what they sent in pieces, continue
-// after what they call an error, never report the result of a call, or end a turn with a reason of their own.
+// after what they call an error, never report the result of a call, report success without an answer, or end a turn with
+// a reason of their own.
 //
 // What put returns keeps these rules. A text comes in pieces and then as a whole, and the pieces add up to the whole.
 // Each call has exactly one result, and each result its call. A fatal error comes directly before the end of its turn.
@@ -25,6 +26,7 @@ type assembly struct {
 	lastText    string                       // the agent's own last text
 	open        map[string]event.Event       // calls without a result
 	order       []string                     // ids of open, oldest first
+	did         bool                         // something that needs no words: a call, or a shorter conversation
 	failure     *event.Event                 // the turn may end with this error
 	failureText string                       // the error of the turn that ended, for its record
 }
@@ -45,6 +47,8 @@ func (a *assembly) put(e event.Event) []event.Event {
 	switch e.Kind {
 	case event.Text, event.Thinking:
 		return a.text(e)
+	case event.Compacted:
+		a.did = true
 	case event.Answered, event.TurnBegan:
 		return append(a.flush(e), e)
 	case event.ToolCall:
@@ -69,7 +73,7 @@ func (a *assembly) call(e event.Event) []event.Event {
 	if a.open == nil {
 		a.open = map[string]event.Event{}
 	}
-	a.open[e.Call.ID] = e
+	a.open[e.Call.ID], a.did = e, true
 	a.order = append(a.order, e.Call.ID)
 	return []event.Event{e}
 }
@@ -188,6 +192,12 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 		})
 	}
 	end := *e.End
+	blank := strings.TrimSpace(end.Text+a.lastText) == "" && len(end.Structured) == 0
+	if end.OK && blank && !a.did && !e.Unasked { // what begins by itself owes no answer
+		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
+		a.fail(event.Event{Kind: event.Failed, Session: e.Session, Fault: f, Terminal: true, Synthetic: true})
+		end.OK = false
+	}
 	original := end.Reason
 	failureText := ""
 	switch {

@@ -45,7 +45,7 @@ func TestAssembly(t *testing.T) {
 			[]event.Event{text("a", true), text("xyz", false), ended(true, "")},
 			"text a+; text a*; text xyz+; text xyz; end success xyz",
 		},
-		{"an empty piece", []event.Event{text("", true), text("", false), ended(true, "")}, "end success "},
+		{"an empty piece", []event.Event{text("", true), text("", false), ended(true, "")}, "failed NO_ANSWER*; end error_during_execution "},
 		{"no whole", []event.Event{text("a", true), ended(true, "")}, "text a+; text a*; end success a"},
 		{"no whole in front of a call", []event.Event{
 			text("a", true), call("1"), result("1"), text("b", true),
@@ -82,7 +82,11 @@ func TestAssembly(t *testing.T) {
 			"tool_call 1; tool_call 2; tool_result 2 " + noResult + "!*; tool_result 1 " + noResult +
 				"!*; end error_during_execution ",
 		},
-		{"no call", []event.Event{result("1"), ended(true, "")}, "notice a result without its call; end success "},
+		{
+			"no call",
+			[]event.Event{result("1"), text("a", false), ended(true, "")},
+			"notice a result without its call; text a+; text a; end success a",
+		},
 		{
 			"a code that says no",
 			[]event.Event{

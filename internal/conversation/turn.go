@@ -290,6 +290,8 @@ func (c *Conversation) take(e *event.Event) {
 	case event.Withdrawn:
 		c.questions.withdraw(c, e.Ask.ID)
 		return
+	case event.Ended:
+		e.Unasked = e.Unasked || c.turn == nil || c.turn.ended
 	}
 	for _, out := range c.assembly.put(*e) {
 		c.tell(&out)

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,11 +156,32 @@ func notStarted(p Plan, err error) error {
 	case errors.Is(err, syscall.E2BIG):
 		code = fault.FieldTooLarge
 	case errors.Is(err, fs.ErrNotExist):
-		code = fault.NotInstalled // also a script whose interpreter is missing
+		code = fault.NotInstalled
+		if missing := interpreter(p.Path); missing != "" {
+			return fault.New(code, "cannot start %s: it needs %s, which is not there", program, missing).
+				With("program", program).Because(err)
+		}
 	case errors.Is(err, syscall.EINVAL), strings.Contains(err.Error(), "NUL"):
 		code = fault.ArgError
 	}
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
+}
+
+// interpreter returns the program that the first line of a script names, or "".
+func interpreter(script string) string {
+	file, err := os.Open(script)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(file, head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+		return ""
+	}
+	return words[0]
 }
 
 // passableArguments refuses what a Windows batch file would not get unchanged: cmd.exe reads its whole command line as

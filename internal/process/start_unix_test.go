@@ -75,6 +75,14 @@ func TestWhatCannotStart(t *testing.T) {
 		_, err := Start(c.plan)
 		wantCode(t, err, c.want)
 	}
+	script := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(script, []byte("#!/no/such/node --flag\nx\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Argv: []string{"agent"}, Path: script, Apart: os.Getenv(apartVariable) != ""}
+	if _, err := Start(plan); err == nil || !strings.Contains(err.Error(), "needs /no/such/node") {
+		t.Errorf("without its interpreter: %v", err)
+	}
 }
 
 func TestStartedEnvironmentIsWhole(t *testing.T) {

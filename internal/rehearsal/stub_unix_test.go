@@ -90,7 +90,10 @@ func (d driver) Matrix(string) agent.Matrix {
 
 // Command tells the stub where its model is. It keeps its sessions in its home.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	t := cli.Translate(d.Matrix(""), s)
+	t, err := cli.Translate(d.Matrix(""), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	t.Args = append(t.Args, "--kind="+d.kind)
 	if s.Resume != "" {
 		t.Args = append(t.Args, "--resume="+s.Resume)

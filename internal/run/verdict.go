@@ -71,7 +71,7 @@ type Verdict struct {
 //	it ended with a question ─▶ needs_input      nothing began ─▶ failed, for the fault's own reason
 //	the turn failed ─▶ failed, for the reason that the protocol, the records or the process give
 //	a tool was denied ─▶ blocked                 the answer is only a question ─▶ needs_input
-//	there is no answer ─▶ failed                 otherwise ─▶ succeeded
+//	otherwise ─▶ succeeded
 func Judge(e Ending, changed *bool) Verdict {
 	v := verdictOf(e, changed)
 	v.Evidence = append(evidenceOf(e), v.Evidence...)
@@ -156,10 +156,6 @@ func asked(e Ending) Verdict {
 // answered judges a successful turn. If its answer is only a question, it waits for a person, unless the work was done.
 func answered(e Ending, changed *bool) Verdict {
 	answer := e.Answer()
-	if strings.TrimSpace(answer) == "" && len(e.End.Structured) == 0 && len(e.Tools) == 0 {
-		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
-		return Verdict{State: Failed, Reason: NoAnswer, Fault: f}
-	}
 	open, only := prompt.Questions(answer)
 	if only && changed != nil && !*changed {
 		return asked(e)

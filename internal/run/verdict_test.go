@@ -35,7 +35,9 @@ func TestJudge(t *testing.T) {
 		"too long":                {Ending{Err: context.DeadlineExceeded}, nil, TimedOut, TooLong, fault.TimedOut},
 		"cancelled":               {Ending{Err: errCancelled()}, nil, Cancelled, CancelledBy, fault.Interrupted},
 		"a question beats an end": {Ending{End: bad, Question: ask}, nil, NeedsInput, Asked, fault.NeedsInput},
-		"no answer":               {Ending{End: &event.End{OK: true}}, &no, Failed, NoAnswer, fault.NoAnswer},
+		"no answer": {
+			Ending{End: &event.End{}, Fault: fault.New(fault.NoAnswer, "none")}, &no, Failed, NoAnswer, fault.NoAnswer,
+		},
 		"nothing but calls": {
 			Ending{End: &event.End{OK: true}, Tools: map[string]*ToolCall{"1": {}}}, &yes, Succeeded, Done, "",
 		},

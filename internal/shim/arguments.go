@@ -42,7 +42,6 @@ type Arguments struct {
 	Passthrough []string
 	Given       []string // the arguments before "--", as they came
 
-	limited      bool     // --timeout was given
 	outputFlag   string   // --output as typed, for messages
 	approvalFlag string   // --approval as typed
 	conflict     []string // two flags for the approval that contradict each other
@@ -415,7 +414,7 @@ func (a *Arguments) timeout(value string) error {
 		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit",
 			printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
 	}
-	a.Timeout, a.limited = &d, true
+	a.Timeout = &d
 	return nil
 }
 

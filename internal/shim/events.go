@@ -1,6 +1,10 @@
 package shim
 
 import (
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
@@ -19,7 +23,9 @@ func (c *call) eventsAlone() error {
 		{"--report", a.Report != ""},
 		{"--trace-translate", a.Trace != ""},
 		{"--output-schema", a.Schema != nil},
-		{"--timeout", a.limited},
+		{"--allow-workspace-agent", a.Workspace},
+		{"--agentsDir", a.AgentsDir != nil},
+		{"--rehearse with --continue", a.Rehearse != nil && a.Continue},
 		{"the agent's own flags behind --", len(a.Passthrough) > 0},
 	} {
 		if other.given {
@@ -30,14 +36,56 @@ func (c *call) eventsAlone() error {
 	return nil
 }
 
-// eventArgs returns the flags of start that ask for the same.
-func (c *call) eventArgs() []string {
+// events runs start with the flags that ask for the same.
+func (c *call) events() int {
+	c.standby.Dismiss()
+	lacks, err := c.lacks()
+	if err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	return c.shim.Events(c.eventArgs(lacks), c.args.Prompt != nil, c.host.Signals)
+}
+
+// lacks warns about flags that the agent does not support, and returns their features: start would refuse them. What
+// becomes of the approval is for start, where an agent may ask.
+func (c *call) lacks() (features map[string]bool, err error) {
+	rehearse := c.args.Rehearse
+	c.args.Rehearse = nil // nothing is started here
+	spec, err := c.spec()
+	c.args.Rehearse = rehearse
+	if err != nil {
+		return nil, err
+	}
+	launch, warnings, err := c.driver.Command(spec)
+	if err != nil {
+		return nil, err
+	}
+	warnings = slices.DeleteFunc(warnings, func(w agent.Warning) bool {
+		return w.Flag == "--"+agent.Approval || w.Flag == "--"+agent.Output
+	})
+	features = map[string]bool{
+		agent.Model: c.driver.Matrix(c.install.Version).Cell(agent.Model, "", c.mode).Level == agent.None,
+	}
+	for _, w := range warnings {
+		features[strings.TrimPrefix(w.Flag, "--")] = w.Kind == agent.Unsupported
+	}
+	for _, p := range launch.Policies {
+		features[p.Feature] = p.Enforced == agent.None
+	}
+	return features, c.tell(warnings)
+}
+
+// eventArgs returns the flags of start.
+func (c *call) eventArgs(lacks map[string]bool) []string {
 	a := c.args
 	args := []string{"--agent=" + c.driver.Name(), "--approval=" + string(c.shared.Approval.Value)}
 	add := func(flag, value string) {
-		if value != "" {
+		if value != "" && !lacks[strings.TrimPrefix(flag, "--")] {
 			args = append(args, flag+"="+value)
 		}
+	}
+	if *a.Timeout > 0 {
+		add("--timeout", a.Timeout.String())
 	}
 	if c.shared.Sandbox.Asked() {
 		add("--sandbox", string(c.shared.Sandbox.Value))

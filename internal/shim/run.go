@@ -71,17 +71,12 @@ func (c *call) start() int {
 	if err := c.strictEnough(launch); err != nil {
 		return c.shim.fail(c.host, err)
 	}
-	for _, w := range warnings {
-		c.warn("%s: %s", c.driver.Name(), w.Message)
-	}
+	err = c.tell(warnings)
 	if c.args.Trace != "" {
 		c.trace(launch, warnings)
 	}
-	if *c.args.Strict &&
-		slices.ContainsFunc(warnings, func(w agent.Warning) bool { return strings.HasPrefix(w.Flag, "--") }) {
-		return c.shim.fail(c.host, fault.New(fault.ArgError, "--strict: %s does not do all that was asked for",
-			c.driver.Name()).
-			Hint("omniagent agents show %s lists what it does", c.driver.Name()))
+	if err != nil {
+		return c.shim.fail(c.host, err)
 	}
 	if c.args.Trace == "only" {
 		return Success
@@ -105,6 +100,19 @@ func (c *call) start() int {
 	}
 	o := c.runOnce(launch, c.host.Stdout)
 	return c.conclude(launch, warnings, o)
+}
+
+// tell prints what the agent does not do as it was asked. With --strict that is an error.
+func (c *call) tell(warnings []agent.Warning) error {
+	for _, w := range warnings {
+		c.warn("%s: %s", c.driver.Name(), w.Message)
+	}
+	ofFlags := slices.ContainsFunc(warnings, func(w agent.Warning) bool { return strings.HasPrefix(w.Flag, "--") })
+	if *c.args.Strict && ofFlags {
+		return fault.New(fault.ArgError, "--strict: %s does not do all that was asked for", c.driver.Name()).
+			Hint("omniagent agents show %s lists what it does", c.driver.Name())
+	}
+	return nil
 }
 
 // spec returns the spec for the driver.

@@ -180,8 +180,7 @@ func (c *call) run() int {
 		return c.shim.fail(c.host, err)
 	}
 	if c.args.Events {
-		c.standby.Dismiss()
-		return c.shim.Events(c.eventArgs(), c.args.Prompt != nil, c.host.Signals)
+		return c.events()
 	}
 	return c.start()
 }

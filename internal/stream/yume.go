@@ -88,7 +88,7 @@ func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
 	case last == nil && h.Stays:
 		return done
-	case last != nil && !last.OK && !h.Stays && h.denied && h.failCode == fault.Blocked: // the denial ended it
+	case last != nil && !last.OK && !h.Stays && h.failCode == fault.Blocked: // a denial ended it, or its own policy
 		return blocked
 	case last == nil || !last.OK && !h.Stays:
 		return failed

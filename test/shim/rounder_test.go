@@ -65,7 +65,8 @@ func TestFlagsThatSomeHave(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		"--continue --resume x -p q", "--resume= -p q", "--with-stdin", "--provider= -p q",
-		"--output events -p q --report r.json", "--output events -p q --timeout 5s", "--output events -p q -- --x",
+		"--output events -p q --report r.json", "--output events -p q -- --x", "--resume=--last -p q",
+		"--model=--yolo -p q", "--output events -p q --rehearse --continue",
 	} {
 		r := w.run(strings.NewReader("q"), append([]string{"--agent", "codex"}, strings.Fields(wrong)...)...)
 		if r.code != 2 || !strings.Contains(r.stderr, "\nhint: ") {
@@ -183,5 +184,28 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// TestEventsAsElsewhere: --output events changes the form of the output, and not what flags and configuration mean.
+func TestEventsAsElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stall := filepath.Join(w.root, "stall.json")
+	if err := os.WriteFile(stall, []byte(`[{"stall": "start"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slow := []string{"-p", "hello", "--agent", "native", "--output", "events", "--rehearse=" + stall}
+	r := w.run(nil, append(slow, "--timeout", "1s")...)
+	if r.code != 1 || !strings.Contains(r.stdout, "within 1s") {
+		t.Errorf("a time limit: %+v", r)
+	}
+	ignored := []string{"--agent", "codex", "-p", "q", "--provider", "openai", "--output", "events"}
+	if r := w.run(nil, ignored...); !strings.Contains(r.stderr, "--provider openai is ignored") {
+		t.Errorf("a flag that the agent does not have: %+v", r)
+	}
+	before := len(w.calls())
+	if r := w.run(nil, append(ignored, "--strict")...); r.code != 2 || len(w.calls()) != before {
+		t.Errorf("the same with --strict: %+v", r)
 	}
 }

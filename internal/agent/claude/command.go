@@ -13,7 +13,10 @@ import (
 // that a person asked for rules out a bypass.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	m := fit(table(s.Machine.OS), s)
-	t := cli.Translate(m, s)
+	t, err := cli.Translate(m, s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	overridden(&t, s)
 	id := session(&t, s)
 	schema := "--json-schema=" + string(s.Schema)

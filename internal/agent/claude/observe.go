@@ -18,9 +18,13 @@ import (
 // Observe notes the sizes of an existing session's transcripts before the start: records up to there belong to earlier
 // runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
-	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}}
+	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}, began: time.Now().UTC()}
 	switch {
-	case l.Session == "" || o.home == "":
+	case o.home == "":
+	case l.Session == "":
+		if l.Spec.Newest {
+			o.before = cli.Sizes(o.project())
+		}
 	case l.Session != l.Spec.Fresh:
 		o.path = o.find()
 		for _, path := range append(o.agents(), o.path) {
@@ -41,11 +45,36 @@ type observer struct {
 	before map[string]int64 // lengths of files before the start
 	since  time.Time        // for a fork: older records are copies
 	spent  cost             // cost of the session before the start
+	began  time.Time
+}
+
+// project returns the transcripts of this directory.
+func (o *observer) project() []string {
+	paths, _ := filepath.Glob(filepath.Join(o.home, "projects", slug(cli.Real(o.launch.Dir)), "*.jsonl"))
+	return paths
+}
+
+// newest finds the session that --continue resumed: its transcript is the only one here that has grown.
+func (o *observer) newest() {
+	path := cli.Grown(o.before, o.project())
+	if path == "" {
+		return
+	}
+	o.launch.Session = strings.TrimSuffix(filepath.Base(path), ".jsonl")
+	o.spent = lastCost(path, o.before[path])
 }
 
 // After reads the records that the run added.
 func (o *observer) After(x agent.Exit) agent.Evidence {
-	if o.launch.Session == "" || o.home == "" || x.Failed != nil {
+	if o.home == "" || x.Failed != nil {
+		return agent.Evidence{}
+	}
+	older := o.since // records of sub-agents before then are not of this run
+	if o.launch.Session == "" && o.launch.Spec.Newest {
+		o.newest()
+		older = o.began.Truncate(time.Millisecond)
+	}
+	if o.launch.Session == "" {
 		return agent.Evidence{}
 	}
 	o.path = o.find() // again: the run may have used the id in another directory
@@ -64,7 +93,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e.Answered, e.Fault = t.answered(), t.failure()
 	e.DenialsKnown = true
 	for _, path := range o.agents() {
-		sub := summary{since: o.since, names: t.names, side: true}
+		sub := summary{since: older, names: t.names, side: true}
 		if sub.read(path, o.before[path]) {
 			e.Records = append(e.Records, path)
 			t.denials = append(t.denials, sub.denials...)

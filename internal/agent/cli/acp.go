@@ -28,7 +28,9 @@ type ACP struct {
 	Fault func(*jsonrpc.Error) *fault.Fault
 	// Lost returns why a turn failed that the agent reports as done, judging by the last piece of its text. It is
 	// called for turns without usage, and may be nil.
-	Lost   func(last string) *fault.Fault
+	Lost func(last string) *fault.Fault
+	// Exit returns the exit code that the result of a command tells in its text. It may be nil.
+	Exit   func(output string) *int
 	Models bool // the model is chosen over the wire, not by a flag
 	// Unflagged is set if no flag chooses the approval. Then plan needs a mode of the agent's own.
 	Unflagged bool
@@ -90,7 +92,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
 				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
-				lost: a.Lost, offered: a.Offered,
+				lost: a.Lost, exit: a.Exit, offered: a.Offered,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value

@@ -69,6 +69,7 @@ type acpOptions struct {
 	offered     acp.Offered
 	fault       func(*jsonrpc.Error) *fault.Fault
 	lost        func(last string) *fault.Fault
+	exit        func(output string) *int
 }
 
 // acpRequest is a request of ours.

@@ -262,6 +262,9 @@ func (t *acpTalk) result(c *acpCall) []event.Event {
 	case c.Output != "":
 		r.Output = c.Output
 	}
+	if t.o.exit != nil && r.ExitCode == nil && acpKind(c.Kind) == event.Shell {
+		r.ExitCode = t.o.exit(r.Output)
+	}
 	out = append(out, event.Event{Kind: event.ToolResult, Session: t.offer.Session, Parent: c.Parent, Result: r})
 	if c.Code == "denied" {
 		out = append(out, t.denial(t.call(&c.Tool), r.Output, false))

@@ -20,7 +20,10 @@ func (p Program) Matrix(version string) agent.Matrix {
 
 // Command puts the translated flags after the arguments of the mode, and the passthrough after those.
 func (p Program) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	t := Translate(p.Matrix(s.Install.Version), s)
+	t, err := Translate(p.Matrix(s.Install.Version), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	return p.Launch(s, t), t.Warnings, nil
 }
 

@@ -34,6 +34,30 @@ func Size(path string) int64 {
 	return 0
 }
 
+// Sizes returns the sizes of files.
+func Sizes(paths []string) map[string]int64 {
+	sizes := map[string]int64{}
+	for _, path := range paths {
+		sizes[path] = Size(path)
+	}
+	return sizes
+}
+
+// Grown returns the only one of the files that is larger than it was before, or "".
+func Grown(before map[string]int64, now []string) string {
+	found := ""
+	for _, path := range now {
+		if Size(path) <= before[path] {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = path
+	}
+	return found
+}
+
 // Head reads up to limit bytes of a regular file. whole reports whether that is the whole file.
 func Head(path string, limit int64) (data []byte, whole bool) {
 	f, size, err := openRegular(path)

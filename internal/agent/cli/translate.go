@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -23,9 +24,17 @@ type Translation struct {
 // warns about a flag that a person typed and that the agent does not support. It drops an unsupported default silently,
 // unless that leaves nothing between the model and the machine. A default model yields to one in the passthrough. PATH
 // loses the directories that a repository could fill.
-func Translate(m agent.Matrix, s agent.Spec) Translation {
+//
+// It fails for a model or a session whose name begins with a dash, because the agent would take that for a flag.
+func Translate(m agent.Matrix, s agent.Spec) (Translation, error) {
 	var t Translation
 	sh := s.Shared
+	for _, named := range [][2]string{{"model", sh.Model.Value}, {"session", s.Resume}} {
+		if strings.HasPrefix(named[1], "-") {
+			return t, fault.New(fault.ArgError, "%q is not the name of a %s, because it begins with a dash", named[1], named[0]).
+				Hint("flags of the agent go behind --")
+		}
+	}
 	held := t.add(m, s, agent.Approval, string(sh.Approval.Value), sh.Approval.Origin)
 	t.policy(agent.Approval, string(sh.Approval.Value), sh.Approval.Origin, held)
 	held = t.add(m, s, agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin)
@@ -56,7 +65,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 		t.offers(m, s, agent.Continue, "")
 	}
 	t.path(s)
-	return t
+	return t, nil
 }
 
 // add adds the flags of a cell. It returns the cell as it applies on this machine.

@@ -98,7 +98,10 @@ func TestTranslate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := cli.Translate(m, agent.Spec{Mode: tt.mode, Shared: tt.shared, Machine: tt.machine})
+			got, err := cli.Translate(m, agent.Spec{Mode: tt.mode, Shared: tt.shared, Machine: tt.machine})
+			if err != nil {
+				t.Fatal(err)
+			}
 			var warnings, policies []string
 			for _, w := range got.Warnings {
 				warnings = append(warnings, string(w.Kind)+": "+w.Message)

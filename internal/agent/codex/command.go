@@ -14,7 +14,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	p := readPassed(s.Passthrough)
 	m := d.Matrix(s.Install.Version)
 	fit(m, s, p)
-	t := cli.Translate(m, sentFlags(s, p))
+	t, err := cli.Translate(m, sentFlags(s, p))
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	overridden(&t, s, p)
 
 	native := s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema")
@@ -39,7 +42,9 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	case resumes:
 	case s.Resume != "":
 		t.Args = append(t.Args, "resume", s.Resume)
-		session = s.Resume
+		if cli.IsUUID(s.Resume) { // otherwise it is the name of a session
+			session = s.Resume
+		}
 	case s.Newest:
 		t.Args = append(t.Args, "resume", "--last")
 	}

@@ -51,7 +51,10 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	m.Rows = slices.DeleteFunc(m.Rows, func(r agent.Row) bool { return r.Feature != agent.Web })
 	plain := s
 	plain.Shared = setting.Shared{Web: s.Shared.Web}
-	t := cli.Translate(m, plain)
+	t, err := cli.Translate(m, plain)
+	if err != nil {
+		return agent.Launch{}, err
+	}
 	if s.Rehearsal != nil {
 		rehearse(&t, s, p)
 	}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/lines"
 )
 
@@ -61,6 +62,10 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e := readRollout(path, o.sizes[path])
 	e.Session = idOf(path)
 	e.Records = []string{path}
+	if s := o.launch.Spec; s.Resume != "" && o.launch.Session == "" && !createdAt(e.Session).Before(o.start.Truncate(time.Millisecond)) {
+		e.Fault = fault.New(fault.NotFoundCode, "codex knows no session %q, and began a new one", s.Resume).
+			Hint("omniagent session list --all --agent codex lists the sessions")
+	}
 	if o.launch.Interactive {
 		// As far as we know, the person declined these.
 		e.Denials = slices.DeleteFunc(e.Denials, func(d event.Denial) bool { return d.Reason == declined })

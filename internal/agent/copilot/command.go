@@ -10,7 +10,10 @@ import (
 
 // Command adapts the matrix to the combination of flags and to this machine.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	t := cli.Translate(d.fit(table(s.Machine.OS), s), s)
+	t, err := cli.Translate(d.fit(table(s.Machine.OS), s), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	overridden(&t, s)
 	id := session(&t, s)
 	if s.Rehearsal != nil {

@@ -187,7 +187,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if err := d.started(&s, call); err != nil {
 		return agent.Launch{}, nil, err
 	}
-	t := cli.Translate(d.Matrix(""), s)
+	t, err := cli.Translate(d.Matrix(""), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	l := d.Launch(s, t)
 	if s.Mode == setting.OneShot && d.cli.Prompt.Type != agentsdir.PromptStdin && d.cli.Prompt.Type != "" {
 		d.promptArgument(&l, len(d.OneShot))

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,17 @@ func recentCopies(s agent.Spec, now time.Time) (copies []agent.File) {
 		}
 	}
 	return copies
+}
+
+// exitOf returns the exit code of a command that failed, which is the first line of its result.
+func exitOf(output string) *int {
+	line, _, _ := strings.Cut(output, "\n")
+	rest, told := strings.CutPrefix(line, "Command exited with code: ")
+	code, err := strconv.Atoi(rest)
+	if !told || err != nil {
+		return nil
+	}
+	return &code
 }
 
 // acpFault translates an error response, whose code is the HTTP status of the model's API.

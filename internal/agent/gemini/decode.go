@@ -91,6 +91,9 @@ func one(e event.Event) []event.Event { return []event.Event{e} }
 // toolResult returns the result of a tool, and the denial if there is one.
 func toolResult(l line, tool string) []event.Event {
 	r := &event.Result{ID: l.ToolID, Name: tool, Failed: l.Status == "error", Output: l.Output}
+	if kind(tool) == event.Shell {
+		r.ExitCode = exitOf(l.Output)
+	}
 	if l.Error == nil {
 		return one(event.Event{Kind: event.ToolResult, Result: r})
 	}

@@ -69,7 +69,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		// the last model counts, so the passthrough can still name another
 		wanted.Shared.Model.Value = s.Rehearsal.Model
 	}
-	t := cli.Translate(m, wanted)
+	t, err := cli.Translate(m, wanted)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	session := named(s)
 	switch {
 	case s.Resume != "":
@@ -93,7 +96,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 // Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Stream: stream}.Mind(s, sv)
+	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Exit: exitOf, Stream: stream}.Mind(s, sv)
 }
 
 // traps returns repository files that the CLI may obey.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -22,11 +23,34 @@ type observer struct {
 
 // Observe notes the size of the transcript of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
-	o := &observer{launch: l, before: map[string]int64{}}
-	for _, path := range o.transcripts() {
-		o.before[path] = cli.Size(path)
+	o := &observer{launch: l}
+	o.before = cli.Sizes(o.transcripts())
+	if l.Session == "" && l.Spec.Newest {
+		o.before = cli.Sizes(slices.Concat(o.all("session-*.jsonl"), o.all(filepath.Join("*", "*.jsonl"))))
 	}
 	return o
+}
+
+// newest returns the session that --resume=latest resumed: its transcript is the only one that has grown.
+func (o *observer) newest() (id string) {
+	cli.EachLine(cli.Grown(o.before, o.all("session-*.jsonl")), 0, maxLine, func(l lines.Line) bool {
+		var first record
+		if json.Unmarshal(l.Text, &first) == nil {
+			id = first.SessionID
+		}
+		return false
+	})
+	return id
+}
+
+// all returns transcripts of all projects, by a pattern of their names.
+func (o *observer) all(name string) []string {
+	chats := configPath(o.launch.Env, "tmp", "*", "chats")
+	if chats == "" {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(chats, name))
+	return files
 }
 
 // transcripts returns the files that may contain the session, followed by those of its subagents. Their names contain
@@ -36,18 +60,15 @@ func (o *observer) transcripts() []string {
 	if len(id) < 8 || strings.ContainsAny(id, `/\*?[`) {
 		return nil
 	}
-	chats := configPath(o.launch.Env, "tmp", "*", "chats")
-	if chats == "" {
-		return nil
-	}
-	files, _ := filepath.Glob(filepath.Join(chats, "session-*-"+id[:8]+".jsonl"))
-	agents, _ := filepath.Glob(filepath.Join(chats, id, "*.jsonl"))
-	return append(files, agents...)
+	return append(o.all("session-*-"+id[:8]+".jsonl"), o.all(filepath.Join(id, "*.jsonl"))...)
 }
 
 // After reads what the run added.
 func (o *observer) After(x agent.Exit) agent.Evidence {
 	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
+	if o.launch.Session == "" && o.launch.Spec.Newest {
+		o.launch.Session = o.newest()
+	}
 	e := agent.Evidence{Session: o.launch.Session, Fault: o.fault(x)}
 	var t tally
 	for _, path := range o.transcripts() {

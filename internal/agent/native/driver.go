@@ -64,7 +64,10 @@ func (d driver) table(string) agent.Matrix { return agent.ReadMatrix(d.version, 
 
 // Command translates the flags. It chooses the id of the session, so that Observe can find its journal.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	t := cli.Translate(d.Matrix(""), s)
+	t, err := cli.Translate(d.Matrix(""), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	var session string
 	switch flags := []string{"--session-id", "-s", "--resume", "-r"}; {
 	case cli.Passed(s.Passthrough, flags...):

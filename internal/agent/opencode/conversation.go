@@ -41,7 +41,10 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	m.Rows = slices.DeleteFunc(m.Rows, func(r agent.Row) bool { return r.Feature == agent.Model })
 	plain := s
 	plain.Shared.Model, plain.Shared.Output = setting.Chosen[string]{}, setting.Chosen[setting.Output]{}
-	t := cli.Translate(m, plain)
+	t, err := cli.Translate(m, plain)
+	if err != nil {
+		return agent.Launch{}, err
+	}
 	t.Env = append(permission(t.Env, s), "PWD="+s.Dir)
 	if s.Rehearsal != nil {
 		rehearse(&t, s)

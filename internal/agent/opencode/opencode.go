@@ -66,7 +66,10 @@ func New() agent.Driver {
 
 // Command translates the flags. The prompt goes to standard input, because run quotes an argument with a space.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	t := cli.Translate(d.Matrix(s.Install.Version), s)
+	t, err := cli.Translate(d.Matrix(s.Install.Version), s)
+	if err != nil {
+		return agent.Launch{}, nil, err
+	}
 	t.Env = permission(t.Env, s)
 	if s.Dir != "" {
 		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI prefers PWD to its working directory

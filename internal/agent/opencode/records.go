@@ -41,15 +41,15 @@ type observer struct {
 	before map[string]bool // ids of the session's earlier messages; nil if unknown
 }
 
-// After reads the CLI's database. The session is the one that a person named, or the one created with our title.
-// Without either there is no evidence. Stderr is not evidence, because any program can write to it.
+// After reads the CLI's database. The session is the one that a person named, the one created with our title, or with
+// --continue the only one of the directory that was used meanwhile. Otherwise there is no evidence. Stderr is not evidence, because any program can write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
 		return e
 	}
-	if o.title != "" || e.Session != "" {
+	if o.title != "" || e.Session != "" || o.launch.Spec.Newest {
 		var found agent.Evidence
 		if o.visit(func(r *reading) (err error) { found, err = o.read(r); return err }) {
 			e = found
@@ -138,13 +138,16 @@ func (o observer) read(g *reading) (e agent.Evidence, err error) {
 			return agent.Evidence{}, err
 		}
 	}
-	g.evidence, g.ours = &e, map[string]bool{}
+	g.evidence, g.ours, g.answers = &e, map[string]bool{}, map[string]bool{}
 	return e, g.tree(e.Session, maxDepth, g.session)
 }
 
 // find returns the session that was created with our title. The title may have changed, but the event that created the
 // session has the first one. If there are two such sessions, find returns neither.
 func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, error) {
+	if o.title == "" {
+		return o.newest(s, all["session"])
+	}
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
 	left := maxSessions
@@ -163,6 +166,24 @@ func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, err
 		return "", err
 	}
 	return mine[0], nil
+}
+
+// newest returns the only session of the directory that was used since the start, or "".
+func (o observer) newest(s *sqlite.File, sessions sqlite.Table) (string, error) {
+	var used []string
+	left := maxSessions
+	err := s.Newest(sessions, func(r []any) bool {
+		left--
+		if sessions.Number(r, "time_updated") >= o.began.UnixMilli() && sessions.Text(r, "parent_id") == "" &&
+			cli.Real(sessions.Text(r, "directory")) == cli.Real(o.launch.Dir) {
+			used = append(used, sessions.Text(r, "id"))
+		}
+		return left > 0
+	})
+	if err != nil || len(used) != 1 {
+		return "", err
+	}
+	return used[0], nil
 }
 
 func (o observer) created(s *sqlite.File, events, index sqlite.Table, id string) bool {
@@ -186,6 +207,7 @@ type reading struct {
 	path     string
 	evidence *agent.Evidence
 	ours     map[string]bool // ids of the messages of this run
+	answers  map[string]bool // those of them that are whole answers of the model
 }
 
 const messagesIndex = "message_session_time_created_id_idx"
@@ -262,6 +284,7 @@ func (g *reading) messages(session string) error {
 		var m message
 		if session == g.evidence.Session && read([]byte(table.Text(r, "data")), &m) && m.Role == "assistant" {
 			take(g.evidence, m)
+			g.answers[id] = m.Finish != "" && m.Agent != compaction
 		}
 		return nil
 	})
@@ -277,26 +300,36 @@ func take(e *agent.Evidence, m message) {
 	if m.Tokens != nil && m.Finish != "" {
 		e.Usage = m.Tokens.add(e.Usage, m.Cost)
 	}
-	switch {
-	case m.Agent == "compaction":
+	if m.Agent == compaction {
 		e.Records = append(e.Records, compacted)
-	case m.Finish != "":
-		e.Answered = agent.Yes
 	}
 }
 
-// parts collects the denied tools in this run's messages. It looks at the time of the message, because a fork copies
+// compaction is the agent of the messages that shorten a conversation.
+const compaction = "compaction"
+
+// parts looks for an answer and for denied tools in this run's messages. It looks at the time of the message, because a fork copies
 // parts with new times. A part that is too large to read may hide a denial.
 func (g *reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
 	return g.each("part", "part_session_idx", id, func(r []any) error {
 		var p part
-		data := table.Text(r, "data")
-		if len(data) >= sqlite.MaxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
+		data, message := table.Text(r, "data"), table.Text(r, "message_id")
+		cut := len(data) >= sqlite.MaxPayload/2 && !json.Valid([]byte(data))
+		if cut && strings.HasPrefix(data, `{"type":"tool"`) {
 			e.DenialsKnown = false
 		}
-		if !g.ours[table.Text(r, "message_id")] || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
-			p.Type != "tool" {
+		if cut && g.answers[message] {
+			e.Answered = agent.Yes
+		}
+		if cut || !g.ours[message] || !read([]byte(data), &p) {
+			return nil
+		}
+		said := p.Type == "text" && !p.Synthetic && strings.TrimSpace(p.Text) != ""
+		if g.answers[message] && (said || p.Type == "tool") {
+			e.Answered = agent.Yes
+		}
+		if p.Type != "tool" {
 			return nil
 		}
 		if d := p.denial(); d != nil {
