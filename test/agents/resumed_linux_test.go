@@ -39,11 +39,10 @@ func resumedByFlags(b *bench) {
 		b.t.Errorf("asked %q, the model does not get %q", words, before)
 	}
 	id := ask("the first words of it")
-	ask("the second words", "--continue")
-	knows("the second words", "heard the first words of it")
-	if id == "" {
-		b.t.Fatal("the session has no id")
+	if again := ask("the second words", "--continue"); id == "" || again != id {
+		b.t.Fatalf("the session was %q, and --continue has %q", id, again)
 	}
+	knows("the second words", "heard the first words of it")
 	ask("the third words", "--resume", id)
 	knows("the third words", "heard the first words of it")
 
