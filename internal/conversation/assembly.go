@@ -10,8 +10,8 @@ import (
 )
 
 // assembly gives the events of all agents one order. Some agents repeat as a whole what they sent in pieces, continue
-// after what they call an error, never report the result of a call, report success without an answer, or end a turn with
-// a reason of their own.
+// after what they call an error, never report the result of a call, report success without an answer, or end a turn
+// with a reason of their own.
 //
 // What put returns keeps these rules. A text comes in pieces and then as a whole, and the pieces add up to the whole.
 // Each call has exactly one result, and each result its call. A fatal error comes directly before the end of its turn.

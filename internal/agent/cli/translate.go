@@ -31,8 +31,8 @@ func Translate(m agent.Matrix, s agent.Spec) (Translation, error) {
 	sh := s.Shared
 	for _, named := range [][2]string{{"model", sh.Model.Value}, {"session", s.Resume}} {
 		if strings.HasPrefix(named[1], "-") {
-			return t, fault.New(fault.ArgError, "%q is not the name of a %s, because it begins with a dash", named[1], named[0]).
-				Hint("flags of the agent go behind --")
+			return t, fault.New(fault.ArgError, "%q is not the name of a %s, because it begins with a dash",
+				named[1], named[0]).Hint("flags of the agent go behind --")
 		}
 	}
 	held := t.add(m, s, agent.Approval, string(sh.Approval.Value), sh.Approval.Origin)

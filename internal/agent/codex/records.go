@@ -62,8 +62,10 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e := readRollout(path, o.sizes[path])
 	e.Session = idOf(path)
 	e.Records = []string{path}
-	if s := o.launch.Spec; s.Resume != "" && o.launch.Session == "" && !createdAt(e.Session).Before(o.start.Truncate(time.Millisecond)) {
-		e.Fault = fault.New(fault.NotFoundCode, "codex knows no session %q, and began a new one", s.Resume).
+	named := o.launch.Spec.Resume
+	isNew := !createdAt(e.Session).Before(o.start.Truncate(time.Millisecond))
+	if named != "" && o.launch.Session == "" && isNew {
+		e.Fault = fault.New(fault.NotFoundCode, "codex knows no session %q, and began a new one", named).
 			Hint("omniagent session list --all --agent codex lists the sessions")
 	}
 	if o.launch.Interactive {

@@ -42,7 +42,8 @@ type observer struct {
 }
 
 // After reads the CLI's database. The session is the one that a person named, the one created with our title, or with
-// --continue the only one of the directory that was used meanwhile. Otherwise there is no evidence. Stderr is not evidence, because any program can write to it.
+// --continue the only one of the directory that was used meanwhile. Otherwise there is no evidence. Stderr is not
+// evidence, because any program can write to it.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	o.launch.Session = cmp.Or(o.launch.Session, x.Session)
 	e := agent.Evidence{Session: o.launch.Session}
@@ -308,8 +309,8 @@ func take(e *agent.Evidence, m message) {
 // compaction is the agent of the messages that shorten a conversation.
 const compaction = "compaction"
 
-// parts looks for an answer and for denied tools in this run's messages. It looks at the time of the message, because a fork copies
-// parts with new times. A part that is too large to read may hide a denial.
+// parts looks for an answer and for denied tools in this run's messages. It looks at the time of the message, because a
+// fork copies parts with new times. A part that is too large to read may hide a denial.
 func (g *reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
 	return g.each("part", "part_session_idx", id, func(r []any) error {
