@@ -77,7 +77,8 @@ func (p Parts) sandboxExplain() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that " +
+		Detail: "Nothing is run but a trial of the walls, and with --network packages the package managers that say " +
+			"from where they take packages. One word with a slash, or the name of something that " +
 			"exists, is a path; anything else is a command.",
 		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{
 			"walls", "walls_error", "places",

@@ -49,13 +49,23 @@ func (w Wanted) hosts() ([]string, error) {
 }
 
 // packageHosts asks the package managers that are there, and reads their configuration and their variables. Programs
-// run in the home directory, so that no workspace has a say.
+// run in the home directory, with the variables that they need and no program of a workspace, so that no workspace has a
+// say or learns a key.
 func (w Wanted) packageHosts() []string {
 	var (
 		mu    sync.Mutex
 		asked sync.WaitGroup
 		list  []string
+		env   = w.askingEnv()
 	)
+	lookup := func(name string) (value string, set bool) {
+		for _, entry := range env {
+			if value, set = strings.CutPrefix(entry, name+"="); set {
+				return value, true
+			}
+		}
+		return "", false
+	}
 	add := func(text string, bare bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -69,15 +79,12 @@ func (w Wanted) packageHosts() []string {
 			if name, script, ok := strings.Cut(rest, " -c "); ok {
 				argv = []string{name, "-c", script}
 			}
-			if path := process.Find(argv[0], w.lookup); path != "" && !w.ofWorkspace(path) {
-				asked.Go(func() { add(w.ask(append([]string{path}, argv[1:]...)), argv[0] == "go") })
+			if path := process.Find(argv[0], lookup); path != "" && !w.ofWorkspace(path) {
+				asked.Go(func() { add(w.ask(append([]string{path}, argv[1:]...), env), argv[0] == "go") })
 			}
 		case "variable":
-			for _, entry := range os.Environ() {
-				name, _, _ := strings.Cut(entry, "=")
-				if same, _ := path.Match(rest, name); same {
-					add(w.variable(name), strings.HasPrefix(name, "GO"))
-				}
+			for _, name := range matching(rest) {
+				add(w.variable(name), strings.HasPrefix(name, "GO"))
 			}
 		case "file":
 			name, words, _ := strings.Cut(rest, "  ")
@@ -92,9 +99,37 @@ func (w Wanted) packageHosts() []string {
 	return slices.Compact(list)
 }
 
-func (w Wanted) lookup(name string) (string, bool) {
-	value := w.variable(name)
-	return value, value != ""
+// matching returns the names of variables of the environment that match a pattern.
+func matching(pattern string) (names []string) {
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if same, _ := path.Match(pattern, name); same {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// askingEnv returns the environment of a package manager that is asked. PATH has no directory of a workspace: many
+// package managers are scripts whose interpreter is looked up there.
+func (w Wanted) askingEnv() (env []string) {
+	var dirs []string
+	for _, dir := range filepath.SplitList(w.variable("PATH")) {
+		if filepath.IsAbs(dir) && !w.ofWorkspace(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	env = []string{"HOME=" + w.Home, "PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
+	for line := range strings.Lines(packagesText) {
+		kind, pattern, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if kind != "variable" && kind != "pass" {
+			continue
+		}
+		for _, name := range matching(pattern) {
+			env = append(env, name+"="+w.variable(name))
+		}
+	}
+	return env
 }
 
 // ofWorkspace reports whether a program lies where commands may write.
@@ -107,10 +142,10 @@ func (w Wanted) ofWorkspace(program string) bool {
 }
 
 // ask returns what a program prints, or nothing.
-func (w Wanted) ask(argv []string) string {
+func (w Wanted) ask(argv, env []string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), packagesPatience)
 	defer cancel()
-	r, err := process.Run(ctx, process.Spec{Argv: argv, Dir: w.Home, MaxOutput: 64 << 10})
+	r, err := process.Run(ctx, process.Spec{Argv: argv, Dir: w.Home, Env: env, MaxOutput: 64 << 10})
 	if err != nil {
 		return ""
 	}

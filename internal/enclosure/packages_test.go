@@ -26,6 +26,10 @@ func TestPackageHosts(t *testing.T) {
 	}
 	write(bin+"/npm", "#!/bin/sh\necho https://npm.example.org/all/\ntest -e package.json && echo https://evil.example.org\n")
 	write(work+"/package.json", "{}")
+	write(bin+"/yarn", "#!/usr/bin/env node\n")
+	write(work+"/bin/node", "#!/bin/sh\necho https://evil.example.org\n")
+	write(bin+"/pip", "#!/bin/sh\necho https://pip$A_SECRET.example.org\n")
+	t.Setenv("A_SECRET", "-evil")
 	write(bin+"/go", "#!/bin/sh\necho 'https://go.example.org,direct'; echo sum.example.org\n")
 	write(work+"/bin/gem", "#!/bin/sh\necho https://evil.example.org\n")
 	write(work+"/.npmrc", "registry=https://evil.example.org/\n")

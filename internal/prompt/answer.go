@@ -36,6 +36,7 @@ func Questions(answer string) (open []string, only bool) {
 	statements, offers, requests, report := 0, 0, 0, false
 	for i, s := range sentences {
 		switch {
+		case s.text == "": // only control characters
 		case s.asks && answered(sentences, i):
 			statements++
 		case s.asks:

@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,14 +186,36 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	return all
 }
 
-// homely makes a path of a configuration absolute.
+// homely makes a path of a configuration absolute, as git does.
 func homely(path, base string) string {
-	if rest, found := strings.CutPrefix(path, "~/"); found {
+	if rest, found := strings.CutPrefix(path, "%(prefix)/"); found {
+		return filepath.Join(gitPrefix(), rest)
+	}
+	name, rest, found := strings.Cut(path, "/")
+	switch {
+	case !found || !strings.HasPrefix(name, "~"):
+	case name == "~":
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
 		}
+	default:
+		if u, err := user.Lookup(name[1:]); err == nil {
+			return filepath.Join(u.HomeDir, rest)
+		}
 	}
 	return absolute(path, base)
+}
+
+// gitPrefix returns the directory in which git is installed.
+func gitPrefix() string {
+	program, err := exec.LookPath("git")
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return "/usr"
+	}
+	return filepath.Dir(filepath.Dir(program))
 }
 
 // isData reports whether git takes the value of a key as data, and runs nothing of it. Of all other keys it may.
@@ -253,9 +277,10 @@ func gitSettings(path string) (all []setting) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(file, longestConfig))
+	data, _ := io.ReadAll(io.LimitReader(file, longestConfig))
+	text := strings.TrimPrefix(string(data), "\uFEFF")
 	section := ""
-	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\\\n", "")) {
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", "")) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			name, rest, found := strings.Cut(line[1:], "]")

@@ -37,6 +37,16 @@ func TestWhatGitNames(t *testing.T) {
 		"hooks path of the user": {
 			user: "[core]\n\thooksPath = .myhooks\n", before: "mkdir .myhooks", attack: hooked(".myhooks"), git: commit,
 		},
+		"hooks path in the home of an account": {
+			before: `git config core.hooksPath "~root/..$PWD/hk"`, attack: "mkdir -p hk; " + hooked("hk"), git: commit,
+		},
+		"hooks path beside git": {
+			before: `git config core.hooksPath "%(prefix)/..$PWD/hk"`, attack: "mkdir -p hk; " + hooked("hk"), git: commit,
+		},
+		"hooks path behind a byte order mark": {
+			before: `printf '\357\273\277[core]\nrepositoryformatversion = 0\nhooksPath = hk\n' > .git/config`,
+			attack: "mkdir -p hk; " + hooked("hk"), git: commit,
+		},
 		"included configuration": {
 			before: "git config include.path ../shared.cfg; touch shared.cfg",
 			attack: "printf '[core]\\nfsmonitor = \"touch {out}/ran; false\"\\n' > shared.cfg", git: []string{"status"},
