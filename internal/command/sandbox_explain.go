@@ -20,6 +20,7 @@ import (
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
+	"omniagent/internal/workspace"
 )
 
 type explained struct {
@@ -163,8 +164,13 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		for _, e := range policy.Explain(path, report) {
 			data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 		}
-		data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
-		data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
+		if err := beyond(policy.Root, path); err != nil {
+			data.refuse("Read", err)
+			data.refuse("Edit", err)
+		} else {
+			data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
+			data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
+		}
 		return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 	}
 	data.Subject = words[0]
@@ -264,6 +270,27 @@ func expandHome(path, home string) string {
 		return filepath.Join(home, rest)
 	}
 	return path
+}
+
+// beyond returns why the tools for files refuse a path, whatever rules and modes say.
+func beyond(root, path string) error {
+	files, err := workspace.OpenDir(root)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	_, err = files.Name(path)
+	return err
+}
+
+// refuse fills in a call that never runs.
+func (d *explained) refuse(name string, why error) {
+	word := guard.Deny.String()
+	row := callRow{Tool: name, Word: word, Reasons: []guardReason{{word, fault.Of(why).Message, "", "workspace"}}}
+	for _, m := range setting.Approvals() {
+		row.Modes = append(row.Modes, modeRow{string(m), engine.Denied, engine.Denied})
+	}
+	d.Calls = append(d.Calls, row)
 }
 
 // judge fills in what the rules and the modes decide about a call.

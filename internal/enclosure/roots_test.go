@@ -37,6 +37,9 @@ func TestFurtherRoots(t *testing.T) {
 	} {
 		for _, tier := range []sandbox.Tier{sandbox.Namespaces, sandbox.Seatbelt} {
 			effects := policy.Explain(filepath.Join(top, filepath.FromSlash(path)), sandbox.Report{Tier: tier})
+			if path == "beside/a" && tier == sandbox.Namespaces {
+				continue // it may lie in /tmp, where commands have a directory of their own
+			}
 			if effects[1].Allowed != want {
 				t.Errorf("%s: %+v", path, effects[1])
 			}

@@ -65,8 +65,14 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 	case t == Seatbelt || home == "" && !listed:
 		return e, false
 	case listed && (place.Sight == Owned || place.Sight == Copied && t == Landlock && p.owned(place.Path) != ""):
-		return Effect{"read", true, fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)},
-			true
+		why := fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)
+		if path != place.Path {
+			why += ", and nothing of yours is in it"
+		}
+		return Effect{"read", path == place.Path, why}, true
+	case t == Namespaces && p.Identity != "" && home != "" && home == p.Homes[0] &&
+		path == filepath.Join(home, ".gitconfig"):
+		return Effect{"read", true, "commands see a part of it: who commits, and how git treats files"}, true
 	case listed:
 		return Effect{"read", true, fmt.Sprintf("%s is on the list: %s", place.Path, place.Why)}, true
 	}

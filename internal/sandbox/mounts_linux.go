@@ -277,8 +277,6 @@ func unreachable(err error) bool {
 	})
 }
 
-func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
-
 func deviceClones() (list []placed, err error) {
 	for _, name := range deviceNames() {
 		path := "/dev/" + name

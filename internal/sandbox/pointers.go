@@ -233,8 +233,9 @@ func isData(key string) bool {
 	}, key)
 }
 
-// filesOf returns the files that the words of a command name: as they are, in a directory that another word names, and
-// behind a variable or a substitution, such as "$(git rev-parse --show-toplevel)/tools/x".
+// filesOf returns the files that the words of a command name: as they are, in a directory that another word names,
+// behind a variable or a substitution, such as "$(git rev-parse --show-toplevel)/tools/x", and as interpreters complete
+// names.
 func filesOf(command, tree string) (files []string) {
 	all := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"!;|&()<>=`$", r) })
 	if len(all) > mostWords {
@@ -247,7 +248,7 @@ func filesOf(command, tree string) (files []string) {
 			if _, rest, found := strings.Cut(word, "/"); found && dir == tree {
 				paths = append(paths, filepath.Join(tree, rest))
 			}
-			for _, path := range paths {
+			for _, path := range slices.Concat(paths, completed(paths[0])) {
 				switch info, err := os.Stat(path); {
 				case err != nil:
 				case info.Mode().IsRegular():
@@ -257,6 +258,20 @@ func filesOf(command, tree string) (files []string) {
 				}
 			}
 		}
+	}
+	return files
+}
+
+// completed returns the files that interpreters and make look for by such a name: node tools/x, python3 -m tools.x,
+// make -C tools.
+func completed(path string) (files []string) {
+	for _, extension := range []string{".js", ".mjs", ".cjs", ".py", ".sh"} {
+		files = append(files, path+extension)
+	}
+	dir, name := filepath.Split(path)
+	files = append(files, filepath.Join(dir, strings.ReplaceAll(name, ".", "/"))+".py")
+	for _, inside := range []string{"Makefile", "makefile", "GNUmakefile", "index.js", "__main__.py"} {
+		files = append(files, filepath.Join(path, inside))
 	}
 	return files
 }

@@ -37,17 +37,18 @@ func TestAliases(t *testing.T) {
 			"common\n[filter \"u\"] clean = \"./u.sh\" %f\n",
 		".git/config": "[core] hooksPath = \"a\\\\b/hooks\" ; why\n[Include]\n\tPath=../tools/gitconfig\n" +
 			"[filter \"x.y\"]\n\tclean = sh -c 'tools/clean.sh \\\"$1\\\"' --\n[remote \"o\"]\n\turl = src/file\n" +
-			"[alias]\n\tx = !tools/ali\\\nas.sh\n[user]\n\tname = src\n[core]\n\tfsmonitor = true\n",
+			"[alias]\n\tx = !tools/ali\\\nas.sh\n\ty = !make -C made && node nd/x && python3 -m py.mod\n[user]\n\tname = src\n[core]\n\tfsmonitor = true\n",
 		"tools/gitconfig": "[merge \"m\"]\n\tdriver = tools/merge %A\n[include]\n\tpath = absent\n[include]\n\tpath " +
 			"= gitconfig\n",
 		"tools/clean.sh": "", "tools/alias.sh": "", "tools/merge": "", "src/file": "", "u.sh": "", "true/x": "",
+		"made/Makefile": "", "nd/x.js": "", "py/mod.py": "", "Makefile": "",
 		".git/config.worktree": "[core]\n\tattributesFile = attr\n",
 	})
 	got := Aliases(root, nil, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")})
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
-		"a\\b/hooks", "attr", "common", "tools/absent", "tools/alias.sh", "tools/clean.sh", "tools/gitconfig",
+		"a\\b/hooks", "attr", "common", "made/Makefile", "nd/x.js", "py/mod.py", "tools/absent", "tools/alias.sh", "tools/clean.sh", "tools/gitconfig",
 		"tools/merge",
 		"u.sh",
 	} {

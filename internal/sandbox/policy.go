@@ -185,6 +185,9 @@ func (p Policy) reads(path string, t Tier) Effect {
 	if e, ok := p.readsRun(path, t); ok {
 		return e
 	}
+	if why, known := device(path, t); known {
+		return Effect{"read", why == usable, why}
+	}
 	if dir := first(temporaryDirs(), path); dir != "" && t != Seatbelt && first(p.Read, path) == "" {
 		return Effect{"read", false, fmt.Sprintf("commands see a directory of their own in place of %s", dir)}
 	}
@@ -205,6 +208,13 @@ func (p Policy) writes(path string, t Tier) Effect {
 	if dir == "" {
 		if e, ok := p.writesHome(path, t); ok {
 			return e
+		}
+		if why, known := device(path, t); known {
+			return Effect{"write", why == usable, why}
+		}
+		own := first(append(temporaryDirs(), "/dev/shm"), path)
+		if own != "" && t == Namespaces {
+			return Effect{"write", true, fmt.Sprintf("commands have a directory of their own in place of %s", own)}
 		}
 		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
 		return e
@@ -236,6 +246,24 @@ func (p Policy) writes(path string, t Tier) Effect {
 	}
 	return e
 }
+
+// usable is why a device may be used.
+const usable = "every program may use this device"
+
+// device says what commands can do with a device; known is false for what is no device.
+func device(path string, t Tier) (why string, known bool) {
+	name, found := strings.CutPrefix(path, "/dev/")
+	switch {
+	case !found || t == Seatbelt || first([]string{"/dev/shm", "/dev/pts", "/dev/fd"}, path) != "":
+		return "", false
+	case slices.Contains(deviceNames(), name) || name == "ptmx":
+		return usable, true
+	}
+	return "commands have only devices that do no harm", true
+}
+
+// deviceNames returns the devices that commands may use, besides terminals of their own.
+func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
 // writable returns the directory of the policy that makes a path writable.
 func (p Policy) writable(path string) string {

@@ -226,8 +226,8 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(!weak || t.Names, "mode, owner and times of the configuration of repositories")
 	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
-	add(weak && hides, "the names of hidden files, and hidden files where commands may write")
-	add(weak, "seeing which processes run outside")
+	add(weak && hides, "names, sizes and times of hidden files, and hidden files where commands may write")
+	add(weak, "seeing which processes run outside, and their arguments, in which passwords may stand")
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
 	add(weak, "terminals of the user outside, to read and to write")
 	add(weak, "shared memory, queues and semaphores (System V) of the user outside")

@@ -72,7 +72,7 @@ func holes() []hole {
 			},
 		},
 		{
-			name: "the names of hidden files", open: shows("id_ed25519"),
+			name: "names, sizes and times of hidden files", open: shows("id_ed25519"),
 			lines: []string{`python3 -c 'import os; print(os.listdir("{home}/.s" + "sh"))'`},
 		},
 		{
