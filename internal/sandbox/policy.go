@@ -250,7 +250,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 // usable is why a device may be used.
 const usable = "every program may use this device"
 
-// device says what commands can do with a device; known is false for what is no device.
+// device says what commands can do with a device; known is false for other files.
 func device(path string, t Tier) (why string, known bool) {
 	name, found := strings.CutPrefix(path, "/dev/")
 	switch {
