@@ -43,8 +43,8 @@ func (p Past) find(ctx context.Context, id string) error {
 	}
 	if err == nil && begin.Agent != p.Agent {
 		owner := cmp.Or(begin.Agent, "native")
-		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id,
-			owner).Hint("omniagent acp --agent %s", owner)
+		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id, owner).
+			Hint("omniagent acp --agent %s", owner)
 	}
 	return err
 }

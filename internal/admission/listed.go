@@ -41,8 +41,8 @@ func (g Gate) Facts(r Request) (allowlist.Entry, error) {
 }
 
 func unreadable(name, path string, err error) error {
-	return fault.New(fault.NotAllowed, "%s is not started: %s cannot be read", name, path).With("path",
-		path).Because(err)
+	return fault.New(fault.NotAllowed, "%s is not started: %s cannot be read", name, path).With("path", path).
+		Because(err)
 }
 
 // Listed reports whether the program is the one that the user allowed by `omniagent agents allow`. Nothing is written:

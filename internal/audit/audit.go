@@ -148,8 +148,8 @@ func isLog(path string) bool {
 const entryStart = `{"timestamp":"`
 
 func noLog(path string) error {
-	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path",
-		path).Hint("set another path for the audit log")
+	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path", path).
+		Hint("set another path for the audit log")
 }
 
 // Write appends the entry, redacted and cut to size. The timestamp becomes UTC; a missing one becomes now. The first

@@ -68,8 +68,8 @@ func checkPermissions() *contract.Command {
 				data.Commands[command.Key()] = one
 			}
 			if !found {
-				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s",
-					c.String("for")).Hint("omniagent manifest lists the commands")
+				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s", c.String("for")).
+					Hint("omniagent manifest lists the commands")
 			}
 			data.Excess = append(data.Excess, excess(active, data.Required)...)
 			data.Covered, data.OverPrivileged = len(data.Missing) == 0, len(data.Excess) > 0

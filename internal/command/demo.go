@@ -77,8 +77,8 @@ func (p Parts) demonstration() *contract.Command {
 			began := time.Now()
 			self, err := os.Executable()
 			if err != nil {
-				return contract.Result{}, fault.New(fault.Internal,
-					"the path of this program is not known").Because(err)
+				return contract.Result{}, fault.New(fault.Internal, "the path of this program is not known").
+					Because(err)
 			}
 			dir, err := demoPlace(c)
 			if err != nil {

@@ -146,8 +146,8 @@ func rehearseAll(
 	ctx context.Context, c *contract.Call, drivers []agent.Driver, subjects []rehearsal.Subject,
 ) error {
 	if c.Paths.State == "" {
-		return fault.New(fault.NoHome,
-			"there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return fault.New(fault.NoHome, "there is no place for the homes of a rehearsal").
+			Hint("set HOME or XDG_STATE_HOME")
 	}
 	temp, err := c.ShortTemp()
 	if err != nil {

@@ -53,8 +53,8 @@ func errorsList() *contract.Command {
 				})
 			}
 			if len(rows) == 0 {
-				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no error code %s",
-					c.String("code")).Hint("omniagent errors list --limit 0")
+				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no error code %s", c.String("code")).
+					Hint("omniagent errors list --limit 0")
 			}
 			slices.SortFunc(rows, func(a, b errorRow) int { return strings.Compare(a.Code, b.Code) })
 			return contract.Result{Data: errorsData{contract.RowsOf(rows)}}, nil

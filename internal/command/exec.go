@@ -101,15 +101,15 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	}
 	switch {
 	case ran == 0 && ctx.Err() == nil:
-		return contract.Result{}, fault.New(fault.StdinRequired,
-			"there is no line to carry out").FixBy("pipe the lines in, or give --input-file", "").
+		return contract.Result{}, fault.New(fault.StdinRequired, "there is no line to carry out").
+			FixBy("pipe the lines in, or give --input-file", "").
 			Hint("give a JSON object with _cmd on each line, or --input-file FILE")
 	case failed == 0:
 		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:
-		return contract.Result{Lines: true}, fault.New(fault.DispatchParse,
-			"no line could be carried out").Hint("each line has an envelope that says why")
+		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out").
+			Hint("each line has an envelope that says why")
 	}
-	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed,
-		ran).Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
+	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed, ran).
+		Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
 }

@@ -21,8 +21,8 @@ import (
 // forkStore is where the forks are.
 func forkStore(c *contract.Call) (fork.Store, error) {
 	if c.Paths.State == "" {
-		return fork.Store{}, fault.New(fault.NoHome,
-			"there is no home directory, so no forks are kept").Hint("set HOME")
+		return fork.Store{}, fault.New(fault.NoHome, "there is no home directory, so no forks are kept").
+			Hint("set HOME")
 	}
 	return forksOf(c.Paths, c.Host.Lookup), nil
 }

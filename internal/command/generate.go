@@ -99,8 +99,8 @@ func writePages(c *contract.Call, pages []contract.Page) ([]generatedFile, contr
 	dir, files, effect := c.Path("output-dir"), []generatedFile{}, contract.Noop
 	if !c.DryRun() {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return files, effect, fault.New(fault.PermissionDenied, "the directory %s cannot be made",
-				dir).Because(err).Hint("choose another --output-dir")
+			return files, effect, fault.New(fault.PermissionDenied, "the directory %s cannot be made", dir).
+				Because(err).Hint("choose another --output-dir")
 		}
 	}
 	for _, p := range pages {

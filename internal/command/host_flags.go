@@ -98,8 +98,8 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 			f.is = meaning(c.String(f.name))
 		}
 		if flag != "" && f.is != approval {
-			return "", "", fault.New(fault.ArgError, "%s and %s cannot be combined", flag,
-				written).Hint("leave one of them out")
+			return "", "", fault.New(fault.ArgError, "%s and %s cannot be combined", flag, written).
+				Hint("leave one of them out")
 		}
 		if flag == "" {
 			approval, flag = f.is, written

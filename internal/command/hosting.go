@@ -40,8 +40,8 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 		cancel()
 		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
 		var none T
-		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation",
-			names[s]).With("signal", names[s])
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).
+			With("signal", names[s])
 	}
 }
 

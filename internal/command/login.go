@@ -111,8 +111,8 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 		}
 	}
 	if word == "" {
-		return "", fault.New(fault.MissingArgument, "whose key it is was not said: %s",
-			text.Either(all)).Hint("omniagent login %s", all[0]).With("choices", all)
+		return "", fault.New(fault.MissingArgument, "whose key it is was not said: %s", text.Either(all)).
+			Hint("omniagent login %s", all[0]).With("choices", all)
 	}
 	account := provider.AccountOf(p.APIs, word)
 	if lower := strings.ToLower(word); account == "" && slices.Contains(vendors, lower) {

@@ -129,8 +129,8 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 		reads = approval
 	}
 	if c.Given("allow-mode") && allowed != most {
-		return "", "", fault.New(fault.ArgError, "--allow-mode %s and %s cannot be combined", most,
-			flag).Hint("leave one of them out")
+		return "", "", fault.New(fault.ArgError, "--allow-mode %s and %s cannot be combined", most, flag).
+			Hint("leave one of them out")
 	}
 	return allowed, reads, nil
 }

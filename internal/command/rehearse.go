@@ -24,8 +24,8 @@ func rehearse(script, usual, home string) (agent.Rehearsal, func(), error) {
 	}
 	backend, err := modelserver.ParseScript(text)
 	if err != nil {
-		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is not a script",
-			script).Because(err).Hint("--rehearse alone answers every prompt with ok")
+		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is not a script", script).
+			Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
 	server, err := modelserver.Start(backend, options)
@@ -43,11 +43,11 @@ func readScript(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxScript)
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
-		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB",
-			path).Hint("--rehearse alone answers every prompt with ok")
+		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB", path).
+			Hint("--rehearse alone answers every prompt with ok")
 	case err != nil:
-		return nil, fault.New(fault.ArgError,
-			"--rehearse: the script cannot be read").Because(err).Hint("--rehearse alone answers every prompt with ok")
+		return nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").
+			Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	return data, nil
 }

@@ -51,8 +51,8 @@ func sessionDelete() *contract.Command {
 				}
 				for _, f := range record {
 					if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-						return contract.Result{}, fault.New(fault.PermissionDenied, "%s cannot be deleted",
-							f.Path).Because(err)
+						return contract.Result{}, fault.New(fault.PermissionDenied, "%s cannot be deleted", f.Path).
+							Because(err)
 					}
 				}
 				if len(record) > 0 {

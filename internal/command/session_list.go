@@ -64,8 +64,8 @@ func sessionStore(c *contract.Call) (session.Store, error) {
 			return session.Default(home), nil
 		}
 	}
-	return session.Store{}, fault.New(fault.NoHome,
-		"no home directory is known, so there is no place for sessions").Hint("set HOME")
+	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
+		Hint("set HOME")
 }
 
 // inStore runs a command on the store of sessions.

@@ -53,8 +53,8 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 	case line != nil && c.String("input-format") == "auto":
 		return input{stays: true, frames: readFrames(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
 	case len(bytes.TrimSpace(rest)) == 0:
-		return input{}, fault.New(fault.ArgError,
-			"standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
+		return input{}, fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").
+			Hint("omniagent start -p 'What is in this directory?'")
 	}
 	return input{prompt: []event.Block{{Text: string(rest)}}, frames: noFrames()}, nil
 }

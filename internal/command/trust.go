@@ -212,8 +212,8 @@ func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (tr
 		return result, record.Forget(file)
 	}
 	if config.Leaves(file) {
-		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project",
-			file).Hint("put a file in its place")
+		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project", file).
+			Hint("put a file in its place")
 	}
 	if record.Refuses(file) {
 		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s",

@@ -113,8 +113,8 @@ func (e Edit) resolve() (path []string, key Key, err error) {
 			return append([]string{contextTable, context}, strings.Split(key.Name, ".")...), key, nil
 		}
 	}
-	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key",
-		e.Key).Hint("omniagent config list shows all keys")
+	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key", e.Key).
+		Hint("omniagent config list shows all keys")
 	if near := text.Nearest(e.Key, keyNames(e.Keys)); near != "" {
 		f.With("did_you_mean", near)
 	}

@@ -228,8 +228,8 @@ func (t *Trust) List() []TrustEntry {
 // change reads the file again under its lock, because another process may have changed it since OpenTrust.
 func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
 	if t.file == "" {
-		return fault.New(fault.NoHome,
-			"there is no place to record trust: no home directory is known").FixBy("Set HOME.", "")
+		return fault.New(fault.NoHome, "there is no place to record trust: no home directory is known").
+			FixBy("Set HOME.", "")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -104,8 +104,8 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c = c.snapshot()
 	c.warnOfStrayOutput()
 	if a.fault == nil && c.Bool("warnings-as-errors") && len(c.warnings) > 0 {
-		a.fault = fault.New(fault.WarningsAsErrors, "there were %d warnings",
-			len(c.warnings)).Hint("correct what the warnings name")
+		a.fault = fault.New(fault.WarningsAsErrors, "there were %d warnings", len(c.warnings)).
+			Hint("correct what the warnings name")
 	}
 	status := c.status(a)
 	if !a.pure {

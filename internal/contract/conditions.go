@@ -16,8 +16,8 @@ import (
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
 	if command.NeedsPerson && (c.Host.unattended() || c.Bool("non-interactive")) {
-		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal",
-			command.Path).FixBy("run it on a terminal", "").
+		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal", command.Path).
+			FixBy("run it on a terminal", "").
 			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
 	}
 	active := c.Config.List("scopes")

@@ -127,8 +127,8 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened",
-				c.Path("input-file")).Because(err).Hint("check the path; relative paths start at %s", c.dir)
+			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened", c.Path("input-file")).
+				Because(err).Hint("check the path; relative paths start at %s", c.dir)
 		}
 		return f, nil
 	}

@@ -38,8 +38,8 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 		return run()
 	}
 	if c.Paths.State == "" {
-		return answer{fault: fault.New(fault.NoHome,
-			"there is no place to remember the idempotency key").Hint("set HOME or XDG_STATE_HOME")}
+		return answer{fault: fault.New(fault.NoHome, "there is no place to remember the idempotency key").
+			Hint("set HOME or XDG_STATE_HOME")}
 	}
 	file := filepath.Join(c.Paths.State, "idempotency", hash(key)+".json")
 	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {

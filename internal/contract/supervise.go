@@ -126,8 +126,8 @@ func (c *Call) handle(ctx context.Context) answer {
 	}
 	a.bare = result.Lines
 	if a.fault == nil && result.Failed > 0 {
-		a.fault = fault.New(fault.PartialFailure, "%d of the items failed",
-			result.Failed).Hint("read data.results: each item has its own error")
+		a.fault = fault.New(fault.PartialFailure, "%d of the items failed", result.Failed).
+			Hint("read data.results: each item has its own error")
 		a.fault.Phase = fault.Execution
 	}
 	if result.Data != nil {

@@ -209,12 +209,12 @@ func Open(w Wanted) (*Enclosure, error) {
 		}
 	}
 	if first == nil && w.Only != "" {
-		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only,
-			runtime.GOOS).Hint("Run: omniagent doctor")
+		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).
+			Hint("Run: omniagent doctor")
 	}
 	if first == nil {
-		first = fault.New(fault.Down, "no walls can be built around commands on %s",
-			runtime.GOOS).Hint("Run: omniagent doctor")
+		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).
+			Hint("Run: omniagent doctor")
 	}
 	return nil, first
 }

@@ -223,8 +223,8 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err // the address may contain a secret
 		}
-		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name,
-			r.host).Because(err)
+		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name, r.host).
+			Because(err)
 	}
 	return response, nil
 }
@@ -237,8 +237,8 @@ func (r *remote) refused(response *http.Response) error {
 		if at, err := response.Location(); err == nil {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
-		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
-			text.OneLine(to, 300)).Hint("If you trust that address, put it into the configuration.")
+		return fault.New(fault.Down, "the MCP server %s has moved to %s", name, text.OneLine(to, 300)).
+			Hint("If you trust that address, put it into the configuration.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return fault.New(fault.AuthRequired, "the MCP server %s needs a login (HTTP %d)", name, status).With("server",
@@ -249,8 +249,8 @@ func (r *remote) refused(response *http.Response) error {
 	if m, ok := jsonrpc.Read(body); ok && m.Error != nil {
 		return m.Error
 	}
-	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
-		name).With("status", status)
+	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server", name).
+		With("status", status)
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		f = f.Hint("Check the url. Servers of the older type sse are not supported.")
 	}

@@ -68,8 +68,8 @@ func startProgram(c *Conn) error {
 	_ = theirs.Close()
 	if err != nil {
 		_ = ours.Close()
-		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server",
-			s.Name).Because(err)
+		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server", s.Name).
+			Because(err)
 	}
 	go p.write()
 	go func() {
@@ -88,8 +88,8 @@ func ending(name string, e process.Ending, said string) error {
 	}
 	f := fault.New(fault.Down, "the MCP server %s ended %s", name, how).With("server", name)
 	if said != "" {
-		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server",
-			name).With("stderr", said)
+		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server", name).
+			With("stderr", said)
 	}
 	return f.Hint("Run its command by hand to see why.")
 }
@@ -122,8 +122,8 @@ func (p *program) write() {
 				select {
 				case <-p.ended:
 				case <-time.After(closeTakes):
-					p.conn.fail(fault.New(fault.Down, "the MCP server %s has stopped reading",
-						p.conn.server.Name).Because(err))
+					p.conn.fail(fault.New(fault.Down, "the MCP server %s has stopped reading", p.conn.server.Name).
+						Because(err))
 				}
 				_ = p.input.Close()
 				return

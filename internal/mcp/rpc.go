@@ -54,8 +54,8 @@ func (c *Conn) callWith(ctx context.Context, method string, params, into any, pr
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return fault.New(fault.Internal, "the request to the MCP server %s cannot be encoded",
-			c.server.Name).Because(err)
+		return fault.New(fault.Internal, "the request to the MCP server %s cannot be encoded", c.server.Name).
+			Because(err)
 	}
 	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
 		return err

@@ -172,8 +172,8 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 		input = json.RawMessage("{}")
 	}
 	if input[0] != '{' || !json.Valid(input) {
-		return Result{}, fault.New(fault.ArgError, "the input of %s is not a JSON object",
-			name).Hint("Give the arguments as members of one object.")
+		return Result{}, fault.New(fault.ArgError, "the input of %s is not a JSON object", name).
+			Hint("Give the arguments as members of one object.")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,
 		slow{"did not finish " + text.OneLine(name, 60) + " within " + c.server.Call.String()})

@@ -22,8 +22,8 @@ func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, e
 	}
 	through, err := http.ProxyFromEnvironment(r)
 	if err != nil {
-		return nil, "", fault.New(fault.ConfigInvalid,
-			"the proxy that the environment names cannot be used").Because(err).
+		return nil, "", fault.New(fault.ConfigInvalid, "the proxy that the environment names cannot be used").
+			Because(err).
 			Hint("Correct HTTPS_PROXY or HTTP_PROXY.")
 	}
 	if through != nil {

@@ -102,8 +102,8 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "%q is not the address of a page",
-			shorten(address)).Hint("Give one such as https://example.com/page.")
+		return nil, fault.New(fault.ArgError, "%q is not the address of a page", shorten(address)).
+			Hint("Give one such as https://example.com/page.")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -111,11 +111,11 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 			shorten(u.Redacted())).
 			Hint("Give one such as https://example.com/page.")
 	case u.User != nil:
-		return nil, fault.New(fault.ArgError, "the address of %s has credentials in it",
-			u.Hostname()).Hint("Give it without them.")
+		return nil, fault.New(fault.ArgError, "the address of %s has credentials in it", u.Hostname()).
+			Hint("Give it without them.")
 	case u.Hostname() == "" || u.Opaque != "":
-		return nil, fault.New(fault.ArgError, "%q names no host",
-			shorten(address)).Hint("Give one such as https://example.com/page.")
+		return nil, fault.New(fault.ArgError, "%q names no host", shorten(address)).
+			Hint("Give one such as https://example.com/page.")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if err := f.judgeHost(u.Hostname()); err != nil {

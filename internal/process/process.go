@@ -149,8 +149,8 @@ func notStarted(p Plan, err error) error {
 	code, program := fault.Internal, p.Name
 	switch {
 	case p.Dir != "" && !isDirectory(p.Dir):
-		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", p.Dir, program).With("path",
-			p.Dir).Because(err)
+		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", p.Dir, program).With("path", p.Dir).
+			Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied
 	case errors.Is(err, syscall.E2BIG):

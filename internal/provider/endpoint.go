@@ -108,8 +108,8 @@ func checkTravel(c Credential, e Endpoint) error {
 // parse parses an address. It removes slashes at the end of the path.
 func parse(given string, layer Layer, from string) (Endpoint, error) {
 	wrong := func(why string) (Endpoint, error) {
-		return Endpoint{}, fault.New(fault.ArgError, "the address from %s %s", from,
-			why).Hint("It looks like https://host/v1.")
+		return Endpoint{}, fault.New(fault.ArgError, "the address from %s %s", from, why).
+			Hint("It looks like https://host/v1.")
 	}
 	given = strings.TrimSpace(given)
 	u, err := url.Parse(given)

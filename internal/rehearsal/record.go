@@ -82,8 +82,8 @@ func (s Store) file(name string) string {
 // Save replaces the record of an agent.
 func (s Store) Save(r Record) error {
 	if s.State == "" {
-		return fault.New(fault.NoHome,
-			"there is no place for the record of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return fault.New(fault.NoHome, "there is no place for the record of a rehearsal").
+			Hint("set HOME or XDG_STATE_HOME")
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

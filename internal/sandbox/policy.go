@@ -103,8 +103,8 @@ func (p Policy) check() error {
 			Hint("Make one with: mktemp -d").Because(err)
 	}
 	if within(p.Temp, p.Root) {
-		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands",
-			p.Root).With("path", p.Temp)
+		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands", p.Root).
+			With("path", p.Temp)
 	}
 	return nil
 }

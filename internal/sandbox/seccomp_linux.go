@@ -168,8 +168,8 @@ func listenTo(filter []unix.SockFilter) (listener int, err error) {
 
 func installWith(filter []unix.SockFilter, flags uintptr) (int, error) {
 	if len(filter) == 0 {
-		return -1, fault.New(fault.Blocked, "no filter of system calls is known for %s",
-			runtime.GOARCH).Hint("Use amd64 or arm64, or do without the sandbox.")
+		return -1, fault.New(fault.Blocked, "no filter of system calls is known for %s", runtime.GOARCH).
+			Hint("Use amd64 or arm64, or do without the sandbox.")
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fault.New(fault.Blocked, "privileges cannot be given up: %v", err).Because(err)

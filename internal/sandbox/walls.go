@@ -53,8 +53,8 @@ func noWalls(r Report) error {
 		if fact.OK {
 			continue
 		}
-		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name,
-			fact.Detail).With("system", r.OS).With("missing", fact.Name)
+		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name, fact.Detail).
+			With("system", r.OS).With("missing", fact.Name)
 		if fact.Fix != "" {
 			return f.Hint("What would make it so: %s.", fact.Fix)
 		}

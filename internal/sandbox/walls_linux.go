@@ -174,8 +174,8 @@ func (w *Walls) try() (trial, error) {
 		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
 		}
-		return result, fault.New(fault.Down, "the walls cannot be built%s",
-			why).Hint("Run: omniagent doctor").Because(err)
+		return result, fault.New(fault.Down, "the walls cannot be built%s", why).
+			Hint("Run: omniagent doctor").Because(err)
 	}
 	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
 	ending := child.Wait()
@@ -192,8 +192,8 @@ func (w *Walls) try() (trial, error) {
 	if !ok {
 		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
 	}
-	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier",
-		w.claim.Name).Hint("Run: omniagent doctor")
+	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.claim.Name).
+		Hint("Run: omniagent doctor")
 }
 
 // passing reports whether the machine is short of something now, which says nothing about what it can do.

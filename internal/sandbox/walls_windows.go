@@ -12,8 +12,8 @@ type wallsOf struct{}
 func private(os.FileInfo) bool { return true }
 
 func (w *Walls) open(Report, Options) error {
-	return fault.New(fault.Down,
-		"no wall is known for Windows").Hint("Run it under WSL 2, which has the walls of Linux.")
+	return fault.New(fault.Down, "no wall is known for Windows").
+		Hint("Run it under WSL 2, which has the walls of Linux.")
 }
 
 func (w *Walls) plan(process.Plan, Network) (process.Plan, error) {

@@ -14,8 +14,8 @@ import (
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 	clean, err := maskedJSON(mask, body, func(clean []byte) bool { return fitsRecord(clean, r) })
 	if err != nil {
-		return nil, fault.New(fault.Internal, "cannot record %s: masking secrets breaks its form",
-			nameOf(r)).Because(err)
+		return nil, fault.New(fault.Internal, "cannot record %s: masking secrets breaks its form", nameOf(r)).
+			Because(err)
 	}
 	return clean, nil
 }

@@ -379,8 +379,8 @@ func (s *Session) CheckProvider(provider string) error {
 	if provider == "" || now == "" || provider == now {
 		return nil
 	}
-	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot continue with %s", s.id, now,
-		provider).With("session_id", s.id).With("provider", now).
+	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot continue with %s", s.id, now, provider).
+		With("session_id", s.id).With("provider", now).
 		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
 }
 

@@ -61,8 +61,8 @@ func CheckID(id string) error {
 }
 
 func notFound(id string) *fault.Fault {
-	return fault.New(fault.NotFoundCode, "Session not found: %s", id).With("session_id",
-		id).Hint("list what there is: omniagent session list")
+	return fault.New(fault.NotFoundCode, "Session not found: %s", id).With("session_id", id).
+		Hint("list what there is: omniagent session list")
 }
 
 // Create begins a session and locks it. If the id is empty, Create chooses one. If the id exists, it returns
@@ -110,8 +110,8 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	}
 	f, err := os.CreateTemp("", ".omniagent-tmp-")
 	if err != nil {
-		return nil, fault.New(codeOf(err),
-			"cannot create a file for the conversation").Because(err).Hint("set TMPDIR to a writable directory")
+		return nil, fault.New(codeOf(err), "cannot create a file for the conversation").
+			Because(err).Hint("set TMPDIR to a writable directory")
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		_ = f.Close()
@@ -178,8 +178,8 @@ func (s Store) create(ctx context.Context, id string, write func(io.Writer) erro
 
 // IDTaken returns the error for a session id that already exists.
 func IDTaken(id string) error {
-	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id",
-		id).Hint("resume it, or choose another id")
+	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id", id).
+		Hint("resume it, or choose another id")
 }
 
 // Has reports whether an id is taken. A projection that another program left with that name counts too, so that it is

@@ -87,8 +87,8 @@ func (s *Shell) reserve() error {
 		}
 	}
 	if running >= maxJobs {
-		return fault.New(fault.TooManyRequests, "%d commands run in the background already",
-			running).Hint("End one of them first.")
+		return fault.New(fault.TooManyRequests, "%d commands run in the background already", running).
+			Hint("End one of them first.")
 	}
 	s.begun++
 	return nil

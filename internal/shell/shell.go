@@ -167,8 +167,8 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	}
 	defer s.running.Done()
 	if ctx.Err() != nil {
-		return Outcome{}, fault.New(fault.Interrupted,
-			"the command was not started: the turn was ended").Because(context.Cause(ctx))
+		return Outcome{}, fault.New(fault.Interrupted, "the command was not started: the turn was ended").
+			Because(context.Cause(ctx))
 	}
 	r := newRecord(s.spills, progress != nil)
 	defer r.discard()

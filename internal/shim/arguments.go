@@ -309,8 +309,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		err = a.trace(flag, value, given)
 	case "rehearse":
 		if given && value == "" {
-			return fault.New(fault.ArgError,
-				"--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
+			return fault.New(fault.ArgError, "--rehearse= needs a file").
+				Hint("--rehearse alone answers every prompt with ok")
 		}
 		a.Rehearse = &value
 	case "undo":
@@ -411,8 +411,8 @@ func (a *Arguments) trace(flag *Flag, value string, given bool) error {
 func (a *Arguments) timeout(value string) error {
 	d, ok := text.Duration(value)
 	if !ok || d < 0 {
-		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit",
-			printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
+		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit", printable(value)).
+			Hint("--timeout=90s, --timeout=15m; 0s for none")
 	}
 	a.Timeout = &d
 	return nil
@@ -422,12 +422,12 @@ func (a *Arguments) timeout(value string) error {
 func (a Arguments) compatible(mode setting.Mode) error {
 	switch {
 	case a.Delimited && a.Agent == "":
-		return fault.New(fault.ArgError,
-			"-- needs --agent: what follows is in one agent's own words").Hint("omniagent --agent NAME -- %s",
-			printable(strings.Join(a.Passthrough, " ")))
+		return fault.New(fault.ArgError, "-- needs --agent: what follows is in one agent's own words").
+			Hint("omniagent --agent NAME -- %s",
+				printable(strings.Join(a.Passthrough, " ")))
 	case a.conflict != nil:
-		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0],
-			a.conflict[1]).Hint("leave one of them out")
+		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0], a.conflict[1]).
+			Hint("leave one of them out")
 	case a.Continue && a.Resume != "":
 		return fault.New(fault.ArgError, "--continue and --resume cannot be combined").Hint("leave one of them out")
 	case a.WithStdin && a.Prompt == nil:
@@ -442,8 +442,8 @@ func (a Arguments) compatible(mode setting.Mode) error {
 	case a.Schema == nil && a.Retries != nil:
 		return fault.New(fault.ArgError, "--output-schema-retries needs --output-schema").Hint("--output-schema=FILE")
 	case a.Schema != nil && mode != setting.OneShot:
-		return fault.New(fault.ArgError,
-			"--output-schema needs a prompt: it is for one answer").Hint(`omniagent -p "…" --output-schema FILE`)
+		return fault.New(fault.ArgError, "--output-schema needs a prompt: it is for one answer").
+			Hint(`omniagent -p "…" --output-schema FILE`)
 	}
 	return nil
 }

@@ -134,8 +134,8 @@ func (c *call) typedPrompt(text string, limit agent.Limit) error {
 }
 
 func emptyPrompt() error {
-	return fault.New(fault.ArgError,
-		"the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
+	return fault.New(fault.ArgError, "the prompt on standard input is empty").
+		Hint(`omniagent -p "what is to be done", or pipe some text`)
 }
 
 // promptFile counts a file as far as the agent's limit requires, and passes on the file itself.
@@ -255,8 +255,8 @@ func unreadable(err error) error {
 	if f := fault.Of(err); f.Code == fault.Interrupted || f.Code == fault.TimedOut {
 		return f
 	}
-	return fault.New(fault.ArgError,
-		"the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
+	return fault.New(fault.ArgError, "the prompt on standard input cannot be read").
+		Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
 // readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,
@@ -312,11 +312,11 @@ func (r interruptible) Read(into []byte) (int, error) {
 	case g := <-done:
 		return g.n, g.err
 	case s := <-r.call.host.Signals:
-		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read",
-			signalName(s)).With("signal", signalName(s))
+		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", signalName(s)).
+			With("signal", signalName(s))
 	case <-over:
-		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s",
-			limit).Hint(`omniagent -p "what is to be done" gives it directly`)
+		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s", limit).
+			Hint(`omniagent -p "what is to be done" gives it directly`)
 	}
 }
 

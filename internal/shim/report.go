@@ -96,18 +96,18 @@ func (c *call) reportable() error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fault.New(fault.ArgError, "--report: the directory %s cannot be used",
-			printable(dir)).Because(cause(err)).Hint("--report=run.json")
+		return fault.New(fault.ArgError, "--report: the directory %s cannot be used", printable(dir)).
+			Because(cause(err)).Hint("--report=run.json")
 	}
 	c.temp.later(func() { _ = root.Close() })
 	switch info, err = root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return fault.New(fault.ArgError, "--report: %s cannot be used",
-			printable(c.args.Report)).Because(cause(err)).Hint("--report=run.json")
+		return fault.New(fault.ArgError, "--report: %s cannot be used", printable(c.args.Report)).
+			Because(cause(err)).Hint("--report=run.json")
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fault.New(fault.ArgError, "--report: %s is a link",
-			printable(c.args.Report)).Hint("give the file itself: --report=run.json")
+		return fault.New(fault.ArgError, "--report: %s is a link", printable(c.args.Report)).
+			Hint("give the file itself: --report=run.json")
 	case !info.Mode().IsRegular():
 		return notAFile(c.args.Report)
 	}

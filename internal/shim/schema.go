@@ -52,8 +52,8 @@ func (c *call) compileSchema() error {
 	}
 	s, err := newSchema(data)
 	if err != nil {
-		return fault.New(fault.ArgError, "%s is not a JSON schema",
-			from).Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
+		return fault.New(fault.ArgError, "%s is not a JSON schema", from).
+			Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
 	}
 	c.schema = s
 	return nil
@@ -63,11 +63,11 @@ func readSchema(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxSchema) // it does not block on a pipe
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
-		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB",
-			printable(path)).Hint("--output-schema=FILE")
+		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB", printable(path)).
+			Hint("--output-schema=FILE")
 	case err != nil:
-		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read",
-			printable(path)).Hint("a schema itself begins with {")
+		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).
+			Hint("a schema itself begins with {")
 		if why := fault.Of(err).Cause; why != nil {
 			f.Because(cause(why))
 		}

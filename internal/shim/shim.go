@@ -223,11 +223,11 @@ func (c *call) directory() error {
 	info, err := os.Stat(c.dir)
 	switch {
 	case err != nil && os.IsNotExist(err):
-		return fault.New(fault.ArgError, "there is no directory %s",
-			printable(c.dir)).Hint("make it first: mkdir -p %q", printable(c.dir))
+		return fault.New(fault.ArgError, "there is no directory %s", printable(c.dir)).
+			Hint("make it first: mkdir -p %q", printable(c.dir))
 	case err != nil:
-		return fault.New(fault.ArgError, "%s cannot be used as a directory",
-			printable(c.dir)).Because(cause(err)).Hint("--cwd DIR chooses another")
+		return fault.New(fault.ArgError, "%s cannot be used as a directory", printable(c.dir)).
+			Because(cause(err)).Hint("--cwd DIR chooses another")
 	case !info.IsDir():
 		return fault.New(fault.ArgError, "%s is not a directory", printable(c.dir)).Hint("--cwd=%s",
 			printable(filepath.Dir(c.dir)))

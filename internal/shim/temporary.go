@@ -80,15 +80,15 @@ func (t *temporary) inside(path string) (dir, name string, ok bool) {
 
 // notMade is the fault of a file or directory that cannot be written; the variable moves it elsewhere.
 func notMade(path, variable string, err error) error {
-	return fault.New(fault.Internal, "%s cannot be written",
-		printable(path)).Because(cause(err)).Hint("set %s to a directory that can be written to", variable)
+	return fault.New(fault.Internal, "%s cannot be written", printable(path)).
+		Because(cause(err)).Hint("set %s to a directory that can be written to", variable)
 }
 
 // home creates a private home for a rehearsal, outside the system's temporary directory, where codex refuses to work.
 func (t *temporary) home(state string) (string, error) {
 	if state == "" {
-		return "", fault.New(fault.NoHome,
-			"there is no place for the home of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return "", fault.New(fault.NoHome, "there is no place for the home of a rehearsal").
+			Hint("set HOME or XDG_STATE_HOME")
 	}
 	base := filepath.Join(state, "rehearsal")
 	dir := filepath.Join(base, ident.Hex(12))

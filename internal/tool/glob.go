@@ -103,8 +103,8 @@ func newest(found []globMatch, limit int) []globMatch {
 func (g *globber) run(ctx context.Context) Result {
 	info, err := g.env.Files.Stat(g.path)
 	if err == nil && !info.IsDir() {
-		err = fault.New(fault.Unsafe, "%s is a file, not a directory",
-			text.Name(g.path)).Hint("Leave path out, and write it into the pattern.")
+		err = fault.New(fault.Unsafe, "%s is a file, not a directory", text.Name(g.path)).
+			Hint("Leave path out, and write it into the pattern.")
 	}
 	if err != nil {
 		return failed(notListed(g.env, g.path, err))

@@ -90,8 +90,8 @@ func (e cellEdit) run(ctx context.Context) Result {
 	d := decode(data)
 	book, err := parseNotebook(d.text)
 	if err != nil {
-		return failed(fault.New(fault.InvalidJSON, "%s is not a notebook",
-			e.shown).Because(err).Hint("Look at it with Bash."))
+		return failed(fault.New(fault.InvalidJSON, "%s is not a notebook", e.shown).
+			Because(err).Hint("Look at it with Bash."))
 	}
 	text, did, err := e.apply(book)
 	if err == nil {

@@ -68,8 +68,8 @@ func (r reader) run(ctx context.Context) Result {
 	case kind.image != "":
 		return r.image(b, f, kind.image)
 	case kind.binary != "":
-		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown,
-			kind.binary).Hint("%s", kind.hint))
+		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown, kind.binary).
+			Hint("%s", kind.hint))
 	case kind.notebook:
 		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return showNotebook(data) })
 	case kind.wide:
@@ -98,8 +98,8 @@ func (r reader) run(ctx context.Context) Result {
 func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
 	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
 	if err == nil && len(data) > largestFile {
-		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.shown,
-			largestFile>>20).Hint("Look at parts of it with Bash.")
+		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.shown, largestFile>>20).
+			Hint("Look at parts of it with Bash.")
 	}
 	if err != nil {
 		return failed(err)

@@ -174,8 +174,8 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to),
-			tree.Reason(err)).Because(err)
+		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to), tree.Reason(err)).
+			Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
 	if pack && write(from, to, info.Mode().Perm(), workspace.Clone) == nil ||

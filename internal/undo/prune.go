@@ -93,8 +93,8 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	was := size(p.dir)
 	for _, r := range doomed {
 		if err := os.RemoveAll(p.turn(r.ID)); err != nil {
-			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID,
-				tree.Reason(err)).Because(err)
+			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID, tree.Reason(err)).
+				Because(err)
 		}
 		deleted = append(deleted, r)
 	}

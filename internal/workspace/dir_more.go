@@ -15,8 +15,8 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 	}
 	if filepath.Dir(more.real) == more.real {
 		_ = more.Close()
-		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is a root",
-			printable(dir)).Hint("name the directory of a project")
+		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is a root", printable(dir)).
+			Hint("name the directory of a project")
 	}
 	for _, known := range append([]*Dir{d}, d.roots...) {
 		if _, inside := beneathPath(known.real, more.real, foldsCase(known.path)); inside {

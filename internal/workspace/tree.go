@@ -244,8 +244,8 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 			With("path", path).With("max_depth", w.MaxDepth).With("completed_count", w.done)
 	}
 	if len(w.above) > 0 && !w.acrossFileSystems && !sameFileSystem(w.above[0], info) {
-		return fault.New(fault.Unsafe, "another file system is mounted at %s, so the tree is not removed",
-			path).With("path", path)
+		return fault.New(fault.Unsafe, "another file system is mounted at %s, so the tree is not removed", path).
+			With("path", path)
 	}
 	w.above = append(w.above, info)
 	defer func() { w.above = w.above[:len(w.above)-1] }()

@@ -127,9 +127,9 @@ func exists(path string) bool {
 
 func notRegular(path string, info fs.FileInfo) error {
 	kind := typeOf(info.Mode())
-	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", printable(path), kind).With("path",
-		path).With("type",
-		kind)
+	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", printable(path), kind).With("path", path).
+		With("type",
+			kind)
 }
 
 func tooLarge(path string, size, max int64) error {

@@ -35,8 +35,8 @@ func (a apiFailure) fault() *fault.Fault {
 			Hint("log in with claude auth login, or set ANTHROPIC_API_KEY")
 	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error",
 		a.Status == 401, a.Status == 403:
-		f = fault.New(fault.Login(text+a.Detail), "%s",
-			text).Hint("the credentials were not accepted: claude auth status shows which are used")
+		f = fault.New(fault.Login(text+a.Detail), "%s", text).
+			Hint("the credentials were not accepted: claude auth status shows which are used")
 	case a.Word == "billing_error", a.Status == 402:
 		f = fault.New(fault.QuotaExhausted, "%s", text)
 	case a.Word == "rate_limit", a.Status == 429:

@@ -33,8 +33,8 @@ func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	case e.Fault != nil:
 		return e.Fault
 	case slices.Contains(usage, x.Code):
-		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)",
-			x.Code).With("agent_exit_code", x.Code)
+		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)", x.Code).
+			With("agent_exit_code", x.Code)
 	case x.Signal != "":
 		return fault.New(fault.AgentFailed, "the agent was ended by %s", x.Signal).With("agent_signal", x.Signal)
 	case x.Code != 0:

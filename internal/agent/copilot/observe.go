@@ -124,8 +124,8 @@ func refused(x agent.Exit) *fault.Fault {
 	switch {
 	case begins("error: ") && bytes.Contains(x.Stderr, []byte("'--help'")),
 		begins("error: Invalid command format") && bytes.Contains(x.Stderr, []byte("copilot --help")):
-		return fault.New(fault.AgentUsage, "copilot rejected its arguments: %s",
-			strings.TrimPrefix(first, "error: ")).With("agent_exit_code", x.Code)
+		return fault.New(fault.AgentUsage, "copilot rejected its arguments: %s", strings.TrimPrefix(first, "error: ")).
+			With("agent_exit_code", x.Code)
 	case begins("Error: No session, task, or name matched", "Error: No session or task matched"):
 		return fault.New(fault.NotFoundCode, "copilot does not know the session: %s",
 			strings.TrimPrefix(first, "Error: ")).

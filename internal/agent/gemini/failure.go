@@ -40,14 +40,14 @@ func vague(f *fault.Fault) bool {
 func codeFault(code int, program bool) *fault.Fault {
 	switch code {
 	case exitAuth:
-		return fault.New(fault.AuthRequired,
-			"Gemini CLI has no way to sign in.").Hint("start gemini and choose one, or set GEMINI_API_KEY")
+		return fault.New(fault.AuthRequired, "Gemini CLI has no way to sign in.").
+			Hint("start gemini and choose one, or set GEMINI_API_KEY")
 	case exitSandbox:
-		return fault.New(fault.AgentRefused,
-			"Gemini CLI cannot start its sandbox.").Hint("see what it printed, or give --sandbox off")
+		return fault.New(fault.AgentRefused, "Gemini CLI cannot start its sandbox.").
+			Hint("see what it printed, or give --sandbox off")
 	case exitConfig:
-		return fault.New(fault.AgentRefused,
-			"Gemini CLI does not accept its configuration.").Hint("correct the file that it named")
+		return fault.New(fault.AgentRefused, "Gemini CLI does not accept its configuration.").
+			Hint("correct the file that it named")
 	case exitTurns:
 		return fault.New(fault.AgentFailed, "Gemini CLI used up the turns that model.maxSessionTurns allows.").Hint(
 			"raise it in the settings of Gemini CLI")

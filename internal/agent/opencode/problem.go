@@ -43,8 +43,8 @@ func (p problem) fault() *fault.Fault {
 		}
 		return with(f, status)
 	case p.Name == "ProviderModelNotFoundError":
-		return fault.New(fault.AgentRefused, "there is no such model: %s",
-			p.message()).FixBy("name an existing model", "opencode models")
+		return fault.New(fault.AgentRefused, "there is no such model: %s", p.message()).
+			FixBy("name an existing model", "opencode models")
 	case p.Name == "APIError":
 		return with(fault.New(fault.APIError, "the model answered with an error: %s", p.message()), status)
 	}

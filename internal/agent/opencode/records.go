@@ -341,6 +341,6 @@ func (g *reading) parts(id string) error {
 }
 
 func contextFull() *fault.Fault {
-	return fault.New(fault.ContextFull,
-		"the conversation is longer than the model can read").Hint("begin a new session")
+	return fault.New(fault.ContextFull, "the conversation is longer than the model can read").
+		Hint("begin a new session")
 }
